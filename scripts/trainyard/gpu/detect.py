@@ -1,0 +1,107 @@
+"""Which GPUs this machine has, and whether a run uses them or pretends some."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainyard import shell
+from trainyard.errors import TrainyardError, UsageError
+
+KINDS = ("auto", "mock", "real")
+_PROC = Path("/proc/driver/nvidia")
+
+
+@dataclass(frozen=True)
+class RealGpus:
+    """The NVIDIA GPUs of this machine.
+
+    Attributes:
+        memory_mib: memory of the smallest GPU in MiB; None where the driver's tool is missing.
+        source: what told: `nvidia-smi` or the driver's folder under /proc.
+    """
+
+    count: int
+    model: str
+    memory_mib: int | None
+    driver: str
+    uuids: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True)
+class GpuChoice:
+    """What a run uses: `kind` is `mock` or `real`; `reason` says why in words for the console and the report."""
+
+    kind: str
+    reason: str
+    real: RealGpus | None = None
+
+
+def find_real(proc: Path = _PROC) -> RealGpus | None:
+    """The GPUs that a working driver shows, or None. A driver without a GPU, or a broken one, counts as none."""
+    return _from_smi() or _from_proc(proc)
+
+
+def choose(kind: str, *, real: RealGpus | None = None, look: bool = True) -> GpuChoice:
+    """Decides between the machine's own GPUs and mock ones.
+
+    Args:
+        kind: `auto` takes real GPUs where there are some; `mock` and `real` insist.
+        real, look: with `look=False`, `real` is taken for what the machine has; for tests and repeated calls.
+
+    Raises:
+        UsageError: an unknown kind.
+        TrainyardError: `real` without a GPU, or `mock` where there is one: mock GPUs never stand beside real ones.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"GPU must be one of {', '.join(KINDS)}, is {kind!r}", mend="set GPU=auto")
+    found = find_real() if look else real
+    if found is None:
+        if kind == "real":
+            raise TrainyardError(
+                "GPU=real was asked for, but this machine shows no NVIDIA GPU",
+                mend="install the driver until `nvidia-smi` lists the GPUs, or run with GPU=mock",
+            )
+        return GpuChoice("mock", "no GPU here" if kind == "auto" else "GPU=mock was asked for")
+    shown = f"{found.count} × {found.model}, driver {found.driver}, told by {found.source}"
+    if kind == "mock":
+        raise TrainyardError(
+            f"GPU=mock was asked for, but this machine has GPUs ({shown})",
+            mend="run with GPU=real, or on a machine without GPUs",
+        )
+    return GpuChoice("real", shown, found)
+
+
+def _from_smi() -> RealGpus | None:
+    if shutil.which("nvidia-smi") is None:
+        return None
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version,uuid", "--format=csv,noheader,nounits"]
+    try:
+        done = shell.run(query, timeout=30, check=False)
+    except TrainyardError:  # it hangs: the driver is broken
+        return None
+    rows = [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
+    rows = [row for row in rows if len(row) == 4 and row[3].startswith("GPU-")]
+    if done.returncode or not rows:
+        return None
+    memory = [int(row[1]) for row in rows if row[1].isdigit()]
+    return RealGpus(
+        len(rows), rows[0][0], min(memory) if memory else None, rows[0][2], tuple(row[3] for row in rows), "nvidia-smi"
+    )
+
+
+def _from_proc(proc: Path) -> RealGpus | None:
+    texts = [path.read_text(errors="replace") for path in sorted(proc.glob("gpus/*/information"))]
+    if not texts:
+        return None
+    models = [match.group(1) for text in texts if (match := re.search(r"^Model:\s*(.+?)\s*$", text, re.M))]
+    uuids = [match.group(1) for text in texts if (match := re.search(r"^GPU UUID:\s*(GPU-\S+)", text, re.M))]
+    try:
+        version = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", (proc / "version").read_text(errors="replace"))
+    except OSError:
+        version = None
+    model = models[0] if models else "unknown model"
+    return RealGpus(len(texts), model, None, version.group(1) if version else "unknown", tuple(uuids), str(proc))
