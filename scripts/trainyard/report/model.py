@@ -1,0 +1,147 @@
+"""What an end-to-end run is made of: checks, spans of time, versions, and what was mock.
+
+Times are Unix seconds (float), durations are seconds. A value that would make the report lie (a skip without a reason,
+two checks of one id, a span that ends before it starts) is refused with ``TrainyardError`` when it is made.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from trainyard.errors import TrainyardError
+
+Status = Literal["passed", "failed", "skipped"]
+GpuKind = Literal["mock", "real"]
+STATUSES: tuple[Status, ...] = ("passed", "failed", "skipped")
+_ID = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked.
+
+    ``id`` is lower case with dots (``train.pytorchjob``); the part before the first dot groups checks. ``reason`` says
+    why a check failed or was skipped. ``figures`` holds what was measured: numbers, texts, lists or maps of these.
+    """
+
+    id: str
+    title: str
+    status: Status
+    reason: str = ""
+    seconds: float = 0.0
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise TrainyardError(f"'{self.id}' can't be the id of a check", mend="use lower case words joined by dots")
+        if self.status not in STATUSES:
+            raise TrainyardError(f"check {self.id} has the unknown status '{self.status}'", mend=f"use {STATUSES}")
+        if self.status != "passed" and not self.reason.strip():
+            raise TrainyardError(f"check {self.id} is {self.status} without a reason", mend="say why")
+        if not math.isfinite(self.seconds) or self.seconds < 0:
+            raise TrainyardError(f"check {self.id} took {self.seconds} seconds, which can't be")
+
+    @property
+    def group(self) -> str:
+        """The part of the id before the first dot."""
+        return self.id.split(".", 1)[0]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time in one lane of the timeline; ``end == start`` marks a moment."""
+
+    lane: str
+    phase: str
+    start: float
+    end: float
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.start) and math.isfinite(self.end)):
+            raise TrainyardError(f"span {self.phase} of {self.lane} has no finite time")
+        if self.end < self.start:
+            early = self.start - self.end
+            raise TrainyardError(f"span {self.phase} of {self.lane} ends {early:.3f} s before it starts")
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """Which GPUs the run used: ``mock`` proves allocation and scheduling, never CUDA."""
+
+    kind: GpuKind
+    description: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("mock", "real"):
+            raise TrainyardError(f"'{self.kind}' is no kind of GPU", mend="use 'mock' or 'real'")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a run in numbers. A run passes when something passed and nothing failed."""
+
+    passed: int
+    failed: int
+    skipped: int
+
+    @property
+    def ok(self) -> bool:
+        return self.failed == 0 and self.passed > 0
+
+    @property
+    def word(self) -> str:
+        """``passed``, ``failed``, or ``proved nothing`` when no check ran to its end."""
+        if self.failed:
+            return "failed"
+        return "passed" if self.passed else "proved nothing"
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+@dataclass
+class Run:
+    """One end-to-end run. Fill ``checks`` and ``spans`` while it goes on, set ``ended``, then ``write`` it.
+
+    ``versions`` maps a component to its version; ``images`` maps an image reference to where it came from or its
+    digest; ``image_source`` is ``pull`` or ``build``; ``mocks`` lists, one sentence each, what was mock or could not
+    be tested here; ``cause`` is the probable cause of a failure.
+    """
+
+    started: float
+    ended: float
+    versions: dict[str, str]
+    images: dict[str, str]
+    image_source: str
+    gpu: Gpu
+    mocks: list[str] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    environment: dict[str, Any] = field(default_factory=dict)
+    cause: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return max(0.0, self.ended - self.started)
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(*(sum(c.status == status for c in self.checks) for status in STATUSES))
+
+    def validate(self) -> None:
+        """Refuse a run that can't be reported truthfully."""
+        seen: set[str] = set()
+        for check in self.checks:
+            if check.id in seen:
+                raise TrainyardError(f"two checks have the id {check.id}", mend="give each its own id")
+            seen.add(check.id)
+        if self.ended < self.started:
+            raise TrainyardError("the run ends before it starts", mend="set 'ended' before writing the report")
