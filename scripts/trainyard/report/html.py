@@ -136,7 +136,7 @@ def _check(check: Check, own: list[str]) -> str:
 def _cell(label: str, content: str, kind: str = "") -> str:
     kinds = f"{kind} blank".strip() if not content else kind
     attribute = f' class="{kinds}"' if kinds else ""
-    return f'<td role="cell" data-label="{e(label)}"{attribute}>{content}</td>'
+    return f'<td role="cell" data-label="{e(label)}"{attribute}><div>{content}</div></td>'
 
 
 def _figure(value: Any) -> str:
