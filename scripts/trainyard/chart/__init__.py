@@ -1,0 +1,1 @@
+"""The chart: assembled from our own and upstream parts, packaged, rendered, measured."""

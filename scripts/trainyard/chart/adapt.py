@@ -1,0 +1,121 @@
+"""The few changes that upstream charts need, made on their copies when the chart is packaged.
+
+Each names the exact line it stands on: an upstream release that changes the line stops the packaging, so that no
+change is lost in silence.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from trainyard.errors import TrainyardError
+
+
+@dataclass(frozen=True)
+class Change:
+    """Replace `old`, which must occur exactly once in the file, by `new`."""
+
+    file: str
+    old: str
+    new: str
+    why: str
+
+
+VOLCANO = (
+    Change(
+        "templates/scheduler.yaml",
+        "{{- .Values.custom.scheduler_config_override | nindent 4 }}",
+        "{{- tpl .Values.custom.scheduler_config_override . | nindent 4 }}",
+        "lets the scheduler's configuration take the GPU resource from the contract",
+    ),
+    Change(
+        "templates/scheduler.yaml",
+        "            - --enable-healthz=true\n",
+        "            - --enable-healthz=true\n            - --percentage-nodes-to-find=100\n",
+        "the chart has no value for it; packing by GPUs wants every node looked at",
+    ),
+    Change(
+        "templates/scheduler.yaml",
+        "        app: volcano-scheduler\n        {{- if or (.Values.custom.scheduler_podLabels)",
+        "        app: volcano-scheduler\n        trainyard.io/config: "
+        '{{ tpl (.Values.custom.scheduler_config_override | default "") . | sha256sum | trunc 16 | quote }}\n'
+        "        {{- if or (.Values.custom.scheduler_podLabels)",
+        "a changed configuration restarts the scheduler at once",
+    ),
+    Change(
+        "templates/admission.yaml",
+        "        rollme/helm-revision: \"{{ .Release.Revision }}\"\n",
+        "        trainyard.io/config: {{ .Values.custom | toJson | sha256sum | trunc 16 | quote }}\n",
+        "upstream restarts its admission at every upgrade, which leaves the webhooks without an answer for seconds",
+    ),
+)  # fmt: skip
+
+# Left out of the copies: what can't be switched on through our values, and what only old clusters read.
+DROPPED = {
+    "volcano": (
+        "crd/v1beta1",
+        "templates/grafana.yaml",
+        "templates/prometheus.yaml",
+        "templates/kubestatemetrics.yaml",
+        "templates/agent.yaml",
+        "templates/NOTES.txt",
+        "charts/jobflow/templates/NOTES.txt",
+    ),
+    "nvidia-device-plugin": ("charts",),
+}
+
+
+def adapt(name: str, folder: Path) -> None:
+    """Change the copy of upstream chart `name` in `folder`. Raises TrainyardError when a line is not where it was."""
+    for entry in DROPPED.get(name, ()):
+        target = folder / entry
+        if not target.exists():
+            raise TrainyardError(f"the {name} chart has no {entry} any more", mend="look at DROPPED in chart/adapt.py")
+        shutil.rmtree(target) if target.is_dir() else target.unlink()
+    for change in VOLCANO if name == "volcano" else ():
+        file = folder / change.file
+        text = file.read_text()
+        if text.count(change.old) != 1:
+            raise TrainyardError(
+                f"the {name} chart changed: a line that the packaging builds on is there {text.count(change.old)} times",
+                where=change.file,
+                mend=f"look at chart/adapt.py, the change that {change.why}",
+            )
+        file.write_text(text.replace(change.old, change.new))
+    if name == "nvidia-device-plugin":
+        _without_dependencies(folder)
+
+
+def _without_dependencies(folder: Path) -> None:
+    """Feature discovery is not part of the platform: node preparation sets the labels."""
+    meta = yaml.safe_load((folder / "Chart.yaml").read_text())
+    meta.pop("dependencies", None)
+    (folder / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
+    (folder / "Chart.lock").unlink(missing_ok=True)
+
+
+def slim_crd(text: str) -> str:
+    """A CRD without the descriptions inside pod templates; they repeat Kubernetes' own documentation thousands of times.
+
+    Descriptions of the kind's own fields stay, so that `kubectl explain` still works for them.
+    """
+    crd = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for version in crd["spec"]["versions"]:
+        _slim(version["schema"]["openAPIV3Schema"], depth=0)
+    return yaml.dump(crd, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=200)
+
+
+def _slim(node: object, *, depth: int) -> None:
+    if isinstance(node, list):
+        for item in node:
+            _slim(item, depth=depth)
+    if not isinstance(node, dict):
+        return
+    if depth > 0 and isinstance(node.get("description"), str):
+        del node["description"]
+    for key, value in node.items():
+        _slim(value, depth=1 if depth or key == "template" else 0)

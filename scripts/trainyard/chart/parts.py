@@ -1,0 +1,73 @@
+"""Where the chart's parts come from: folders of this repository and the pinned Go modules of upstream projects."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard import tools
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+
+UMBRELLA = ROOT / "charts" / "trainyard"
+OWN = ("training-operator", "minio", "nfs")
+OPERATOR_CRDS = ("tfjobs", "pytorchjobs", "mpijobs")
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A chart inside a Go module: the set of versions.yaml that pins the module, and the folder in it."""
+
+    name: str
+    tool: str
+    path: str
+
+
+UPSTREAM = (
+    Upstream("volcano", "volcano", "installer/helm/chart/volcano"),
+    Upstream("nvidia-device-plugin", "device-plugin", "deployments/helm/nvidia-device-plugin"),
+)
+
+
+def binary(name: str) -> Path:
+    """A tool such as helm: from the folder that TRAINYARD_BIN names, else built from its pin. Raises TrainyardError."""
+    given = os.environ.get("TRAINYARD_BIN")
+    if given and (Path(given) / name).exists():
+        return Path(given) / name
+    return tools.binary(name)
+
+
+def chart_folder(name: str) -> Path:
+    """The unchanged chart of a part, ours or upstream's."""
+    for part in UPSTREAM:
+        if part.name == name:
+            return tools.module_dir(part.tool) / part.path
+    return ROOT / "charts" / name
+
+
+def operator_crds() -> list[Path]:
+    """training-operator's CRD files, of the kinds that we install, in its module."""
+    folder = tools.module_dir("training-operator") / "manifests" / "base" / "crds"
+    return [folder / f"kubeflow.org_{kind}.yaml" for kind in OPERATOR_CRDS]
+
+
+def upstream_values(name: str) -> dict[str, Any]:
+    """Default values of a part, as its own values.yaml has them."""
+    return yaml.safe_load((chart_folder(name) / "values.yaml").read_text()) or {}
+
+
+def profiles() -> list[str]:
+    """Names of the profiles, in alphabetical order."""
+    return sorted(file.stem for file in (UMBRELLA / "profiles").glob("*.yaml"))
+
+
+def profile_file(profile: str) -> Path:
+    """Values file of a profile. Raises TrainyardError for a name that is none."""
+    file = UMBRELLA / "profiles" / f"{profile}.yaml"
+    if not file.exists():
+        raise TrainyardError(f"there is no profile {profile!r}", mend=f"use one of: {', '.join(profiles())}")
+    return file

@@ -1,0 +1,62 @@
+"""Entry point of the platform image: `python3 -m trainyard.platform <command>`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from trainyard.platform.say import Failure, fail
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="trainyard.platform", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    prep = commands.add_parser("node-prep", help="label and taint the node that this pod runs on, for ever")
+    prep.add_argument("--period", type=float, default=15.0, help="seconds between two looks")
+    prep.add_argument("--driver-root", default="/driver-root", help="folder with the driver's usr/lib")
+    prep.add_argument("--contract", default="/etc/trainyard/contract.json")
+    prep.add_argument("--once", action="store_true", help="look once and end")
+
+    setup = commands.add_parser("setup", help="wait for the operators, then apply queues, buckets and their user")
+    setup.add_argument("--timeout", type=float, default=240.0, help="seconds for everything together")
+    setup.add_argument("--plan", default="/etc/trainyard-setup/plan.json")
+    setup.add_argument("--contract", default="/etc/trainyard/contract.json")
+
+    cert = commands.add_parser("webhook-cert", help="put a certificate into a Secret unless it holds a good one")
+    cert.add_argument("--secret", required=True)
+    cert.add_argument("--dns", required=True, help="name that the API server calls the webhook by")
+    cert.add_argument("--ca-name", required=True)
+
+    test = commands.add_parser("selftest", help="check that what the contract promises is there")
+    test.add_argument("--without-storage-class", action="store_true")
+    test.add_argument("--without-queues", action="store_true")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; a Failure ends with its one sentence and exit status 1."""
+    args = _parser().parse_args(argv)
+    try:
+        if args.command == "node-prep":
+            from trainyard.platform import node_prep
+
+            return node_prep.run(args.contract, args.driver_root, args.period, os.environ["NODE_NAME"], once=args.once)
+        if args.command == "setup":
+            from trainyard.platform import setup
+
+            return setup.run(args.plan, args.contract, args.timeout)
+        if args.command == "webhook-cert":
+            from trainyard.platform import webhook_cert
+
+            return webhook_cert.run(args.secret, args.dns, args.ca_name)
+        from trainyard.platform import selftest
+
+        return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
+    except Failure as failure:
+        return fail(str(failure))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
