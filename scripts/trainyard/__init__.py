@@ -1,0 +1,1 @@
+"""trainyard: one Helm chart turns a Kubernetes cluster with GPUs into a training platform that teams share."""

@@ -1,0 +1,42 @@
+"""kubectl on one cluster."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from trainyard import tools
+from trainyard.shell import run
+
+
+class Kubectl:
+    """Runs the pinned kubectl with one kubeconfig; results as text or as objects."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+
+    def argv(self, *args: str | Path) -> list[str]:
+        """The whole command line, for callers that start the process themselves."""
+        return [str(tools.binary("kubectl")), "--kubeconfig", str(self.kubeconfig), *map(str, args)]
+
+    def __call__(self, *args: str | Path, check: bool = True, timeout: float | None = 120,
+                 input: str | None = None) -> subprocess.CompletedProcess[str]:  # noqa: A002  # fmt: skip
+        """Runs one kubectl command."""
+        return run(self.argv(*args), check=check, timeout=timeout, input=input)
+
+    def get(self, *args: str) -> list[dict[str, Any]]:
+        """`kubectl get … -o json` as a list of objects, also where one object is named."""
+        answer = json.loads(self("get", *args, "-o", "json").stdout)
+        return answer["items"] if answer["kind"].endswith("List") else [answer]
+
+    def find(self, *args: str) -> dict[str, Any] | None:
+        """One named object, or None when it isn't there."""
+        answer = self("get", *args, "-o", "json", "--ignore-not-found")
+        return json.loads(answer.stdout) if answer.stdout.strip() else None
+
+    def apply(self, objects: list[dict[str, Any]], namespace: str) -> None:
+        """Applies objects to a namespace."""
+        listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+        self("apply", "-n", namespace, "-f", "-", input=json.dumps(listed))

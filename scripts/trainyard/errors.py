@@ -1,0 +1,29 @@
+"""The one exception that users see: what went wrong, where, and how to mend it."""
+
+from __future__ import annotations
+
+
+class TrainyardError(Exception):
+    """A fault that a person can act on.
+
+    Args:
+        what: what went wrong, as one sentence without a full stop.
+        where: the file, host or object concerned, when the sentence doesn't name it.
+        mend: what to do about it: a command or a change, also without a full stop.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
+        self.what, self.where, self.mend = what, where, mend
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text}. {self.mend}." if self.mend else f"{text}."
+
+
+class UsageError(TrainyardError):
+    """A wrong flag, value or combination: nothing was started. Exit code 2."""
+
+    exit_code = 2

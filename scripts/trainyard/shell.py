@@ -1,0 +1,69 @@
+"""Runs other programs; a failure becomes one readable error."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from trainyard.errors import TrainyardError
+
+
+class CommandError(TrainyardError):
+    """A program ended with a non-zero code; `output` holds all that it printed."""
+
+    def __init__(self, what: str, *, output: str, returncode: int, mend: str = "") -> None:
+        super().__init__(what, mend=mend)
+        self.output, self.returncode = output, returncode
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    input: str | None = None,  # noqa: A002  (subprocess' own name for it)
+    timeout: float | None = None,
+    check: bool = True,
+    mend: str = "",
+) -> subprocess.CompletedProcess[str]:
+    """Runs `argv` with its output captured as text.
+
+    Args:
+        env: variables set on top of this process' own.
+        timeout: seconds; a program that runs longer is killed and counts as failed.
+        check: raise on a non-zero exit code.
+        mend: what a person can do when it fails.
+
+    Raises:
+        CommandError: naming the command and the last lines that it printed.
+    """
+    words = [str(a) for a in argv]
+    shown = shlex.join(words[:6]) + (" …" if len(words) > 6 else "")
+    try:
+        done = subprocess.run(
+            words, cwd=cwd, env={**os.environ, **(env or {})}, input=input, timeout=timeout,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", check=False,
+            stdin=subprocess.DEVNULL if input is None else None,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise TrainyardError(f"{words[0]} is not installed", mend=mend or "run `trainyard doctor`") from None
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(
+            f"`{shown}` did not finish within {timeout:.0f} s", output=str(error.output or ""), returncode=124, mend=mend
+        ) from None
+    if check and done.returncode:
+        output = done.stdout + done.stderr
+        raise CommandError(
+            f"`{shown}` failed with code {done.returncode}: {last_lines(done.stderr or done.stdout)}",
+            output=output, returncode=done.returncode, mend=mend,
+        )  # fmt: skip
+    return done
+
+
+def last_lines(text: str, count: int = 4) -> str:
+    """The last non-empty lines of a program's output, joined into one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-count:]) or "it printed nothing"

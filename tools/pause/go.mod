@@ -1,0 +1,3 @@
+module trainyard.io/tools/pause
+
+go 1.25
