@@ -55,7 +55,8 @@ static const char *copy_text(char *out, size_t size, const char *value) {
 
 static const char *set_version(const char *value, unsigned int *major, unsigned int *minor) {
     char rest;
-    if (sscanf(value, "%3u.%3u%c", major, minor, &rest) != 2) return "must be two numbers with a dot, such as 8.0";
+    int found = sscanf(value, "%3u.%3u%c", major, minor, &rest);
+    if (found != 2 || *major > 999 || *minor > 999) return "must be two numbers with a dot, such as 8.0";
     return NULL;
 }
 

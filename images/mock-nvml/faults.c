@@ -38,6 +38,14 @@ static enum kind parse(const struct config *c, const char *line, struct fault *o
     return KIND_NONE;
 }
 
+/* The rest of a line that is longer than the buffer; 0 if the file ends before the line does. */
+static int skip_line(FILE *file) {
+    int c;
+    do c = getc(file);
+    while (c != '\n' && c != EOF);
+    return c == '\n';
+}
+
 /* Reads the faults of the file into out. A last line without its newline is still being written and waits. */
 static unsigned int read_faults(const struct config *c, struct fault out[MAX_FAULT_LINES]) {
     FILE *file = fopen(c->fault_path, "re");
@@ -46,7 +54,7 @@ static unsigned int read_faults(const struct config *c, struct fault out[MAX_FAU
     unsigned long long text[MAX_FAULT_LINES];
     unsigned int count = 0;
     while (count < MAX_FAULT_LINES && fgets(buffer, sizeof buffer, file)) {
-        if (!strchr(buffer, '\n')) break;
+        if (!strchr(buffer, '\n') && !skip_line(file)) break;
         const char *line = text_trim(buffer);
         if (!*line || *line == '#') continue;
         struct fault fault = {.code = 0};

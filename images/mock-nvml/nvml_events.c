@@ -7,7 +7,8 @@
 #include "faults.h"
 #include "state.h"
 
-#define POLL_MS 100
+#define NS_PER_MS 1000000LL
+#define POLL_NS (100 * NS_PER_MS)
 
 struct event_set {
     pthread_mutex_t lock;
@@ -15,10 +16,10 @@ struct event_set {
     struct delivered delivered;
 };
 
-static long long now_ms(void) {
+static long long now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+    return t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
 }
 
 EXPORT nvml_result nvmlEventSetCreate(nvml_event_set *out) {
@@ -67,14 +68,13 @@ static int take(const struct config *c, nvml_event_set set, nvml_event *out) {
 
 EXPORT nvml_result nvmlEventSetWait_v2(nvml_event_set set, nvml_event *out, unsigned int timeout_ms) {
     REQUIRE(set && out);
-    for (long long end = now_ms() + timeout_ms;;) {
+    for (long long end = now_ns() + timeout_ms * NS_PER_MS;;) {
         const struct config *c = state_config();
         if (!c) return NVML_UNINITIALIZED;
         if (take(c, set, out)) return NVML_SUCCESS;
-        long long left = end - now_ms();
+        long long left = end - now_ns();
         if (left <= 0) return NVML_TIMEOUT;
-        long pause = left < POLL_MS ? (long)left : POLL_MS;
-        nanosleep(&(struct timespec){.tv_nsec = pause * 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = left < POLL_NS ? left : POLL_NS}, NULL);
     }
 }
 

@@ -56,7 +56,7 @@ static const char *set_nvlink(struct config *c, const char *value) {
     if (why) return why;
     if (c->links[a][b]) return "names a pair for the second time";
     c->links[a][b] = c->links[b][a] = links;
-    if (links_of(c, a) > MAX_LINKS || links_of(c, b) > MAX_LINKS) return "gives one GPU more than 18 links";
+    if (links > MAX_LINKS || links_of(c, a) > MAX_LINKS || links_of(c, b) > MAX_LINKS) return "gives one GPU more than 18 links";
     return NULL;
 }
 

@@ -52,14 +52,15 @@ def test_default_topology_fits_every_count(count: int) -> None:
 
 
 def test_node_name_is_checked() -> None:
-    with pytest.raises(UsageError, match="^node of the mock GPUs"):
+    with pytest.raises(UsageError, match=r"^node of the mock GPUs"):
         MockGpuSpec().conf("")
 
 
 def test_uuids_are_well_formed_stable_and_differ_by_node() -> None:
     every = uuids.node_uuids("trainyard-worker", 16) + uuids.node_uuids("trainyard-worker2", 16)
     assert len(set(every)) == 32
-    assert all(re.fullmatch(r"GPU-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", u) for u in every)
+    form = re.compile(r"GPU-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+    assert all(form.fullmatch(uuid) for uuid in every)
     assert uuids.gpu_uuid("trainyard-worker", 0) == "GPU-06dae206-7b3e-4cb7-ac30-7f626a2eae31"
 
 
@@ -122,7 +123,8 @@ def test_device_commands_make_every_file_and_may_run_twice(tmp_path: Path) -> No
     commands = mock.device_commands(4)
     assert len(commands) == 5
     text = " ".join(command[2] for command in commands)
-    assert "mknod /dev/nvidia3 c 195 3" in text and "mknod /dev/nvidiactl c 195 255" in text
+    assert "mknod /dev/nvidia3 c 195 3" in text
+    assert "mknod /dev/nvidiactl c 195 255" in text
     # The same shell text in a folder of its own, with a mknod and a chmod that only note their arguments.
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -147,7 +149,7 @@ def test_choice_with_a_gpu() -> None:
     for kind in ("auto", "real"):
         chosen = detect.choose(kind, real=REAL, look=False)
         assert (chosen.kind, chosen.real) == ("real", REAL)
-        assert "2 × NVIDIA H100" in chosen.reason
+        assert "2 x NVIDIA H100" in chosen.reason
     with pytest.raises(TrainyardError, match=r"GPU=mock .*has GPUs"):
         detect.choose("mock", real=REAL, look=False)
 
@@ -165,7 +167,8 @@ def _smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 
 
 def test_nvidia_smi_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _smi(tmp_path, monkeypatch, "echo 'NVIDIA H200, 143771, 570.86.15, GPU-1'; echo 'NVIDIA H200, 143770, 570.86.15, GPU-2'")
+    rows = ["NVIDIA H200, 143771, 570.86.15, GPU-1", "NVIDIA H200, 143770, 570.86.15, GPU-2"]
+    _smi(tmp_path, monkeypatch, "\n".join(f"echo '{row}'" for row in rows))
     found = detect.find_real(tmp_path / "no-proc")
     assert found == detect.RealGpus(2, "NVIDIA H200", 143770, "570.86.15", ("GPU-1", "GPU-2"), "nvidia-smi")
 
@@ -183,6 +186,5 @@ def test_proc_is_read_where_the_tool_is_missing(tmp_path: Path, monkeypatch: pyt
     (gpu / "information").write_text("Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 1\nGPU UUID: \t GPU-1\n")
     (tmp_path / "proc/version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar 5\n")
     found = detect.find_real(tmp_path / "proc")
-    assert found is not None
-    assert (found.count, found.model, found.driver, found.uuids) == (1, "NVIDIA A100-SXM4-40GB", "550.54.15", ("GPU-1",))
-    assert found.memory_mib is None
+    source = str(tmp_path / "proc")
+    assert found == detect.RealGpus(1, "NVIDIA A100-SXM4-40GB", None, "550.54.15", ("GPU-1",), source)

@@ -98,24 +98,30 @@ def test_answers_what_node_preparation_asks(make_node: Callable[..., Node]) -> N
     node = make_node(model="NVIDIA Pretend", count=3, memory_mib=1234, driver="1.2.3", cuda="11.8", compute="7.5")
     text = ctypes.create_string_buffer(96)
     number, other = c_uint(), c_int()
-    assert node.lib.nvmlSystemGetDriverVersion(text, 96) == OK and text.value == b"1.2.3"
+    assert node.lib.nvmlSystemGetDriverVersion(text, 96) == OK
+    assert text.value == b"1.2.3"
     assert node.lib.nvmlSystemGetDriverVersion(text, 5) == TOO_SMALL
-    assert node.lib.nvmlSystemGetCudaDriverVersion(byref(other)) == OK and other.value == 11080
-    assert node.lib.nvmlDeviceGetCount_v2(byref(number)) == OK and number.value == 3
+    assert node.lib.nvmlSystemGetCudaDriverVersion(byref(other)) == OK
+    assert other.value == 11080
+    assert node.lib.nvmlDeviceGetCount_v2(byref(number)) == OK
+    assert number.value == 3
     assert node.lib.nvmlDeviceGetHandleByIndex_v2(3, byref(c_void_p())) == INVALID
     device = node.handle(2)
-    assert node.lib.nvmlDeviceGetName(device, text, 96) == OK and text.value == b"NVIDIA Pretend"
+    assert node.lib.nvmlDeviceGetName(device, text, 96) == OK
+    assert text.value == b"NVIDIA Pretend"
     memory = Memory()
     assert node.lib.nvmlDeviceGetMemoryInfo(device, byref(memory)) == OK
     assert (memory.total, memory.free, memory.used) == (1234 << 20, 1234 << 20, 0)
-    assert node.lib.nvmlDeviceGetMinorNumber(device, byref(number)) == OK and number.value == 2
+    assert node.lib.nvmlDeviceGetMinorNumber(device, byref(number)) == OK
+    assert number.value == 2
     major, minor = c_int(), c_int()
     assert node.lib.nvmlDeviceGetCudaComputeCapability(device, byref(major), byref(minor)) == OK
     assert (major.value, minor.value) == (7, 5)
     assert node.lib.nvmlDeviceGetMigMode(device, byref(number), byref(c_uint())) == UNSUPPORTED
     pci = Pci()
     assert node.lib.nvmlDeviceGetPciInfo_v3(device, byref(pci)) == OK
-    assert pci.bus_id == b"000010DE:09:00.0" and pci.legacy == b"10DE:09:00.0"
+    assert pci.bus_id == b"000010DE:09:00.0"
+    assert pci.legacy == b"10DE:09:00.0"
 
 
 def test_uuids_are_those_that_python_computes_and_differ_by_node(make_node: Callable[..., Node]) -> None:
@@ -173,6 +179,14 @@ def test_plain_equal_lines_count_one_by_one(make_node: Callable[..., Node]) -> N
     assert node.wait(events) == (0, 79)
 
 
+def test_nonsense_in_the_fault_file_hides_no_fault(make_node: Callable[..., Node]) -> None:
+    node = make_node("nonsense")
+    events = node.listener(0)
+    lines = ["xid", "xid 9 79", "xid 0 -1", "xid 0 x", "lost", "melted 0", "", "x" * 1000, f"xid 0 79 {'y' * 1000}"]
+    (node.root / "etc/fault").write_text("\n".join(lines) + "\n")
+    assert [node.wait(events) for _ in range(2)] == [(0, 79), None]
+
+
 def test_every_listener_gets_its_own_gpus_events(make_node: Callable[..., Node]) -> None:
     node = make_node("listeners")
     first, all_of_them = node.listener(0), node.listener(0, 1, 2, 3)
@@ -217,7 +231,8 @@ def test_lost_gpu_until_healed(make_node: Callable[..., Node]) -> None:
     assert node.lib.nvmlDeviceGetMemoryInfo(held, byref(Memory())) == LOST
     assert node.lib.nvmlDeviceGetTopologyCommonAncestor(node.handle(0), held, byref(c_int())) == LOST
     assert node.uuid(held) == uuid
-    assert node.lib.nvmlDeviceGetCount_v2(byref(count)) == OK and count.value == 4
+    assert node.lib.nvmlDeviceGetCount_v2(byref(count)) == OK
+    assert count.value == 4
     mock.heal(node.root, 1)
     assert node.uuid(node.handle(1)) == uuid
 
@@ -264,13 +279,15 @@ BASE = "model = M\nmemory_mib = 1\nnode = n\n"
         (BASE + "count = 2\nnvlink = 0-2:1\n", "names a GPU that count does not have"),
         (BASE + "count = 2\nnvlink = 0-1:19\n", "more than 18 links"),
         (BASE + "count = 2\nnvlink = 0-1\n", "must look like"),
+        (BASE + "count = 3\nnvlink = 0-2:5\nnvlink = 0-1:-1\n", "more than 18 links"),
+        (BASE + "count = 2\ncompute = -1.0\n", "compute must be two numbers"),
         (BASE + "count = 2\npair = 0-1 near\n", "must name one of internal"),
         (BASE + "count = 2\npair = 0-0 node\n", "must name two different GPUs"),
         (BASE + "count = 2\npair = 0-1 node\npair = 1-0 node\n", ":6: pair names a pair for the second time"),
         (None, "cannot be read"),
     ],
 )
-def test_bad_configuration_is_one_line_and_an_error(tmp_path: Path, library: Path, conf: str | None, complaint: str) -> None:
+def test_bad_configuration_is_one_line(tmp_path: Path, library: Path, conf: str | None, complaint: str) -> None:
     path = tmp_path / "gpu.conf"
     if conf is not None:
         path.write_text(conf)
@@ -281,15 +298,19 @@ def test_bad_configuration_is_one_line_and_an_error(tmp_path: Path, library: Pat
     )  # fmt: skip
     assert done.returncode == (NO_DRIVER if conf is None else INVALID)
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"mock-nvml: {path}") and complaint in done.stderr
+    assert done.stderr.startswith(f"mock-nvml: {path}")
+    assert complaint in done.stderr
 
 
 def test_every_name_the_device_plugin_looks_up_is_there(library: Path) -> None:
     lib = ctypes.CDLL(str(library))
-    names = """nvmlInit_v2 nvmlShutdown nvmlErrorString nvmlSystemGetDriverVersion nvmlSystemGetCudaDriverVersion
-        nvmlDeviceGetCount_v2 nvmlDeviceGetHandleByIndex_v2 nvmlDeviceGetHandleByUUID nvmlDeviceGetUUID nvmlDeviceGetName
-        nvmlDeviceGetMinorNumber nvmlDeviceGetPciInfo_v3 nvmlDeviceGetCudaComputeCapability nvmlDeviceGetMemoryInfo
-        nvmlDeviceGetMigMode nvmlDeviceGetMaxMigDeviceCount nvmlEventSetCreate nvmlEventSetWait_v2 nvmlEventSetFree
-        nvmlDeviceGetSupportedEventTypes nvmlDeviceRegisterEvents nvmlDeviceGetTopologyCommonAncestor
-        nvmlDeviceGetNvLinkState nvmlDeviceGetNvLinkRemotePciInfo_v2 nvmlDeviceIsMigDeviceHandle"""
+    names = """
+        nvmlInit_v2 nvmlShutdown nvmlErrorString nvmlSystemGetDriverVersion nvmlSystemGetCudaDriverVersion
+        nvmlDeviceGetCount_v2 nvmlDeviceGetHandleByIndex_v2 nvmlDeviceGetHandleByUUID nvmlDeviceGetUUID
+        nvmlDeviceGetName nvmlDeviceGetMinorNumber nvmlDeviceGetPciInfo_v3 nvmlDeviceGetCudaComputeCapability
+        nvmlDeviceGetMemoryInfo nvmlDeviceGetMigMode nvmlDeviceGetMaxMigDeviceCount nvmlEventSetCreate
+        nvmlEventSetWait_v2 nvmlEventSetFree nvmlDeviceGetSupportedEventTypes nvmlDeviceRegisterEvents
+        nvmlDeviceGetTopologyCommonAncestor nvmlDeviceGetNvLinkState nvmlDeviceGetNvLinkRemotePciInfo_v2
+        nvmlDeviceIsMigDeviceHandle
+    """
     assert [name for name in names.split() if not hasattr(lib, name)] == []

@@ -66,7 +66,7 @@ def choose(kind: str, *, real: RealGpus | None = None, look: bool = True) -> Gpu
                 mend="install the driver until `nvidia-smi` lists the GPUs, or run with GPU=mock",
             )
         return GpuChoice("mock", "no GPU here" if kind == "auto" else "GPU=mock was asked for")
-    shown = f"{found.count} × {found.model}, driver {found.driver}, told by {found.source}"
+    shown = f"{found.count} x {found.model}, driver {found.driver}, told by {found.source}"
     if kind == "mock":
         raise TrainyardError(
             f"GPU=mock was asked for, but this machine has GPUs ({shown})",

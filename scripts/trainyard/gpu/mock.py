@@ -1,7 +1,7 @@
 """Mock GPUs of a node: the library, the folder that plays the driver's root, faults, and device files.
 
-`images/mock-nvml/README.md` describes `gpu.conf` and the protocol of the fault file. The mock proves allocation, scheduling
-and recovery; it computes nothing.
+`images/mock-nvml/README.md` describes `gpu.conf` and the protocol of the fault file. The mock proves allocation,
+scheduling and recovery; it computes nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build_library(dest: Path) -> Path:
     """
     for tool in ("gcc", "make"):
         if shutil.which(tool) is None:
-            raise TrainyardError(f"{tool} is needed to build the mock GPU library and is not installed", mend=_NO_COMPILER)
+            raise TrainyardError(f"{tool} is needed to build the mock GPU library and is missing", mend=_NO_COMPILER)
     dest = dest.absolute()
     dest.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=dest.parent, prefix=".mock-nvml-") as folder:
@@ -112,10 +112,12 @@ def device_commands(count: int) -> list[list[str]]:
     if not 1 <= count <= MAX_GPUS:
         raise UsageError(f"count of the mock GPUs must be 1 to {MAX_GPUS}, is {count}", mend="change count")
     minors = {f"/dev/nvidia{gpu}": gpu for gpu in range(count)} | {"/dev/nvidiactl": CONTROL_MINOR}
-    return [
-        ["sh", "-c", f"{{ [ -c {path} ] || {{ rm -f {path} && mknod {path} c {DEVICE_MAJOR} {minor}; }}; }} && chmod 0666 {path}"]
-        for path, minor in minors.items()
-    ]
+    return [["sh", "-c", _device_script(path, minor)] for path, minor in minors.items()]
+
+
+def _device_script(path: str, minor: int) -> str:
+    make = f"rm -f {path} && mknod {path} c {DEVICE_MAJOR} {minor}"
+    return f"if [ ! -c {path} ]; then {make}; fi && chmod 0666 {path}"
 
 
 def _checked(gpu: int) -> int:
@@ -127,7 +129,7 @@ def _checked(gpu: int) -> int:
 def _existing(folder: Path) -> Path:
     fault = folder / FAULT
     if not fault.is_file():
-        raise TrainyardError("this is no driver root of mock GPUs", where=str(folder), mend="make it with `prepare_node`")
+        raise TrainyardError("this is no driver root of mock GPUs", where=str(folder), mend="prepare the node first")
     return fault
 
 
