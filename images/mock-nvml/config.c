@@ -1,19 +1,14 @@
-#define _GNU_SOURCE
 #include "config.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "identity.h"
+#include "locate.h"
 #include "text.h"
 #include "topology.h"
-
-#define LIBRARY_FOLDER "/usr/lib/x86_64-linux-gnu"
-#define CONF_VARIABLE "TRAINYARD_MOCK_GPU_CONF"
 
 void complain(const char *format, ...) {
     char line[PATH_SIZE + 512];
@@ -22,29 +17,6 @@ void complain(const char *format, ...) {
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     fprintf(stderr, "mock-nvml: %s\n", line);
-}
-
-/* <root>/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1 belongs to <root>/etc/gpu.conf; elsewhere the file lies beside. */
-static int find_conf(char *out, size_t size) {
-    const char *named = getenv(CONF_VARIABLE);
-    if (named && *named) return snprintf(out, size, "%s", named) < (int)size ? 0 : -1;
-
-    Dl_info info;
-    char library[PATH_SIZE];
-    if (!dladdr((void *)(size_t)config_load, &info) || !realpath(info.dli_fname, library)) return -1;
-    *strrchr(library, '/') = '\0';
-    size_t length = strlen(library), tail = strlen(LIBRARY_FOLDER);
-    if (length >= tail && !strcmp(library + length - tail, LIBRARY_FOLDER)) {
-        library[length - tail] = '\0';
-        return snprintf(out, size, "%s/etc/gpu.conf", library) < (int)size ? 0 : -1;
-    }
-    return snprintf(out, size, "%s/gpu.conf", library) < (int)size ? 0 : -1;
-}
-
-static int fault_beside(const char *conf, char *out, size_t size) {
-    const char *slash = strrchr(conf, '/');
-    int folder = slash ? (int)(slash - conf + 1) : 0;
-    return snprintf(out, size, "%.*sfault", folder, conf) < (int)size ? 0 : -1;
 }
 
 static const char *copy_text(char *out, size_t size, const char *value) {
@@ -119,9 +91,9 @@ static nvml_result read_round(struct config *c, FILE *file, int pairs) {
 
 nvml_result config_load(struct config *out) {
     memset(out, 0, sizeof *out);
-    if (find_conf(out->conf_path, sizeof out->conf_path) ||
-        fault_beside(out->conf_path, out->fault_path, sizeof out->fault_path)) {
-        complain("gpu.conf cannot be located; name it in " CONF_VARIABLE);
+    if (locate_conf(out->conf_path, sizeof out->conf_path) ||
+        locate_fault(out->conf_path, out->fault_path, sizeof out->fault_path)) {
+        complain("gpu.conf cannot be located; name it in TRAINYARD_MOCK_GPU_CONF");
         return NVML_DRIVER_NOT_LOADED;
     }
     FILE *file = fopen(out->conf_path, "re");

@@ -1,5 +1,4 @@
 /* Events: a listener registers for GPUs and waits; the fault file tells what happens. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -314,3 +315,9 @@ def test_every_name_the_device_plugin_looks_up_is_there(library: Path) -> None:
         nvmlDeviceIsMigDeviceHandle
     """
     assert [name for name in names.split() if not hasattr(lib, name)] == []
+
+
+def test_library_loads_with_the_c_library_of_the_plugins_image(library: Path) -> None:
+    needed = {int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library.read_bytes())}
+    assert needed
+    assert max(needed) <= 34
