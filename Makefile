@@ -1,0 +1,58 @@
+# Every verb of the project; `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+TRAINYARD := bin/trainyard
+NAME ?= trainyard
+GPU ?= auto
+IMAGES ?= auto
+
+.PHONY: help
+help: ## list the verbs
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  KEEP=1 (leave the cluster)\n' '$(NAME)'
+
+##@ Main job
+.PHONY: e2e
+e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/
+	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(KEEP),--keep)
+
+##@ Tests
+.PHONY: test lint unit chart-test verify
+test: system lint verify unit chart-test ## all tests that need no cluster
+lint: ## ruff: style and format
+	@$$(bin/bootstrap) -m ruff check .
+	@$$(bin/bootstrap) -m ruff format --check .
+unit: ## unit tests
+	@$(TRAINYARD) tools build --for host --for test
+	@$$(bin/bootstrap) -m pytest tests/unit -q
+chart-test: ## render every profile, check schemas, subchart keys and rights
+	@$(TRAINYARD) tools build --for host --for test
+	@$$(bin/bootstrap) -m pytest tests/chart -q
+verify: ## pins and generated files agree with versions.yaml
+	@$(TRAINYARD) verify
+
+##@ Pieces of the main job
+.PHONY: system tools images chart cluster-up cluster-down doctor
+system: ## install what this machine lacks (Debian packages as root, Python environment)
+	@bin/bootstrap --system >/dev/null
+tools: system ## build every binary that is not in the cache yet
+	@$(TRAINYARD) tools build
+images: system ## build every image that is not in the cache yet
+	@$(TRAINYARD) images build
+chart: ## package the chart into out/charts/
+	@$(TRAINYARD) chart package
+cluster-up: system ## make the kind cluster and leave it
+	@$(TRAINYARD) cluster up --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)'
+cluster-down: ## remove the kind cluster
+	@$(TRAINYARD) cluster down --name '$(NAME)'
+doctor: ## what this machine has and lacks
+	@$(TRAINYARD) doctor
+
+##@ Housekeeping
+.PHONY: format clean
+format: ## let ruff rewrite the code
+	@$$(bin/bootstrap) -m ruff check --fix-only . && $$(bin/bootstrap) -m ruff format .
+clean: ## remove results from the tree (the cache stays)
+	@rm -rf out

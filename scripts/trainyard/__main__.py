@@ -1,0 +1,5 @@
+"""`python -m trainyard`."""
+
+from trainyard.cli import main
+
+main()

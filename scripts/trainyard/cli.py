@@ -1,0 +1,73 @@
+"""The command line: one group of commands per noun, loaded when it is used.
+
+Exit codes: 0 done; 1 a fault or a failed check, told in one sentence; 2 wrong usage; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from types import FrameType
+
+import click
+
+from trainyard.errors import TrainyardError
+from trainyard.versions import load
+
+COMMANDS = {
+    "chart": "trainyard.chart.cli",
+    "cluster": "trainyard.cluster.cli",
+    "doctor": "trainyard.doctor.cli",
+    "e2e": "trainyard.e2e.cli",
+    "images": "trainyard.images.cli",
+    "tools": "trainyard.tools.cli",
+    "verify": "trainyard.verify",
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module only when the command is named, so that `--help` and completion are quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command object, or None for an unknown name."""
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(load().raw["trainyard"], message="trainyard %(version)s")
+def trainyard() -> None:
+    """Turn a Kubernetes cluster with GPUs into a training platform that teams share.
+
+    Shell completion: eval "$(_TRAINYARD_COMPLETE=bash_source trainyard)"
+    """
+
+
+def main() -> None:
+    """Entry point: every known fault ends as one sentence on standard error."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = trainyard.main(prog_name="trainyard", standalone_mode=False)
+    except TrainyardError as error:
+        print(f"trainyard: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        print("trainyard: interrupted.", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """A termination request ends like Ctrl-C, so that clean-up runs."""
+    raise KeyboardInterrupt
