@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import ssl
 import tempfile
 from pathlib import Path
 
@@ -58,7 +60,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
         containerfile = _stage(image, context)
         # Host networking: package registries may be reachable from the host alone.
         engine(
-            "build", "--network", "host", "-f", containerfile, "-t", tag,
+            "build", "--network", "host", "-f", containerfile, "-t", tag, *_certificates(),
             "--build-arg", f"BASE={base}", "--build-arg", f"KUBERNETES_VERSION={load().kubernetes}", context,
             timeout=1800, mend="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
         )  # fmt: skip
@@ -116,6 +118,12 @@ def _stage(image: Image, context: Path) -> Path:
     if image.bin:
         containerfile.write_text(containerfile.read_text().replace("@BINARY@", image.bin[0]))
     return containerfile
+
+
+def _certificates() -> list[str]:
+    """Hands this machine's certificate authorities to builds, as a secret: a site's own may stand before its mirrors."""
+    bundle = os.environ.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
+    return ["--secret", f"id=ca-bundle,src={bundle}"] if bundle and Path(bundle).is_file() else []
 
 
 def _files(folder: Path) -> list[Path]:
