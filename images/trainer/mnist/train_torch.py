@@ -1,0 +1,125 @@
+"""PyTorch DDP on MNIST: `python3 -m mnist.train_torch --data … --out …`.
+
+World from the environment (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, as the PyTorchJob operator and Volcano's
+pytorch plugin set them); without WORLD_SIZE it trains alone. CUDA and NCCL with a GPU, else CPU and gloo.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from mnist import data, options, store
+from mnist.errors import TrainError
+from mnist.result import Result
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among its peers; rank 0 is the master, rank n the worker n-1."""
+
+    rank: int
+    size: int
+    master: str
+
+    @property
+    def role(self) -> str:
+        return "master" if self.rank == 0 else "worker"
+
+    @property
+    def index(self) -> int:
+        return max(self.rank - 1, 0)
+
+
+def world_of(env: Mapping[str, str]) -> World:
+    """Reads the world from the environment; raises TrainError when it is incomplete or contradicts itself."""
+    if not env.get("WORLD_SIZE"):
+        return World(0, 1, "")
+    try:
+        rank, size = int(env.get("RANK", "")), int(env["WORLD_SIZE"])
+    except ValueError:
+        raise TrainError("RANK and WORLD_SIZE must both be whole numbers") from None
+    if not 0 <= rank < size:
+        raise TrainError(f"RANK {rank} is outside WORLD_SIZE {size}")
+    if size > 1 and not (env.get("MASTER_ADDR") and env.get("MASTER_PORT")):
+        raise TrainError("MASTER_ADDR and MASTER_PORT must be set when WORLD_SIZE is above 1")
+    return World(rank, size, env.get("MASTER_ADDR", ""))
+
+
+def main(argv: Sequence[str]) -> None:
+    """Trains, evaluates over all ranks, writes results; raises TrainError below --min-accuracy."""
+    options.early_threads(argv)
+    args = options.parser("PyTorch DDP on MNIST", lr=0.002, epochs=2).parse_args(argv)
+    world = world_of(os.environ)
+    source, target = store.open_store(args.data), store.open_store(args.out)
+
+    import torch
+    import torch.distributed as dist
+    from torch.nn.functional import cross_entropy
+    from torch.nn.parallel import DistributedDataParallel
+
+    from mnist import torch_model
+
+    torch.set_num_threads(args.threads)
+    device = torch_model.pick_device()
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    name = backend if world.size > 1 else "none"
+    result = Result("pytorch", name, world.role, world.index, world.rank, world.size, str(device), args.data)
+    print(f"rank {world.rank} of {world.size}: {backend} on {device}, GPUs {result.visible_devices}", flush=True)
+
+    everything = data.load(source, args.train_samples)
+    x, y = everything.shard(world.rank, world.size)
+    if not len(y):
+        raise TrainError(f"{args.train_samples} samples can't be shared by {world.size} ranks", mend="raise --train-samples")
+    if world.size > 1:
+        options.wait_for_name(world.master)
+        dist.init_process_group(backend, timeout=timedelta(minutes=5))
+    bare = torch_model.build(device)
+    model = DistributedDataParallel(bare) if world.size > 1 else bare
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
+    per_rank = max(1, args.batch_size // world.size)
+    started = time.monotonic()
+    total = torch.zeros(1, device=device)
+    for epoch in range(args.epochs):
+        total.zero_()
+        for images, labels in torch_model.batches(x, y, per_rank, epoch, device):
+            optimizer.zero_grad()
+            loss = cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.detach() * len(labels)
+        print(f"epoch {epoch + 1} of {args.epochs}: loss {float(total) / len(y):.4f}", flush=True)
+    result.train_seconds = time.monotonic() - started
+
+    tally = torch.tensor(
+        [
+            float(torch_model.count_correct(bare, everything.test_x[world.rank :: world.size],
+                                            everything.test_y[world.rank :: world.size], device)),
+            float(total),
+        ],
+        device=device,
+    )  # fmt: skip
+    if world.size > 1:
+        dist.all_reduce(tally)
+    result.samples, result.epochs = len(y), args.epochs
+    result.accuracy = float(tally[0]) / len(everything.test_y)
+    result.loss = float(tally[1]) / (len(y) * world.size)
+    if world.rank == 0:
+        result.checkpoint = store.put_checked(target, "checkpoint.pt", torch_model.checkpoint_bytes(bare, args.epochs))
+    result.write_rank(target)
+    if world.size > 1:
+        dist.barrier()  # metrics.json appears only when every rank has written its own file
+    if world.rank == 0:
+        print(f"test accuracy {result.accuracy:.4f}; metrics in {result.write_metrics(target)}", flush=True)
+    if world.size > 1:
+        dist.barrier()
+        dist.destroy_process_group()
+    options.check_accuracy(result.accuracy, args.min_accuracy)
+
+
+if __name__ == "__main__":
+    sys.exit(options.run(main))
