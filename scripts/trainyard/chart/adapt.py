@@ -65,7 +65,7 @@ DROPPED = {
         "templates/NOTES.txt",
         "charts/jobflow/templates/NOTES.txt",
     ),
-    "nvidia-device-plugin": ("charts",),
+    "nvidia-device-plugin": ("charts", "templates/daemonset-mps-control-daemon.yml", "templates/daemonset-gfd.yml"),
 }
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
@@ -72,15 +70,12 @@ def _user(contract: dict[str, Any]) -> None:
 
     endpoint = urlparse(os.environ["S3_ENDPOINT"])
     admin = MinioAdmin(
-        endpoint.netloc,
-        StaticProvider(os.environ["MINIO_ROOT_USER"], os.environ["MINIO_ROOT_PASSWORD"]),
+        endpoint=endpoint.netloc,
+        credentials=StaticProvider(os.environ["MINIO_ROOT_USER"], os.environ["MINIO_ROOT_PASSWORD"]),
         secure=endpoint.scheme == "https",
     )
     user = os.environ["S3_ACCESS_KEY"]
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "policy.json")
-        file.write_text(json.dumps(policy(contract["storage"]["buckets"])))
-        admin.policy_add(POLICY, str(file))
+    admin.policy_add(POLICY, policy=policy(contract["storage"]["buckets"]))
     admin.user_add(user, os.environ["S3_SECRET_KEY"])
     held = json.loads(admin.user_info(user)).get("policyName", "")
     if POLICY not in str(held).split(","):

@@ -13,6 +13,8 @@ from trainyard.platform.say import Failure, say
 DAYS = 3650
 # The operator renews its certificate 90 days before the end; what is left must be longer than that.
 MARGIN_SECONDS = 100 * 24 * 3600
+# The operator reads its CA's key in this form only.
+TRADITIONAL = b"-----BEGIN RSA PRIVATE KEY-----"
 MANAGER = "trainyard-webhook-cert"
 
 
@@ -40,12 +42,16 @@ def make(folder: Path, dns: str, ca_name: str) -> dict[str, bytes]:
         "x509", "-req", "-in", at["tls.csr"], "-CA", at["ca.crt"], "-CAkey", at["ca.key"], "-set_serial", "1",
         "-days", str(DAYS), "-out", at["tls.crt"], "-extfile", at["ext"],
     )  # fmt: skip
+    for key_file in (at["ca.key"], at["tls.key"]):
+        _openssl("rsa", "-traditional", "-in", key_file, "-out", key_file)
     return {name: Path(at[name]).read_bytes() for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")}
 
 
 def good(data: dict[str, bytes], dns: str) -> bool:
     """Is this a chain for `dns` that lasts beyond the margin?"""
     if not all(data.get(name) for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")):
+        return False
+    if not data["ca.key"].startswith(TRADITIONAL):
         return False
     with tempfile.TemporaryDirectory() as folder:
         ca, crt = Path(folder, "ca"), Path(folder, "crt")
