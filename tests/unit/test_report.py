@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
 from trainyard.errors import TrainyardError
 from trainyard.report import Check, Gpu, Run, Span, console, html, junit, plain, writer
 from trainyard.report.sample import sample

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+
 from trainyard.report import Span, palette, phases, timeline
 from trainyard.report.sample import sample
 

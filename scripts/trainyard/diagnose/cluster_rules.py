@@ -63,9 +63,7 @@ def node_not_ready(c: Collected) -> str | None:
 def webhook_silent(c: Collected) -> str | None:
     texts = [f.message(event) for event in c.live_events(*CREATE_EVENTS, "FailedUpdate", "FailedPlacement")]
     texts += [f.shorten(str(check.get("reason", "")), 400) for check in c.checks if check.get("status") == "failed"]
-    texts += [
-        line for line in (c.last_line(pod, str(k.get("name"))) for pod in hook_pods(c) for k in f.containers(pod))
-    ]
+    texts += [c.last_line(pod, str(k.get("name"))) for pod in hook_pods(c) for k in f.containers(pod)]
     for text in texts:
         found = re.search(r'failed calling webhook "([^"]+)"', text)
         if found:

@@ -1,0 +1,37 @@
+"""One line of the doctor's list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["ok", "warn", "missing", "not needed"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``check`` was looked at and ``found`` is there; ``mend`` is the command that mends it, empty where none is needed.
+
+    ``warn`` works but costs something (slower, less is tested); ``missing`` stops `make e2e`.
+    """
+
+    group: str
+    check: str
+    found: str
+    state: State
+    mend: str = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the run is to use: ``images`` pull or build, ``gpu`` mock or real, ``engine`` docker or podman, or auto."""
+
+    images: str = "auto"
+    gpu: str = "auto"
+    engine: str = "auto"
+
+
+def healthy(findings: Iterable[Finding]) -> bool:
+    """Whether everything that is needed is there."""
+    return all(finding.state != "missing" for finding in findings)
