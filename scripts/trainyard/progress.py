@@ -14,6 +14,7 @@ class Progress:
 
     def __init__(self, total: int, title: str = "") -> None:
         self.total, self.done, self.started = total, 0, time.monotonic()
+        self.steps: list[tuple[str, float, float]] = []  # (name, start, end) in Unix seconds, ended steps only
         self.live = sys.stdout.isatty()
         if title:
             print(f"{title} ({total} {'step' if total == 1 else 'steps'})", flush=True)
@@ -23,7 +24,7 @@ class Progress:
         """One step; its line ends with the seconds it took, or with FAILED."""
         self.done += 1
         head = f"  [{self.done}/{self.total}] {name}"
-        began, stop = time.monotonic(), threading.Event()
+        began, since, stop = time.monotonic(), time.time(), threading.Event()
 
         def tick() -> None:
             while not stop.wait(1.0):
@@ -41,6 +42,7 @@ class Progress:
             if self.live:
                 ticker.join()
                 print("\r", end="")
+            self.steps.append((name, since, time.time()))
             print(f"{head} … {ending}{time.monotonic() - began:.1f} s", flush=True)
 
     def skip(self, names: int = 1) -> None:

@@ -43,7 +43,9 @@ def up(name: str, provider: str, images: str, gpu: str, gpus: int) -> None:
 def down(name: str, provider: str) -> None:
     """Remove a cluster. The cache of images and binaries stays."""
     if not lifecycle.down(engines.find(provider), name):
-        raise TrainyardError(f"there is no cluster named {name}", mend="list kind's clusters with `podman ps` or `docker ps`")
+        raise TrainyardError(
+            f"there is no cluster named {name}", mend="list kind's clusters with `podman ps` or `docker ps`"
+        )
     click.echo(f"cluster {name} removed")
 
 
@@ -55,7 +57,10 @@ def status(name: str, provider: str, output: str) -> None:
     """Show nodes, GPUs and pods of a cluster."""
     state = lifecycle.status(engines.find(provider), name)
     if output != "table":
-        click.echo(json.dumps(state, indent=2) if output == "json" else yaml.safe_dump(state, sort_keys=False), nl=output == "json")
+        click.echo(
+            json.dumps(state, indent=2) if output == "json" else yaml.safe_dump(state, sort_keys=False),
+            nl=output == "json",
+        )
         return
     click.echo(f"cluster {state['name']} on {state['engine']}, KUBECONFIG={state['kubeconfig']}\n")
     click.echo(f"{'NODE':32}{'READY':7}{'POOL':15}{'GPUS':6}TAINTS")

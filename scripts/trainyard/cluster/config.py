@@ -34,7 +34,9 @@ class Node:
 def check_name(name: str) -> str:
     """Refuses a cluster name that host names can't carry."""
     if not NAME.fullmatch(name):
-        raise UsageError(f"`{name}` is no cluster name", mend="use 1 to 40 lower-case letters, digits and inner hyphens")
+        raise UsageError(
+            f"`{name}` is no cluster name", mend="use 1 to 40 lower-case letters, digits and inner hyphens"
+        )
     return name
 
 
@@ -59,7 +61,8 @@ def render(image: str, mounts: dict[str, list[Mount]], cluster: str) -> str:
     for spec, node in zip(config["nodes"], nodes(cluster), strict=True):
         spec["image"] = image
         spec["extraMounts"] = [
-            {"hostPath": str(m.host), "containerPath": m.node, "readOnly": m.read_only} for m in mounts.get(node.name, [])
+            {"hostPath": str(m.host), "containerPath": m.node, "readOnly": m.read_only}
+            for m in mounts.get(node.name, [])
         ]
     return yaml.safe_dump(config, sort_keys=False)
 

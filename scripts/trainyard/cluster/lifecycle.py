@@ -24,6 +24,7 @@ NETWORK = "kind"
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 INOTIFY = {"max_user_instances": 1024, "max_user_watches": 524288}
 NEEDED_GB = 6
+STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,11 @@ def exists(engine: Engine, name: str) -> bool:
     return bool(engine.containers(f"{CLUSTER_LABEL}={name}"))
 
 
-def up(engine: Engine, options: Options) -> Kubectl:
+def up(engine: Engine, options: Options, progress: Progress | None = None) -> Kubectl:
     """Creates the cluster with networking, registry and GPU devices; every node is Ready afterwards.
+
+    Args:
+        progress: counts the steps; a caller that passes its own can read their times afterwards.
 
     Raises:
         TrainyardError: the name is taken, or a step failed; a half-made cluster has been removed then.
@@ -58,15 +62,15 @@ def up(engine: Engine, options: Options) -> Kubectl:
                              mend=f"remove it with `trainyard cluster down --name {name}`, or choose another name")  # fmt: skip
     _check_machine()
     try:
-        return _up(engine, options)
+        return _up(engine, options, progress or Progress(STEPS, f"Cluster {describe(options)}"))
     except BaseException:
         print("  removing the half-made cluster …", flush=True)
         down(engine, name)
         raise
 
 
-def _up(engine: Engine, options: Options) -> Kubectl:
-    name, progress = options.name, Progress(8, f"Cluster {name_and_source(options)}")
+def _up(engine: Engine, options: Options, progress: Progress) -> Kubectl:
+    name = options.name
     with progress.step("base and node image"):
         base = options.source.base(engine)
         image = options.source.node_image(engine, base)
@@ -91,13 +95,20 @@ def _up(engine: Engine, options: Options) -> Kubectl:
             if not nodes.kernel_has_nfs():
                 nodes.install_userspace_nfs(engine, node.name)
     with progress.step("pod networking (flannel) and network policies (kube-router)"):
-        kubectl("apply", "--server-side", "-f", config.MANIFESTS / "flannel.yaml", "-f", config.MANIFESTS / "network-policies.yaml")
+        kubectl(
+            "apply",
+            "--server-side",
+            "-f",
+            config.MANIFESTS / "flannel.yaml",
+            "-f",
+            config.MANIFESTS / "network-policies.yaml",
+        )
     with progress.step("nodes ready"):
         kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=240s", timeout=250)
     return kubectl
 
 
-def name_and_source(options: Options) -> str:
+def describe(options: Options) -> str:
     """`NAME, images: build (registry.k8s.io can't be reached), GPUs: mock`."""
     return f"{options.name}, images: {options.source.kind} ({options.source.reason}), GPUs: {options.gpu}"
 
@@ -141,7 +152,10 @@ def status(engine: Engine, name: str) -> dict[str, object]:
         "engine": engine.name,
         "kubeconfig": str(kubeconfig(name)),
         "nodes": listed,
-        "pods": {phase: sum(p["status"].get("phase") == phase for p in pods) for phase in ("Running", "Pending", "Failed", "Succeeded")},
+        "pods": {
+            phase: sum(p["status"].get("phase") == phase for p in pods)
+            for phase in ("Running", "Pending", "Failed", "Succeeded")
+        },
     }
 
 
@@ -152,7 +166,9 @@ def load_image(engine: Engine, ref: str) -> str:
         the reference to write into a pod.
     """
     if not engine.has_image(ref):
-        raise TrainyardError(f"{engine.name} has no image {ref}", mend=f"build or pull it first: `{engine.name} images`")
+        raise TrainyardError(
+            f"{engine.name} has no image {ref}", mend=f"build or pull it first: `{engine.name} images`"
+        )
     if engine("inspect", registry.NAME, check=False).returncode:
         raise TrainyardError("the cluster's registry isn't running", mend="make a cluster with `trainyard cluster up`")
     full = ref if "/" in ref and "." in ref.partition("/")[0] or ref.startswith("localhost/") else f"docker.io/{ref}"

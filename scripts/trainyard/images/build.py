@@ -102,7 +102,9 @@ def _stage(image: Image, context: Path) -> Path:
     top = ROOT / image.context
     for entry in sorted({image.dir, *image.inputs}):
         source = ROOT / entry
-        shutil.copytree(source, context / source.relative_to(top), dirs_exist_ok=True, ignore=shutil.ignore_patterns(*SKIP))
+        shutil.copytree(
+            source, context / source.relative_to(top), dirs_exist_ok=True, ignore=shutil.ignore_patterns(*SKIP)
+        )
     for name in image.bin:
         (context / "bin").mkdir(exist_ok=True)
         shutil.copy2(tools.binary(name), context / "bin" / name)

@@ -86,7 +86,9 @@ def build(tool: ToolSet) -> None:
         work.rename(target)
     except CommandError as error:
         raise TrainyardError(
-            f"building {tool.name} {tool.version} failed: {_reason(error)}", where=f"tools/{tool.name}", mend=_mend(error)
+            f"building {tool.name} {tool.version} failed: {_reason(error)}",
+            where=f"tools/{tool.name}",
+            mend=_mend(error),
         ) from None
     except OSError as error:
         raise TrainyardError(f"building {tool.name} failed: {error.strerror}", where=str(target.parent),
@@ -101,8 +103,12 @@ def module_dir(tool_name: str) -> Path:
     found = run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool), check=False)
     folder = json.loads(found.stdout).get("Dir") if found.returncode == 0 else None
     if not folder or not Path(folder).is_dir():
-        run(["go", "mod", "download"], cwd=source_dir(tool), env=_go_env(tool), mend="check the network, then try again")
-        folder = json.loads(run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool)).stdout)["Dir"]
+        run(
+            ["go", "mod", "download"], cwd=source_dir(tool), env=_go_env(tool), mend="check the network, then try again"
+        )
+        folder = json.loads(
+            run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool)).stdout
+        )["Dir"]
     return Path(folder)
 
 
@@ -128,7 +134,11 @@ def _reason(error: CommandError) -> str:
 
 def _mend(error: CommandError) -> str:
     if "no space left" in error.output:
-        return "free some space (go env GOCACHE names the folder that fills) or set GOCACHE and TRAINYARD_CACHE elsewhere"
+        return (
+            "free some space (go env GOCACHE names the folder that fills) or set GOCACHE and TRAINYARD_CACHE elsewhere"
+        )
     if any(sign in error.output for sign in NETWORK_SIGNS):
-        return "the network is out of reach: check `go env GOPROXY`, then run the same command again; what is built stays"
+        return (
+            "the network is out of reach: check `go env GOPROXY`, then run the same command again; what is built stays"
+        )
     return "run the same command again for the whole output, or `trainyard doctor`"

@@ -1,0 +1,1 @@
+"""What is checked on the cluster, by subject."""

@@ -1,0 +1,124 @@
+"""Buckets and shared volumes: data goes in by one pod and comes out by another, on another node."""
+
+from __future__ import annotations
+
+import json
+
+from trainyard.e2e import store
+from trainyard.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard.e2e.dataset import FILES, Dataset
+from trainyard.e2e.recorder import require
+from trainyard.versions import load
+
+CLASS = "trainyard-shared"
+CLAIM = "datasets"
+
+
+def bucket(context: Context, dataset: Dataset) -> None:
+    """The training user can store the data set, and each file comes back whole."""
+    with context.recorder.check("storage.bucket", f"{dataset.name} into the bucket datasets") as figures:
+        with store.connect(context.kubectl, SYSTEM) as s3:
+            for name in FILES:
+                path = dataset.folder / name
+                size = s3.upload("datasets", f"mnist/{name}", str(path))
+                require(
+                    size == path.stat().st_size, f"{name} has {size} bytes in the store, {path.stat().st_size} on disk"
+                )
+            figures |= {
+                "data": dataset.name,
+                "files": len(FILES),
+                "bytes": sum((dataset.folder / f).stat().st_size for f in FILES),
+            }
+
+
+def claim(name: str, size: str = "1Gi") -> dict:
+    """A claim for a shared volume."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": CLASS,
+            "resources": {"requests": {"storage": size}},
+        },
+    }
+
+
+def fill_cache(context: Context) -> None:
+    """Copies the data set from the bucket to the shared volume that TensorFlow reads."""
+    script = """
+python3 - <<'COPY'
+import pathlib
+from mnist.store import open_store
+source, target = open_store("s3://datasets/mnist"), pathlib.Path("/data/mnist")
+target.mkdir(exist_ok=True)
+for name in %s:
+    (target / name).write_bytes(source.get(name))
+COPY
+ls -ln /data /data/mnist""" % (list(FILES),)
+    with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
+        context.kubectl.apply([claim(CLAIM)], NAMESPACE)
+        pod = context.pod(
+            "fill-datasets", script, image=load().image("trainer-torch"), node=context.cpu_node, claims={CLAIM: "/data"}
+        )
+        pod["spec"]["containers"][0]["env"] = [
+            {
+                "name": f"S3_{key.upper().replace('-', '_')}",
+                "valueFrom": {"secretKeyRef": {"name": store.SECRET, "key": key}},
+            }
+            for key in ("endpoint", "access-key", "secret-key")
+        ]
+        phase, log = context.run_pod(pod, timeout=150)
+        figures["listing"] = log[-600:]
+        require(phase == "Succeeded", f"the copy ended {phase}: {log[-300:]}")
+
+
+def shared(context: Context) -> None:
+    """One volume, two nodes, two users: written here, appended there; deleted, it is archived."""
+    with context.recorder.check(
+        "storage.rwx", "a shared volume written on two nodes by two users, archived on delete"
+    ) as figures:
+        image, name = load().image("base"), "rwx-check"
+        context.kubectl.apply([claim(name, "64Mi")], NAMESPACE)
+        write = context.pod(
+            "rwx-write",
+            "umask 002; echo one > /v/file; ls -lnd /v",
+            image=image,
+            node=context.cpu_node,
+            claims={name: "/v"},
+        )
+        phase, log = context.run_pod(write)
+        require(phase == "Succeeded", f"writing on {context.cpu_node} ended {phase}: {log}")
+        figures["directory"] = log.splitlines()[-1]
+        require("drwxrws---" in log, f"the volume's folder is not 2770 but {log.splitlines()[-1][:10]}")
+        other = context.gpu_nodes[0]
+        append = context.pod(
+            "rwx-append", "echo two >> /v/file; cat /v/file", image=image, node=other, claims={name: "/v"}, user=1001
+        )
+        phase, log = context.run_pod(append)
+        require(
+            phase == "Succeeded" and log.split() == ["one", "two"],
+            f"reading and appending on {other} ended {phase}: {log}",
+        )
+        figures |= {
+            "nodes": [context.cpu_node, other],
+            "client": "userspace, NFSv3" if context.userspace_nfs else "kernel",
+        }
+        volume = context.kubectl.get("pvc", name, "-n", NAMESPACE)[0]["spec"]["volumeName"]
+        context.kubectl("delete", "pvc", name, "-n", NAMESPACE, "--timeout=60s")
+        context.kubectl("wait", f"pv/{volume}", "--for=delete", "--timeout=60s", check=False)
+        require(context.kubectl.find("pv", volume) is None, f"the volume {volume} was not removed")
+        figures["archived"] = _archived(context, volume)
+
+
+def _archived(context: Context, volume: str) -> str:
+    """Where the server keeps the folder of a deleted volume."""
+    server = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs-server")[0]["metadata"]["name"]
+    found = context.kubectl(
+        "exec", "-n", SYSTEM, server, "--", "find", "/export", "-maxdepth", "4", "-name", f"*{volume}*"
+    ).stdout.split()
+    require(found, f"the server keeps no archive of {volume}")
+    content = context.kubectl("exec", "-n", SYSTEM, server, "--", "cat", f"{found[0]}/file").stdout.split()
+    require(content == ["one", "two"], f"the archive {found[0]} holds {json.dumps(content)}")
+    return found[0]

@@ -1,0 +1,90 @@
+"""What every check of a run needs at hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.cluster.config import Node
+from trainyard.cluster.kubectl import Kubectl
+from trainyard.e2e.recorder import Recorder
+from trainyard.engine import Engine
+from trainyard.gpu.spec import MockGpuSpec
+
+SYSTEM = "trainyard-system"
+NAMESPACE = "trainyard-e2e"
+GPU = "nvidia.com/gpu"
+
+# What Pod Security "restricted" asks of a pod and of each container.
+POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "runAsGroup": 1000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+
+
+@dataclass
+class Context:
+    """One run on one cluster."""
+
+    cluster: str
+    engine: Engine
+    kubectl: Kubectl
+    recorder: Recorder
+    nodes: list[Node]
+    gpu: str
+    spec: MockGpuSpec
+    userspace_nfs: bool
+    contract: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gpu_nodes(self) -> list[str]:
+        """Names of the nodes of the GPU pool."""
+        return [node.name for node in self.nodes if node.has_gpus]
+
+    @property
+    def cpu_node(self) -> str:
+        """A node of the CPU pool."""
+        return next(node.name for node in self.nodes if node.labels.get("trainyard.io/pool") == "cpu")
+
+    def pod(self, name: str, script: str, *, image: str, node: str | None = None, claims: dict[str, str] | None = None,
+            user: int = 1000, labels: dict[str, str] | None = None) -> dict[str, Any]:  # fmt: skip
+        """A small restricted pod that runs a shell script once; `claims` maps a claim to its mount path."""
+        volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims or {}]
+        mounts = [{"name": claim, "mountPath": path} for claim, path in (claims or {}).items()]
+        spec: dict[str, Any] = {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 1,
+            "securityContext": POD_SECURITY | {"runAsUser": user, "runAsGroup": user},
+            "tolerations": [GPU_TOLERATION],
+            "volumes": volumes,
+            "containers": [{
+                "name": "main", "image": image, "command": ["bash", "-euc", script], "volumeMounts": mounts,
+                "securityContext": CONTAINER_SECURITY, "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+            }],
+        }  # fmt: skip
+        if node:
+            spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
+
+    def run_pod(self, pod: dict[str, Any], timeout: int = 90) -> tuple[str, str]:
+        """Runs a pod to its end, returns its phase and log, and removes it."""
+        name = pod["metadata"]["name"]
+        self.kubectl.apply([pod], NAMESPACE)
+        try:
+            path = "jsonpath={.status.containerStatuses[0].state.terminated}"
+            self.kubectl(
+                "wait", "-n", NAMESPACE, f"--for={path}", f"pod/{name}", f"--timeout={timeout}s", timeout=timeout + 10
+            )
+            phase = json.loads(self.kubectl("get", "pod", name, "-n", NAMESPACE, "-o", "json").stdout)["status"][
+                "phase"
+            ]
+            log = self.kubectl("logs", "-n", NAMESPACE, name).stdout
+            return phase, log.strip()
+        finally:
+            self.kubectl("delete", "pod", name, "-n", NAMESPACE, "--now", "--wait=false", check=False)

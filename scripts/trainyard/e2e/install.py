@@ -1,0 +1,68 @@
+"""Installs the packaged chart with one command, and asks it to test itself."""
+
+from __future__ import annotations
+
+import json
+
+import yaml
+
+from trainyard import tools
+from trainyard.chart import package as chart
+from trainyard.chart import parts
+from trainyard.cluster.kubectl import Kubectl
+from trainyard.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard.e2e.recorder import require
+from trainyard.e2e.store import SECRET
+from trainyard.shell import run
+
+RELEASE = "trainyard"
+TIMEOUT_S = 420
+
+
+def helm(kubectl: Kubectl, *args: str, timeout: float = 60, check: bool = True) -> str:
+    """Runs the pinned helm on the cluster and returns what it printed."""
+    argv = [tools.binary("helm"), "--kubeconfig", kubectl.kubeconfig, *args]
+    return run(argv, timeout=timeout, check=check).stdout
+
+
+def install(context: Context) -> None:
+    """One `helm install --wait` on the empty cluster."""
+    with context.recorder.check("install.helm", "one helm install --wait on an empty cluster") as figures:
+        package = chart.package()
+        figures["package_kib"] = round(package.stat().st_size / 1024)
+        profile = parts.UMBRELLA / "profiles" / "kind.yaml"
+        argv = ["install", RELEASE, str(package), "-n", SYSTEM, "--create-namespace", "-f", str(profile)]
+        if context.userspace_nfs:
+            figures["nfs_client"] = "userspace mount.nfs, NFSv3 (test only)"
+        helm(context.kubectl, *argv, "--wait", "--timeout", f"{TIMEOUT_S}s", timeout=TIMEOUT_S + 30)
+        secret = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")[0]
+        figures["release_secret_kib"] = round(len(json.dumps(secret["data"])) / 1024)
+        require(
+            figures["release_secret_kib"] < 700,
+            f"the release Secret has {figures['release_secret_kib']} KiB, 700 are allowed",
+        )
+        context.contract = read_contract(context.kubectl)
+
+
+def read_contract(kubectl: Kubectl) -> dict:
+    """The contract as the chart published it."""
+    found = kubectl.find("configmap", "trainyard-contract", "-n", SYSTEM)
+    require(found, "the chart published no ConfigMap trainyard-contract")
+    return yaml.safe_load(found["data"]["contract.yaml"])  # type: ignore[index]
+
+
+def self_test(context: Context) -> None:
+    """`helm test`: queues, priority classes, storage class, buckets, contract, seen from inside."""
+    with context.recorder.check("install.helm-test", "helm test: queues, priorities, storage class, buckets, contract"):
+        helm(context.kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
+
+
+def tenant(context: Context) -> None:
+    """A namespace like a team's: Pod Security restricted, and the training user's S3 credentials."""
+    restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": restricted}}
+    context.kubectl("apply", "-f", "-", input=json.dumps(space))
+    secret = context.kubectl.find("secret", SECRET, "-n", SYSTEM)
+    require(secret, f"the chart made no Secret {SECRET}")
+    copy = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "data": secret["data"]}  # type: ignore[index]
+    context.kubectl.apply([copy], NAMESPACE)

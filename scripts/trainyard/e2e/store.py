@@ -1,0 +1,85 @@
+"""The cluster's object store seen from this machine, through a port-forward."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minio import Minio
+from minio.error import S3Error
+
+from trainyard.cluster.kubectl import Kubectl
+from trainyard.errors import TrainyardError
+
+SECRET = "trainyard-s3"
+SERVICE = "trainyard-minio"
+
+
+def credentials(kubectl: Kubectl, namespace: str) -> dict[str, str]:
+    """The generated S3 user that training uses: endpoint, access-key, secret-key, region."""
+    secret = kubectl.find("secret", SECRET, "-n", namespace)
+    if secret is None:
+        raise TrainyardError(f"the chart's setup job made no Secret {SECRET}", where=f"namespace {namespace}")
+    return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
+
+
+@contextmanager
+def connect(kubectl: Kubectl, namespace: str) -> Iterator[Store]:
+    """Opens a port-forward to the store for the time of the block."""
+    user = credentials(kubectl, namespace)
+    argv = kubectl.argv("port-forward", "-n", namespace, f"service/{SERVICE}", ":9000")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            port = re.search(r"127\.0\.0\.1:(\d+)", line)
+            if not port:
+                raise TrainyardError(f"the port-forward to {SERVICE} failed: {line.strip()}")
+            secure = user["endpoint"].startswith("https://")
+            yield Store(
+                Minio(
+                    f"127.0.0.1:{port[1]}", user["access-key"], user["secret-key"], secure=secure, region=user["region"]
+                )
+            )
+        finally:
+            process.terminate()
+
+
+class Store:
+    """Reads and writes objects with the rights of a training job."""
+
+    def __init__(self, client: Minio) -> None:
+        self.client = client
+
+    def upload(self, bucket: str, name: str, path: str) -> int:
+        """Stores a file; returns its size in bytes."""
+        self.client.fput_object(bucket, name, path)
+        return int(self.client.stat_object(bucket, name).size or 0)
+
+    def names(self, bucket: str, prefix: str) -> list[str]:
+        """Names of all objects below a prefix."""
+        return [entry.object_name or "" for entry in self.client.list_objects(bucket, prefix, recursive=True)]
+
+    def read(self, bucket: str, name: str) -> bytes:
+        """The object's bytes.
+
+        Raises:
+            TrainyardError: it isn't there, or may not be read.
+        """
+        try:
+            answer = self.client.get_object(bucket, name)
+        except S3Error as error:
+            raise TrainyardError(f"s3://{bucket}/{name} can't be read: {error.code}") from None
+        try:
+            return answer.read()
+        finally:
+            answer.close()
+            answer.release_conn()
+
+    def read_json(self, bucket: str, name: str) -> dict[str, Any]:
+        """A JSON object."""
+        return json.loads(self.read(bucket, name))
