@@ -48,9 +48,14 @@ class Box:
     )
     paths: set[str] = field(
         default_factory=lambda: {
-            "/dev/fuse", "/usr/include/stdlib.h", "/usr/lib/podman/netavark", "/usr/lib/podman/aardvark-dns", "/data", MODULES,
+            "/dev/fuse",
+            "/usr/include/stdlib.h",
+            "/usr/lib/podman/netavark",
+            "/usr/lib/podman/aardvark-dns",
+            "/data",
+            MODULES,
         }
-    )  # fmt: skip
+    )
     files: dict[str, str] = field(
         default_factory=lambda: {
             "/proc/config.gz": "".join(f"CONFIG_{name}=y\n" for name in OPTIONS),

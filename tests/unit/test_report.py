@@ -206,6 +206,12 @@ def test_page_says_what_matters() -> None:
     assert 'name="viewport"' in text
 
 
+def test_long_figures_are_folded() -> None:
+    text = html.render(sample())
+    assert "<details><summary>9/0 tasks in gang unschedulable" in text
+    assert console.render(sample(), width=100).count("0/4 nodes") <= 1
+
+
 def test_mock_gpus_are_always_named() -> None:
     assert "CUDA" in html.render(run_of(passed()))
     real = run_of(passed())
@@ -298,6 +304,7 @@ def test_duration(seconds: float, text: str) -> None:
         ({"a": [1]}, "a: 1"),
         (118.4, "118"),
         (2500.7, "2501"),
+        (1765432, "1,765,432"),
     ],
 )
 def test_figure(value: object, text: str) -> None:

@@ -11,7 +11,7 @@ State = Literal["ok", "warn", "missing", "not needed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """``check`` was looked at and ``found`` is there; ``mend`` is the command that mends it, empty where none is needed.
+    """``check`` was looked at and ``found`` is there; ``mend`` is the command that mends it, empty where none is due.
 
     ``warn`` works but costs something (slower, less is tested); ``missing`` stops `make e2e`.
     """

@@ -16,6 +16,7 @@ from trainyard.report.plain import clean, duration, figure, words
 
 SYMBOLS = {"passed": "\u2713", "failed": "\u2717", "skipped": "\u2013"}
 SOURCES = {"build": "built here", "pull": "pulled from registries"}
+LONG = 160  # characters of a figure that are shown without unfolding it
 OWN_COLUMNS = ("accuracy", "devices")
 _GPU_ID = re.compile(r"((?:MIG-)?GPU-[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -143,7 +144,11 @@ def _figure(value: Any) -> str:
     """A figure; a map (devices for each pod, say) becomes one line an entry."""
     if isinstance(value, Mapping):
         return "".join(f'<span class="line"><b>{e(k)}</b> {_short(figure(v))}</span>' for k, v in value.items())
-    return _short(figure(value))
+    text = figure(value)
+    if len(text) > LONG or "\n" in text:
+        first = text.strip().splitlines()[0][:60] if text.strip() else ""
+        return f"<details><summary>{e(first)} …</summary><pre>{e(text)}</pre></details>"
+    return _short(text)
 
 
 def _short(text: str) -> str:

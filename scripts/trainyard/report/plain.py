@@ -69,4 +69,6 @@ def figure(value: Any) -> str:
     if isinstance(value, (list, tuple, set, frozenset)):
         items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
         return ", ".join(figure(v) for v in items) or "none"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
     return "none" if value is None else clean(value)

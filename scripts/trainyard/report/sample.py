@@ -89,6 +89,7 @@ JOBS = (
     ("train.vcjob", "Volcano Job of 2 workers", 0.9390, 29, "worker-0 worker-1"),
     ("train.cpu", "CPU-only Job, off the GPU nodes", 0.9312, 22, ""),
 )
+GANG = "9/0 tasks in gang unschedulable: pod group is not ready, 9 Pending, 9 minAvailable.\n" + "0/4 nodes: no. " * 9
 PHASES = ("queued", "placed", "pulling", "placed", "running")
 
 
@@ -112,7 +113,9 @@ def _jobs(run: Run, at: float, failing: bool) -> float:
             run.cause = "train.tfjob reached accuracy 0.411, below its bar of 0.90; look at the loss in its logs."
         run.checks.append(check)
     run.checks += [
-        _good("gang.refused", "A gang that doesn't fit holds no GPU", 15.2, members=9, gpus_held=0),
+        _good(
+            "gang.refused", "A gang that doesn't fit holds no GPU", 15.2, members=9, gpus_held=0, scheduler_says=GANG
+        ),
         _good("nodes.late-gpu-node", "A GPU node that joins later is labelled and tainted", 21.7, gpus=4),
         _good("storage.rwx", "Two pods on two nodes share one volume", 9.4, MiB_written=64, MiB_per_s=118.4),
         Check("storage.csi", "csi-driver-nfs serves a shared volume", "skipped", "its image needs a registry"),

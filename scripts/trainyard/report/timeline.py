@@ -149,7 +149,7 @@ def ticks(start: float, end: float, most: int = 9) -> list[float]:
 
 def _panel(panel: Panel, colours: dict[str, str], zero: float) -> str:
     bottom = panel.height - AXIS
-    out = [f'<text class="head" x="12" y="16">{_text(panel.title)}</text>']
+    out = [f'<text class="head" x="12" y="16">{_text(panel.title)}</text>', *_stripes(panel)]
     if panel.band:
         left, right = panel.x(panel.band[0]), panel.x(panel.band[1])
         shape = f'x="{left:.1f}" y="{TITLE - 4}" width="{right - left:.1f}" height="{bottom - TITLE + 4}"'
@@ -160,15 +160,23 @@ def _panel(panel: Panel, colours: dict[str, str], zero: float) -> str:
         out.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 16}">{tick:g} s</text>')
     out.append(f'<line class="axis" x1="{GUTTER}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
     y = TITLE
-    for index, lane in enumerate(panel.lanes):
-        height = len(lane.rows) * ROW
-        if index % 2 == 0:
-            out.append(f'<rect class="stripe" x="0" y="{y - (ROW - BAR) / 2}" width="{WIDTH}" height="{height}"/>')
+    for lane in panel.lanes:
         out.append(_name(lane.name, y + BAR / 2 + 4))
         for row in lane.rows:
             out.append(_row(panel, row, colours, zero, y))
             y += ROW
     return "".join(out)
+
+
+def _stripes(panel: Panel) -> list[str]:
+    """A ground behind every other lane, so that the eye finds a name's bars."""
+    out, y = [], TITLE - (ROW - BAR) / 2
+    for index, lane in enumerate(panel.lanes):
+        height = len(lane.rows) * ROW
+        if index % 2 == 0:
+            out.append(f'<rect class="stripe" x="0" y="{y}" width="{WIDTH}" height="{height}"/>')
+        y += height
+    return out
 
 
 def _name(name: str, y: float) -> str:
