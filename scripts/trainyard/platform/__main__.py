@@ -29,6 +29,11 @@ def _parser() -> argparse.ArgumentParser:
     cert.add_argument("--dns", required=True, help="name that the API server calls the webhook by")
     cert.add_argument("--ca-name", required=True)
 
+    hook = commands.add_parser("launcher-webhook", help="close the init container of MPI launchers, for ever")
+    hook.add_argument("--certs", required=True, help="folder with ca.crt, tls.crt, tls.key")
+    hook.add_argument("--port", type=int, required=True)
+    hook.add_argument("--configuration", required=True, help="name of the MutatingWebhookConfiguration")
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -51,6 +56,10 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard.platform import webhook_cert
 
             return webhook_cert.run(args.secret, args.dns, args.ca_name)
+        if args.command == "launcher-webhook":
+            from trainyard.platform import launcher
+
+            return launcher.run(args.certs, args.port, args.configuration)
         from trainyard.platform import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
