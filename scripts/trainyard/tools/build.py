@@ -15,7 +15,10 @@ from trainyard.progress import Progress
 from trainyard.shell import CommandError, run
 from trainyard.versions import ToolSet, load
 
-NETWORK_SIGNS = ("dial tcp", "no such host", "connection refused", "i/o timeout", "TLS handshake timeout")
+NETWORK_SIGNS = (
+    "dial tcp", "no such host", "connection refused", "i/o timeout", "TLS handshake timeout", "proxyconnect",
+    "403 Forbidden", "502 Bad Gateway", "503 Service Unavailable", "module lookup disabled",
+)  # fmt: skip
 
 
 def source_dir(tool: ToolSet) -> Path:
@@ -75,10 +78,11 @@ def binary(name: str) -> Path:
 def build(tool: ToolSet) -> None:
     """Compiles a set into a fresh folder and moves it into place whole, so that a broken build leaves no half cache."""
     target = bin_dir(tool)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
+    work: Path | None = None
     flags = ["-trimpath", "-tags", ",".join(tool.tags), "-ldflags", _ldflags(tool)]
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
         for package, name in tool.packages:
             argv = ["go", "build", *flags, "-o", work / name, package]
             run(argv, cwd=source_dir(tool), env=_go_env(tool), mend="run `trainyard doctor`")
@@ -91,10 +95,14 @@ def build(tool: ToolSet) -> None:
             mend=_mend(error),
         ) from None
     except OSError as error:
-        raise TrainyardError(f"building {tool.name} failed: {error.strerror}", where=str(target.parent),
-                             mend="free some space there or set TRAINYARD_CACHE to another folder") from None  # fmt: skip
+        raise TrainyardError(
+            f"building {tool.name} failed: {error.strerror}",
+            where=str(target.parent),
+            mend="free some space there or set TRAINYARD_CACHE to another folder",
+        ) from None
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if work:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def module_dir(tool_name: str) -> Path:

@@ -1,0 +1,72 @@
+"""Fixtures that several unit tests share: a cache of their own and programs that only pretend."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder for this test alone."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TRAINYARD_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+    """`program(name, script)` puts a shell script of that name first on PATH."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    def make(name: str, script: str) -> Path:
+        path = folder / name
+        path.write_text(f"#!/bin/bash\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@dataclass
+class Ended:
+    """How a run of the command line ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def fault(self) -> str:
+        """The one sentence on standard error; fails when there is more or less than one line."""
+        assert self.code != 0
+        assert "Traceback" not in self.out + self.err
+        lines = self.err.strip().splitlines()
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("trainyard: ")
+        return lines[0].removeprefix("trainyard: ")
+
+
+@pytest.fixture
+def trainyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
+    """`trainyard("cluster", "up")` runs the command line in this process, as its entry point does."""
+    from trainyard.cli import main
+
+    before = signal.getsignal(signal.SIGTERM)
+
+    def call(*words: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["trainyard", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), shown.out, shown.err)
+
+    yield call
+    signal.signal(signal.SIGTERM, before)
