@@ -9,6 +9,7 @@ import pytest
 from trainyard.diagnose import Collected, probable_cause
 from trainyard.diagnose.cause import matching
 from trainyard.diagnose.rules import RULES
+from trainyard.report.phases import moment
 
 NOW = "2026-05-28T20:30:00Z"
 BEFORE = "2026-05-28T20:29:00Z"
@@ -147,6 +148,11 @@ def hook_pod(log: str) -> dict[str, Any]:
     found["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "trainyard-apply"}]
     return {"pods": [found], "jobs": [HOOK_JOB], "logs": {"trainyard-system/trainyard-apply-9x/main": log}}
 
+
+INIT = pod(phase="Pending", ready=False, state=waiting("PodInitializing"))
+INIT["status"]["initContainerStatuses"] = [
+    {"name": "wait", "ready": False, "started": False, "state": {"running": {"startedAt": BEFORE}}}
+]
 
 CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     (
@@ -485,6 +491,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
         ["is aborted"],
     ),
     (
+        "init-stuck",
+        {"pods": [INIT], "logs": {f"{SPACE}/mnist-worker-0/wait": "waiting for mnist-master-0\n"}},
+        ["wait;", "master-0"],
+    ),
+    (
         "accuracy",
         {
             "checks": [
@@ -541,6 +552,16 @@ def test_what_was_made_to_be_refused_is_no_cause() -> None:
     assert matching(found)[0][0] == "unschedulable"
     found.expected = ("refused-",)
     assert probable_cause(found) == ""
+
+
+def test_a_pod_that_only_just_starts_is_no_cause() -> None:
+    young = pod("young", phase="Pending", ready=False, state=waiting("ContainerCreating"))
+    young["metadata"]["creationTimestamp"] = NOW
+    found = broken({"pods": [young], "now": moment(NOW) + 30})
+    found.events = []
+    assert probable_cause(found) == ""
+    found.now += 60
+    assert "young" in probable_cause(found)
 
 
 def test_no_rule_matched_says_where_to_look() -> None:

@@ -9,6 +9,7 @@ from trainyard.diagnose.facts import Collected
 from trainyard.diagnose.rules import RULES, Rule
 
 HEALTHY = ""
+YOUNG = 60.0  # seconds that a pod may take to start before it counts as not well
 
 
 def matching(collected: Collected, rules: Sequence[Rule] = RULES) -> list[tuple[str, str]]:
@@ -37,7 +38,7 @@ def probable_cause(collected: Collected) -> str:
     if found:
         return _sentence(found[0][1])
     failed = [check for check in collected.checks if check.get("status") == "failed"]
-    sick = [facts.where(pod) for pod in collected.sick_pods()]
+    sick = [facts.where(pod) for pod in collected.sick_pods() if collected.age(_created(pod)) > YOUNG]
     if not failed and not sick and not collected.problems:
         return HEALTHY
     if failed:
@@ -51,6 +52,10 @@ def probable_cause(collected: Collected) -> str:
             f"look at problems.txt ({len(collected.problems)} entries)",
         )
     return f"No rule matched: {first}; {look} in the diagnosis."
+
+
+def _created(pod: facts.Object) -> object:
+    return (pod.get("metadata") or {}).get("creationTimestamp")
 
 
 def _sentence(text: str) -> str:

@@ -83,8 +83,9 @@ def collect(
     if node_exec:
         for node in work.found.nodes:
             node_name = facts.name(node)
+            devices = ["sh", "-c", f"cat {CHECKPOINT} 2>/dev/null || echo 'no device was ever given out here'"]
             kubelet = ["journalctl", "-u", "kubelet", "--no-pager", "-n", str(LINES)]
-            work.command(f"nodes/{node_name}-devices.json", partial(node_exec, node_name, ["cat", CHECKPOINT]))
+            work.command(f"nodes/{node_name}-devices.json", partial(node_exec, node_name, devices))
             work.command(f"nodes/{node_name}-kubelet.txt", partial(node_exec, node_name, kubelet))
     if helm:
         work.command("helm-status.txt", lambda: helm(["status", release[0], "-n", release[1]]))

@@ -5,9 +5,12 @@ Objects are dicts as ``kubectl get -o json`` prints them. Facts are read as they
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from trainyard.report.phases import moment
 
 Object = Mapping[str, Any]
 
@@ -18,7 +21,7 @@ class Collected:
 
     ``logs`` maps ``namespace/pod/container`` (and ``…/previous``) to its last lines; ``problems`` lists what could not
     be collected; ``checks`` are the checks of the run so far (``id``, ``status``, ``reason``, ``figures``). Objects
-    whose name begins with one of ``expected`` are left out: a check made them to be refused.
+    whose name begins with one of ``expected`` are left out: a check made them to be refused. ``now`` is Unix seconds.
     """
 
     events: list[Object] = field(default_factory=list)
@@ -32,6 +35,7 @@ class Collected:
     checks: list[Object] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     expected: Sequence[str] = ()
+    now: float = field(default_factory=time.time)
 
     def is_expected(self, item: str) -> bool:
         return any(item.startswith(prefix) for prefix in self.expected)
@@ -39,6 +43,11 @@ class Collected:
     def sick_pods(self) -> Iterator[Object]:
         """Pods that are not doing what they should: neither finished well nor with every container ready."""
         return (p for p in self.pods if not is_well(p) and not self.is_expected(name(p)))
+
+    def age(self, stamp: Any) -> float:
+        """Seconds since an RFC 3339 time; endless for none, so that what has no time counts as old."""
+        at = moment(stamp) if isinstance(stamp, str) else None
+        return float("inf") if at is None else self.now - at
 
     def live_events(self, *reasons: str) -> Iterator[Object]:
         """Events of these reasons that still matter, latest first: nothing has mended them since.
@@ -108,11 +117,11 @@ def condition(item: Object, kind: str) -> Object:
 
 
 def is_starting(pod: Object) -> bool:
-    """The pod waits for volumes, network or devices: a container of it has never started."""
+    """The pod waits for volumes, network or devices: no container of it has ever started."""
     early = ("ContainerCreating", "PodInitializing")
     if not containers(pod):
         return (pod.get("status") or {}).get("phase") == "Pending"
-    return any(state(c, "waiting").get("reason") in early and not c.get("restartCount") for c in containers(pod))
+    return all(state(c, "waiting").get("reason") in early and not c.get("restartCount") for c in containers(pod))
 
 
 def is_well(pod: Object) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from trainyard.diagnose import facts as f
 from trainyard.diagnose.facts import Collected, Object
 
+PATIENCE = 120.0  # seconds that an init container may run
 HOOK = "helm.sh/hook"
 IMAGE_REASONS = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
 CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
@@ -96,6 +97,18 @@ def crash_loop(c: Collected) -> str | None:
 
 def pod_failed(c: Collected) -> str | None:
     return _crashed(c, looping=False)
+
+
+def init_stuck(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        inits = (pod.get("spec") or {}).get("initContainers") or []
+        sidecars = {entry.get("name") for entry in inits if entry.get("restartPolicy") == "Always"}
+        for container in (pod.get("status") or {}).get("initContainerStatuses") or []:
+            running, label = f.state(container, "running"), str(container.get("name"))
+            if running and label not in sidecars and c.age(running.get("startedAt")) > PATIENCE:
+                said = c.last_line(pod, label) or "it wrote nothing"
+                return f"Pod {f.where(pod)} still waits in its init container {label}; its last line: {said}"
+    return None
 
 
 def probe(c: Collected) -> str | None:

@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     Rule("queue-closed", cluster_rules.queue_closed),
     Rule("unhealthy-gpus", cluster_rules.unhealthy_gpus),
     Rule("unschedulable", pod_rules.unschedulable),
+    Rule("init-stuck", pod_rules.init_stuck),
     Rule("probe", pod_rules.probe),
     Rule("job-failed", cluster_rules.job_failed),
     Rule("accuracy", cluster_rules.accuracy),
