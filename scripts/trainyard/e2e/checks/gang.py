@@ -28,7 +28,7 @@ def refused(context: Context, dataset: Dataset) -> None:
         spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = workers
         for replica in spec["pytorchReplicaSpecs"].values():
             replica["template"]["metadata"]["labels"]["app.kubernetes.io/name"] = "too-large"
-            replica["template"]["spec"].pop("topologySpreadConstraints")  # only the number shall not fit
+            replica["template"]["spec"].pop("topologySpreadConstraints", None)  # only the number shall not fit
         figures |= {"gpus_in_cluster": capacity, "gpus_asked": workers + 1, "watched_seconds": WATCH_S}
         trace = jobs.Trace("too-large")
         context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))

@@ -16,7 +16,7 @@ def policies(context: Context) -> None:
     ) as figures:
         host = context.kubectl.get("service", "trainyard-minio", "-n", SYSTEM)[0]["spec"]["clusterIP"]
         # A policy takes effect a moment after a pod starts: the first seconds don't count.
-        script = f"sleep 3; timeout 4 bash -c '</dev/tcp/{host}/9000' && echo open || echo closed"
+        script = f"sleep 3; timeout 4 bash -c '</dev/tcp/{host}/9000' 2>/dev/null && echo open || echo closed"
         deny = {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainyard.cluster.nodes import mock_gpu_folder
 from trainyard.e2e.context import GPU, SYSTEM, Context
+from trainyard.e2e.jobs import gpus
 from trainyard.e2e.recorder import require
 from trainyard.gpu import mock
 
@@ -90,7 +91,7 @@ def cpu_pods_off(context: Context) -> None:
         strangers = []
         for pod in context.kubectl.get("pods", "-A"):
             owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
-            if pod["spec"].get("nodeName") in context.gpu_nodes and not owners & {"DaemonSet", "Node"}:
+            if pod["spec"].get("nodeName") in context.gpu_nodes and not owners & {"DaemonSet", "Node"} and not gpus(pod):
                 strangers.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
         figures["pods_on_gpu_nodes"] = strangers
         require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
