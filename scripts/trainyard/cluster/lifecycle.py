@@ -171,11 +171,18 @@ def load_image(engine: Engine, ref: str) -> str:
         )
     if engine("inspect", registry.NAME, check=False).returncode:
         raise TrainyardError("the cluster's registry isn't running", mend="make a cluster with `trainyard cluster up`")
-    full = ref if "/" in ref and "." in ref.partition("/")[0] or ref.startswith("localhost/") else f"docker.io/{ref}"
-    path, tag = registry.repository(full if ":" in full.rpartition("/")[2] else f"{full}:latest")
+    path, tag = _mirror_name(ref)
     address = engine("port", registry.NAME, f"{registry.PORT}/tcp").stdout.split()[0]
     registry.push_as(engine, ref, f"{address}/{path}:{tag}")
     return f"docker.io/{path}:{tag}"
+
+
+def _mirror_name(ref: str) -> tuple[str, str]:
+    """(repository, tag) under which nodes ask the mirror for a user's image, as Kubernetes completes short names."""
+    host, slash, rest = ref.partition("/")
+    name = rest if slash and ("." in host or ":" in host or host == "localhost") else ref
+    path, _, tag = name.rpartition(":") if ":" in name.rpartition("/")[2] else (name, "", "latest")
+    return path if "/" in path else f"library/{path}", tag
 
 
 def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes.Mount]]:

@@ -12,6 +12,7 @@ from trainyard.images.build import build, make_base
 from trainyard.versions import Image, load
 
 PROBE = "https://registry.k8s.io/v2/"
+API_HEADER = "Docker-Distribution-Api-Version"
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,11 @@ def choose(wanted: str) -> Source:
 
 
 def registry_answers(url: str = PROBE, seconds: float = 4) -> bool:
-    """Whether a public image registry answers; a refusal to log in counts as an answer, a proxy's refusal does not."""
+    """Whether a public image registry answers; one that wants a login counts, a proxy's page or refusal does not."""
     try:
-        with urllib.request.urlopen(url, timeout=seconds):
-            return True
+        with urllib.request.urlopen(url, timeout=seconds) as answer:
+            return API_HEADER in answer.headers
     except urllib.error.HTTPError as error:
-        return error.code in (200, 401) and "Docker-Distribution-Api-Version" in error.headers
+        return error.code == 401 and API_HEADER in error.headers
     except (urllib.error.URLError, OSError, ValueError):
         return False
