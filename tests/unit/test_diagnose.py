@@ -150,8 +150,10 @@ def hook_pod(log: str) -> dict[str, Any]:
 
 
 INIT = pod(phase="Pending", ready=False, state=waiting("PodInitializing"))
+INIT["spec"]["initContainers"] = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "wait"}]
 INIT["status"]["initContainerStatuses"] = [
-    {"name": "wait", "ready": False, "started": False, "state": {"running": {"startedAt": BEFORE}}}
+    {"name": name, "ready": False, "started": True, "state": {"running": {"startedAt": BEFORE}}}
+    for name in ("proxy", "wait")
 ]
 
 CASES: list[tuple[str, dict[str, Any], list[str]]] = [
