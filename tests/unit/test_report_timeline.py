@@ -233,3 +233,13 @@ def contrast(one: str, two: str) -> float:
 def test_colours_can_be_read(colour: str) -> None:
     assert contrast(colour, "#ffffff") >= 4.5
     assert contrast(colour, "#161c24") >= 2.5
+
+
+def test_a_lane_with_a_gap_totals_its_work_only() -> None:
+    root = ET.fromstring(timeline.render([Span("cluster", "up", 0, 40), Span("cluster", "removing", 90, 100)], 0, 100))
+    assert [t.text for t in texts(root, "total")] == ["50 s"]
+
+
+def test_a_dozen_free_phases_have_a_colour_each() -> None:
+    found = palette.colours([f"step {n}" for n in range(14)])
+    assert len(set(found.values())) == 14

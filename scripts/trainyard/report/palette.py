@@ -17,7 +17,22 @@ KNOWN = {
     "failed": "#cf222e",
     "refused": "#b3261e",
 }
-FREE = ("#0e7490", "#bf3989", "#5b6470", "#4f5bd5", "#a04a00", "#3f7a10", "#8250a0", "#00747a")
+FREE = (
+    "#0e7490",
+    "#bf3989",
+    "#64748b",
+    "#4f5bd5",
+    "#c2410c",
+    "#4d7c0f",
+    "#8250a0",
+    "#0f766e",
+    "#be123c",
+    "#8a6d00",
+    "#a21caf",
+    "#2563eb",
+    "#7c6a58",
+    "#5f7a2a",
+)
 _ORDER = ("queued", "placed", "pulling", "running", "done")
 
 

@@ -196,7 +196,7 @@ def _row(panel: Panel, row: list[Span], colours: dict[str, str], zero: float, y:
         width = max(2.0, right - left)
         out.append(_bar(span, left, width, y, colours[span.phase], zero))
         edge = max(edge, left + width)
-    total = duration(max(s.end for s in row) - row[0].start)
+    total = duration(sum(s.seconds for s in row))
     if edge + 6 + len(total) * CHAR <= WIDTH:
         out.append(f'<text class="total" x="{edge + 6:.1f}" y="{y + BAR / 2 + 4:.1f}">{total}</text>')
     return "".join(out)
