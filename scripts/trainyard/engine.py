@@ -31,13 +31,26 @@ class Engine:
             return {}
         return {"CONTAINERS_CONF": str(_podman_conf()), "KIND_EXPERIMENTAL_PROVIDER": "podman"}
 
-    def __call__(self, *argv: str | Path, check: bool = True, timeout: float | None = None,
-                 input: str | None = None, mend: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002  # fmt: skip
+    def __call__(
+        self,
+        *argv: str | Path,
+        check: bool = True,
+        timeout: float | None = None,
+        input: str | None = None,
+        mend: str = "",
+    ) -> subprocess.CompletedProcess[str]:
         """Runs one command of the engine."""
         return run([self.name, *argv], env=self.env, check=check, timeout=timeout, input=input, mend=mend)
 
-    def exec(self, container: str, argv: Sequence[str], *, check: bool = True, timeout: float | None = None,
-             input: str | None = None) -> subprocess.CompletedProcess[str]:  # noqa: A002  # fmt: skip
+    def exec(
+        self,
+        container: str,
+        argv: Sequence[str],
+        *,
+        check: bool = True,
+        timeout: float | None = None,
+        input: str | None = None,
+    ) -> subprocess.CompletedProcess[str]:
         """Runs `argv` inside a running container."""
         flags = ["-i"] if input is not None else []
         return self("exec", *flags, container, *argv, check=check, timeout=timeout, input=input)
@@ -65,7 +78,11 @@ def find(wanted: str = "auto") -> Engine:
             faults.append(f"{name} is not installed")
             continue
         engine = Engine(name)
-        probe = ["version", "--format", "{{.Server.Version}}"] if name == "docker" else ["info", "--format", "{{.Version.Version}}"]
+        probe = (
+            ["version", "--format", "{{.Server.Version}}"]
+            if name == "docker"
+            else ["info", "--format", "{{.Version.Version}}"]
+        )
         try:
             answer = engine(*probe, check=False, timeout=30)
         except TrainyardError as error:
@@ -75,7 +92,9 @@ def find(wanted: str = "auto") -> Engine:
             return engine
         last = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
         faults.append(f"{name} does not answer ({last})")
-    raise TrainyardError("no container engine: " + "; ".join(faults), mend=f"start the Docker service, or install podman: `{INSTALL}`")
+    raise TrainyardError(
+        "no container engine: " + "; ".join(faults), mend=f"start the Docker service, or install podman: `{INSTALL}`"
+    )
 
 
 def _podman_conf() -> Path:

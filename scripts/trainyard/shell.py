@@ -24,7 +24,7 @@ def run(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    input: str | None = None,  # noqa: A002  (subprocess' own name for it)
+    input: str | None = None,
     timeout: float | None = None,
     check: bool = True,
     mend: str = "",
@@ -44,22 +44,34 @@ def run(
     shown = shlex.join(words[:6]) + (" …" if len(words) > 6 else "")
     try:
         done = subprocess.run(
-            words, cwd=cwd, env={**os.environ, **(env or {})}, input=input, timeout=timeout,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", check=False,
+            words,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            input=input,
+            timeout=timeout,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
             stdin=subprocess.DEVNULL if input is None else None,
-        )  # fmt: skip
+        )
     except FileNotFoundError:
         raise TrainyardError(f"{words[0]} is not installed", mend=mend or "run `trainyard doctor`") from None
     except subprocess.TimeoutExpired as error:
         raise CommandError(
-            f"`{shown}` did not finish within {timeout:.0f} s", output=str(error.output or ""), returncode=124, mend=mend
+            f"`{shown}` did not finish within {timeout:.0f} s",
+            output=str(error.output or ""),
+            returncode=124,
+            mend=mend,
         ) from None
     if check and done.returncode:
         output = done.stdout + done.stderr
         raise CommandError(
             f"`{shown}` failed with code {done.returncode}: {last_lines(done.stderr or done.stdout)}",
-            output=output, returncode=done.returncode, mend=mend,
-        )  # fmt: skip
+            output=output,
+            returncode=done.returncode,
+            mend=mend,
+        )
     return done
 
 

@@ -25,8 +25,13 @@ def cluster() -> None:
 @cluster.command()
 @_name
 @_engine
-@click.option("--images", default="auto", type=click.Choice(["auto", "pull", "build"]), show_default=True,
-              help="Pull images from public registries, or build them here.")  # fmt: skip
+@click.option(
+    "--images",
+    default="auto",
+    type=click.Choice(["auto", "pull", "build"]),
+    show_default=True,
+    help="Pull images from public registries, or build them here.",
+)
 @click.option("--gpu", default="auto", type=click.Choice(["auto", "mock", "real"]), show_default=True)
 @click.option("--gpus", default=4, show_default=True, help="Mock GPUs per GPU node.")
 def up(name: str, provider: str, images: str, gpu: str, gpus: int) -> None:

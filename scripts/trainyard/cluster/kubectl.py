@@ -21,8 +21,9 @@ class Kubectl:
         """The whole command line, for callers that start the process themselves."""
         return [str(tools.binary("kubectl")), "--kubeconfig", str(self.kubeconfig), *map(str, args)]
 
-    def __call__(self, *args: str | Path, check: bool = True, timeout: float | None = 120,
-                 input: str | None = None) -> subprocess.CompletedProcess[str]:  # noqa: A002  # fmt: skip
+    def __call__(
+        self, *args: str | Path, check: bool = True, timeout: float | None = 120, input: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Runs one kubectl command."""
         return run(self.argv(*args), check=check, timeout=timeout, input=input)
 

@@ -58,8 +58,10 @@ def up(engine: Engine, options: Options, progress: Progress | None = None) -> Ku
     """
     name = config.check_name(options.name)
     if exists(engine, name):
-        raise TrainyardError(f"a cluster named {name} exists already",
-                             mend=f"remove it with `trainyard cluster down --name {name}`, or choose another name")  # fmt: skip
+        raise TrainyardError(
+            f"a cluster named {name} exists already",
+            mend=f"remove it with `trainyard cluster down --name {name}`, or choose another name",
+        )
     _check_machine()
     try:
         return _up(engine, options, progress or Progress(STEPS, f"Cluster {describe(options)}"))
@@ -85,8 +87,22 @@ def _up(engine: Engine, options: Options, progress: Progress) -> Kubectl:
         file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name))
     with progress.step("kind create cluster"):
         _raise_inotify()
-        run([tools.binary("kind"), "create", "cluster", "--name", name, "--config", file, "--kubeconfig", kubeconfig(name)],
-            env=engine.env, timeout=600, mend="see `trainyard doctor`")  # fmt: skip
+        run(
+            [
+                tools.binary("kind"),
+                "create",
+                "cluster",
+                "--name",
+                name,
+                "--config",
+                file,
+                "--kubeconfig",
+                kubeconfig(name),
+            ],
+            env=engine.env,
+            timeout=600,
+            mend="see `trainyard doctor`",
+        )
     kubectl = Kubectl(kubeconfig(name))
     with progress.step("GPU devices and NFS client on nodes"):
         for node in config.nodes(name):
@@ -121,8 +137,12 @@ def down(engine: Engine, name: str, *, with_registry: bool = True) -> bool:
     """
     found = exists(engine, name)
     if found:
-        run([tools.binary("kind"), "delete", "cluster", "--name", name, "--kubeconfig", kubeconfig(name)],
-            env=engine.env, timeout=300, check=False)  # fmt: skip
+        run(
+            [tools.binary("kind"), "delete", "cluster", "--name", name, "--kubeconfig", kubeconfig(name)],
+            env=engine.env,
+            timeout=300,
+            check=False,
+        )
         for left in engine.containers(f"{CLUSTER_LABEL}={name}"):
             engine("rm", "-f", "-v", left, check=False)
     if with_registry and not engine.containers(CLUSTER_LABEL):
@@ -139,13 +159,15 @@ def status(engine: Engine, name: str) -> dict[str, object]:
     listed = []
     for node in kubectl.get("nodes"):
         ready = next(c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready")
-        listed.append({
-            "name": node["metadata"]["name"],
-            "ready": ready == "True",
-            "pool": node["metadata"]["labels"].get("trainyard.io/pool", "control-plane"),
-            "gpus": int(node["status"].get("allocatable", {}).get("nvidia.com/gpu", 0)),
-            "taints": [f"{t['key']}={t.get('value', '')}:{t['effect']}" for t in node["spec"].get("taints", [])],
-        })  # fmt: skip
+        listed.append(
+            {
+                "name": node["metadata"]["name"],
+                "ready": ready == "True",
+                "pool": node["metadata"]["labels"].get("trainyard.io/pool", "control-plane"),
+                "gpus": int(node["status"].get("allocatable", {}).get("nvidia.com/gpu", 0)),
+                "taints": [f"{t['key']}={t.get('value', '')}:{t['effect']}" for t in node["spec"].get("taints", [])],
+            }
+        )
     pods = kubectl.get("pods", "-A")
     return {
         "name": name,
@@ -206,8 +228,11 @@ def _check_machine() -> None:
         raise TrainyardError("kind's nodes need root here", mend="run the command as root (sudo)")
     free = shutil.disk_usage(cache_dir()).free / 1e9
     if free < NEEDED_GB:
-        raise TrainyardError(f"only {free:.1f} GB are free, a cluster needs {NEEDED_GB}", where=str(cache_dir()),
-                             mend="free some space or set TRAINYARD_CACHE to another disk")  # fmt: skip
+        raise TrainyardError(
+            f"only {free:.1f} GB are free, a cluster needs {NEEDED_GB}",
+            where=str(cache_dir()),
+            mend="free some space or set TRAINYARD_CACHE to another disk",
+        )
     if not Path("/dev/fuse").exists() and not nodes.kernel_has_nfs():
         raise TrainyardError("neither the kernel nor FUSE can mount NFS: /dev/fuse is missing", mend="modprobe fuse")
     Path("/lib/modules").mkdir(exist_ok=True)  # kind mounts it

@@ -51,8 +51,17 @@ class Context:
         """A node of the CPU pool."""
         return next(node.name for node in self.nodes if node.labels.get("trainyard.io/pool") == "cpu")
 
-    def pod(self, name: str, script: str, *, image: str, node: str | None = None, claims: dict[str, str] | None = None,
-            user: int = 1000, labels: dict[str, str] | None = None) -> dict[str, Any]:  # fmt: skip
+    def pod(
+        self,
+        name: str,
+        script: str,
+        *,
+        image: str,
+        node: str | None = None,
+        claims: dict[str, str] | None = None,
+        user: int = 1000,
+        labels: dict[str, str] | None = None,
+    ) -> dict[str, Any]:
         """A small restricted pod that runs a shell script once; `claims` maps a claim to its mount path."""
         volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims or {}]
         mounts = [{"name": claim, "mountPath": path} for claim, path in (claims or {}).items()]
@@ -63,11 +72,17 @@ class Context:
             "securityContext": POD_SECURITY | {"runAsUser": user, "runAsGroup": user},
             "tolerations": [GPU_TOLERATION],
             "volumes": volumes,
-            "containers": [{
-                "name": "main", "image": image, "command": ["bash", "-euc", script], "volumeMounts": mounts,
-                "securityContext": CONTAINER_SECURITY, "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
-            }],
-        }  # fmt: skip
+            "containers": [
+                {
+                    "name": "main",
+                    "image": image,
+                    "command": ["bash", "-euc", script],
+                    "volumeMounts": mounts,
+                    "securityContext": CONTAINER_SECURITY,
+                    "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+                }
+            ],
+        }
         if node:
             spec["nodeSelector"] = {"kubernetes.io/hostname": node}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.e2e.context import GPU, Context
-from trainyard.e2e.recorder import CheckFailed
+from trainyard.e2e.recorder import CheckError
 from trainyard.report.phases import job_spans
 
 POLL_S = 1.0
@@ -72,7 +72,7 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
     """Creates the job and watches until it has ended; adds its spans to the timeline.
 
     Raises:
-        CheckFailed: it failed or did not end in `timeout` seconds; the sentence has the last lines of a failed pod's log.
+        CheckError: it failed or did not end in `timeout` seconds; the sentence has the end of a failed pod's log.
     """
     trace = Trace(manifest["metadata"]["name"])
     context.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(manifest))
@@ -82,11 +82,11 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
             look(context, trace, manifest, namespace)
             result = outcome(trace.job)
             if result.startswith("failed"):
-                raise CheckFailed(f"the job {trace.name} {result}; {_last_words(context, trace, namespace)}")
+                raise CheckError(f"the job {trace.name} {result}; {_last_words(context, trace, namespace)}")
             if result:
                 return trace
             if time.monotonic() > deadline:
-                raise CheckFailed(f"the job {trace.name} did not end within {timeout:.0f} s; {_waiting(trace)}")
+                raise CheckError(f"the job {trace.name} did not end within {timeout:.0f} s; {_waiting(trace)}")
             time.sleep(POLL_S)
     finally:
         trace.events = context.kubectl.get("events", "-n", namespace)

@@ -11,14 +11,14 @@ from trainyard.errors import TrainyardError
 from trainyard.report.model import Check, Span
 
 
-class CheckFailed(TrainyardError):
+class CheckError(TrainyardError):
     """A check saw something else than it should; the sentence says what was seen and what was due."""
 
 
 def require(condition: object, what: str) -> None:
     """Fails the running check with the sentence `what` unless the condition holds."""
     if not condition:
-        raise CheckFailed(what)
+        raise CheckError(what)
 
 
 class Recorder:

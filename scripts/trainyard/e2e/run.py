@@ -156,8 +156,14 @@ def _diagnose(engine: engines.Engine, name: str, recorder: Recorder, out: Path) 
     return diagnose.probable_cause(found)
 
 
-def _report(engine: engines.Engine, options: lifecycle.Options, data: dataset.Dataset, recorder: Recorder,
-            started: float, cause: str) -> Run:  # fmt: skip
+def _report(
+    engine: engines.Engine,
+    options: lifecycle.Options,
+    data: dataset.Dataset,
+    recorder: Recorder,
+    started: float,
+    cause: str,
+) -> Run:
     components = load().raw["components"]
     versions = {"trainyard": load().raw["trainyard"], **{name: str(version) for name, version in components.items()}}
     images = {image.ref: _origin(image, options.source) for image in load().images.values() if not image.local}
@@ -200,8 +206,10 @@ def _mocks(options: lifecycle.Options) -> list[str]:
             "GPUs are mock: the real device plugin hands out devices of a mock NVML library; CUDA and NCCL did not run."
         )
     if not nodes.kernel_has_nfs():
-        said.append("NFS volumes were mounted by a userspace client (FUSE, NFSv3), because this kernel has none; its locking "
-                    "and caching differ from the kernel's.")  # fmt: skip
+        said.append(
+            "NFS volumes were mounted by a userspace client (FUSE, NFSv3), because this kernel has none; its locking "
+            "and caching differ from the kernel's."
+        )
     said.append("csi-driver-nfs did not run; shared volumes came from trainyard's own provisioner.")
     if options.source.kind == "build":
         said.append("Component images were built here from pinned modules; the published images were not pulled.")

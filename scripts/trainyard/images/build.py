@@ -60,10 +60,22 @@ def build(engine: Engine, image: Image, base: str) -> str:
         containerfile = _stage(image, context)
         # Host networking: package registries may be reachable from the host alone.
         engine(
-            "build", "--network", "host", "-f", containerfile, "-t", tag, *_certificates(),
-            "--build-arg", f"BASE={base}", "--build-arg", f"KUBERNETES_VERSION={load().kubernetes}", context,
-            timeout=1800, mend="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
-        )  # fmt: skip
+            "build",
+            "--network",
+            "host",
+            "-f",
+            containerfile,
+            "-t",
+            tag,
+            *_certificates(),
+            "--build-arg",
+            f"BASE={base}",
+            "--build-arg",
+            f"KUBERNETES_VERSION={load().kubernetes}",
+            context,
+            timeout=1800,
+            mend="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
+        )
     return tag
 
 
@@ -80,8 +92,11 @@ def make_base(engine: Engine) -> str:
     (cache_dir() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
         root = Path(folder) / "root"
-        run(["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root], timeout=900,
-            mend="check that this machine reaches a Debian mirror and that you are root")  # fmt: skip
+        run(
+            ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root],
+            timeout=900,
+            mend="check that this machine reaches a Debian mirror and that you are root",
+        )
         _slim(root)
         archive = Path(folder) / "base.tar"
         run(["tar", "-C", root, "-cf", archive, "."])
@@ -123,7 +138,7 @@ def _stage(image: Image, context: Path) -> Path:
 
 
 def _certificates() -> list[str]:
-    """Hands this machine's certificate authorities to builds, as a secret: a site's own may stand before its mirrors."""
+    """Hands this machine's certificate authorities to builds, as a secret: a site may have its own."""
     bundle = os.environ.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
     return ["--secret", f"id=ca-bundle,src={bundle}"] if bundle and Path(bundle).is_file() else []
 

@@ -36,9 +36,20 @@ def start(engine: Engine, network: str, base: str) -> str:
         if state:
             engine("rm", "-f", NAME)
         engine(
-            "run", "-d", "--name", NAME, "--label", LABEL, "--network", network, "-p", f"127.0.0.1::{PORT}",
-            "-v", f"{storage()}:/var/lib/registry", build(engine, load().images["registry"], base),
-        )  # fmt: skip
+            "run",
+            "-d",
+            "--name",
+            NAME,
+            "--label",
+            LABEL,
+            "--network",
+            network,
+            "-p",
+            f"127.0.0.1::{PORT}",
+            "-v",
+            f"{storage()}:/var/lib/registry",
+            build(engine, load().images["registry"], base),
+        )
     address = engine("port", NAME, f"{PORT}/tcp").stdout.split()[0]
     _wait(address)
     return address

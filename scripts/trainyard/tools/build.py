@@ -16,9 +16,17 @@ from trainyard.shell import CommandError, run
 from trainyard.versions import ToolSet, load
 
 NETWORK_SIGNS = (
-    "dial tcp", "no such host", "connection refused", "i/o timeout", "TLS handshake timeout", "proxyconnect",
-    "403 Forbidden", "502 Bad Gateway", "503 Service Unavailable", "module lookup disabled",
-)  # fmt: skip
+    "dial tcp",
+    "no such host",
+    "connection refused",
+    "i/o timeout",
+    "TLS handshake timeout",
+    "proxyconnect",
+    "403 Forbidden",
+    "502 Bad Gateway",
+    "503 Service Unavailable",
+    "module lookup disabled",
+)
 
 
 def source_dir(tool: ToolSet) -> Path:

@@ -91,7 +91,11 @@ def cpu_pods_off(context: Context) -> None:
         strangers = []
         for pod in context.kubectl.get("pods", "-A"):
             owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
-            if pod["spec"].get("nodeName") in context.gpu_nodes and not owners & {"DaemonSet", "Node"} and not gpus(pod):
+            if (
+                pod["spec"].get("nodeName") in context.gpu_nodes
+                and not owners & {"DaemonSet", "Node"}
+                and not gpus(pod)
+            ):
                 strangers.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
         figures["pods_on_gpu_nodes"] = strangers
         require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")

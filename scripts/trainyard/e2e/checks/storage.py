@@ -16,19 +16,15 @@ CLAIM = "datasets"
 
 def bucket(context: Context, dataset: Dataset) -> None:
     """The training user can store the data set, and each file comes back whole."""
-    with context.recorder.check("storage.bucket", f"{dataset.name} into the bucket datasets") as figures:
-        with store.connect(context.kubectl, SYSTEM) as s3:
-            for name in FILES:
-                path = dataset.folder / name
-                size = s3.upload("datasets", f"mnist/{name}", str(path))
-                require(
-                    size == path.stat().st_size, f"{name} has {size} bytes in the store, {path.stat().st_size} on disk"
-                )
-            figures |= {
-                "data": dataset.name,
-                "files": len(FILES),
-                "bytes": sum((dataset.folder / f).stat().st_size for f in FILES),
-            }
+    with (
+        context.recorder.check("storage.bucket", f"{dataset.name} into the bucket datasets") as figures,
+        store.connect(context.kubectl, SYSTEM) as s3,
+    ):
+        sizes = {name: (dataset.folder / name).stat().st_size for name in FILES}
+        for name, due in sizes.items():
+            size = s3.upload("datasets", f"mnist/{name}", str(dataset.folder / name))
+            require(size == due, f"{name} has {size} bytes in the store, {due} on disk")
+        figures |= {"data": dataset.name, "files": len(FILES), "bytes": sum(sizes.values())}
 
 
 def claim(name: str, size: str = "1Gi") -> dict:
@@ -47,16 +43,16 @@ def claim(name: str, size: str = "1Gi") -> dict:
 
 def fill_cache(context: Context) -> None:
     """Copies the data set from the bucket to the shared volume that TensorFlow reads."""
-    script = """
+    script = f"""
 python3 - <<'COPY'
 import pathlib
 from mnist.store import open_store
 source, target = open_store("s3://datasets/mnist"), pathlib.Path("/data/mnist")
 target.mkdir(exist_ok=True)
-for name in %s:
+for name in {FILES!r}:
     (target / name).write_bytes(source.get(name))
 COPY
-ls -ln /data /data/mnist""" % (list(FILES),)
+ls -ln /data /data/mnist"""
     with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
         context.kubectl.apply([claim(CLAIM)], NAMESPACE)
         pod = context.pod(
