@@ -5,6 +5,7 @@
 # HOSTFILE (lines "<pod> slots=<n>"), WAIT_SECONDS (the longest wait for all workers together), KUBECTL (the binary).
 # Ends with 1 and one sentence when the workers are not there in time or kubectl can't be placed.
 set -eu
+trap 'exit 143' TERM # as the container's first process it would ignore the signal otherwise
 
 target=${TARGET_DIR:-/opt/kube}
 hostfile=${HOSTFILE:-/etc/mpi/hostfile}
@@ -35,7 +36,8 @@ while read -r pod rest || [ -n "$pod" ]; do
     case $pod in '' | '#'* | "${HOSTNAME:-}") continue ;; esac
     said=
     while :; do
-        if phase=$("$kubectl" get pod "$pod" --namespace "$namespace" --request-timeout=10s \
+        # Not kubectl's own --request-timeout: with any such flag it forgets that it runs in a cluster.
+        if phase=$(timeout 15 "$kubectl" get pod "$pod" --namespace "$namespace" \
             --output 'jsonpath={.status.phase}' 2>/tmp/kubectl.err); then
             why="its phase is ${phase:-unknown}"
         else

@@ -79,7 +79,9 @@ def wait_for_name(host: str, timeout_s: float = 180.0) -> None:
             return
         except OSError:
             if time.monotonic() > end:
-                raise TrainError(f"the name {host} did not resolve within {timeout_s:.0f} s", mend="is its pod running?") from None
+                raise TrainError(
+                    f"the name {host} did not resolve within {timeout_s:.0f} s", mend="is its pod running?"
+                ) from None
             time.sleep(0.5)
 
 

@@ -56,7 +56,9 @@ def parse_uri(uri: str) -> Location:
     if parts.scheme == "file":
         return Location("", parts.path.rstrip("/") or "/")
     if "://" in uri:
-        raise TrainError(f"the scheme {parts.scheme!r} is not supported", where=uri, mend="use s3://, file:// or a path")
+        raise TrainError(
+            f"the scheme {parts.scheme!r} is not supported", where=uri, mend="use s3://, file:// or a path"
+        )
     return Location("", uri.rstrip("/") or "/")
 
 
@@ -65,7 +67,7 @@ def parse_endpoint(endpoint: str) -> tuple[str, bool]:
     text = endpoint.strip().rstrip("/")
     if not text:
         raise TrainError("S3_ENDPOINT is not set", mend="set it from the Secret trainyard-s3, e.g. http://minio:9000")
-    if "://" not in text:
+    if "://" not in endpoint:
         return text, True
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
@@ -183,7 +185,9 @@ def s3_client(env: Mapping[str, str]) -> Any:
         import urllib3
         from minio import Minio
     except ImportError as error:
-        raise TrainError(f"the S3 client is not installed ({error.name})", mend="use a directory or install minio") from None
+        raise TrainError(
+            f"the S3 client is not installed ({error.name})", mend="use a directory or install minio"
+        ) from None
     pool = None
     if not secure:  # for https the client's own pool verifies the certificate
         timeout = urllib3.Timeout(connect=5, read=60)

@@ -3,7 +3,7 @@
 TF_CONFIG (as the TFJob operator sets it) names a chief, workers and parameter servers. The chief coordinates: variables
 live on the parameter servers, workers compute gradients, updates are asynchronous. TensorFlow's own servers never
 return; here workers and parameter servers end by themselves, with exit code 0, once the chief has gone.
-Without TF_CONFIG it trains alone. Each role reads the data itself, so the data set must be reachable from all pods.
+Without TF_CONFIG it trains alone. The chief reads the data set and hands it to the workers with their input pipeline.
 """
 
 from __future__ import annotations

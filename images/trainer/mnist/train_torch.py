@@ -74,7 +74,9 @@ def main(argv: Sequence[str]) -> None:
     everything = data.load(source, args.train_samples)
     x, y = everything.shard(world.rank, world.size)
     if not len(y):
-        raise TrainError(f"{args.train_samples} samples can't be shared by {world.size} ranks", mend="raise --train-samples")
+        raise TrainError(
+            f"{args.train_samples} samples can't be shared by {world.size} ranks", mend="raise --train-samples"
+        )
     if world.size > 1:
         options.wait_for_name(world.master)
         dist.init_process_group(backend, timeout=timedelta(minutes=5))
