@@ -81,7 +81,7 @@ def adapt(name: str, folder: Path) -> None:
         text = file.read_text()
         if text.count(change.old) != 1:
             raise TrainyardError(
-                f"the {name} chart changed: a line that the packaging builds on is there {text.count(change.old)} times",
+                f"the {name} chart changed: a line that is adapted is there {text.count(change.old)} times",
                 where=change.file,
                 mend=f"look at chart/adapt.py, the change that {change.why}",
             )
@@ -99,7 +99,7 @@ def _without_dependencies(folder: Path) -> None:
 
 
 def slim_crd(text: str) -> str:
-    """A CRD without the descriptions inside pod templates; they repeat Kubernetes' own documentation thousands of times.
+    """A CRD without the descriptions inside pod templates; they repeat Kubernetes' own documentation a thousand times.
 
     Descriptions of the kind's own fields stay, so that `kubectl explain` still works for them.
     """

@@ -42,4 +42,6 @@ def _keys(values: dict[str, Any], depth: int) -> dict[str, Any]:
 
 def _is_kubernetes(value: dict[str, Any]) -> bool:
     """Is this a Kubernetes type, such as an affinity or a security context, whose keys are not the chart's own?"""
-    return bool({"nodeAffinity", "podAffinity", "privileged", "capabilities", "requests", "limits", "type"} & set(value))
+    return bool(
+        {"nodeAffinity", "podAffinity", "privileged", "capabilities", "requests", "limits", "type"} & set(value)
+    )

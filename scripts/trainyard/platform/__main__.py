@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from trainyard.platform.say import Failure, fail
+from trainyard.platform.say import PlatformError, fail
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; a Failure ends with its one sentence and exit status 1."""
+    """Run one command; a PlatformError ends with its one sentence and exit status 1."""
     args = _parser().parse_args(argv)
     try:
         if args.command == "node-prep":
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         from trainyard.platform import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
-    except Failure as failure:
+    except PlatformError as failure:
         return fail(str(failure))
 
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
-from trainyard.platform.say import Failure, say
+from trainyard.platform.say import PlatformError, say
 
 if TYPE_CHECKING:
     from minio import Minio
@@ -36,9 +36,10 @@ def client(user: str, password: str, *, patient: bool = True) -> Minio:
 
     endpoint = urlparse(os.environ["S3_ENDPOINT"])
     if endpoint.scheme not in ("http", "https") or not endpoint.netloc:
-        raise Failure(f"the object store's endpoint {os.environ['S3_ENDPOINT']!r} is not a URL")
+        raise PlatformError(f"the object store's endpoint {os.environ['S3_ENDPOINT']!r} is not a URL")
     pool = urllib3.PoolManager(
-        timeout=urllib3.Timeout(connect=3, read=30), retries=urllib3.Retry(total=5 if patient else 0, backoff_factor=0.2)
+        timeout=urllib3.Timeout(connect=3, read=30),
+        retries=urllib3.Retry(total=5 if patient else 0, backoff_factor=0.2),
     )
     return Minio(
         endpoint.netloc,
@@ -51,14 +52,14 @@ def client(user: str, password: str, *, patient: bool = True) -> Minio:
 
 
 def _reason(store: Minio, bucket: str) -> str:
-    """"" once the store answers a question about a bucket."""
+    """ "" once the store answers a question about a bucket."""
     from minio.error import S3Error
 
     try:
         store.bucket_exists(bucket)
     except S3Error as error:
         return f"{error.code}: {error.message}"
-    except Exception as error:  # noqa: BLE001  connection errors of several libraries, all meaning "not yet"
+    except Exception as error:
         return f"{type(error).__name__}: {str(error)[:160]}"
     return ""
 
@@ -84,7 +85,7 @@ def _user(contract: dict[str, Any]) -> None:
 
 
 def ensure(contract: dict[str, Any], clock: Clock) -> None:
-    """Wait for the store, make missing buckets, and the user where the store is ours. Raises Failure."""
+    """Wait for the store, make missing buckets, and the user where the store is ours. Raises PlatformError."""
     wanted = contract["storage"]["buckets"]
     s3 = contract["storage"]["s3"]
     if not wanted:
@@ -99,12 +100,12 @@ def ensure(contract: dict[str, Any], clock: Clock) -> None:
             if store.bucket_exists(bucket["name"]):
                 continue
             if not ours and not s3.get("createBuckets"):
-                raise Failure(f"bucket {bucket['name']} does not exist, and storage.s3.createBuckets is false")
+                raise PlatformError(f"bucket {bucket['name']} does not exist, and storage.s3.createBuckets is false")
             store.make_bucket(bucket["name"])
             say(f"bucket {bucket['name']} made")
         if ours:
             _user(contract)
-    except Failure:
+    except PlatformError:
         raise
-    except Exception as error:  # noqa: BLE001  whatever the client raises, the sentence is the same
-        raise Failure(f"the object store refused: {type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise PlatformError(f"the object store refused: {type(error).__name__}: {error}") from error

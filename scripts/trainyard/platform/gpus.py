@@ -30,7 +30,7 @@ def find(driver_root: str, proc: Path = PROC) -> Gpus:
     asked = by_nvml(driver_root)
     if listed.count == 0:
         return asked
-    # NVML needs the device nodes, which an unprivileged pod doesn't have on a real host; where it answers, it knows more.
+    # NVML needs the device nodes, which an unprivileged pod doesn't have on a real host; if it answers, it knows more.
     return Gpus(listed.count, listed.model or asked.model, asked.memory_mib)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.platform.api import Api, ApiError
-from trainyard.platform.say import Failure, say
+from trainyard.platform.say import PlatformError, say
 
 CONTAINER = "kubectl-delivery"
 CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
@@ -107,7 +107,7 @@ def trust(api: Api, configuration: str, ca: bytes) -> bool:
 
 
 def run(certs: str, port: int, configuration: str) -> int:
-    """Serve for ever; the certificate and the CA follow the mounted Secret. Raises Failure when there is none."""
+    """Serve for ever; the certificate and the CA follow the mounted Secret. Raises PlatformError when there is none."""
     folder, api = Path(certs), Api()
     files = [folder / name for name in ("ca.crt", "tls.crt", "tls.key")]
     for _ in range(240):
@@ -115,7 +115,7 @@ def run(certs: str, port: int, configuration: str) -> int:
             break
         time.sleep(0.5)
     else:
-        raise Failure(f"no certificate in {certs} after two minutes")
+        raise PlatformError(f"no certificate in {certs} after two minutes")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
     tls.load_cert_chain(files[1], files[2])

@@ -11,7 +11,7 @@ from typing import Any
 
 from trainyard.platform import gpus
 from trainyard.platform.api import Api, ApiError
-from trainyard.platform.say import Failure, say
+from trainyard.platform.say import PlatformError, say
 
 MANAGER = "trainyard-node-prep"
 MISMATCH = "trainyard.io/gpu-mismatch"
@@ -128,7 +128,7 @@ def run(contract: str, driver_root: str, period: float, node: str, *, once: bool
         except ApiError as error:
             trouble = "" if error.status == 409 else f"node {node} was not changed: {error.message}"
             if once:
-                raise Failure(trouble or error.message) from error
+                raise PlatformError(trouble or error.message) from error
         if trouble and trouble != before[1]:
             say(trouble)
         before = (found, trouble)

@@ -6,7 +6,7 @@ import sys
 import time
 
 
-class Failure(Exception):
+class PlatformError(Exception):
     """Something that the command can't get past; its text is one sentence for a person."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from trainyard.platform import buckets
 from trainyard.platform.api import Api, ApiError
-from trainyard.platform.say import Failure
+from trainyard.platform.say import PlatformError
 
 
 def _queue(api: Api, name: str) -> str:
@@ -22,13 +22,13 @@ def _queue(api: Api, name: str) -> str:
         if state == "Open":
             return "open"
         time.sleep(0.5)
-    raise Failure(f"its state is {state or 'not set'}, not Open")
+    raise PlatformError(f"its state is {state or 'not set'}, not Open")
 
 
 def _class(api: Api, name: str, value: int) -> str:
     found = api.get(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")["value"]
     if found != value:
-        raise Failure(f"its value is {found}, the contract says {value}")
+        raise PlatformError(f"its value is {found}, the contract says {value}")
     return f"value {found}"
 
 
@@ -49,11 +49,11 @@ def _bucket(name: str, access: str, external: bool) -> str:
         raise
     if access == "read":
         store.remove_object(name, key)
-        raise Failure("writing is possible, the contract says read only")
+        raise PlatformError("writing is possible, the contract says read only")
     answer = store.get_object(name, key)
     try:
         if answer.read() != text:
-            raise Failure("what was read is not what was written")
+            raise PlatformError("what was read is not what was written")
     finally:
         answer.close()
         answer.release_conn()
@@ -79,21 +79,21 @@ def checks(api: Api, contract: dict[str, Any], *, storage_class: bool, queues: b
 
 
 def run(*, storage_class: bool, queues: bool) -> int:
-    """Run all checks, one line each. Raises Failure if one failed."""
+    """Run all checks, one line each. Raises PlatformError if one failed."""
     api = Api()
     try:
         held = api.get(f"/api/v1/namespaces/{api.namespace}/configmaps/trainyard-contract")
     except ApiError as error:
-        raise Failure(f"the contract can't be read: {error.message}") from error
+        raise PlatformError(f"the contract can't be read: {error.message}") from error
     contract = json.loads(held["data"]["contract.json"])
     print(f"ok      contract: {len(contract['nodePools'])} node pools, {len(contract['queues'])} queues", flush=True)
     bad = 0
     for name, check in checks(api, contract, storage_class=storage_class, queues=queues).items():
         try:
             print(f"ok      {name}: {check()}", flush=True)
-        except Exception as error:  # noqa: BLE001  each check reports, whatever went wrong
+        except Exception as error:
             bad += 1
             print(f"FAILED  {name}: {error}", flush=True)
     if bad:
-        raise Failure(f"{bad} of the checks above failed")
+        raise PlatformError(f"{bad} of the checks above failed")
     return 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainyard.platform import buckets
 from trainyard.platform.api import Api, ApiError
-from trainyard.platform.say import Failure, say
+from trainyard.platform.say import PlatformError, say
 
 MANAGER = "trainyard-setup"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
@@ -23,7 +23,7 @@ class Clock:
         self.end = time.monotonic() + seconds
 
     def wait(self, what: str, ready: Callable[[], str]) -> None:
-        """Call `ready` until it returns ""; what it returns otherwise is why not yet. Raises Failure at the deadline."""
+        """Call `ready` until it returns ""; otherwise it returns why not yet. Raises PlatformError at the deadline."""
         start, said, pause = time.monotonic(), "", 0.3
         while True:
             reason = ready()
@@ -34,13 +34,13 @@ class Clock:
                 say(f"{what}: {reason}")
                 said = reason
             if time.monotonic() > self.end:
-                raise Failure(f"gave up waiting for {what}: {reason}")
+                raise PlatformError(f"gave up waiting for {what}: {reason}")
             time.sleep(pause)
             pause = min(pause * 1.5, 2.0)
 
 
 def established(api: Api, name: str) -> str:
-    """"" once the CRD serves, else the reason."""
+    """ "" once the CRD serves, else the reason."""
     try:
         crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
     except ApiError as error:
@@ -52,13 +52,13 @@ def established(api: Api, name: str) -> str:
 
 
 def admitted(api: Api, path: str, obj: dict[str, Any]) -> str:
-    """"" once the API server takes `obj` in a dry run, webhooks included. A refusal on the merits ends the wait."""
+    """ "" once the API server takes `obj` in a dry run, webhooks included. A refusal on the merits ends the wait."""
     try:
         api.apply(f"{path}/{obj['metadata']['name']}", obj, manager=MANAGER, dry_run=True)
     except ApiError as error:
         # 403 from a policy or 422 will not mend itself; an absent webhook answers 500 (or 503, 404, 0).
         if error.status in (400, 422) or (error.status == 403 and "denied the request" in error.message):
-            raise Failure(f"{obj['kind']} {obj['metadata']['name']} is refused: {error.message}") from error
+            raise PlatformError(f"{obj['kind']} {obj['metadata']['name']} is refused: {error.message}") from error
         return error.message
     return ""
 
@@ -76,7 +76,7 @@ def probe_job(namespace: str) -> dict[str, Any]:
 
 
 def operator_answers(api: Api) -> str:
-    """"" once training-operator's admission takes a dry-run job."""
+    """ "" once training-operator's admission takes a dry-run job."""
     path = f"/apis/kubeflow.org/v1/namespaces/{api.namespace}/pytorchjobs"
     try:
         api.call("POST", path, probe_job(api.namespace), query={"dryRun": "All"})
@@ -92,7 +92,7 @@ def apply_all(api: Api, objects: list[dict[str, Any]]) -> None:
         try:
             api.apply(f"{QUEUES}/{name}", obj, manager=MANAGER)
         except ApiError as error:
-            raise Failure(f"{obj['kind']} {name} was not applied: {error.message}") from error
+            raise PlatformError(f"{obj['kind']} {name} was not applied: {error.message}") from error
         say(f"{obj['kind']} {name} applied")
 
 
@@ -103,7 +103,7 @@ def prune(api: Api, kinds: list[str], label: str, keep: set[str]) -> None:
         try:
             items = api.get(path, {"labelSelector": label}).get("items", [])
         except ApiError as error:
-            raise Failure(f"{kind} can't be listed: {error.message}") from error
+            raise PlatformError(f"{kind} can't be listed: {error.message}") from error
         for name in (item["metadata"]["name"] for item in items):
             if name in keep:
                 continue
@@ -115,14 +115,16 @@ def prune(api: Api, kinds: list[str], label: str, keep: set[str]) -> None:
 
 
 def run(plan_file: str, contract_file: str, timeout: float) -> int:
-    """Everything in order, within `timeout` seconds. Raises Failure with the reason."""
+    """Everything in order, within `timeout` seconds. Raises PlatformError with the reason."""
     plan = json.loads(Path(plan_file).read_text())
     contract = json.loads(Path(contract_file).read_text())
     clock, api = Clock(timeout), Api()
     for name in plan["crds"]:
         clock.wait(f"CRD {name}", lambda name=name: established(api, name))
     for obj in plan["objects"]:
-        clock.wait(f"Volcano's admission of queue {obj['metadata']['name']}", lambda obj=obj: admitted(api, QUEUES, obj))
+        clock.wait(
+            f"Volcano's admission of queue {obj['metadata']['name']}", lambda obj=obj: admitted(api, QUEUES, obj)
+        )
     apply_all(api, plan["objects"])
     prune(api, plan["prune"], plan["label"], {obj["metadata"]["name"] for obj in plan["objects"]})
     buckets.ensure(contract, clock)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from trainyard.platform.api import Api, ApiError
-from trainyard.platform.say import Failure, say
+from trainyard.platform.say import PlatformError, say
 
 DAYS = 3650
 # The operator renews its certificate 90 days before the end; what is left must be longer than that.
@@ -21,7 +21,7 @@ MANAGER = "trainyard-webhook-cert"
 def _openssl(*args: str) -> None:
     done = subprocess.run(["openssl", *args], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Failure(f"openssl {args[0]} failed: {done.stderr.strip().splitlines()[-1:]}")
+        raise PlatformError(f"openssl {args[0]} failed: {done.stderr.strip().splitlines()[-1:]}")
 
 
 def make(folder: Path, dns: str, ca_name: str) -> dict[str, bytes]:
@@ -66,7 +66,7 @@ def good(data: dict[str, bytes], dns: str) -> bool:
 
 
 def run(secret: str, dns: str, ca_name: str) -> int:
-    """Look at the Secret in the pod's namespace and fill it if need be. Raises Failure."""
+    """Look at the Secret in the pod's namespace and fill it if need be. Raises PlatformError."""
     api = Api()
     path = f"/api/v1/namespaces/{api.namespace}/secrets/{secret}"
     try:
@@ -79,6 +79,6 @@ def run(secret: str, dns: str, ca_name: str) -> int:
         data = {name: base64.b64encode(value).decode() for name, value in made.items()}
         api.merge(path, {"data": data}, manager=MANAGER)
     except ApiError as error:
-        raise Failure(f"the certificate for {dns} can't be kept in Secret {secret}: {error.message}") from error
+        raise PlatformError(f"the certificate for {dns} can't be kept in Secret {secret}: {error.message}") from error
     say(f"made a certificate for {dns} in Secret {secret}")
     return 0

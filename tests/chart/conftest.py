@@ -1,0 +1,41 @@
+"""The assembled chart and its rendered profiles, made once for all tests of this folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainyard.chart import package, parts
+
+
+@pytest.fixture(scope="session")
+def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart in a folder, without csi-driver-nfs, whose repository the tests don't ask."""
+    return package.assemble(tmp_path_factory.mktemp("chart"), csi=False)
+
+
+@pytest.fixture(scope="session")
+def rendered(chart: Path) -> dict[str, list[dict[str, Any]]]:
+    """Every object of every profile."""
+    return {profile: package.render(profile, chart) for profile in parts.profiles()}
+
+
+@pytest.fixture(params=parts.profiles())
+def profile(request: pytest.FixtureRequest) -> str:
+    """Each profile in turn."""
+    return str(request.param)
+
+
+@pytest.fixture
+def objects(rendered: dict[str, list[dict[str, Any]]], profile: str) -> list[dict[str, Any]]:
+    """The objects of one profile."""
+    return rendered[profile]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cluster() -> None:
+    """Helm must not find the cluster of whoever runs the tests."""
+    os.environ["KUBECONFIG"] = "/dev/null"

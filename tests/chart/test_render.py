@@ -1,0 +1,111 @@
+"""Every profile renders into objects that Kubernetes would take, with exact images, within Helm's limit."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.chart import package, schemas
+from trainyard.versions import load
+
+Objects = list[dict[str, Any]]
+EXACT = re.compile(r"^[a-z0-9.-]+(:\d+)?/[a-z0-9._/-]+(:(?!latest$)[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})$")
+
+
+def named(objects: Objects, kind: str, name: str) -> dict[str, Any]:
+    """The one object of that kind and name."""
+    found = [obj for obj in objects if obj["kind"] == kind and obj["metadata"]["name"] == name]
+    assert len(found) == 1, f"{kind} {name}: {len(found)} found"
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def crd_schemas(rendered: dict[str, Objects], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    crds = [obj for obj in rendered["kind"] if obj["kind"] == "CustomResourceDefinition"]
+    return schemas.custom(crds, tmp_path_factory.mktemp("crds"))
+
+
+def test_kubeconform_finds_no_fault(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    plain = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
+    plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
+    file.write_text(yaml.safe_dump_all(plain + plan["objects"]))
+    valid, bad = schemas.check(file, schemas.kubernetes(), crd_schemas)
+    assert bad == []
+    assert valid == len(plain) + len(plan["objects"])
+
+
+def test_kubeconform_finds_a_fault_that_is_put_in(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
+    queue = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])["objects"][0]
+    deployment = json.loads(json.dumps(next(obj for obj in objects if obj["kind"] == "Deployment")))
+    deployment["spec"]["replicaz"] = 2
+    queue["spec"]["wait"] = 1
+    file = tmp_path / "bad.yaml"
+    file.write_text(yaml.safe_dump_all([deployment, queue]))
+    valid, bad = schemas.check(file, schemas.kubernetes(), crd_schemas)
+    assert valid == 0
+    assert len(bad) == 2
+
+
+def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> None:
+    crds = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "CustomResourceDefinition"}
+    plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
+    assert set(plan["crds"]) <= crds
+    assert {"pytorchjobs.kubeflow.org", "tfjobs.kubeflow.org", "mpijobs.kubeflow.org"} <= crds
+
+
+def test_every_image_is_exact(profile: str, chart: Path) -> None:
+    wanted = package.images(profile, chart)
+    assert wanted
+    assert [image for image in wanted if not EXACT.match(image)] == []
+
+
+def test_every_image_is_in_the_versions_file(profile: str, chart: Path) -> None:
+    known = {ref for image in load().images.values() for ref in (image.ref, *image.also)}
+    assert [image for image in package.images(profile, chart) if image not in known] == []
+
+
+def test_release_stays_below_the_limit(profile: str, chart: Path) -> None:
+    assert package.release_secret_size(profile, chart) < package.RELEASE_LIMIT
+
+
+def test_no_object_twice(objects: Objects) -> None:
+    keys = [(o["apiVersion"], o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects]
+    assert sorted(map(str, keys)) == sorted(map(str, set(keys)))
+
+
+def test_everything_namespaced_is_in_the_release_namespace(objects: Objects) -> None:
+    found = {o["metadata"]["namespace"] for o in objects if "namespace" in o["metadata"]}
+    assert found == {package.NAMESPACE}
+
+
+def test_no_default_password(objects: Objects) -> None:
+    texts = [yaml.safe_dump(obj.get("stringData", {})) for obj in objects if obj["kind"] == "Secret"]
+    assert not any("minioadmin" in text or "changeme" in text for text in texts)
+
+
+def test_external_store_renders_no_server(rendered: dict[str, Objects]) -> None:
+    kinds = {(obj["kind"], obj["metadata"]["name"]) for obj in rendered["cloud"]}
+    assert ("StatefulSet", "trainyard-minio") not in kinds
+    assert ("StatefulSet", "trainyard-minio") in {(obj["kind"], obj["metadata"]["name"]) for obj in rendered["kind"]}
+
+
+def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
+    resource = "global.contract.nodePools[0].gpu.resource=amd.com/gpu"
+    objects = package.render("kind", chart, [
+        "global.contract.nodePools[0].name=gpu", "global.contract.nodePools[0].kind=gpu", resource,
+        "global.contract.nodePools[1].name=cpu", "global.contract.nodePools[1].kind=cpu",
+    ])  # fmt: skip
+    text = named(objects, "ConfigMap", "trainyard-scheduler-configmap")["data"]["volcano-scheduler.conf"]
+    conf = yaml.safe_load(text)
+    packing = next(p for tier in conf["tiers"] for p in tier["plugins"] if p["name"] == "binpack")["arguments"]
+    assert packing["binpack.resources"] == "amd.com/gpu"
+    assert packing["binpack.resources.amd.com/gpu"] == 10
+    assert conf["actions"] == "allocate, backfill"
+    scheduler = named(objects, "Deployment", "trainyard-scheduler")
+    assert "--percentage-nodes-to-find=100" in package.pod_specs(scheduler)[0]["containers"][0]["args"]

@@ -1,0 +1,85 @@
+"""Wrong values are refused by name before anything is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trainyard.chart import package, parts
+from trainyard.errors import TrainyardError
+
+POOLS = [
+    "global.contract.nodePools[0].name=gpu",
+    "global.contract.nodePools[0].kind=gpu",
+    "global.contract.nodePools[0].gpu.resource=nvidia.com/gpu",
+]
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        (["nodePrepp.enabled=true"], ["nodePrepp"]),
+        (["nodePrep.period=3"], ["nodePrep", "period"]),
+        (["nodePrep.periodSeconds=0"], ["periodSeconds", "minimum"]),
+        (["global.contract.queus=x"], ["queus"]),
+        ([*POOLS, "global.contract.nodePools[0].gpu.count=0"], ["gpu/count", "minimum"]),
+        ([*POOLS, "global.contract.nodePools[0].gpu.cout=4"], ["cout"]),
+        (["global.contract.images.platform=trainyard/platform:latest"], ["images/platform"]),
+        (["global.contract.images.platform=trainyard/platform"], ["images/platform"]),
+        (["volcano.custom.scheduler_config_overide=x"], ["scheduler_config_overide"]),
+        (["volcano.bassic.image_registry=x"], ["bassic"]),
+        (["nvidia-device-plugin.nvidiaDriveRoot=/x"], ["nvidiaDriveRoot"]),
+        (["minio.persistance.size=1Gi"], ["persistance"]),
+        (["minio.persistence.size=lots"], ["persistence/size"]),
+        (["training-operator.schemes={jaxjob}"], ["schemes"]),
+        (["setup.timeoutSeconds=soon"], ["timeoutSeconds"]),
+        (["global.contract.defaultQueue=nobody"], ["defaultQueue", "nobody"]),
+        (["global.contract.storage.s3.mode=external"], ["storage.s3.endpoint"]),
+        (["nodePrep.driverRoot=/other"], ["nvidiaDriverRoot", "/other"]),
+        (["global.imageRegistry=mirror.example:5000"], ["volcano.basic.image_registry"]),
+        (["nvidia-device-plugin.tolerations=null"], ["tolerations"]),
+        (["minio.enabled=false"], ["minio.enabled"]),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) and "=" in value[-1] else "",
+)
+def test_wrong_value_is_refused_by_name(sets: list[str], words: list[str], chart: Path) -> None:
+    with pytest.raises(TrainyardError) as caught:
+        package.render("kind", chart, sets)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_csi_without_its_chart_is_refused_in_one_sentence(chart: Path) -> None:
+    if not (chart / "charts" / "nfs").exists():
+        pytest.skip("the nfs chart is not there")
+    with pytest.raises(TrainyardError, match="made without the csi-driver-nfs chart"):
+        package.render("kind", chart, ["nfs.provisioner=csi"])
+
+
+def test_unknown_profile_is_refused(chart: Path) -> None:
+    with pytest.raises(TrainyardError, match="use one of"):
+        package.render("laptop", chart)
+
+
+def test_every_own_value_is_described() -> None:
+    """A comment stands above each key of the umbrella's own blocks and of our subcharts, or above its parent."""
+    for chart in ("trainyard", *parts.OWN):
+        file = parts.chart_folder(chart) / "values.yaml"
+        if not file.exists():
+            continue
+        lines = file.read_text().splitlines()
+        bare = [
+            line
+            for before, line in zip(["", *lines], lines, strict=False)
+            if line and not line.startswith((" ", "#")) and line.endswith(":") and not before.startswith("#")
+        ]
+        assert [line for line in bare if line not in ("global:",)] == [] or chart != "trainyard"
+
+
+def test_dependencies_are_pinned_exactly() -> None:
+    meta = yaml.safe_load((parts.UMBRELLA / "Chart.yaml").read_text())
+    for dependency in meta["dependencies"]:
+        assert dependency["version"].replace(".", "").isdigit(), dependency["name"]
+        assert dependency["condition"] == f"{dependency['name']}.enabled"
