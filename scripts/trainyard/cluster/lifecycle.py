@@ -23,7 +23,7 @@ from trainyard.versions import load
 NETWORK = "kind"
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 INOTIFY = {"max_user_instances": 1024, "max_user_watches": 524288}
-NEEDED_GB = 6
+NEEDED_GB = 12
 STEPS = 8
 
 
@@ -67,7 +67,10 @@ def up(engine: Engine, options: Options, progress: Progress | None = None) -> Ku
         return _up(engine, options, progress or Progress(STEPS, f"Cluster {describe(options)}"))
     except BaseException:
         print("  removing the half-made cluster …", flush=True)
-        down(engine, name)
+        try:
+            down(engine, name)
+        except TrainyardError as error:  # what went wrong first is what counts
+            print(f"  it could not be removed: {error}", flush=True)
         raise
 
 

@@ -7,7 +7,7 @@ import re
 from trainyard.doctor.finding import Finding, Wanted
 from trainyard.doctor.probes import Machine
 
-COLD_GB, WARM_GB, MEMORY_GB = 25, 5, 8
+COLD_GB, WARM_GB, MEMORY_GB = 40, 12, 8
 LIMITS = {"nofile": 16384, "nproc": 8192}
 PYTHON = (3, 11)
 

@@ -72,12 +72,10 @@ def run(options: Options) -> bool:
                 lifecycle.down(engine, cluster.name)
     result = _report(engine, cluster, data, recorder, started, cause)
     writer.write(result, options.out)
-    console.show(result)
-    if cause:
-        print(f"probable cause: {cause}")
     print(f"report: {options.out / 'report.html'}")
     if options.keep:
         print(f"the cluster stays: export KUBECONFIG={lifecycle.kubeconfig(cluster.name)}")
+    console.show(result)
     return result.verdict.ok
 
 

@@ -11,6 +11,7 @@ from trainyard.e2e.checks.training import KINDS, manifest
 from trainyard.e2e.context import GPU, NAMESPACE, Context
 from trainyard.e2e.dataset import Dataset
 from trainyard.e2e.recorder import require
+from trainyard.report.phases import job_spans
 
 WATCH_S = 12
 
@@ -52,6 +53,8 @@ def refused(context: Context, dataset: Dataset) -> None:
             require(held == 0, f"an incomplete gang held {held} GPUs")
             require(figures["podgroup_phase"] in ("Pending", "Inqueue"), f"the PodGroup is {figures['podgroup_phase']}")
         finally:
+            pods = list(trace.pods.values())
+            context.recorder.spans += job_spans("gang.refused", pods, podgroup=trace.group, until=time.time())
             jobs.delete(context, job, NAMESPACE)
 
 

@@ -129,7 +129,9 @@ def _check_devices(
             require(device not in seen, f"{device} was given to both {seen.get(device)} and {name}")
             seen[device] = name
     require(len(seen) == kind.gpus, f"{len(seen)} GPUs were seen by all pods together, due are {kind.gpus}")
-    figures["devices"] = len(seen)
+    figures["gpus"] = len(seen)
+    if seen:
+        figures["devices"] = {name: [d for d, owner in seen.items() if owner == name] for name in sorted(set(seen.values()))}
 
 
 def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any]) -> None:
