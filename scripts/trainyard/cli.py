@@ -57,6 +57,10 @@ def main() -> None:
     except TrainyardError as error:
         print(f"trainyard: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"trainyard: {place}{error.strerror or error}. run `trainyard doctor`.", file=sys.stderr)
+        sys.exit(1)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except click.ClickException as error:

@@ -41,7 +41,7 @@ def run(
         CommandError: naming the command and the last lines that it printed.
     """
     words = [str(a) for a in argv]
-    shown = shlex.join(words[:6]) + (" …" if len(words) > 6 else "")
+    shown = _shown(words)
     try:
         done = subprocess.run(
             words,
@@ -73,6 +73,12 @@ def run(
             mend=mend,
         )
     return done
+
+
+def _shown(words: list[str]) -> str:
+    """A command line short enough for one sentence: six words, none longer than a path, scripts left out."""
+    short = ["…" if "\n" in word or len(word) > 100 else shlex.quote(word) for word in words[:6]]
+    return " ".join(short) + (" …" if len(words) > 6 else "")
 
 
 def last_lines(text: str, count: int = 4) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import http.server
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,3 +73,25 @@ def trainyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
     yield call
     signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def site() -> Iterator[SimpleNamespace]:
+    """A web server whose next answer the test sets."""
+    answer = SimpleNamespace(code=200, headers={}, url="")
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(answer.code)
+            for key, value in answer.headers.items():
+                self.send_header(key, value)
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        answer.url = f"http://127.0.0.1:{server.server_port}/v2/"
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield answer
+        server.shutdown()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import http.server
 import json
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -323,28 +321,6 @@ def test_pulled_bases_come_from_the_versions_file() -> None:
     pulled = source.Source("pull", "")
     assert pulled.base(FakeEngine()) == load().raw["pull"]["base-image"]
     assert pulled.node_image(FakeEngine(), "b") == load().raw["pull"]["node-image"]
-
-
-@pytest.fixture
-def site() -> Iterator[SimpleNamespace]:
-    """A web server whose next answer the test sets."""
-    answer = SimpleNamespace(code=200, headers={}, url="")
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(answer.code)
-            for key, value in answer.headers.items():
-                self.send_header(key, value)
-            self.end_headers()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        answer.url = f"http://127.0.0.1:{server.server_port}/v2/"
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield answer
-        server.shutdown()
 
 
 REGISTRY = {"Docker-Distribution-Api-Version": "registry/2.0"}
