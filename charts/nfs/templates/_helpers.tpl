@@ -1,0 +1,64 @@
+{{- /* Labels by component: (list context component). */}}
+{{- define "nfs.selector" -}}
+app.kubernetes.io/name: nfs
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+{{- define "nfs.labels" -}}
+{{ include "nfs.selector" . }}
+app.kubernetes.io/part-of: trainyard
+app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
+{{- end }}
+{{- define "nfs.name" -}}
+{{ .Release.Name }}-nfs
+{{- end }}
+{{- define "nfs.className" -}}
+{{- $storage := dig "contract" "storage" dict (.Values.global | default dict) -}}
+{{- .Values.storageClass.name | default $storage.sharedClass | default "trainyard-shared" -}}
+{{- end }}
+{{- /* The server as the nodes reach it. */}}
+{{- define "nfs.address" -}}
+{{- if eq .Values.mode "inCluster" }}{{ .Values.clusterIP }}{{ else }}{{ .Values.server }}{{ end -}}
+{{- end }}
+{{- /* An image: (list context valueKey contractKey name). A full reference in the values keeps its path and tag, and
+       moves to global.imageRegistry when one is set. */}}
+{{- define "nfs.image" -}}
+{{- $root := index . 0 -}}
+{{- $global := $root.Values.global | default dict -}}
+{{- $given := get $root.Values.images (index . 1) -}}
+{{- $path := dig "contract" "images" (index . 2) (printf "trainyard/%s:%s" (index . 3) $root.Chart.Version) $global -}}
+{{- if $given -}}
+{{- $path = regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $given "" -}}
+{{- end -}}
+{{- if and $given (not $global.imageRegistry) }}{{ $given }}{{ else }}{{ $global.imageRegistry | default "docker.io" }}/{{ $path }}{{ end -}}
+{{- end }}
+{{- /* Where both pods may run, and with what they pull. */}}
+{{- define "nfs.placement" -}}
+{{- with (.Values.global | default dict).imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- /* One EXPORT of ganesha: (dict id directory path clients access squash uid gid). */}}
+{{- define "nfs.export" -}}
+EXPORT {
+  Export_Id = {{ .id }};
+  Path = /export/{{ .directory }};
+  Pseudo = {{ .path }};
+  FSAL { Name = VFS; }
+  {{- if ne .access "None" }}
+  CLIENT {
+    Clients = {{ join ", " .clients }};
+    Access_Type = {{ .access }};
+    Squash = {{ .squash }};
+    Anonymous_Uid = {{ .uid | int64 }};
+    Anonymous_Gid = {{ .gid | int64 }};
+  }
+  {{- end }}
+}
+{{- end }}
