@@ -59,6 +59,16 @@ def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> No
     assert {"pytorchjobs.kubeflow.org", "tfjobs.kubeflow.org", "mpijobs.kubeflow.org"} <= crds
 
 
+def test_uninstalling_keeps_crds(chart: Path) -> None:
+    """Those in a crds/ folder are kept by Helm itself; rendered ones need to say so."""
+    text = package.helm("template", package.RELEASE, chart, "--namespace", package.NAMESPACE, "--kube-version",
+                        load().kubernetes)  # fmt: skip
+    crds = [obj for obj in yaml.safe_load_all(text) if obj and obj["kind"] == "CustomResourceDefinition"]
+    assert crds
+    for crd in crds:
+        assert crd["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep", crd["metadata"]["name"]
+
+
 def test_every_image_is_exact(profile: str, chart: Path) -> None:
     wanted = package.images(profile, chart)
     assert wanted

@@ -15,6 +15,11 @@ POOLS = [
     "global.contract.nodePools[0].kind=gpu",
     "global.contract.nodePools[0].gpu.resource=nvidia.com/gpu",
 ]
+QUEUE = [
+    "global.contract.queues[0].name=training",
+    "global.contract.queues[0].weight=1",
+    "global.contract.queues[0].reclaimable=true",
+]
 
 
 @pytest.mark.parametrize(
@@ -41,6 +46,11 @@ POOLS = [
         (["global.imageRegistry=mirror.example:5000"], ["volcano.basic.image_registry"]),
         (["nvidia-device-plugin.tolerations=null"], ["tolerations"]),
         (["minio.enabled=false"], ["minio.enabled"]),
+        ([*QUEUE, "global.contract.queues[0].guarantee.cpu=1"], ["guarantees cpu", "deserved"]),
+        (
+            [*QUEUE, "global.contract.queues[0].deserved.cpu=1", "global.contract.queues[0].capability.memory=1Gi"],
+            ["deserves cpu", "capability"],
+        ),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) and "=" in value[-1] else "",
 )

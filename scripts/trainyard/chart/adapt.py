@@ -98,12 +98,17 @@ def _without_dependencies(folder: Path) -> None:
     (folder / "Chart.lock").unlink(missing_ok=True)
 
 
-def slim_crd(text: str) -> str:
+def slim_crd(text: str, *, keep: bool = False) -> str:
     """A CRD without the descriptions inside pod templates; they repeat Kubernetes' own documentation a thousand times.
 
     Descriptions of the kind's own fields stay, so that `kubectl explain` still works for them.
+
+    Args:
+        keep: tell Helm to leave the CRD when the release goes; without it every object of its kind would go, too.
     """
     crd = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    if keep:
+        crd["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
     for version in crd["spec"]["versions"]:
         _slim(version["schema"]["openAPIV3Schema"], depth=0)
     return yaml.dump(crd, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=200)

@@ -49,7 +49,7 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
         run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part.name), target])
         adapt.adapt(part.name, target)
         for file in sorted(target.rglob("crd/bases/*.yaml")):
-            file.write_text(adapt.slim_crd(file.read_text()))
+            file.write_text(adapt.slim_crd(file.read_text(), keep=True))
     kept = []
     for dependency in meta["dependencies"]:
         name = dependency["name"]
