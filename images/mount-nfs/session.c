@@ -48,7 +48,8 @@ static struct nfs_context *new_context(const struct mount_options *o) {
     nfs_set_gid(context, 0);
     nfs_umask(context, 0); /* the kernel has applied the caller's umask already */
     nfs_set_tcp_syncnt(context, CONNECT_SYN_RETRIES);
-    nfs_set_autoreconnect(context, 0);
+    /* libnfs applies this once the mount stands, and not when it is set later. */
+    nfs_set_autoreconnect(context, o->soft ? o->retrans + 1 : -1);
     nfs_set_timeout(context, MOUNT_REPLY_TIMEOUT_MS);
     return context;
 }
@@ -79,7 +80,6 @@ int session_open(const struct mount_options *o) {
         if (!context) return fprintf(stderr, "mount.nfs: out of memory\n"), EXIT_SYSTEM;
         int error = nfs_mount(context, o->server, o->export);
         if (!error) {
-            nfs_set_autoreconnect(context, o->soft ? o->retrans + 1 : -1);
             nfs_set_timeout(context, o->soft ? o->timeo_ds * 100 : -1);
             connection = context;
             return 0;
