@@ -1,0 +1,101 @@
+"""The first command in a fresh clone: what it makes, and how it ends when something is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trainyard.paths import ROOT
+
+Program = Callable[[str, str], Path]
+NEEDED = ("bash", "cat", "cut", "dirname", "env", "ln", "mkdir", "readlink", "rm", "sha256sum", "chmod")
+# python3 whose venv holds a pip that notes its call.
+PYTHON = """case "$1" in
+--version) echo "Python ${FAKE_PYTHON:-3.11.9}";;
+-c) [ -z "$FAKE_PYTHON" ];;
+-m) mkdir -p "$3/bin"
+  printf '#!/bin/bash\\necho "$*" >> "%s"; [ ! -e "%s" ] || { echo "ERROR: no network" >&2; exit 1; }\\n' \\
+    "$NOTE" "$NOTE.refuse" > "$3/bin/pip"
+  chmod +x "$3/bin/pip"; cp "$0" "$3/bin/python3"; cp "$0" "$3/bin/python";;
+esac"""
+
+
+@pytest.fixture
+def bootstrap(tmp_path: Path, cache: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple]:
+    """Runs bin/bootstrap on a machine that has nothing but the shell's tools and the pretended python3."""
+    folder = program("python3", PYTHON).parent
+    for name in (*NEEDED, "cp"):
+        os.symlink(str(shutil.which(name)), folder / name)
+    program("id", 'echo "${FAKE_UID:-0}"')
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("NOTE", str(tmp_path / "note"))
+
+    def call(*words: str) -> tuple[int, str, list[str]]:
+        done = subprocess.run([ROOT / "bin/bootstrap", *words], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.strip(), done.stderr.splitlines()
+
+    return call
+
+
+def test_the_environment_is_made_once(bootstrap: Callable[..., tuple], cache: Path, tmp_path: Path) -> None:
+    code, out, err = bootstrap()
+    assert (code, len(err)) == (0, 1)
+    assert out.startswith(f"{cache}/venv/")
+    assert out.endswith("/bin/python")
+    assert bootstrap() == (0, out, [])
+    calls = (tmp_path / "note").read_text().splitlines()
+    assert len(calls) == 1
+    assert calls[0].endswith(f"-r {ROOT}/requirements.lock")
+
+
+def test_a_failed_installation_is_told_and_tried_again(bootstrap: Callable[..., tuple], tmp_path: Path) -> None:
+    (tmp_path / "note.refuse").touch()
+    code, out, err = bootstrap()
+    assert (code, out) == (1, "")
+    assert err[-1].startswith("bootstrap: pip could not install requirements.lock. Check the network and the disk")
+    (tmp_path / "note.refuse").unlink()
+    assert bootstrap()[0] == 0
+
+
+def test_an_old_python(bootstrap: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_PYTHON", "3.9.2")
+    code, out, err = bootstrap()
+    assert (code, out) == (1, "")
+    assert err[-1] == "bootstrap: Python 3.11 or newer is needed, Python 3.9.2 is here"
+
+
+@pytest.mark.parametrize("apt", [True, False])
+def test_missing_packages_without_root_or_apt(
+    bootstrap: Callable[..., tuple], program: Program, monkeypatch: pytest.MonkeyPatch, apt: bool
+) -> None:
+    if apt:
+        program("apt-get", "exit 0")
+        monkeypatch.setenv("FAKE_UID", "1000")
+    code, out, err = bootstrap("--system")
+    assert (code, out, len(err)) == (1, "", 1)
+    assert err[0].startswith("bootstrap: missing podman runc debootstrap ")
+    assert "As root on Debian run: apt-get install -y podman runc" in err[0]
+
+
+def test_packages_are_installed_where_they_are_missing(
+    bootstrap: Callable[..., tuple], program: Program, tmp_path: Path
+) -> None:
+    program("apt-get", f'echo "$*" >> {tmp_path}/apt')
+    program("podman", "exit 0")
+    assert bootstrap("--system")[0] == 0
+    update, install = (tmp_path / "apt").read_text().splitlines()
+    assert update.startswith("update")
+    assert " runc " in install
+    assert " podman" not in install
+
+
+def test_packages_that_can_not_be_installed(bootstrap: Callable[..., tuple], program: Program) -> None:
+    program("apt-get", 'echo "E: Unable to fetch some archives" >&2; exit 100')
+    code, out, err = bootstrap("--system")
+    assert (code, out) == (1, "")
+    assert err[-1].startswith("bootstrap: apt-get could not install podman runc")
