@@ -52,6 +52,17 @@ VOLCANO = (
         "        trainyard.io/config: {{ .Values.custom | toJson | sha256sum | trunc 16 | quote }}\n",
         "upstream restarts its admission at every upgrade, which leaves the webhooks without an answer for seconds",
     ),
+    Change(
+        "templates/admission-init.yaml",
+        '    "helm.sh/hook": pre-install,pre-upgrade\n'
+        '    "helm.sh/hook-delete-policy": before-hook-creation,hook-succeeded\n'
+        '    "helm.sh/hook-weight": "5"',
+        '    "helm.sh/hook": {{ empty (lookup "v1" "Secret" .Release.Namespace .Values.basic.admission_secret_name)'
+        ' | ternary "pre-install,pre-upgrade" "pre-install" }}\n'
+        '    "helm.sh/hook-delete-policy": before-hook-creation,hook-succeeded\n'
+        '    "helm.sh/hook-weight": "5"',
+        "an upgrade must not replace the certificate (ten years) below a running admission",
+    ),
 )  # fmt: skip
 
 # Left out of the copies: what can't be switched on through our values, and what only old clusters read.
