@@ -165,10 +165,13 @@ def _checked_version(chart: Path, wanted: str) -> str:
 
 def _fetch_csi(chart: Path, dependency: dict[str, str]) -> bool:
     """Fetch csi-driver-nfs from its own chart repository; False where that does not answer."""
-    done = run(
-        [parts.binary("helm"), "pull", CSI, "--repo", dependency["repository"], "--version", dependency["version"],
-         "--untar", "--untardir", chart / "charts"], check=False, timeout=30,
-    )  # fmt: skip
+    try:
+        done = run(
+            [parts.binary("helm"), "pull", CSI, "--repo", dependency["repository"], "--version", dependency["version"],
+             "--untar", "--untardir", chart / "charts"], check=False, timeout=30,
+        )  # fmt: skip
+    except CommandError:  # it never answered
+        return False
     return done.returncode == 0
 
 
