@@ -15,7 +15,7 @@ class TrainyardError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
-        self.what, self.where, self.mend = what, where, mend
+        self.what, self.where, self.mend = what.rstrip("."), where, mend.rstrip(".")
         super().__init__(str(self))
 
     def __str__(self) -> str:
