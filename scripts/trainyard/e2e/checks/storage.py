@@ -110,7 +110,9 @@ def shared(context: Context) -> None:
 
 def _archived(context: Context, volume: str) -> str:
     """Where the server keeps the folder of a deleted volume."""
-    server = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs-server")[0]["metadata"]["name"]
+    server = context.kubectl.get(
+        "pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs,app.kubernetes.io/component=server"
+    )[0]["metadata"]["name"]
     found = context.kubectl(
         "exec", "-n", SYSTEM, server, "--", "find", "/export", "-maxdepth", "4", "-name", f"*{volume}*"
     ).stdout.split()

@@ -131,7 +131,9 @@ def _check_devices(
     require(len(seen) == kind.gpus, f"{len(seen)} GPUs were seen by all pods together, due are {kind.gpus}")
     figures["gpus"] = len(seen)
     if seen:
-        figures["devices"] = {name: [d for d, owner in seen.items() if owner == name] for name in sorted(set(seen.values()))}
+        figures["devices"] = {
+            name: [d for d, owner in seen.items() if owner == name] for name in sorted(set(seen.values()))
+        }
 
 
 def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any]) -> None:
