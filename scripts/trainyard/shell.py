@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
@@ -73,6 +76,20 @@ def run(
             mend=mend,
         )
     return done
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """For clean-up: Ctrl-C and termination requests are ignored by the body and the programs that it starts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _shown(words: list[str]) -> str:

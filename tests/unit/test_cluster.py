@@ -50,7 +50,8 @@ case "$1" in
 create) for node in control-plane worker worker2 worker3; do echo "$4" > "$FAKE/containers/$4-$node"; done
   [ ! -e "$FAKE/kind-hangs" ] || { touch "$FAKE/hanging"; exec sleep 60; }
   [ ! -e "$FAKE/kind-fails" ] || { printf 'Creating\nERROR: failed to init node with kubeadm\n' >&2; exit 1; };;
-delete) [ ! -e "$FAKE/delete-fails" ] || exit 1; rm -f "$FAKE/containers/$4"-*;;
+delete) [ ! -e "$FAKE/delete-slow" ] || { touch "$FAKE/deleting"; sleep 0.5; }
+  [ ! -e "$FAKE/delete-fails" ] || exit 1; rm -f "$FAKE/containers/$4"-*;;
 esac
 """
 KUBECTL = r"""
@@ -299,24 +300,45 @@ def test_a_clean_up_that_fails_does_not_hide_the_first_fault(machine: Machine, m
     assert "it could not be removed: podman is gone." in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_start_leaves_nothing(machine: Machine, trainyard: Call, sent: signal.Signals) -> None:
-    (machine.fake / "kind-hangs").touch()
+def send(sent: signal.Signals, sign: Path) -> threading.Thread:
+    """Sends this process a signal as soon as the file `sign` is there."""
 
-    def interrupt() -> None:
+    def wait() -> None:
         deadline = time.monotonic() + 20
-        while not (machine.fake / "hanging").exists() and time.monotonic() < deadline:
+        while not sign.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         os.kill(os.getpid(), sent)
 
-    thread = threading.Thread(target=interrupt)
+    thread = threading.Thread(target=wait)
     thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_start_leaves_nothing(machine: Machine, trainyard: Call, sent: signal.Signals) -> None:
+    (machine.fake / "kind-hangs").touch()
+    thread = send(sent, machine.fake / "hanging")
     began = time.monotonic()
     ended = trainyard(*UP, "--name", "lab")
     thread.join()
     assert ended.code == 130
     assert ended.fault() == "interrupted."
     assert time.monotonic() - began < 20  # kind itself was stopped
+    assert machine.state() == []
+
+
+@pytest.mark.parametrize("again", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_interruption_does_not_stop_the_clean_up(
+    machine: Machine, trainyard: Call, again: signal.Signals
+) -> None:
+    for file in ("kind-hangs", "delete-slow"):
+        (machine.fake / file).touch()
+    threads = [send(signal.SIGINT, machine.fake / "hanging"), send(again, machine.fake / "deleting")]
+    ended = trainyard(*UP, "--name", "lab")
+    for thread in threads:
+        thread.join()
+    assert ended.code == 130
+    assert ended.fault() == "interrupted."
     assert machine.state() == []
 
 

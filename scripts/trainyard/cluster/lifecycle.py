@@ -17,7 +17,7 @@ from trainyard.gpu.mock import MockGpuSpec
 from trainyard.images import registry
 from trainyard.paths import cache_dir
 from trainyard.progress import Progress
-from trainyard.shell import run
+from trainyard.shell import run, uninterrupted
 from trainyard.versions import load
 
 NETWORK = "kind"
@@ -68,7 +68,8 @@ def up(engine: Engine, options: Options, progress: Progress | None = None) -> Ku
     except BaseException:
         print("  removing the half-made cluster …", flush=True)
         try:
-            down(engine, name)
+            with uninterrupted():
+                down(engine, name)
         except TrainyardError as error:  # what went wrong first is what counts
             print(f"  it could not be removed: {error}", flush=True)
         raise

@@ -24,6 +24,7 @@ from trainyard.gpu.spec import MockGpuSpec
 from trainyard.progress import Progress
 from trainyard.report import console, writer
 from trainyard.report.model import Gpu, Run, Span
+from trainyard.shell import uninterrupted
 from trainyard.versions import Image, load
 
 
@@ -68,7 +69,7 @@ def run(options: Options) -> bool:
     finally:
         # A second interruption must not stop the clean-up of the first.
         if not options.keep:
-            with recorder.span("cluster", "removing"):
+            with recorder.span("cluster", "removing"), uninterrupted():
                 lifecycle.down(engine, cluster.name)
     result = _report(engine, cluster, data, recorder, started, cause)
     writer.write(result, options.out)
