@@ -1,0 +1,117 @@
+"""How the end-to-end run reads jobs: their outcome, their gang, and why one did not end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.e2e import jobs
+from trainyard.e2e.checks import training
+from trainyard.e2e.dataset import Dataset
+from trainyard.paths import ROOT
+
+
+def condition(kind: str, status: str = "True", message: str = "") -> dict[str, Any]:
+    return {"status": {"conditions": [{"type": kind, "status": status, "message": message}]}}
+
+
+@pytest.mark.parametrize(
+    ("job", "outcome"),
+    [
+        ({}, ""),
+        (condition("Running"), ""),
+        (condition("Succeeded", "False"), ""),
+        (condition("Succeeded"), "succeeded"),
+        (condition("Complete"), "succeeded"),
+        (condition("Failed", message="a pod failed"), "failed: a pod failed"),
+        ({"status": {"state": {"phase": "Running"}}}, ""),
+        ({"status": {"state": {"phase": "Completed"}}}, "succeeded"),
+        ({"status": {"state": {"phase": "Aborted"}}}, "failed: Aborted"),
+        ({"status": {"state": {"phase": "Failed", "message": "no"}}}, "failed: no"),
+    ],
+)
+def test_outcome(job: dict[str, Any], outcome: str) -> None:
+    assert jobs.outcome(job) == outcome
+
+
+def pod(name: str, gpus: int = 0, node: str = "", group: str = "g") -> dict[str, Any]:
+    resources = {"requests": {"cpu": "1", "nvidia.com/gpu": str(gpus)}} if gpus else {}
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "labels": {"app.kubernetes.io/name": "job"},
+            "annotations": {"scheduling.k8s.io/group-name": group},
+        },
+        "spec": {"containers": [{"resources": resources}, {}], **({"nodeName": node} if node else {})},
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def test_gpus_of_a_pod() -> None:
+    assert jobs.gpus(pod("a", 3)) == 3
+    assert jobs.gpus(pod("a")) == 0
+
+
+def look(*items: dict[str, Any], trace: jobs.Trace | None = None) -> jobs.Trace:
+    trace = trace or jobs.Trace("job")
+    context: Any = SimpleNamespace(kubectl=SimpleNamespace(get=lambda *args: list(items)))
+    jobs.look(context, trace, {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}, "ns")
+    return trace
+
+
+GROUP = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}}
+
+
+def test_a_gang_placed_as_one_never_counts_as_partial() -> None:
+    trace = look(pod("a", 1), pod("b", 1), GROUP)
+    look(pod("a", 1, "n1"), pod("b", 1, "n2"), GROUP, trace=trace)
+    assert trace.most_gpus_partial == 0
+    assert trace.nodes() == {"a": "n1", "b": "n2"}
+    assert trace.group == GROUP
+
+
+def test_gpus_held_by_half_a_gang_are_remembered() -> None:
+    trace = look(pod("a", 2, "n1"), pod("b", 1), GROUP)
+    look(pod("a", 2, "n1"), pod("b", 1, "n1"), GROUP, trace=trace)
+    assert trace.most_gpus_partial == 2
+
+
+def test_pods_and_groups_of_others_do_not_count() -> None:
+    other = pod("x", 1, "n1")
+    other["metadata"]["labels"] = {"app.kubernetes.io/name": "another"}
+    trace = look(other, pod("a", 1, group="mine"), GROUP, {"kind": "PyTorchJob", "metadata": {"name": "job"}})
+    assert list(trace.pods) == ["a"]
+    assert trace.group is None
+    assert trace.job["kind"] == "PyTorchJob"
+
+
+@pytest.mark.parametrize(
+    ("file", "resource"),
+    [
+        ("pytorchjob.yaml", "pytorchjobs.kubeflow.org"),
+        ("tfjob.yaml", "tfjobs.kubeflow.org"),
+        ("mpijob.yaml", "mpijobs.kubeflow.org"),
+        ("vcjob.yaml", "jobs.batch.volcano.sh"),
+        ("cpu-job.yaml", "jobs.batch"),
+    ],
+)
+def test_the_resource_of_each_example(file: str, resource: str) -> None:
+    assert jobs.resource(yaml.safe_load((ROOT / "manifests/jobs" / file).read_text())) == resource
+
+
+@pytest.mark.parametrize("kind", training.KINDS, ids=lambda kind: kind.file)
+def test_examples_run_as_they_stand_and_only_the_bar_follows_the_data(kind: training.Kind) -> None:
+    text = (ROOT / "manifests/jobs" / kind.file).read_text()
+    assert training.manifest(kind, Dataset("MNIST", ROOT)) == yaml.safe_load(text)
+    fashion = training.manifest(kind, Dataset("Fashion-MNIST (package)", ROOT))
+    assert training._bar(fashion) == float(training.FASHION_BAR)
+    assert training._bar(fashion) < training._bar(yaml.safe_load(text))
+
+
+def test_a_job_without_pods_says_so() -> None:
+    assert jobs._waiting(jobs.Trace("job")) == "it has no pod (see its events)"
+    assert jobs._waiting(look(pod("b"), pod("a", 1, "n"))) == "pods: a Running, b Pending"
