@@ -95,9 +95,7 @@ class Context:
             self.kubectl(
                 "wait", "-n", NAMESPACE, f"--for={path}", f"pod/{name}", f"--timeout={timeout}s", timeout=timeout + 10
             )
-            phase = json.loads(self.kubectl("get", "pod", name, "-n", NAMESPACE, "-o", "json").stdout)["status"][
-                "phase"
-            ]
+            phase = self.kubectl.get("pod", name, "-n", NAMESPACE)[0]["status"]["phase"]
             log = self.kubectl("logs", "-n", NAMESPACE, name).stdout
             return phase, log.strip()
         finally:
