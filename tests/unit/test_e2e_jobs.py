@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard.cluster.config import Node
 from trainyard.e2e import jobs
 from trainyard.e2e.checks import training
+from trainyard.e2e.context import Context
 from trainyard.e2e.dataset import Dataset
+from trainyard.e2e.recorder import Recorder
+from trainyard.engine import Engine
+from trainyard.gpu.spec import MockGpuSpec
 from trainyard.paths import ROOT
 
 
@@ -115,3 +120,27 @@ def test_examples_run_as_they_stand_and_only_the_bar_follows_the_data(kind: trai
 def test_a_job_without_pods_says_so() -> None:
     assert jobs._waiting(jobs.Trace("job")) == "it has no pod (see its events)"
     assert jobs._waiting(look(pod("b"), pod("a", 1, "n"))) == "pods: a Running, b Pending"
+
+
+@pytest.mark.parametrize(("code", "ending"), [(0, "Succeeded"), (3, "Failed")])
+def test_a_pod_is_judged_by_its_exit_code_and_removed(code: int, ending: str) -> None:
+    calls: list[str] = []
+
+    class Kubectl:
+        def __call__(self, *args: str, **kwargs: object) -> SimpleNamespace:
+            calls.append(args[0])
+            return SimpleNamespace(stdout="said\n")
+
+        def apply(self, objects: list[dict[str, Any]], namespace: str) -> None:
+            calls.append("apply")
+
+        def get(self, *args: str) -> list[dict[str, Any]]:
+            terminated = {"containerStatuses": [{"state": {"terminated": {"exitCode": code}}}]}
+            return [{"status": {"phase": "Running", **terminated}}]  # the phase lags behind
+
+    node = Node("n", "worker", {})
+    engine, recorder = Engine("podman"), Recorder()
+    kubectl: Any = Kubectl()
+    context = Context("lab", engine, kubectl, recorder, [node], "mock", MockGpuSpec(), False)
+    assert context.run_pod({"metadata": {"name": "x"}}) == (ending, "said")
+    assert calls == ["apply", "wait", "logs", "delete"]

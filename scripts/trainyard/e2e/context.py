@@ -87,7 +87,7 @@ class Context:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
 
     def run_pod(self, pod: dict[str, Any], timeout: int = 90) -> tuple[str, str]:
-        """Runs a pod to its end, returns its phase and log, and removes it."""
+        """Runs a pod to its end, returns `Succeeded` or `Failed` and its log, and removes it."""
         name = pod["metadata"]["name"]
         self.kubectl.apply([pod], NAMESPACE)
         try:
@@ -95,8 +95,10 @@ class Context:
             self.kubectl(
                 "wait", "-n", NAMESPACE, f"--for={path}", f"pod/{name}", f"--timeout={timeout}s", timeout=timeout + 10
             )
-            phase = self.kubectl.get("pod", name, "-n", NAMESPACE)[0]["status"]["phase"]
+            # The pod's own phase may lag behind its container's end.
+            status = self.kubectl.get("pod", name, "-n", NAMESPACE)[0]["status"]
+            code = status["containerStatuses"][0]["state"]["terminated"]["exitCode"]
             log = self.kubectl("logs", "-n", NAMESPACE, name).stdout
-            return phase, log.strip()
+            return "Failed" if code else "Succeeded", log.strip()
         finally:
             self.kubectl("delete", "pod", name, "-n", NAMESPACE, "--now", "--wait=false", check=False)
