@@ -38,6 +38,15 @@ helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{/* The tuned scheduler configuration: pack by GPUs, search order by priority, gangs whole or not at all. */}}
 {{- define "trainyard.schedulerConfig" -}}
 actions: "allocate, backfill"
+configurations:
+# A node that once refused a pod of a gang is asked again for the gang's next pod: with the cache of refusals, on by
+# default, topology spread constraints leave a gang pending that fits.
+- name: allocate
+  arguments:
+    predicateErrorCacheEnable: false
+- name: backfill
+  arguments:
+    predicateErrorCacheEnable: false
 tiers:
 - plugins:
   - name: priority
