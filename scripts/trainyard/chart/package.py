@@ -21,7 +21,7 @@ from trainyard.paths import OUT, cache_dir
 from trainyard.shell import CommandError, run
 from trainyard.versions import load
 
-NAME, VERSION = "trainyard", "0.1.0"
+NAME, VERSION = "trainyard", load().raw["trainyard"]
 RELEASE, NAMESPACE = "trainyard", "trainyard-system"
 CSI = "csi-driver-nfs"
 RELEASE_LIMIT = 700 * 1024  # bytes; the API server's own limit for a Secret is 1 MiB
