@@ -83,7 +83,7 @@ def pins(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
         unknown = [b for b in image.get("bin", []) if b not in made_by]
         if unknown:
             yield _pin(f"images.{name} needs {', '.join(unknown)}, which no tool set builds", "add it under tools")
-        elif re.sub(r"-\d+$", "", _bare(tag)) not in wanted:
+        elif re.sub(r"-\d+$", "", _bare(image.get("release", tag))) not in wanted:
             yield _pin(
                 f"images.{name} has the tag {tag}", f"use the version of what is in it: {' or '.join(sorted(wanted))}"
             )

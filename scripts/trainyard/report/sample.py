@@ -37,7 +37,7 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
         },
         images={
             "docker.io/volcanosh/vc-scheduler:v1.14.1": "built here",
-            "docker.io/kubeflow/training-operator:v1.9.3": "built here",
+            "ghcr.io/kubeflow/training-v1/training-operator:v1-d6eb98e": "built here",
             "nvcr.io/nvidia/k8s-device-plugin:v0.17.4": "built here",
             "docker.io/trainyard/trainer-torch:0.1.0": "built here",
         },

@@ -61,9 +61,16 @@ def require_prepared(context: Context, name: str, seen: dict[str, Any]) -> None:
 
 
 def leave(context: Context, name: str) -> None:
-    """Takes a node out of the cluster, as if it had never joined."""
-    context.engine.exec(name, ["systemctl", "stop", "kubelet"])
+    """Takes a node out of the cluster as if it had never joined: no kubelet, no pod, no trace in the API."""
+    context.engine.exec(name, ["kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"])
+    context.engine.exec(name, ["sh", "-c", "rm -rf /etc/cni/net.d/* /run/flannel"])
     context.kubectl("delete", "node", name, timeout=60)
+    context.kubectl("delete", "pods", "-A", f"--field-selector=spec.nodeName={name}", "--force", "--grace-period=0")
+
+
+def join(context: Context, name: str) -> None:
+    """Joins it again by the configuration that kind made for it."""
+    context.engine.exec(name, ["kubeadm", "join", "--config", "/kind/kubeadm.conf", "--skip-phases=preflight"], timeout=120)
 
 
 def prepared(context: Context) -> None:
@@ -79,7 +86,7 @@ def late(context: Context) -> None:
     name = context.gpu_nodes[-1]
     with context.recorder.check("nodes.late-gpu-node", "a GPU node that joins after the installation") as figures:
         began = time.monotonic()
-        context.engine.exec(name, ["systemctl", "start", "kubelet"])
+        join(context, name)
         seen = await_gpus(context, name, context.spec.count)
         figures |= seen | {"seconds_until_ready": round(time.monotonic() - began, 1)}
         require_prepared(context, name, seen)
