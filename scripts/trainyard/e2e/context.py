@@ -38,6 +38,7 @@ class Context:
     gpu: str
     spec: MockGpuSpec
     userspace_nfs: bool
+    installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -10,6 +10,7 @@ from trainyard.e2e.context import GPU, SYSTEM, Context
 from trainyard.e2e.jobs import gpus
 from trainyard.e2e.recorder import require
 from trainyard.gpu import mock
+from trainyard.report.phases import moment
 
 WAIT_S = 90
 
@@ -70,7 +71,9 @@ def leave(context: Context, name: str) -> None:
 
 def join(context: Context, name: str) -> None:
     """Joins it again by the configuration that kind made for it."""
-    context.engine.exec(name, ["kubeadm", "join", "--config", "/kind/kubeadm.conf", "--skip-phases=preflight"], timeout=120)
+    context.engine.exec(
+        name, ["kubeadm", "join", "--config", "/kind/kubeadm.conf", "--skip-phases=preflight"], timeout=120
+    )
 
 
 def prepared(context: Context) -> None:
@@ -93,9 +96,12 @@ def late(context: Context) -> None:
 
 
 def cpu_pods_off(context: Context) -> None:
-    """No pod without a GPU runs on a GPU node, but for those that every node has."""
+    """No pod without a GPU went to a GPU node since the installation, but for those that every node has.
+
+    A taint keeps pods away and moves none: what was placed before there was one (kubeadm's CoreDNS) is only named.
+    """
     with context.recorder.check("nodes.cpu-pods-off", "pods without a GPU stay off GPU nodes") as figures:
-        strangers = []
+        strangers, earlier = [], []
         for pod in context.kubectl.get("pods", "-A"):
             owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
             if (
@@ -103,8 +109,10 @@ def cpu_pods_off(context: Context) -> None:
                 and not owners & {"DaemonSet", "Node"}
                 and not gpus(pod)
             ):
-                strangers.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
-        figures["pods_on_gpu_nodes"] = strangers
+                created = moment(pod["metadata"]["creationTimestamp"]) or 0
+                found = earlier if created < context.installed_at else strangers
+                found.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+        figures |= {"pods_on_gpu_nodes": strangers, "placed_before_the_installation": earlier}
         require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
 
 
