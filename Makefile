@@ -24,9 +24,10 @@ test: system lint verify unit chart-test ## all tests that need no cluster
 lint: ## ruff: style and format
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .
-unit: ## unit tests
+unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q
+	@cd tools/nfs-provisioner && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test ./...
 chart-test: ## render every profile, check schemas, subchart keys and rights
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/chart -q

@@ -347,3 +347,9 @@ def test_a_registry_that_never_answers(machine: Machine, trainyard: Call, monkey
     monkeypatch.setattr(registry._wait, "__defaults__", (0.1,))
     assert "the registry does not answer at 127.0.0.1:1" in trainyard(*UP).fault()
     assert machine.state() == []
+
+
+def test_real_gpus_are_dealt_out_once() -> None:
+    """Two nodes never get the same GPU; with one GPU the second node gets none."""
+    assert lifecycle.share_gpus(["a", "b", "c"], ["n1", "n2"]) == {"n1": ["a", "c"], "n2": ["b"]}
+    assert lifecycle.share_gpus(["a"], ["n1", "n2"]) == {"n1": ["a"], "n2": []}

@@ -38,7 +38,7 @@ def up(name: str, provider: str, images: str, gpu: str, gpus: int) -> None:
     """Make a cluster: a control plane, two GPU nodes, one CPU node."""
     spec = MockGpuSpec(count=gpus)
     engine, chosen = engines.find(provider), detect.choose(gpu)
-    lifecycle.up(engine, lifecycle.Options(name, source.choose(images), chosen.kind, spec))
+    lifecycle.up(engine, lifecycle.Options(name, source.choose(images), chosen.kind, spec, chosen.uuids))
     click.echo(f"\nThe cluster is up. Use it with:\n  export KUBECONFIG={lifecycle.kubeconfig(name)}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,12 +30,13 @@ STEPS = 8
 
 @dataclass(frozen=True)
 class Options:
-    """How a cluster is to be made. `gpu` is mock or real; `gpus_per_node` counts mock GPUs."""
+    """How a cluster is to be made. `gpu` is mock or real; `spec` says what mock GPUs are, `uuids` which real ones."""
 
     name: str
     source: Source
     gpu: str = "mock"
     spec: MockGpuSpec = field(default_factory=MockGpuSpec)
+    uuids: tuple[str, ...] = ()
 
 
 def kubeconfig(name: str) -> Path:
@@ -221,10 +223,19 @@ def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes
         mounts[node.name] = list(shared)
         if node.has_gpus and options.gpu == "mock":
             mounts[node.name].append(nodes.mock_gpus(options.name, node.name, options.spec))
-        if node.has_gpus and options.gpu == "real":
-            # nvidia-container-runtime hands all GPUs to a container that mounts this path.
-            mounts[node.name].append(nodes.Mount(Path("/dev/null"), "/var/run/nvidia-container-devices/all"))
+    if options.gpu == "real":
+        gpu_nodes = [node.name for node in config.nodes(options.name) if node.has_gpus]
+        for name, uuids in share_gpus(options.uuids, gpu_nodes).items():
+            mounts[name] += [nodes.Mount(Path("/dev/null"), f"/var/run/nvidia-container-devices/{u}") for u in uuids]
     return mounts
+
+
+def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Deals real GPUs out to nodes in turn, so that none is offered twice.
+
+    The NVIDIA container runtime hands a GPU to a container that mounts the GPU's UUID as a path.
+    """
+    return {name: list(uuids[index :: len(names)]) for index, name in enumerate(names)}
 
 
 def _check_machine() -> None:

@@ -38,8 +38,19 @@ class Context:
     gpu: str
     spec: MockGpuSpec
     userspace_nfs: bool
+    gpus: dict[str, int]  # GPUs due on each node of the GPU pool
     installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def queue(self) -> str:
+        """The default queue, as the contract names it."""
+        return self.contract["defaultQueue"]
+
+    @property
+    def shared_class(self) -> str:
+        """The storage class of shared volumes, as the contract names it."""
+        return self.contract["storage"]["sharedClass"]
 
     @property
     def gpu_nodes(self) -> list[str]:

@@ -34,6 +34,8 @@ def install(context: Context) -> None:
         figures["package_kib"] = round(package.stat().st_size / 1024)
         profile = parts.UMBRELLA / "profiles" / "kind.yaml"
         argv = ["install", RELEASE, str(package), "-n", SYSTEM, "--create-namespace", "-f", str(profile)]
+        if context.gpu == "real":  # the profile names the mock driver's folder
+            argv += ["--set", "nodePrep.driverRoot=/", "--set", "nvidia-device-plugin.nvidiaDriverRoot=/"]
         if context.userspace_nfs:
             figures["nfs_client"] = "userspace mount.nfs, NFSv3 (test only)"
         helm(context.kubectl, *argv, "--wait", "--timeout", f"{TIMEOUT_S}s", timeout=TIMEOUT_S + 30)

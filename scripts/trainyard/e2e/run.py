@@ -47,7 +47,7 @@ def run(options: Options) -> bool:
         whether every check passed.
     """
     engine, chosen, images = engines.find(options.provider), detect.choose(options.gpu), source.choose(options.images)
-    cluster = lifecycle.Options(config.check_name(options.name), images, chosen.kind, MockGpuSpec())
+    cluster = lifecycle.Options(config.check_name(options.name), images, chosen.kind, MockGpuSpec(), chosen.uuids)
     if lifecycle.exists(engine, cluster.name):
         raise TrainyardError(
             f"a cluster named {cluster.name} exists already",
@@ -63,7 +63,11 @@ def run(options: Options) -> bool:
             tools.ensure(["host", "cluster"] if images.kind == "build" else ["host"])
         context = _cluster(engine, cluster, recorder)
         if context:
-            _checks(context, data)
+            try:
+                _checks(context, data)
+            except TrainyardError as error:  # between two checks
+                with recorder.check("e2e.run", "the run between its checks"):
+                    raise error
         if any(check.status == "failed" for check in recorder.checks):
             cause = _diagnose(engine, cluster.name, recorder, options.out)
     finally:
@@ -92,16 +96,23 @@ def _cluster(engine: engines.Engine, options: lifecycle.Options, recorder: Recor
             ]
         figures |= {"nodes": len(config.nodes(options.name)), "images": options.source.kind}
         userspace = not nodes.kernel_has_nfs()
-        return Context(
-            options.name, engine, kubectl, recorder, config.nodes(options.name), options.gpu, options.spec, userspace
-        )
+        listed, due = config.nodes(options.name), gpus_due(options)
+        return Context(options.name, engine, kubectl, recorder, listed, options.gpu, options.spec, userspace, due)
     return None
+
+
+def gpus_due(options: lifecycle.Options) -> dict[str, int]:
+    """How many GPUs each node of the GPU pool must offer."""
+    names = [node.name for node in config.nodes(options.name) if node.has_gpus]
+    if options.gpu == "mock":
+        return dict.fromkeys(names, options.spec.count)
+    return {name: len(uuids) for name, uuids in lifecycle.share_gpus(options.uuids, names).items()}
 
 
 def _checks(context: Context, data: dataset.Dataset) -> None:
     """Everything on the running cluster. What later checks stand on ends the run when it fails."""
     recorder = context.recorder
-    late = len(context.gpu_nodes) > 1
+    late = context.gpus[context.gpu_nodes[-1]] > 0
     if late:
         node_checks.leave(context, context.gpu_nodes[-1])
     with recorder.span("install", "helm install --wait"):
@@ -110,6 +121,10 @@ def _checks(context: Context, data: dataset.Dataset) -> None:
         return
     if late:
         node_checks.late(context)
+    else:
+        recorder.skip(
+            "nodes.late-gpu-node", "a GPU node that joins after the installation", "one GPU serves one node only"
+        )
     node_checks.prepared(context)
     install.self_test(context)
     install.tenant(context)
@@ -169,7 +184,7 @@ def _report(
     description = (
         f"{options.spec.count} × {options.spec.model} on each of 2 nodes, mock NVML behind the real device plugin"
         if options.gpu == "mock"
-        else "the machine's own"
+        else f"the machine's own: {len(options.uuids)}"
     )
     return Run(
         started=started,

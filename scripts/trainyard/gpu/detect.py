@@ -39,6 +39,11 @@ class GpuChoice:
     reason: str
     real: RealGpus | None = None
 
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        """The UUIDs of the real GPUs, none for mock ones."""
+        return self.real.uuids if self.real else ()
+
 
 def find_real(proc: Path = _PROC) -> RealGpus | None:
     """The GPUs that a working driver shows, or None. A driver without a GPU, or a broken one, counts as none."""

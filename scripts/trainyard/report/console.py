@@ -23,7 +23,7 @@ def show(run: Run, *, stream: TextIO | None = None, width: int | None = None, co
 
 
 def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
-    """A line for each check with the reason below it, then the probable cause, and the verdict as the last line."""
+    """A line for each check with the reason below it, then the time, the verdict, and after a failure its cause."""
     size = min(max(width, NARROW), WIDE)
     longest = max((len(c.id) for c in run.checks), default=0)
     lines = [""]
@@ -34,16 +34,12 @@ def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
     lines.append("")
     if run.gpu.kind == "mock":
         lines.append("GPUs were mock: allocation and scheduling are proved, CUDA is not.")
+    note = "" if run.verdict.passed or run.verdict.failed else ": nothing was proved"
+    lines.append(f"The run took {duration(run.seconds)}{note}.")
+    lines.append(str(run.verdict))
     if run.cause:
         lines += textwrap.wrap(f"Probable cause: {one_line(run.cause)}", size)
-    lines.append(verdict_line(run))
     return "\n".join(lines) + "\n"
-
-
-def verdict_line(run: Run) -> str:
-    """``N passed, N failed, N skipped``, with the time the run took."""
-    note = "" if run.verdict.passed or run.verdict.failed else ": nothing was proved"
-    return f"{run.verdict} in {duration(run.seconds)}{note}"
 
 
 def key_figures(figures: Mapping[str, Any], most: int = 4) -> str:

@@ -45,20 +45,12 @@ def require_prepared(context: Context, name: str, seen: dict[str, Any]) -> None:
     require(seen.get("taint"), f"{name} carries no taint {GPU}:NoSchedule")
     require(seen.get("pool") == "gpu", f"{name} is labelled pool {seen.get('pool')}, due is gpu")
     require(seen.get("present") == "true", f"{name} lacks the label nvidia.com/gpu.present")
+    due = context.gpus[name]
+    require(seen.get("count") == str(due), f"{name} is labelled {seen.get('count')} GPUs, due are {due}")
+    require(seen.get("allocatable") == due, f"{name} offers {seen.get('allocatable')} GPUs, due are {due}")
     if context.gpu == "mock":
-        require(
-            seen.get("count") == str(context.spec.count),
-            f"{name} is labelled {seen.get('count')} GPUs, due are {context.spec.count}",
-        )
-        require(
-            seen.get("memory_mib") == str(context.spec.memory_mib),
-            f"{name} is labelled {seen.get('memory_mib')} MiB of GPU memory",
-        )
-        require(
-            seen.get("allocatable") == context.spec.count,
-            f"{name} offers {seen.get('allocatable')} GPUs, due are {context.spec.count}",
-        )
-    require(int(seen.get("allocatable", 0)) > 0, f"{name} offers no GPU")
+        memory = seen.get("memory_mib")
+        require(memory == str(context.spec.memory_mib), f"{name} is labelled {memory} MiB of GPU memory")
 
 
 def leave(context: Context, name: str) -> None:
@@ -79,7 +71,7 @@ def join(context: Context, name: str) -> None:
 def prepared(context: Context) -> None:
     """The GPU node that was there at the installation."""
     with context.recorder.check("nodes.gpu-node", "GPU node: labels, taint and devices") as figures:
-        seen = await_gpus(context, context.gpu_nodes[0], context.spec.count)
+        seen = await_gpus(context, context.gpu_nodes[0], context.gpus[context.gpu_nodes[0]])
         figures |= seen
         require_prepared(context, context.gpu_nodes[0], seen)
 
@@ -90,7 +82,7 @@ def late(context: Context) -> None:
     with context.recorder.check("nodes.late-gpu-node", "a GPU node that joins after the installation") as figures:
         began = time.monotonic()
         join(context, name)
-        seen = await_gpus(context, name, context.spec.count)
+        seen = await_gpus(context, name, context.gpus[name])
         figures |= seen | {"seconds_until_ready": round(time.monotonic() - began, 1)}
         require_prepared(context, name, seen)
 

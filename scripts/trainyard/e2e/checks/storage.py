@@ -10,7 +10,6 @@ from trainyard.e2e.dataset import FILES, Dataset
 from trainyard.e2e.recorder import require
 from trainyard.versions import load
 
-CLASS = "trainyard-shared"
 CLAIM = "datasets"
 
 
@@ -27,7 +26,7 @@ def bucket(context: Context, dataset: Dataset) -> None:
         figures |= {"data": dataset.name, "files": len(FILES), "bytes": sum(sizes.values())}
 
 
-def claim(name: str, size: str = "1Gi") -> dict:
+def claim(name: str, storage_class: str, size: str = "1Gi") -> dict:
     """A claim for a shared volume."""
     return {
         "apiVersion": "v1",
@@ -35,7 +34,7 @@ def claim(name: str, size: str = "1Gi") -> dict:
         "metadata": {"name": name},
         "spec": {
             "accessModes": ["ReadWriteMany"],
-            "storageClassName": CLASS,
+            "storageClassName": storage_class,
             "resources": {"requests": {"storage": size}},
         },
     }
@@ -54,7 +53,7 @@ for name in {FILES!r}:
 COPY
 ls -ln /data /data/mnist"""
     with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
-        context.kubectl.apply([claim(CLAIM)], NAMESPACE)
+        context.kubectl.apply([claim(CLAIM, context.shared_class)], NAMESPACE)
         pod = context.pod(
             "fill-datasets", script, image=load().image("trainer-torch"), node=context.cpu_node, claims={CLAIM: "/data"}
         )
@@ -76,7 +75,7 @@ def shared(context: Context) -> None:
         "storage.rwx", "a shared volume written on two nodes by two users, archived on delete"
     ) as figures:
         image, name = load().image("base"), "rwx-check"
-        context.kubectl.apply([claim(name, "64Mi")], NAMESPACE)
+        context.kubectl.apply([claim(name, context.shared_class, "64Mi")], NAMESPACE)
         write = context.pod(
             "rwx-write",
             "umask 002; echo one > /v/file; ls -lnd /v",

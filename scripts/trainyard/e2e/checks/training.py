@@ -52,12 +52,17 @@ def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
 
 
 def train(context: Context, kind: Kind, dataset: Dataset) -> None:
-    """Runs one kind to its end and checks all that is due."""
+    """Runs one kind to its end and checks all that is due; skips it where the machine has too few GPUs."""
+    has = [count for count in context.gpus.values() if count]
+    if sum(has) < kind.gpus or (kind.gpus and len(has) < kind.nodes):
+        need = f"{kind.gpus} GPU(s) on {kind.nodes} node(s)"
+        context.recorder.skip(kind.id, kind.title, f"it needs {need}, the cluster has {sum(has)} on {len(has)}")
+        return
     with context.recorder.check(kind.id, kind.title) as figures:
         job = manifest(kind, dataset)
         try:
             trace = jobs.follow(context, job, NAMESPACE, kind.id, TIMEOUT_S)
-            _check_gang(context, kind, trace, figures)
+            _check_gang(context, kind, trace, _priority(job), figures)
             with store.connect(context.kubectl, SYSTEM) as s3:
                 results = _results(s3, trace.name)
                 _check_devices(context, kind, trace, results, figures)
@@ -66,19 +71,19 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
             jobs.delete(context, job, NAMESPACE)
 
 
-def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, figures: dict[str, Any]) -> None:
-    """Queue, priority and size of the PodGroup; every pod by Volcano, and on a node of its pool."""
+def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, figures: dict[str, Any]) -> None:
+    """Queue, priority and size of the PodGroup as declared; every pod by Volcano, and on a node of its pool."""
     group = trace.group
     require(group, "no PodGroup was seen while the job ran")
     spec = group["spec"]  # type: ignore[index]
     figures |= {"queue": spec.get("queue"), "gang": spec.get("minMember"), "pods": len(trace.pods)}
-    require(spec.get("queue") == "training", f"the PodGroup is in queue {spec.get('queue')}, due is training")
+    require(spec.get("queue") == context.queue, f"the PodGroup is in queue {spec.get('queue')}, due is {context.queue}")
     require(
         spec.get("minMember") == kind.members,
         f"the PodGroup's minMember is {spec.get('minMember')}, due is {kind.members}",
     )
-    priority = spec.get("priorityClassName")
-    require(priority == "training-normal", f"the PodGroup's priority class is {priority}, due is training-normal")
+    given = spec.get("priorityClassName")
+    require(given == priority, f"the PodGroup's priority class is {given}, declared is {priority}")
     counted = int(spec.get("minResources", {}).get("nvidia.com/gpu", 0)) if kind.gpus else 0
     require(counted == kind.gpus, f"the gang counts {counted} GPUs, due are {kind.gpus}")
     require(len(trace.pods) == kind.members, f"the job had {len(trace.pods)} pods, due are {kind.members}")
@@ -153,6 +158,12 @@ def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any])
     figures["checkpoint_bytes"] = len(blob)
     digest = hashlib.sha256(blob).hexdigest()
     require(digest == written["sha256"], f"the checkpoint {written['uri']} is not what the trainer wrote")
+
+
+def _priority(job: dict[str, Any]) -> str:
+    found = re.search(r"priorityClassName: (\S+)", yaml.safe_dump(job))
+    require(found, f"the job {job['metadata']['name']} declares no priority class")
+    return found[1]  # type: ignore[index]
 
 
 def _bar(job: dict[str, Any]) -> float:
