@@ -137,6 +137,7 @@ def _checks(context: Context, data: dataset.Dataset) -> None:
     gang.refused(context, data)
     storage.shared(context)
     network.policies(context)
+    network.storage_closed(context)
     node_checks.cpu_pods_off(context)
     node_checks.xid(context)
     recorder.skip("storage.csi", "csi-driver-nfs from its upstream chart", _csi_reason(context))

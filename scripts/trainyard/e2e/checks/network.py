@@ -33,3 +33,18 @@ def policies(context: Context) -> None:
         context.kubectl("delete", "networkpolicy", "egress-denied", "-n", NAMESPACE)
         require(figures["without_policy"].endswith("open"), "the store can't be reached even without a policy")
         require(figures["with_policy"].endswith("closed"), "the connection works although a policy forbids it")
+
+
+def storage_closed(context: Context) -> None:
+    """Pods can't speak to the NFS server, which believes whoever connects; nodes can."""
+    with context.recorder.check("network.nfs-closed", "pods can't reach the NFS server past their mounts") as figures:
+        services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")
+        host = services[0]["spec"]["clusterIP"]
+        connect = f"timeout 4 bash -c '</dev/tcp/{host}/2049' 2>/dev/null && echo open || echo closed"
+        for node in (context.cpu_node, context.gpu_nodes[0]):
+            figures[f"from {node}"] = context.engine.exec(node, ["bash", "-c", connect]).stdout.strip()
+        pod = context.pod("nfs-direct", f"sleep 3; {connect}", image=load().image("base"), node=context.cpu_node)
+        figures["from a pod"] = context.run_pod(pod)[1]
+        nodes = [seen for place, seen in figures.items() if place != "from a pod"]
+        require(set(nodes) == {"open"}, f"not every node reaches the NFS server: {figures}")
+        require(figures["from a pod"].endswith("closed"), "a tenant's pod can connect to the NFS server")
