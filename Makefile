@@ -16,7 +16,7 @@ help: ## list the verbs
 ##@ Main job
 .PHONY: e2e
 e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/
-	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(KEEP),--keep)
+	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep)
 
 ##@ Tests
 .PHONY: test lint unit chart-test verify

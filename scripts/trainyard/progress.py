@@ -48,8 +48,3 @@ class Progress:
     def skip(self, names: int = 1) -> None:
         """Counts steps that had nothing to do."""
         self.done += names
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from trainyard.chart import package, schemas
+from trainyard.errors import TrainyardError
 from trainyard.versions import load
 
 Objects = list[dict[str, Any]]
@@ -109,6 +110,7 @@ def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
     resource = "global.contract.nodePools[0].gpu.resource=amd.com/gpu"
     objects = package.render("kind", chart, [
         "global.contract.nodePools[0].name=gpu", "global.contract.nodePools[0].kind=gpu", resource,
+        "global.contract.nodePools[0].labels.trainyard\\.io/pool=gpu",
         "global.contract.nodePools[1].name=cpu", "global.contract.nodePools[1].kind=cpu",
     ])  # fmt: skip
     text = named(objects, "ConfigMap", "trainyard-scheduler-configmap")["data"]["volcano-scheduler.conf"]
@@ -119,3 +121,21 @@ def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
     assert conf["actions"] == "allocate, backfill"
     scheduler = named(objects, "Deployment", "trainyard-scheduler")
     assert "--percentage-nodes-to-find=100" in package.pod_specs(scheduler)[0]["containers"][0]["args"]
+
+
+def test_a_gpu_pool_that_the_plugin_would_not_find_is_refused(chart: Path) -> None:
+    pools = ["global.contract.nodePools[0].name=big", "global.contract.nodePools[0].kind=gpu"]
+    with pytest.raises(TrainyardError, match=r"the GPU pool big needs the label trainyard\.io/pool: gpu"):
+        package.render("kind", chart, pools)
+
+
+def test_only_nodes_reach_the_nfs_server_where_the_pod_networks_are_named(chart: Path) -> None:
+    objects = package.render("on-prem", chart, ["nfs.podNetworks={10.1.0.0/16}"])
+    [rule] = named(objects, "NetworkPolicy", "trainyard-nfs-nodes-only")["spec"]["ingress"]
+    assert rule == {"from": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.1.0.0/16"]}}]}
+
+
+def test_an_image_of_ones_own_keeps_its_registry(chart: Path) -> None:
+    objects = package.render("kind", chart, ["nfs.images.server=quay.io/me/nfs:1"])
+    server = named(objects, "Deployment", "trainyard-nfs")
+    assert package.pod_specs(server)[0]["containers"][0]["image"] == "quay.io/me/nfs:1"

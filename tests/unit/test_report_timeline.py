@@ -121,10 +121,6 @@ def test_grain_of_a_second_never_gives_negative_or_overlapping_spans() -> None:
         assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
 
 
-def test_pod_spans_name_pod_and_node() -> None:
-    assert {s.label for s in phases.pod_spans("t.x", [pod("a"), pod("b")])} == {"a on worker-1", "b on worker-1"}
-
-
 @pytest.mark.parametrize("empty", [[], [{}], [{"metadata": {}, "status": {"containerStatuses": None}}]])
 def test_objects_without_content_give_nothing(empty: list[dict[str, Any]]) -> None:
     assert phases.job_spans("t.x", empty) == []

@@ -21,7 +21,7 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- if eq .Values.mode "inCluster" }}{{ .Values.clusterIP }}{{ else }}{{ .Values.server }}{{ end -}}
 {{- end }}
 {{- /* An image: (list context valueKey contractKey name). A full reference in the values keeps its path and tag, and
-       moves to global.imageRegistry when one is set. */}}
+       moves to global.imageRegistry when one other than docker.io is set. */}}
 {{- define "nfs.image" -}}
 {{- $root := index . 0 -}}
 {{- $global := $root.Values.global | default dict -}}
@@ -30,7 +30,7 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- if $given -}}
 {{- $path = regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $given "" -}}
 {{- end -}}
-{{- if and $given (not $global.imageRegistry) }}{{ $given }}{{ else }}{{ $global.imageRegistry | default "docker.io" }}/{{ $path }}{{ end -}}
+{{- if and $given (eq ($global.imageRegistry | default "docker.io") "docker.io") }}{{ $given }}{{ else }}{{ $global.imageRegistry | default "docker.io" }}/{{ $path }}{{ end -}}
 {{- end }}
 {{- /* Where both pods may run, and with what they pull. */}}
 {{- define "nfs.placement" -}}

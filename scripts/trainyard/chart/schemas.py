@@ -14,7 +14,6 @@ from trainyard.paths import cache_dir
 from trainyard.shell import run
 from trainyard.versions import load
 
-PREFIX = "#/definitions/"
 INT_OR_STRING = {"oneOf": [{"type": "string"}, {"type": "integer"}]}
 QUANTITY = {"oneOf": [{"type": "string"}, {"type": "number"}]}
 # Definitions that the OpenAPI file calls strings though numbers are taken as well.

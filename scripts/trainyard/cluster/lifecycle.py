@@ -135,7 +135,7 @@ def describe(options: Options) -> str:
     return f"{options.name}, images: {options.source.kind} ({options.source.reason}), GPUs: {options.gpu}"
 
 
-def down(engine: Engine, name: str, *, with_registry: bool = True) -> bool:
+def down(engine: Engine, name: str) -> bool:
     """Removes the cluster, its registry container and its folder; the registry's storage stays cached.
 
     Returns:
@@ -151,7 +151,7 @@ def down(engine: Engine, name: str, *, with_registry: bool = True) -> bool:
         )
         for left in engine.containers(f"{CLUSTER_LABEL}={name}"):
             engine("rm", "-f", "-v", left, check=False)
-    if with_registry and not engine.containers(CLUSTER_LABEL):
+    if not engine.containers(CLUSTER_LABEL):
         registry.stop(engine)
     shutil.rmtree(cache_dir() / "clusters" / name, ignore_errors=True)
     return found

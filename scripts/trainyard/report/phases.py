@@ -147,19 +147,6 @@ def job_spans(
     return gang.spans(lane, label, until)
 
 
-def pod_spans(
-    lane: str, pods: Sequence[Object], events: Iterable[Object] = (), until: float | None = None
-) -> list[Span]:
-    """The spans of each pod of a job; in one lane they take a row each."""
-    known = list(events)
-    result: list[Span] = []
-    for pod in pods:
-        name = pod.get("metadata", {}).get("name", "pod")
-        node = pod.get("spec", {}).get("nodeName")
-        result += pod_life(pod, known).spans(lane, f"{name} on {node}" if node else name, until)
-    return result
-
-
 def _about(event: Object, meta: Mapping[str, Any]) -> bool:
     about = event.get("involvedObject") or event.get("regarding") or {}
     if about.get("uid") and meta.get("uid"):

@@ -19,7 +19,7 @@ from trainyard.paths import ROOT
 MANIFESTS = ROOT / "manifests" / "jobs"
 TIMEOUT_S = 300
 BAR = re.compile(r"--min-accuracy=([0-9.]+)")
-FASHION_BAR = "0.75"  # the bars in the manifests are MNIST's; Fashion-MNIST is harder
+MNIST_BAR = "0.85"  # the bars in the manifests are Fashion-MNIST's; MNIST is easier
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ KINDS = (
 def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
     """The example job as users apply it; only the accuracy bar follows the data set."""
     text = (MANIFESTS / kind.file).read_text()
-    if dataset.name != "MNIST":
-        text = BAR.sub(f"--min-accuracy={FASHION_BAR}", text)
+    if dataset.name == "MNIST":
+        text = BAR.sub(f"--min-accuracy={MNIST_BAR}", text)
     return yaml.safe_load(text)
 
 
