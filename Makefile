@@ -27,7 +27,7 @@ lint: ## ruff: style and format
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q
-	@cd tools/nfs-provisioner && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test ./...
+	@cd tools/nfs-provisioner && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...
 chart-test: ## render every profile, check schemas, subchart keys and rights
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/chart -q
