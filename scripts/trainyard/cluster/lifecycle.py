@@ -16,6 +16,7 @@ from trainyard.engine import Engine
 from trainyard.errors import TrainyardError
 from trainyard.gpu.mock import MockGpuSpec
 from trainyard.images import registry
+from trainyard.names import GPU
 from trainyard.paths import cache_dir
 from trainyard.progress import Progress
 from trainyard.shell import run, uninterrupted
@@ -170,7 +171,7 @@ def status(engine: Engine, name: str) -> dict[str, object]:
                 "name": node["metadata"]["name"],
                 "ready": ready == "True",
                 "pool": node["metadata"]["labels"].get("trainyard.io/pool", "control-plane"),
-                "gpus": int(node["status"].get("allocatable", {}).get("nvidia.com/gpu", 0)),
+                "gpus": int(node["status"].get("allocatable", {}).get(GPU, 0)),
                 "taints": [f"{t['key']}={t.get('value', '')}:{t['effect']}" for t in node["spec"].get("taints", [])],
             }
         )

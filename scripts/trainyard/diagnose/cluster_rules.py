@@ -7,8 +7,8 @@ import re
 from trainyard.diagnose import facts as f
 from trainyard.diagnose.facts import Collected, Object
 from trainyard.diagnose.pod_rules import hook_pods
+from trainyard.names import GPU
 
-GPU = "nvidia.com/gpu"
 CREATE_EVENTS = (
     "FailedCreate",
     "FailedCreatePod",

@@ -10,10 +10,10 @@ from trainyard.cluster.kubectl import Kubectl
 from trainyard.e2e.recorder import Recorder
 from trainyard.engine import Engine
 from trainyard.gpu.spec import MockGpuSpec
+from trainyard.names import GPU
 
 SYSTEM = "trainyard-system"
 NAMESPACE = "trainyard-e2e"
-GPU = "nvidia.com/gpu"
 
 # What Pod Security "restricted" asks of a pod and of each container.
 POD_SECURITY = {

@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard.e2e.context import GPU, Context
+from trainyard.e2e.context import Context
 from trainyard.e2e.recorder import CheckError
+from trainyard.names import GPU
 from trainyard.report.phases import job_spans
 
 POLL_S = 1.0

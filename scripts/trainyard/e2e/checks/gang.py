@@ -8,9 +8,10 @@ import time
 
 from trainyard.e2e import jobs
 from trainyard.e2e.checks.training import KINDS, manifest
-from trainyard.e2e.context import GPU, NAMESPACE, Context
+from trainyard.e2e.context import NAMESPACE, Context
 from trainyard.e2e.dataset import Dataset
 from trainyard.e2e.recorder import require
+from trainyard.names import GPU
 from trainyard.report.phases import job_spans
 
 WATCH_S = 12

@@ -6,10 +6,11 @@ import time
 from typing import Any
 
 from trainyard.cluster.nodes import mock_gpu_folder
-from trainyard.e2e.context import GPU, SYSTEM, Context
+from trainyard.e2e.context import SYSTEM, Context
 from trainyard.e2e.jobs import gpus
 from trainyard.e2e.recorder import require
 from trainyard.gpu import mock
+from trainyard.names import GPU
 from trainyard.report.phases import moment
 
 WAIT_S = 90

@@ -14,6 +14,7 @@ from trainyard.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard.e2e.dataset import Dataset
 from trainyard.e2e.recorder import require
 from trainyard.gpu.uuids import node_uuids
+from trainyard.names import GPU
 from trainyard.paths import ROOT
 
 MANIFESTS = ROOT / "manifests" / "jobs"
@@ -84,7 +85,7 @@ def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, 
     )
     given = spec.get("priorityClassName")
     require(given == priority, f"the PodGroup's priority class is {given}, declared is {priority}")
-    counted = int(spec.get("minResources", {}).get("nvidia.com/gpu", 0)) if kind.gpus else 0
+    counted = int(spec.get("minResources", {}).get(GPU, 0)) if kind.gpus else 0
     require(counted == kind.gpus, f"the gang counts {counted} GPUs, due are {kind.gpus}")
     require(len(trace.pods) == kind.members, f"the job had {len(trace.pods)} pods, due are {kind.members}")
     placed = trace.nodes()
