@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from trainyard import tools
 from trainyard.chart import adapt, parts
 from trainyard.chart.schema import complete
 from trainyard.errors import TrainyardError
@@ -84,7 +85,7 @@ def package(out: Path = OUT) -> Path:
 def helm(*args: str | Path) -> str:
     """Run helm and return what it printed; its own message is the error's."""
     try:
-        return run([parts.binary("helm"), *args]).stdout
+        return run([tools.binary("helm"), *args]).stdout
     except CommandError as error:
         raise TrainyardError(_plain(error.output), mend="see the chart's values.yaml") from None
 
@@ -167,7 +168,7 @@ def _fetch_csi(chart: Path, dependency: dict[str, str]) -> bool:
     """Fetch csi-driver-nfs from its own chart repository; False where that does not answer."""
     try:
         done = run(
-            [parts.binary("helm"), "pull", CSI, "--repo", dependency["repository"], "--version", dependency["version"],
+            [tools.binary("helm"), "pull", CSI, "--repo", dependency["repository"], "--version", dependency["version"],
              "--untar", "--untardir", chart / "charts"], check=False, timeout=30,
         )  # fmt: skip
     except CommandError:  # it never answered

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +30,6 @@ UPSTREAM = (
     Upstream("volcano", "volcano", "installer/helm/chart/volcano"),
     Upstream("nvidia-device-plugin", "device-plugin", "deployments/helm/nvidia-device-plugin"),
 )
-
-
-def binary(name: str) -> Path:
-    """A tool such as helm: from the folder that TRAINYARD_BIN names, else built from its pin. Raises TrainyardError."""
-    given = os.environ.get("TRAINYARD_BIN")
-    if given and (Path(given) / name).exists():
-        return Path(given) / name
-    return tools.binary(name)
 
 
 def chart_folder(name: str) -> Path:

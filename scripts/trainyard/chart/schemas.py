@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from trainyard import tools
-from trainyard.chart.parts import binary
 from trainyard.paths import cache_dir
 from trainyard.shell import run
 from trainyard.versions import load
@@ -69,7 +68,7 @@ def check(manifests: Path, *folders: Path) -> tuple[int, list[str]]:
     """
     where = [word for folder in folders for word in ("-schema-location", f"{folder}/{{{{.ResourceKind}}}}-"
              "{{.Group}}-{{.ResourceAPIVersion}}.json")]  # fmt: skip
-    done = run([binary("kubeconform"), "-strict", "-output", "json", "-summary", *where, manifests], check=False)
+    done = run([tools.binary("kubeconform"), "-strict", "-output", "json", "-summary", *where, manifests], check=False)
     answer = json.loads(done.stdout)
     bad = [f"{item['kind']} {item['name']}: {item['msg']}" for item in answer.get("resources") or []]
     return int(answer["summary"]["valid"]), bad

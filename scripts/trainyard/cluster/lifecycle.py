@@ -201,8 +201,7 @@ def load_image(engine: Engine, ref: str) -> str:
     if engine("inspect", registry.NAME, check=False).returncode:
         raise TrainyardError("the cluster's registry isn't running", mend="make a cluster with `trainyard cluster up`")
     path, tag = _mirror_name(ref)
-    address = engine("port", registry.NAME, f"{registry.PORT}/tcp").stdout.split()[0]
-    registry.push_as(engine, ref, f"{address}/{path}:{tag}")
+    registry.push_as(engine, ref, f"{registry.address(engine)}/{path}:{tag}")
     return f"docker.io/{path}:{tag}"
 
 

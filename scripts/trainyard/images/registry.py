@@ -50,9 +50,14 @@ def start(engine: Engine, network: str, base: str) -> str:
             f"{storage()}:/var/lib/registry",
             build(engine, load().images["registry"], base),
         )
-    address = engine("port", NAME, f"{PORT}/tcp").stdout.split()[0]
-    _wait(address)
-    return address
+    found = address(engine)
+    _wait(found)
+    return found
+
+
+def address(engine: Engine) -> str:
+    """host:port where this machine reaches the running registry."""
+    return engine("port", NAME, f"{PORT}/tcp").stdout.split()[0]
 
 
 def stop(engine: Engine) -> None:
