@@ -27,7 +27,7 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
         started=START,
         ended=START,
         versions={
-            "trainyard": "0.1.0",
+            "trainyard": "0.2.0",
             "Kubernetes": "v1.34.2",
             "Volcano": "v1.14.1",
             "training-operator": "v1.9.3",
@@ -39,7 +39,7 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
             "docker.io/volcanosh/vc-scheduler:v1.14.1": "built here",
             "ghcr.io/kubeflow/training-v1/training-operator:v1-d6eb98e": "built here",
             "nvcr.io/nvidia/k8s-device-plugin:v0.17.4": "built here",
-            "docker.io/trainyard/trainer-torch:0.1.0": "built here",
+            "docker.io/trainyard/trainer-torch:0.2.0": "built here",
         },
         image_source="build",
         gpu=Gpu("mock", "2 nodes of 4 NVIDIA A100-SXM4-80GB, by a mock NVML library"),
