@@ -1,0 +1,3 @@
+{{/* Faults among the values of policies, one a line. */}}
+{{- define "trainyard.faults.policies" -}}
+{{- end }}

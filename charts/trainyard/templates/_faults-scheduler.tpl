@@ -1,0 +1,3 @@
+{{/* Faults among the scheduler's settings, one a line. */}}
+{{- define "trainyard.faults.scheduler" -}}
+{{- end }}
