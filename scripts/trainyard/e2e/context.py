@@ -13,7 +13,9 @@ from trainyard.gpu.spec import MockGpuSpec
 from trainyard.names import GPU
 
 SYSTEM = "trainyard-system"
-NAMESPACE = "trainyard-e2e"
+# The two teams of a run: each is a namespace and a queue. The first one trains, the second one tries to steal.
+NAMESPACE = "vision"
+OTHER = "speech"
 
 # What Pod Security "restricted" asks of a pod and of each container.
 POD_SECURITY = {
@@ -24,6 +26,11 @@ POD_SECURITY = {
 }
 CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+
+
+def member(team: str, name: str = "ada") -> list[str]:
+    """Arguments that make kubectl speak as a member of a team."""
+    return [f"--as={name}", f"--as-group={team}-members", "--as-group=system:authenticated"]
 
 
 @dataclass
@@ -41,11 +48,6 @@ class Context:
     gpus: dict[str, int]  # GPUs due on each node of the GPU pool
     installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def queue(self) -> str:
-        """The default queue, as the contract names it."""
-        return self.contract["defaultQueue"]
 
     @property
     def shared_class(self) -> str:
@@ -72,8 +74,13 @@ class Context:
         claims: dict[str, str] | None = None,
         user: int = 1000,
         labels: dict[str, str] | None = None,
+        queue: str | None = None,
     ) -> dict[str, Any]:
-        """A small restricted pod that runs a shell script once; `claims` maps a claim to its mount path."""
+        """A small restricted pod that runs a shell script once; `claims` maps a claim to its mount path.
+
+        Args:
+            queue: makes it a pod with one GPU in that queue, which GPU nodes take; without, it runs on CPU nodes.
+        """
         volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims or {}]
         mounts = [{"name": claim, "mountPath": path} for claim, path in (claims or {}).items()]
         spec: dict[str, Any] = {
@@ -81,7 +88,6 @@ class Context:
             "automountServiceAccountToken": False,
             "terminationGracePeriodSeconds": 1,
             "securityContext": POD_SECURITY | {"runAsUser": user, "runAsGroup": user},
-            "tolerations": [GPU_TOLERATION],
             "volumes": volumes,
             "containers": [
                 {
@@ -94,23 +100,29 @@ class Context:
                 }
             ],
         }
+        meta: dict[str, Any] = {"name": name, "labels": labels or {}}
         if node:
             spec["nodeSelector"] = {"kubernetes.io/hostname": node}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
+        if queue:
+            meta["annotations"] = {"scheduling.volcano.sh/queue-name": queue}
+            spec |= {"schedulerName": "volcano", "activeDeadlineSeconds": 600, "tolerations": [GPU_TOLERATION]}
+            amounts = {"cpu": "50m", "memory": "64Mi", GPU: "1"}
+            spec["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
-    def run_pod(self, pod: dict[str, Any], timeout: int = 90) -> tuple[str, str]:
+    def run_pod(self, pod: dict[str, Any], timeout: int = 90, namespace: str = NAMESPACE) -> tuple[str, str]:
         """Runs a pod to its end, returns `Succeeded` or `Failed` and its log, and removes it."""
         name = pod["metadata"]["name"]
-        self.kubectl.apply([pod], NAMESPACE)
+        self.kubectl.apply([pod], namespace)
         try:
             path = "jsonpath={.status.containerStatuses[0].state.terminated}"
             self.kubectl(
-                "wait", "-n", NAMESPACE, f"--for={path}", f"pod/{name}", f"--timeout={timeout}s", timeout=timeout + 10
+                "wait", "-n", namespace, f"--for={path}", f"pod/{name}", f"--timeout={timeout}s", timeout=timeout + 10
             )
             # The pod's own phase may lag behind its container's end.
-            status = self.kubectl.get("pod", name, "-n", NAMESPACE)[0]["status"]
+            status = self.kubectl.get("pod", name, "-n", namespace)[0]["status"]
             code = status["containerStatuses"][0]["state"]["terminated"]["exitCode"]
-            log = self.kubectl("logs", "-n", NAMESPACE, name).stdout
+            log = self.kubectl("logs", "-n", namespace, name).stdout
             return "Failed" if code else "Succeeded", log.strip()
         finally:
-            self.kubectl("delete", "pod", name, "-n", NAMESPACE, "--now", "--wait=false", check=False)
+            self.kubectl("delete", "pod", name, "-n", namespace, "--now", "--wait=false", check=False)

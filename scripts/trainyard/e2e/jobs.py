@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard.e2e.context import Context
+from trainyard.e2e.context import Context, member
 from trainyard.e2e.recorder import CheckError
 from trainyard.names import GPU
 from trainyard.report.phases import job_spans
@@ -70,13 +70,13 @@ def outcome(job: dict[str, Any]) -> str:
 
 
 def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str, timeout: float) -> Trace:
-    """Creates the job and watches until it has ended; adds its spans to the timeline.
+    """Creates the job as a member of the team and watches until it has ended; adds its spans to the timeline.
 
     Raises:
         CheckError: it failed or did not end in `timeout` seconds; the sentence has the end of a failed pod's log.
     """
     trace = Trace(manifest["metadata"]["name"])
-    context.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(manifest))
+    context.kubectl(*member(namespace), "create", "-n", namespace, "-f", "-", input=json.dumps(manifest))
     deadline = time.monotonic() + timeout
     try:
         while True:

@@ -29,9 +29,13 @@ def credentials(kubectl: Kubectl, namespace: str) -> dict[str, str]:
 
 
 @contextmanager
-def connect(kubectl: Kubectl, namespace: str) -> Iterator[Store]:
-    """Opens a port-forward to the store for the time of the block."""
-    user = credentials(kubectl, namespace)
+def connect(kubectl: Kubectl, namespace: str, of: str = "") -> Iterator[Store]:
+    """Opens a port-forward to the store in `namespace` for the time of the block.
+
+    Args:
+        of: namespace of the credentials: a team's, or "" for the platform's own.
+    """
+    user = credentials(kubectl, of or namespace)
     argv = kubectl.argv("port-forward", "-n", namespace, f"service/{SERVICE}", ":9000")
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:

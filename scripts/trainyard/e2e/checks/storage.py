@@ -16,12 +16,12 @@ CLAIM = "datasets"
 def bucket(context: Context, dataset: Dataset) -> None:
     """The training user can store the data set, and each file comes back whole."""
     with (
-        context.recorder.check("storage.bucket", f"{dataset.name} into the bucket datasets") as figures,
+        context.recorder.check("storage.bucket", f"{dataset.name} into the bucket datasets, for all teams") as figures,
         store.connect(context.kubectl, SYSTEM) as s3,
     ):
         sizes = {name: (dataset.folder / name).stat().st_size for name in FILES}
         for name, due in sizes.items():
-            size = s3.upload("datasets", f"mnist/{name}", str(dataset.folder / name))
+            size = s3.upload("datasets", f"shared/mnist/{name}", str(dataset.folder / name))
             require(size == due, f"{name} has {size} bytes in the store, {due} on disk")
         figures |= {"data": dataset.name, "files": len(FILES), "bytes": sum(sizes.values())}
 
@@ -89,7 +89,13 @@ def shared(context: Context) -> None:
         require("drwxrws---" in log, f"the volume's folder is not 2770 but {log.splitlines()[-1][:10]}")
         other = context.gpu_nodes[0]
         append = context.pod(
-            "rwx-append", "echo two >> /v/file; cat /v/file", image=image, node=other, claims={name: "/v"}, user=1001
+            "rwx-append",
+            "echo two >> /v/file; cat /v/file",
+            image=image,
+            node=other,
+            claims={name: "/v"},
+            user=1001,
+            queue=NAMESPACE,
         )
         phase, log = context.run_pod(append)
         require(

@@ -64,7 +64,7 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
         try:
             trace = jobs.follow(context, job, NAMESPACE, kind.id, TIMEOUT_S)
             _check_gang(context, kind, trace, _priority(job), figures)
-            with store.connect(context.kubectl, SYSTEM) as s3:
+            with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
                 results = _results(s3, trace.name)
                 _check_devices(context, kind, trace, results, figures)
                 _check_model(s3, trace.name, _bar(job), figures)
@@ -78,7 +78,7 @@ def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, 
     require(group, "no PodGroup was seen while the job ran")
     spec = group["spec"]  # type: ignore[index]
     figures |= {"queue": spec.get("queue"), "gang": spec.get("minMember"), "pods": len(trace.pods)}
-    require(spec.get("queue") == context.queue, f"the PodGroup is in queue {spec.get('queue')}, due is {context.queue}")
+    require(spec.get("queue") == NAMESPACE, f"the PodGroup is in queue {spec.get('queue')}, due is {NAMESPACE}")
     require(
         spec.get("minMember") == kind.members,
         f"the PodGroup's minMember is {spec.get('minMember')}, due is {kind.members}",
@@ -104,7 +104,7 @@ def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, 
 
 def _results(s3: store.Store, job: str) -> dict[str, dict[str, Any]]:
     """The rank files of a job, by pod name."""
-    names = [name for name in s3.names("runs", f"{job}/") if "/rank-" in name]
+    names = [name for name in s3.names("runs", f"{NAMESPACE}/{job}/") if "/rank-" in name]
     return {found["hostname"]: found for found in (s3.read_json("runs", name) for name in names)}
 
 
@@ -144,7 +144,7 @@ def _check_devices(
 
 def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any]) -> None:
     """Accuracy above the bar; the checkpoint is in the store with the very bytes that the trainer wrote."""
-    metrics = s3.read_json("runs", f"{job}/metrics.json")
+    metrics = s3.read_json("runs", f"{NAMESPACE}/{job}/metrics.json")
     figures |= {
         "accuracy": round(metrics["accuracy"], 4),
         "bar": bar,
