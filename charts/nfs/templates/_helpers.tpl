@@ -20,17 +20,14 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- define "nfs.address" -}}
 {{- if eq .Values.mode "inCluster" }}{{ .Values.clusterIP }}{{ else }}{{ .Values.server }}{{ end -}}
 {{- end }}
-{{- /* An image: (list context valueKey contractKey name). A full reference in the values keeps its path and tag, and
-       moves to global.imageRegistry when one other than docker.io is set. */}}
+{{- /* An image: (list context valueKey contractKey). A full reference in the values takes the contract's place. */}}
 {{- define "nfs.image" -}}
 {{- $root := index . 0 -}}
-{{- $global := $root.Values.global | default dict -}}
-{{- $given := get $root.Values.images (index . 1) -}}
-{{- $path := dig "contract" "images" (index . 2) (printf "trainyard/%s:%s" (index . 3) $root.Chart.Version) $global -}}
-{{- if $given -}}
-{{- $path = regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $given "" -}}
+{{- with get $root.Values.images (index . 1) -}}
+{{ include "trainyard.pulled" (list $root .) }}
+{{- else -}}
+{{ include "trainyard.image" (list $root (index . 2)) }}
 {{- end -}}
-{{- if and $given (eq ($global.imageRegistry | default "docker.io") "docker.io") }}{{ $given }}{{ else }}{{ $global.imageRegistry | default "docker.io" }}/{{ $path }}{{ end -}}
 {{- end }}
 {{- /* Where both pods may run, and with what they pull. */}}
 {{- define "nfs.placement" -}}

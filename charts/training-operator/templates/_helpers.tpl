@@ -13,5 +13,5 @@ app.kubernetes.io/name: training-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- define "training-operator.platformImage" -}}
-{{ .Values.global.imageRegistry }}/{{ .Values.global.contract.images.platform }}
+{{ include "trainyard.image" (list . "platform") }}
 {{- end }}

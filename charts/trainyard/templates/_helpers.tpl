@@ -6,12 +6,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{- end }}
 
-{{/* Full reference of one of our images: (list context "platform"). */}}
-{{- define "trainyard.image" -}}
-{{- $root := index . 0 -}}
-{{- $root.Values.global.imageRegistry }}/{{ index $root.Values.global.contract.images (index . 1) }}
-{{- end }}
-
 {{/* The first pool of kind gpu, as JSON ({} when there is none). */}}
 {{- define "trainyard.gpuPool" -}}
 {{- $found := dict -}}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import yaml
 
+from trainyard.chart.adapt_images import adapt_images
 from trainyard.errors import TrainyardError
 
 
@@ -80,6 +81,9 @@ DROPPED = {
 }
 
 
+CRD_VERSION = "trainyard.io/crd-version"  # as scripts/trainyard/platform/crds.py reads it
+
+
 def adapt(name: str, folder: Path) -> None:
     """Change the copy of upstream chart `name` in `folder`. Raises TrainyardError when a line is not where it was."""
     for entry in DROPPED.get(name, ()):
@@ -99,6 +103,7 @@ def adapt(name: str, folder: Path) -> None:
         file.write_text(text.replace(change.old, change.new))
     if name == "nvidia-device-plugin":
         _without_dependencies(folder)
+    adapt_images(name, folder)
 
 
 def _without_dependencies(folder: Path) -> None:
@@ -109,17 +114,20 @@ def _without_dependencies(folder: Path) -> None:
     (folder / "Chart.lock").unlink(missing_ok=True)
 
 
-def slim_crd(text: str, *, keep: bool = False) -> str:
+def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
     """A CRD without the descriptions inside pod templates; they repeat Kubernetes' own documentation a thousand times.
 
     Descriptions of the kind's own fields stay, so that `kubectl explain` still works for them.
 
     Args:
         keep: tell Helm to leave the CRD when the release goes; without it every object of its kind would go, too.
+        version: the component's version, noted for the hook that moves CRDs on an upgrade.
     """
     crd = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     if keep:
         crd["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
+    if version:
+        crd["metadata"].setdefault("annotations", {})[CRD_VERSION] = version
     for version in crd["spec"]["versions"]:
         _slim(version["schema"]["openAPIV3Schema"], depth=0)
     return yaml.dump(crd, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=200)
