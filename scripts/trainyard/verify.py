@@ -1,4 +1,4 @@
-"""`trainyard verify`: copies of pins that other file formats need agree with `versions.yaml`.
+"""`trainyard verify`: copies of pins agree with `versions.yaml`, generated files with what they are made from.
 
 Every check takes the tree's root and the parsed `versions.yaml` and returns all the differences that it finds.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import click
 import yaml
 
-from trainyard import verify_images
+from trainyard import verify_generated, verify_images
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 
@@ -40,14 +40,14 @@ class Difference:
 
 @click.command()
 def verify() -> None:
-    """Check that every copy of a pin agrees with versions.yaml."""
+    """Check that copies of pins and generated files are up to date."""
     found = differences(ROOT)
     for difference in found:
         click.echo(str(difference))
     if found:
-        copies = "copy disagrees" if len(found) == 1 else "copies disagree"
-        raise TrainyardError(f"{len(found)} {copies} with versions.yaml", mend="change the files named above")
-    click.echo("every copy of a pin agrees with versions.yaml")
+        copies = "copy disagrees with what it is" if len(found) == 1 else "copies disagree with what they are"
+        raise TrainyardError(f"{len(found)} {copies} made from", mend="change the files named above")
+    click.echo("every copy of a pin agrees with versions.yaml, and every generated file is up to date")
 
 
 def differences(root: Path) -> list[Difference]:
@@ -60,7 +60,7 @@ def differences(root: Path) -> list[Difference]:
         raw = yaml.safe_load((root / "versions.yaml").read_text())
     except (OSError, yaml.YAMLError) as error:
         raise TrainyardError(f"the file can't be read ({error})", where=str(root / "versions.yaml")) from None
-    checks = (pins, go_modules, python, charts, images)
+    checks = (pins, go_modules, python, charts, images, generated)
     return sorted({difference for check in checks for difference in check(root, raw)})
 
 
@@ -227,6 +227,12 @@ def charts(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
 def images(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
     """Image references anywhere in the tree, and the base that Containerfiles stand on."""
     for file, what, mend in verify_images.differences(root, raw):
+        yield Difference(file, what, mend)
+
+
+def generated(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
+    """Pages written by a command, and versions in the GitOps examples."""
+    for file, what, mend in verify_generated.differences(root, raw):
         yield Difference(file, what, mend)
 
 

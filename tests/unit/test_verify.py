@@ -270,13 +270,16 @@ def test_the_command_lists_everything_at_once(
     monkeypatch.setattr(verify, "ROOT", tree)
     monkeypatch.setattr(importlib.metadata, "version", installed)
     monkeypatch.setattr(verify.python, "__defaults__", (installed,))
-    assert trainyard("verify").out == "every copy of a pin agrees with versions.yaml\n"
+    assert (
+        trainyard("verify").out
+        == "every copy of a pin agrees with versions.yaml, and every generated file is up to date\n"
+    )
     change(tree, "pyproject.toml", '"0.1.0"', '"0.1.1"')
     change(tree, "tools/router/go.mod", "fork v2.2.1", "fork v2.2.0")
     ended = trainyard("verify")
     assert ended.code == 1
     assert [line.partition(":")[0] for line in ended.out.splitlines()] == ["pyproject.toml", "tools/router/go.mod"]
-    assert ended.fault() == "2 copies disagree with versions.yaml. change the files named above."
+    assert ended.fault() == "2 copies disagree with what they are made from. change the files named above."
 
 
 def test_a_broken_versions_file(tree: Path, trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

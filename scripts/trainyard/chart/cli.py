@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from trainyard.chart import package as packaging
-from trainyard.chart import parts
+from trainyard.chart import parts, reference
 from trainyard.paths import OUT
 
 
@@ -50,3 +50,10 @@ def size(profile: str) -> None:
     """Print how large the release's Secret becomes."""
     used = packaging.release_secret_size(profile)
     click.echo(f"{used / 1024:.0f} KiB of {packaging.RELEASE_LIMIT / 1024:.0f}")
+
+
+@chart.command("values-reference")
+def values_reference() -> None:
+    """Write docs/values.md out of the schema and the defaults."""
+    changed = reference.write(reference.PAGE)
+    click.echo(f"{reference.PAGE} {'written' if changed else 'is up to date'}")
