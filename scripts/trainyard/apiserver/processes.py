@@ -1,0 +1,68 @@
+"""Starts server processes of our own and ends them with their owner."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic, sleep
+
+from trainyard.errors import TrainyardError
+from trainyard.shell import last_lines
+
+PR_SET_PDEATHSIG = 1
+
+
+class Server:
+    """One running program with its log in a file."""
+
+    def __init__(self, argv: list[str | Path], log: Path) -> None:
+        self.name, self.log = Path(argv[0]).name, log
+        libc = ctypes.CDLL(None)  # loaded before the fork
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(
+                [str(word) for word in argv],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                process_group=0,  # Ctrl-C in the terminal reaches the owner alone, which then ends this one
+                preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+            )
+
+    def wait(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Waits until `ready` says so. Raises TrainyardError with the end of the log when it ends or is late."""
+        end = monotonic() + seconds
+        while not ready():
+            if self._process.poll() is not None:
+                raise TrainyardError(f"{self.name} ended at once: {self._last_words()}", mend="run the command again")
+            if monotonic() > end:
+                raise TrainyardError(
+                    f"{self.name} was not ready within {seconds:.0f} s: {self._last_words()}",
+                    mend="free memory and processor time, then run the command again",
+                )
+            sleep(0.05)
+
+    def stop(self) -> None:
+        """Ends it, by force when it takes more than five seconds."""
+        self._process.terminate()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _last_words(self) -> str:
+        return last_lines(self.log.read_text(errors="replace"), 2)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody listens on."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

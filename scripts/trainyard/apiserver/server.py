@@ -1,0 +1,150 @@
+"""etcd and kube-apiserver in a temporary folder, with everything that needs no node: RBAC, quotas, admission, CRDs."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import yaml
+
+from trainyard import tools
+from trainyard.apiserver.client import Client
+from trainyard.apiserver.processes import Server, free_ports
+from trainyard.errors import TrainyardError
+from trainyard.shell import run
+from trainyard.versions import load
+
+START_S = 60.0
+HOST = "127.0.0.1"
+# kubeadm puts the advertised address into its certificates and takes no loopback; nothing ever connects to this one.
+ADVERTISED = "192.0.2.1"
+
+
+class ApiServer(Client):
+    """A running API server: `client` methods as the administrator, `kubectl` with any identity."""
+
+    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+        self.folder, self.kubeconfig = folder, kubeconfig
+        config = yaml.safe_load(kubeconfig.read_text())
+        tls = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
+        tls.load_cert_chain(folder / "admin.pem")
+        super().__init__(config["clusters"][0]["cluster"]["server"].removeprefix("https://"), tls)
+
+    def kubectl(
+        self,
+        args: Sequence[str | Path],
+        as_user: str = "",
+        as_groups: Sequence[str] = (),
+        input: str | None = None,
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        """One kubectl command, as the administrator or as somebody else."""
+        who = [f"--as={as_user}"] if as_user else []
+        who += [f"--as-group={group}" for group in as_groups]
+        return run(
+            [tools.binary("kubectl"), "--kubeconfig", self.kubeconfig, *who, *args],
+            input=input, check=check, timeout=60, env={"HOME": str(self.folder)},
+        )  # fmt: skip
+
+    @contextmanager
+    def controllers(self, names: Sequence[str]) -> Iterator[None]:
+        """Runs the controllers of these names (kube-controller-manager's) for the time of the body."""
+        server = Server(
+            [
+                tools.binary("kube-controller-manager"), "--kubeconfig", self.kubeconfig, "--leader-elect=false",
+                f"--controllers={','.join(names)}", "--secure-port=0", "--concurrent-validating-admission-policy-status-syncs=5",
+            ],
+            self.folder / "kube-controller-manager.log",
+        )  # fmt: skip
+        try:
+            yield
+        finally:
+            server.stop()
+
+
+@contextmanager
+def running() -> Iterator[ApiServer]:
+    """Starts both servers on free ports and ends them afterwards; nothing stays.
+
+    Raises:
+        TrainyardError: one of them doesn't start, with the end of its log.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="trainyard-api-"))
+    started: list[Server] = []
+    try:
+        etcd_port, peer_port, api_port = free_ports(3)
+        store = f"http://{HOST}:{etcd_port}"
+        started.append(Server(_etcd(folder, store, f"http://{HOST}:{peer_port}"), folder / "etcd.log"))
+        server = ApiServer(folder, _certificates(folder, api_port))
+        started.append(Server(_kube_apiserver(folder, store, api_port), folder / "kube-apiserver.log"))
+        started[-1].wait(lambda: _ready(server), START_S)
+        yield server
+    finally:
+        for process in reversed(started):
+            process.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ready(server: ApiServer) -> bool:
+    with suppress(TrainyardError):
+        return server.call("GET", "/readyz").status == 200
+    return False
+
+
+def _etcd(folder: Path, store: str, peers: str) -> list[str | Path]:
+    return [
+        tools.binary("etcd"), "--name=one", f"--data-dir={folder / 'etcd'}", f"--listen-client-urls={store}",
+        f"--advertise-client-urls={store}", f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}",
+        f"--initial-cluster=one={peers}", "--unsafe-no-fsync", "--log-level=error",
+    ]  # fmt: skip
+
+
+def _kube_apiserver(folder: Path, store: str, port: int) -> list[str | Path]:
+    pki = folder / "pki"
+    return [
+        tools.binary("kube-apiserver"), f"--etcd-servers={store}", f"--bind-address={HOST}", f"--secure-port={port}",
+        f"--advertise-address={ADVERTISED}", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16",
+        f"--tls-cert-file={pki / 'apiserver.crt'}", f"--tls-private-key-file={pki / 'apiserver.key'}",
+        f"--client-ca-file={pki / 'ca.crt'}", "--authorization-mode=RBAC", "--anonymous-auth=false",
+        "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={pki / 'sa.pub'}",
+        f"--service-account-signing-key-file={pki / 'sa.key'}", "--enable-priority-and-fairness=false",
+        "--profiling=false", "--v=0",
+    ]  # fmt: skip
+
+
+def _certificates(folder: Path, port: int) -> Path:
+    """Writes the certificates and the administrator's kubeconfig, whose path it returns."""
+    cluster = {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "ClusterConfiguration",
+        "kubernetesVersion": f"v{load().kubernetes}",
+        "certificatesDir": str(folder / "pki"),
+        "encryptionAlgorithm": "ECDSA-P256",
+        "apiServer": {"certSANs": [HOST]},
+    }
+    init = {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "InitConfiguration",
+        "localAPIEndpoint": {"advertiseAddress": ADVERTISED, "bindPort": port},
+        "nodeRegistration": {"name": "none"},
+    }
+    config = folder / "kubeadm.yaml"
+    config.write_text(yaml.safe_dump_all([cluster, init]))
+    kubeadm = tools.binary("kubeadm")
+    for phase in ("ca", "apiserver", "sa"):
+        run([kubeadm, "init", "phase", "certs", phase, "--config", config])
+    run([kubeadm, "init", "phase", "kubeconfig", "super-admin", "--config", config, "--kubeconfig-dir", folder])
+    kubeconfig = folder / "super-admin.conf"
+    text = kubeconfig.read_text().replace(ADVERTISED, HOST)
+    kubeconfig.write_text(text)
+    user = yaml.safe_load(text)["users"][0]["user"]
+    admin = folder / "admin.pem"
+    admin.touch(mode=0o600)
+    admin.write_bytes(b"".join(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
+    return kubeconfig
