@@ -1,0 +1,77 @@
+{{/*
+The object store: its address, its certificate, and the environment of pods that use it.
+*/}}
+
+{{/* URL of the object store. */}}
+{{- define "trainyard.s3Endpoint" -}}
+{{- $s3 := .Values.global.contract.storage.s3 -}}
+{{- if eq $s3.mode "external" -}}{{ $s3.endpoint }}
+{{- else -}}http{{ if include "trainyard.s3TLS" . }}s{{ end }}://{{ .Release.Name }}-minio.{{ .Release.Namespace }}.svc:9000
+{{- end -}}
+{{- end }}
+
+{{/* Not empty when MinIO speaks https. */}}
+{{- define "trainyard.s3TLS" -}}
+{{- if (default dict .Values.minio.tls).enabled }}yes{{ end -}}
+{{- end }}
+
+{{/* Name of the Secret with MinIO's certificate: tls.crt, tls.key, ca.crt. */}}
+{{- define "trainyard.s3CertificateSecret" -}}
+{{ .Values.minio.tls.secret | default (printf "%s-minio-tls" .Release.Name) }}
+{{- end }}
+
+{{/*
+MinIO's certificate as JSON: what the Secret in the cluster holds, or a new one from an authority of its own, whose key
+is forgotten at once. Every template of one rendering gets the same; it is kept with the release's facts meanwhile.
+A Secret of the site's own that can't be read here gives {}.
+*/}}
+{{- define "trainyard.s3Certificate" -}}
+{{- if not (hasKey .Release "trainyardS3Certificate") -}}
+{{- $secret := include "trainyard.s3CertificateSecret" . -}}
+{{- $data := dict -}}
+{{- with lookup "v1" "Secret" .Release.Namespace $secret -}}
+{{- range $key, $value := default dict .data }}{{ $_ := set $data $key (b64dec $value) }}{{ end -}}
+{{- end -}}
+{{- if and (not $data) (not .Values.minio.tls.secret) -}}
+{{- $service := printf "%s-minio" .Release.Name -}}
+{{- $names := list "localhost" $service (printf "%s.%s" $service .Release.Namespace) (printf "%s.%s.svc" $service .Release.Namespace) (printf "%s.%s.svc.cluster.local" $service .Release.Namespace) -}}
+{{- $ca := genCA (printf "%s-minio-ca" .Release.Name) 3650 -}}
+{{- $made := genSignedCert $service (list "127.0.0.1") $names 3650 $ca -}}
+{{- $data = dict "tls.crt" $made.Cert "tls.key" $made.Key "ca.crt" $ca.Cert -}}
+{{- end -}}
+{{- $_ := set .Release "trainyardS3Certificate" $data -}}
+{{- end -}}
+{{- toJson .Release.trainyardS3Certificate -}}
+{{- end }}
+
+{{/* The authority that signed the certificate of our own store, as PEM; empty without TLS and for an external store. */}}
+{{- define "trainyard.s3CA" -}}
+{{- if and (eq .Values.global.contract.storage.s3.mode "inCluster") (include "trainyard.s3TLS" .) -}}
+{{- get (include "trainyard.s3Certificate" . | fromJson) "ca.crt" -}}
+{{- end -}}
+{{- end }}
+
+{{/* Environment of a pod that uses the object store with the rights of a Secret: (list context "trainyard-s3"). */}}
+{{- define "trainyard.s3EnvFrom" -}}
+{{- range $env, $key := dict "S3_ENDPOINT" "endpoint" "S3_ACCESS_KEY" "access-key" "S3_SECRET_KEY" "secret-key" "S3_REGION" "region" }}
+- name: {{ $env }}
+  valueFrom: {secretKeyRef: {name: {{ index $ 1 }}, key: {{ $key }}}}
+{{- end }}
+- name: S3_CA
+  valueFrom: {secretKeyRef: {name: {{ index $ 1 }}, key: ca.crt, optional: true}}
+{{- end }}
+
+{{/* Environment with the platform's own access to the object store. */}}
+{{- define "trainyard.s3Env" -}}
+{{- include "trainyard.s3EnvFrom" (list . .Values.global.contract.storage.s3.secret) }}
+{{- end }}
+
+{{/* Environment with MinIO's root user; nothing for an external store. */}}
+{{- define "trainyard.s3RootEnv" -}}
+{{- if eq .Values.global.contract.storage.s3.mode "inCluster" }}
+- name: MINIO_ROOT_USER
+  valueFrom: {secretKeyRef: {name: {{ .Release.Name }}-minio-root, key: root-user}}
+- name: MINIO_ROOT_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ .Release.Name }}-minio-root, key: root-password}}
+{{- end }}
+{{- end }}
