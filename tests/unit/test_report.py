@@ -139,7 +139,7 @@ def test_summary_has_the_promised_shape(tmp_path: Path) -> None:
     assert by_id["storage.csi"]["reason"]
     assert by_id["odd.figures"]["figures"] == {"nan": "nan", "path": tmp_path.as_posix(), "set": [1, 2]}
     assert data["verdict"] == "failed"
-    assert data["failed"] == 1
+    assert data["failed"] == 2
     assert data["gpu"]["kind"] == "mock"
 
 
@@ -198,7 +198,7 @@ def test_every_value_is_escaped() -> None:
 def test_page_says_what_matters() -> None:
     text = html.render(sample(failing=True))
     plain_text = " ".join("".join(Page(text).text).split())
-    for wanted in ("9 passed, 1 failed, 1 skipped", "Probable cause:", "What was mock / not tested here", "CUDA"):
+    for wanted in ("15 passed, 2 failed, 1 skipped", "Probable cause:", "What was mock / not tested here", "CUDA"):
         assert wanted in plain_text
     assert "storage.csi was skipped: its image needs a registry" in plain_text
     assert 'title="GPU-00c0ffee-0000-4000-8000-000000000000">GPU-00c0ffee<' in text
@@ -232,8 +232,21 @@ def test_junit_reads_back() -> None:
     run = sample(failing=True)
     root = ET.fromstring(junit.render(run))
     assert root.tag == "testsuites"
-    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("11", "1", "1")
-    assert [s.get("name") for s in root] == ["cluster", "install", "train", "gang", "nodes", "storage"]
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("18", "2", "1")
+    assert [s.get("name") for s in root] == [
+        "cluster",
+        "install",
+        "train",
+        "gang",
+        "nodes",
+        "storage",
+        "teams",
+        "policies",
+        "attack",
+        "upgrade",
+        "airgap",
+        "uninstall",
+    ]
     for suite in root:
         cases = suite.findall("testcase")
         assert suite.get("tests") == str(len(cases))
@@ -261,8 +274,8 @@ def test_junit_stays_xml_with_control_characters() -> None:
 def test_console_ends_with_the_verdict_and_fits() -> None:
     text = console.render(sample(failing=True), width=80)
     lines = text.splitlines()
-    assert "9 passed, 1 failed, 1 skipped" in lines
-    assert lines.index("9 passed, 1 failed, 1 skipped") < next(
+    assert "15 passed, 2 failed, 1 skipped" in lines
+    assert lines.index("15 passed, 2 failed, 1 skipped") < next(
         i for i, line in enumerate(lines) if line.startswith("Probable cause:")
     )
     assert all(len(line) <= 80 for line in lines)

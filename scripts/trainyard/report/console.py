@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from trainyard.report import groups
 from trainyard.report.model import Check, Run
 from trainyard.report.plain import clean, duration, figure, words
 
@@ -27,11 +28,13 @@ def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
     size = min(max(width, NARROW), WIDE)
     longest = max((len(c.id) for c in run.checks), default=0)
     lines = [""]
-    for check in run.checks:
-        lines += _lines(check, longest, size, colour)
+    for group, checks in groups.grouped(run.checks).items():
+        lines += [f"{groups.title(group)} ({groups.passed_of(checks)})"]
+        for check in checks:
+            lines += _lines(check, longest, size, colour)
+        lines.append("")
     if not run.checks:
-        lines.append("No check ran.")
-    lines.append("")
+        lines += ["No check ran.", ""]
     if run.gpu.kind == "mock":
         lines.append("GPUs were mock: allocation and scheduling are proved, CUDA is not.")
     note = "" if run.verdict.passed or run.verdict.failed else ": nothing was proved"
@@ -67,7 +70,7 @@ def _lines(check: Check, longest: int, width: int, colour: bool) -> list[str]:
         state = f"\x1b[{PAINT[check.status]}m{state}\x1b[0m"
     took = duration(check.seconds) if check.seconds else ""
     lead = longest + 2 + 7 + 2 + 12 + 2
-    figures = key_figures(check.figures)
+    figures = _refused(check) if check.group == groups.ATTACK else key_figures(check.figures)
     room = max(20, width - lead)
     wrapped = textwrap.wrap(figures, room) or [""]
     result = [f"{check.id:<{longest}}  {state}  {took:>12}  {wrapped[0]}".rstrip()]
@@ -75,6 +78,13 @@ def _lines(check: Check, longest: int, width: int, colour: bool) -> list[str]:
     if check.reason:
         result += textwrap.wrap(one_line(check.reason), width, initial_indent="    ", subsequent_indent="    ")
     return result
+
+
+def _refused(check: Check) -> str:
+    """An attack in a few words; the message is for the page."""
+    told = groups.refusal(check)
+    by = f"refused by {told['refused_by']}" if told["refused_by"] else ""
+    return one_line(": ".join(filter(None, (told["who"], told["tried"], by))))
 
 
 def _width() -> int:

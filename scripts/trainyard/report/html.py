@@ -9,7 +9,7 @@ from html import escape
 from string import Template
 from typing import Any
 
-from trainyard.report import timeline
+from trainyard.report import groups, timeline
 from trainyard.report.assets import text as asset
 from trainyard.report.model import Check, Run
 from trainyard.report.plain import clean, duration, figure, words
@@ -36,7 +36,8 @@ def render(run: Run) -> str:
         failures=_failures(run),
         facts=_facts(run),
         untested=_untested(run),
-        checks=_checks(run.checks),
+        checks=_checks([c for c in run.checks if c.group != groups.ATTACK]),
+        attacks=_attacks([c for c in run.checks if c.group == groups.ATTACK]),
         timeline=timeline.render(run.spans, run.started, run.ended),
         spans=_spans(run),
         versions=_pairs(run.versions, "Component", "Version", "Versions under test"),
@@ -110,10 +111,49 @@ def _checks(checks: list[Check]) -> str:
     own = [name for name in OWN_COLUMNS if any(name in c.figures for c in checks)]
     heads = ["Check", "Result", "Time", *(words(n).capitalize() for n in own), "Other figures"]
     head = "".join(f'<th scope="col" role="columnheader">{e(h)}</th>' for h in heads)
+    bodies = "".join(
+        f'<tbody role="rowgroup">{_group(group, inside, len(heads))}{"".join(_check(c, own) for c in inside)}</tbody>'
+        for group, inside in groups.grouped(checks).items()
+    )
     return (
         '<table class="checks" role="table"><caption class="hidden">Every check with its result and figures</caption>'
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>{bodies}</table>'
+    )
+
+
+def _group(group: str, checks: list[Check], columns: int) -> str:
+    return (
+        f'<tr role="row" class="group"><th scope="rowgroup" role="rowheader" colspan="{columns}">'
+        f'{e(groups.title(group))} <span class="soft">{groups.passed_of(checks)}</span></th></tr>'
+    )
+
+
+def _attacks(checks: list[Check]) -> str:
+    """The section of what a member of one team tried against others; nothing where no attack was tried."""
+    if not checks:
+        return ""
+    heads = ("Attack", "Result", "Who", "Tried", "Refused by", "Message")
+    head = "".join(f'<th scope="col" role="columnheader">{h}</th>' for h in heads)
+    rows = []
+    for check in checks:
+        told = groups.refusal(check)
+        pill = {"passed": "refused", "failed": "not refused", "skipped": "skipped"}[check.status]
+        cells = [
+            f'<th scope="row" role="rowheader"><code>{e(told["attack"])}</code></th>',
+            _cell("Result", f'<span class="pill {check.status}">{SYMBOLS[check.status]} {pill}</span>'),
+            _cell("Who", e(told["who"])),
+            _cell("Tried", e(told["tried"])),
+            _cell("Refused by", e(told["refused_by"])),
+            _cell("Message", _figure(told["message"])),
+        ]
+        rows.append(f'<tr role="row" id="{e(check.id)}">{"".join(cells)}</tr>')
+    return (
+        '<section aria-labelledby="h-attacks"><h2 id="h-attacks">'
+        f'{e(groups.title(groups.ATTACK))} <span class="soft">{groups.passed_of(checks)}</span></h2>'
+        '<p class="soft">Each was a real request, with no more rights than the one who tried has.</p>'
+        '<table class="checks attacks" role="table"><caption class="hidden">Attacks and who refused them</caption>'
         f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
-        f'<tbody role="rowgroup">{"".join(_check(c, own) for c in checks)}</tbody></table>'
+        f'<tbody role="rowgroup">{"".join(rows)}</tbody></table></section>'
     )
 
 

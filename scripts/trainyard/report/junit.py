@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
 
+from trainyard.report.groups import grouped
 from trainyard.report.model import Check, Run
 from trainyard.report.plain import clean, figure
 
@@ -21,11 +22,8 @@ def render(run: Run) -> str:
         skipped=str(total.skipped),
         time=f"{run.seconds:.3f}",
     )
-    groups: dict[str, list[Check]] = {}
-    for check in run.checks:
-        groups.setdefault(check.group, []).append(check)
     stamp = datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    for group, checks in groups.items():
+    for group, checks in grouped(run.checks).items():
         suite = ET.SubElement(
             root,
             "testsuite",

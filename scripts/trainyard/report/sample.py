@@ -56,6 +56,7 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
     at = _stages(run, 6.0 if warm else 1460.0)
     ended = _jobs(run, at, failing)
     run.spans.append(Span("checks", "storage, nodes, gang", ended, ended + 48))
+    run.checks += _promises(failing)
     run.ended = ended + 50
     return run
 
@@ -121,6 +122,33 @@ def _jobs(run: Run, at: float, failing: bool) -> float:
         Check("storage.csi", "csi-driver-nfs serves a shared volume", "skipped", "its image needs a registry"),
     ]
     return max(s.end for s in run.spans)
+
+
+def _promises(failing: bool) -> list[Check]:
+    """What a platform of many teams promises beyond training."""
+    denial = (
+        'queues.scheduling.volcano.sh "vision" is forbidden: the namespace speech may use the queues speech, shared'
+    )
+    rule, who = "admission policy trainyard-queue-of-team", "member of speech"
+    theft = {"who": who, "tried": "read an object under vision/ of the bucket datasets"}
+    bucket = Check(
+        "attack.bucket", "Another team's bucket prefix", "passed", "", 0.4,
+        {**theft, "refused_by": "S3 policy", "message": "Access Denied."},
+    )  # fmt: skip
+    if failing:
+        bucket = replace(bucket, status="failed", reason="the object could be read", figures=theft)
+    return [
+        _good("teams.two", "Two teams have their namespace, queue, quota and keys", 3.0, teams=2, quotas=4),
+        _good("policies.cases", "Each rule denies what it is for", 21.0, rules=24, cases=131),
+        _good(
+            "attack.queue", "Another team's queue", 0.3, who=who, tried="run a PyTorchJob in the queue vision",
+            refused_by=rule, message=denial,
+        ),
+        bucket,
+        _good("upgrade.job-survives", "A job survives the upgrade from 0.1.0", 64.0, steps_before=120, steps_after=911),
+        _good("airgap.train", "With all egress denied, a job still trains", 48.0, accuracy=0.931),
+        _good("uninstall.data", "CRDs and data stay when the release goes", 31.0, buckets=3, claims=4),
+    ]  # fmt: skip
 
 
 def _good(check: str, title: str, seconds: float, **figures: Any) -> Check:
