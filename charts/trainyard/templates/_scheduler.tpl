@@ -1,0 +1,92 @@
+{{/* The tuned scheduler configuration: pack by GPUs, search order by priority, gangs whole or not at all. */}}
+{{- define "trainyard.schedulerConfig" -}}
+{{- $switches := .Values.global.contract.scheduler -}}
+{{- $actions := list "allocate" "backfill" -}}
+{{- if $switches.reclaim }}{{ $actions = append $actions "reclaim" }}{{ end -}}
+{{- if $switches.preempt }}{{ $actions = append $actions "preempt" }}{{ end -}}
+{{- $resources := include "trainyard.gpuResources" . | fromJsonArray -}}
+actions: "{{ join ", " $actions }}"
+configurations:
+# A node that once refused a pod of a gang is asked again for the gang's next pod: with the cache of refusals, on by
+# default, topology spread constraints leave a gang pending that fits.
+{{- range $actions }}
+- name: {{ . }}
+  arguments:
+    predicateErrorCacheEnable: false
+{{- end }}
+tiers:
+{{- if eq $switches.order "submission" }}
+# Before gang: a job that has waited a second keeps what it was given in a round, though it is not whole yet.
+- plugins:
+  - name: priority
+  - name: sla
+    arguments:
+      sla-waiting-time: 1s
+- plugins:
+{{- else }}
+- plugins:
+  - name: priority
+{{- end }}
+  - name: gang
+    enablePreemptable: false
+{{- if $switches.reclaim }}
+    enableReclaimable: false
+{{- end }}
+  - name: conformance
+{{- if $switches.reclaim }}
+  # In the tier of conformance: the first tier that names victims decides, so capacity would never be asked below.
+  {{- include "trainyard.capacityPlugin" . | nindent 2 }}
+{{- end }}
+- plugins:
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+{{- if not $switches.reclaim }}
+  {{- include "trainyard.capacityPlugin" . | nindent 2 }}
+{{- end }}
+  - name: nodeorder
+    arguments:
+      leastrequested.weight: 0
+      balancedresource.weight: 0
+      mostrequested.weight: 0
+      tainttoleration.weight: 100
+  - name: binpack
+    arguments:
+      binpack.weight: 10
+      binpack.cpu: 1
+      binpack.memory: 1
+      binpack.resources: {{ join "," $resources }}
+      {{- range $resources }}
+      binpack.resources.{{ . }}: 10
+      {{- end }}
+{{- with include "trainyard.gpuReserve" . | fromJson }}
+  # CPU and memory (in GB) that stay free for each free GPU of a node.
+  - name: resource-strategy-fit
+    arguments:
+      resourceStrategyFitWeight: 0
+      proportional:
+        enable: true
+        resources: {{ keys . | sortAlpha | join "," }}
+        resourceProportion:
+          {{- range $resource, $reserve := . }}
+          {{ $resource }}.cpu: {{ include "trainyard.quantity" $reserve.cpu }}
+          {{ $resource }}.memory: {{ divf (include "trainyard.quantity" $reserve.memory | float64) 1e9 }}
+          {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "trainyard.capacityPlugin" -}}
+- name: capacity
+{{- if include "trainyard.hierarchy" . }}
+  enableHierarchy: true
+{{- end }}
+{{- end }}
+
+{{/* What stays free for each GPU, by GPU resource, as JSON; the first pool of a resource speaks for it. */}}
+{{- define "trainyard.gpuReserve" -}}
+{{- $found := dict -}}
+{{- range .Values.global.contract.nodePools -}}
+{{- if and .gpu .gpu.reserve (not (hasKey $found .gpu.resource)) -}}{{- $_ := set $found .gpu.resource .gpu.reserve -}}{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end }}
