@@ -24,6 +24,16 @@ def _parser() -> argparse.ArgumentParser:
     setup.add_argument("--plan", default="/etc/trainyard-setup/plan.json")
     setup.add_argument("--contract", default="/etc/trainyard/contract.json")
 
+    crds = commands.add_parser(
+        "crds", help="before an upgrade: bring CRDs that Helm never moves to this release's state"
+    )
+    crds.add_argument("--folder", required=True, help="one JSON file for each CRD")
+    crds.add_argument("--timeout", type=float, default=120.0, help="seconds for everything together")
+
+    teardown = commands.add_parser("teardown", help="before an uninstallation: stop what would hang, name what stays")
+    teardown.add_argument("--plan", default="/etc/trainyard-teardown/plan.json")
+    teardown.add_argument("--timeout", type=float, default=240.0, help="seconds for everything together")
+
     cert = commands.add_parser("webhook-cert", help="put a certificate into a Secret unless it holds a good one")
     cert.add_argument("--secret", required=True)
     cert.add_argument("--dns", required=True, help="name that the API server calls the webhook by")
@@ -52,6 +62,14 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard.platform import setup
 
             return setup.run(args.plan, args.contract, args.timeout)
+        if args.command == "crds":
+            from trainyard.platform import crds
+
+            return crds.run(args.folder, args.timeout)
+        if args.command == "teardown":
+            from trainyard.platform import teardown
+
+            return teardown.run(args.plan, args.timeout)
         if args.command == "webhook-cert":
             from trainyard.platform import webhook_cert
 
