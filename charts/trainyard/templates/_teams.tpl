@@ -28,3 +28,48 @@ Beside the keys of the values every team has
 {{- end -}}
 {{- toJson $teams -}}
 {{- end }}
+
+{{/* Who is bound to a role: (list members viewers …), each {groups, users}; a list of subjects, without doubles. */}}
+{{- define "trainyard.team.subjects" -}}
+{{- $groups := list -}}{{- $users := list -}}
+{{- range . }}{{ $groups = concat $groups .groups }}{{ $users = concat $users .users }}{{ end -}}
+{{- $subjects := list -}}
+{{- range uniq $groups }}{{ $subjects = append $subjects (dict "apiGroup" "rbac.authorization.k8s.io" "kind" "Group" "name" .) }}{{ end -}}
+{{- range uniq $users }}{{ $subjects = append $subjects (dict "apiGroup" "rbac.authorization.k8s.io" "kind" "User" "name" .) }}{{ end -}}
+{{- toYaml $subjects -}}
+{{- end }}
+
+{{/* Hard limits for a ResourceQuota, with gpus written as the contract's GPU resource: (list context limits). */}}
+{{- define "trainyard.team.hard" -}}
+{{- $root := index . 0 -}}{{- $hard := dict -}}
+{{- range $resource, $amount := index . 1 -}}
+{{- $name := eq $resource "gpus" | ternary (printf "requests.%s" (include "trainyard.gpuResource" $root)) $resource -}}
+{{- $_ := set $hard $name (toString (toJson $amount | trimAll "\"")) -}}
+{{- end -}}
+{{- toYaml $hard -}}
+{{- end }}
+
+{{/* A value of a team's Secret that already exists in the cluster, or a new one: (list team key fresh). */}}
+{{- define "trainyard.team.kept" -}}
+{{- $found := lookup "v1" "Secret" (index . 0) "trainyard-s3" -}}
+{{- if and $found $found.data (hasKey $found.data (index . 1)) -}}
+{{- index $found.data (index . 1) | b64dec -}}
+{{- else -}}
+{{- index . 2 -}}
+{{- end -}}
+{{- end }}
+
+{{/* Where pods reach the API server behind its Service, as a JSON list of {cidr, port}; [] when nothing says. */}}
+{{- define "trainyard.apiServer" -}}
+{{- $ends := default list .Values.global.contract.network.apiServer -}}
+{{- if not $ends -}}
+{{- $slice := lookup "discovery.k8s.io/v1" "EndpointSlice" "default" "kubernetes" -}}
+{{- if $slice -}}
+{{- $bits := eq $slice.addressType "IPv6" | ternary "128" "32" -}}
+{{- range $endpoint := $slice.endpoints }}{{ range $address := $endpoint.addresses }}{{ range $port := $slice.ports -}}
+{{- $ends = append $ends (dict "cidr" (printf "%s/%s" $address $bits) "port" $port.port) -}}
+{{- end }}{{ end }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $ends -}}
+{{- end }}
