@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 
 from trainyard.chart.adapt_images import adapt_images
+from trainyard.chart.adapt_rbac import adapt_rbac
 from trainyard.errors import TrainyardError
 
 
@@ -104,6 +105,7 @@ def adapt(name: str, folder: Path) -> None:
     if name == "nvidia-device-plugin":
         _without_dependencies(folder)
     adapt_images(name, folder)
+    adapt_rbac(name, folder)
 
 
 def _without_dependencies(folder: Path) -> None:

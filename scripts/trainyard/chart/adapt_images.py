@@ -10,17 +10,18 @@ from trainyard.errors import TrainyardError
 _IMAGE = re.compile(r"^(?P<before>\s*(?:-\s+)?image:\s*)(?P<ref>\"[^\"\n]*\{\{.*\}\}[^\"\n]*\"|[^\s#\"].*?)\s*$", re.M)
 _PIECE = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}")
 _SECRETS = re.compile(
-    r"^(?P<indent> +)\{\{- (?:if|with) \.Values\.(?P<value>[\w.]*(?:image_pull_secret|imagePullSecrets)) \}\}\n"
-    r"\s+imagePullSecrets:.*?\{\{- end \}\}$",
+    r"^ *\{\{- (?:if|with) \.Values\.(?P<value>[\w.]*(?:image_pull_secret|imagePullSecrets)) \}\}\n"
+    r"(?P<indent> +)imagePullSecrets:.*?\{\{- end \}\}$",
     re.M | re.S,
 )
+_CONTAINERS = re.compile(r"^(?P<indent> +)containers:$", re.M)
 
 
 def adapt_images(name: str, folder: Path) -> None:
     """Rewrite each `image:` and each `imagePullSecrets:` in the templates of chart `name`.
 
     Raises:
-        TrainyardError: a template with images has one that is not understood, or has no pull secrets.
+        TrainyardError: an image is not understood, or there are pods without a place for pull secrets.
     """
     for file in sorted((folder / "templates").rglob("*.y*ml")):
         text = file.read_text()
@@ -28,10 +29,12 @@ def adapt_images(name: str, folder: Path) -> None:
         if not lines:
             continue
         text, images = _IMAGE.subn(_mirrored, text)
-        text, secrets = _SECRETS.subn(_pull_secrets, text)
+        text, secrets = _SECRETS.subn(lambda match: _pull_secrets(match["indent"], match["value"]), text)
+        if not secrets:
+            text, secrets = _CONTAINERS.subn(lambda match: f"{_pull_secrets(match['indent'])}\n{match[0]}", text)
         if images != lines or not secrets:
             raise TrainyardError(
-                f"the {name} chart changed: {images} of {lines} images and {secrets} lists of pull secrets were understood",
+                f"the {name} chart changed: {images} of {lines} images were understood, and {secrets} pods",
                 where=str(file.relative_to(folder)),
                 mend="look at chart/adapt_images.py",
             )
@@ -46,15 +49,15 @@ def _mirrored(match: re.Match[str]) -> str:
     return f'{match["before"]}{{{{ include "trainyard.pulled" (list $ (printf "{pattern}" {values})) }}}}'
 
 
-def _pull_secrets(match: re.Match[str]) -> str:
-    """The chart's own secret or secrets, and those of the whole release."""
-    indent, value = match["indent"], f".Values.{match['value']}"
+def _pull_secrets(indent: str, value: str = "") -> str:
+    """The chart's own secret or secrets, of which `value` is the path among its values, and the whole release's."""
+    all_of_them = "(.Values.global.imagePullSecrets | default list)"
     if value.endswith("image_pull_secret"):
-        own = f'({value} | empty | ternary list (list (dict "name" {value})))'
-    else:
-        own = f"({value} | default list)"
+        all_of_them = f'(.Values.{value} | empty | ternary list (list (dict "name" .Values.{value}))) {all_of_them}'
+    elif value:
+        all_of_them = f"(.Values.{value} | default list) {all_of_them}"
     return (
-        f"{indent}{{{{- with concat {own} (.Values.global.imagePullSecrets | default list) }}}}\n"
+        f"{indent}{{{{- with concat {all_of_them} }}}}\n"
         f"{indent}imagePullSecrets: {{{{- toYaml . | nindent {len(indent)} }}}}\n"
         f"{indent}{{{{- end }}}}"
     )
