@@ -8,51 +8,77 @@ import (
 	"strings"
 )
 
-// owner names the PersistentVolume that has a directory, or "" when none has.
-func (t *tree) owner(directory string) (string, error) {
-	content, err := t.root.ReadFile(path.Join(claimsDir, directory, claimFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	return strings.TrimSpace(string(content)), err
+// holder is who has a directory: a PersistentVolume, and the claim (namespace/name) that it was made for.
+type holder struct {
+	volume, claim string
 }
 
-// checkFree refuses a directory that is another volume's, lies within one, or contains one. It returns true when the
-// directory is this volume's already.
-func (t *tree) checkFree(directory, volume string) (mine bool, err error) {
-	owner, err := t.owner(directory)
-	if err != nil || owner == volume {
-		return err == nil, err
+// holder says who has a directory; its volume is "" when nobody has.
+func (t *tree) holder(directory string) (holder, error) {
+	content, err := t.root.ReadFile(path.Join(claimsDir, directory, claimFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return holder{}, nil
 	}
-	if owner != "" {
-		return false, fmt.Errorf("directory %s is in use by volume %s: the class's subDir must give each claim its own", directory, owner)
-	}
+	volume, claim, _ := strings.Cut(strings.TrimSpace(string(content)), "\n")
+	return holder{volume, claim}, err
+}
+
+// checkFree refuses a directory that lies within another volume's, or contains one.
+func (t *tree) checkFree(directory string) error {
 	for above := path.Dir(directory); above != "."; above = path.Dir(above) {
-		owner, err := t.owner(above)
+		found, err := t.holder(above)
 		if err != nil {
-			return false, err
+			return err
 		}
-		if owner != "" {
-			return false, fmt.Errorf("directory %s lies within that of volume %s", directory, owner)
+		if found.volume != "" {
+			return fmt.Errorf("directory %s lies within that of volume %s", directory, found.volume)
 		}
 	}
 	inner, err := fs.ReadDir(t.root.FS(), path.Join(claimsDir, directory))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return err
 	}
-	if len(inner) > 0 {
-		return false, fmt.Errorf("directory %s contains the volume directory %s", directory, path.Join(directory, inner[0].Name()))
+	for _, entry := range inner {
+		if entry.IsDir() {
+			return fmt.Errorf("directory %s contains the volume directory %s", directory, path.Join(directory, entry.Name()))
+		}
 	}
-	return false, nil
+	return nil
 }
 
-func (t *tree) claim(directory, volume string) error {
+// checkAdoption refuses to hand a directory to another claim than the one it was made for, or to another group: a
+// namespace of the same name may belong to other people by now.
+func (t *tree) checkAdoption(directory string, old, new holder, gid int) error {
+	if old.claim != new.claim {
+		made := "an unknown claim"
+		if old.claim != "" {
+			made = "the claim " + old.claim
+		}
+		return fmt.Errorf("directory %s was made for %s (volume %s), not for %s: it is not taken over", directory, made, old.volume, new.claim)
+	}
+	info, err := t.root.Lstat(directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return checkGroup(directory, info, gid)
+}
+
+// note writes down who has a directory, whole or not at all.
+func (t *tree) note(directory string, who holder) error {
 	place := path.Join(claimsDir, directory)
 	if err := t.makePrivate(place); err != nil {
 		return err
 	}
-	if err := t.root.WriteFile(path.Join(place, claimFile), []byte(volume+"\n"), 0o600); err != nil {
-		return fmt.Errorf("cannot note that volume %s has %s: %w", volume, directory, err)
+	file, fresh := path.Join(place, claimFile), path.Join(place, claimFile+".new")
+	err := t.root.WriteFile(fresh, []byte(who.volume+"\n"+who.claim+"\n"), 0o600)
+	if err == nil {
+		err = t.root.Rename(fresh, file)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot note that volume %s has %s: %w", who.volume, directory, err)
 	}
 	return nil
 }

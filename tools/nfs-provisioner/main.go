@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -57,7 +58,11 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
+	volumes := client.CoreV1().PersistentVolumes()
 	p := &provisioner{tree: tree, server: s.server, export: s.export,
+		retire: func(ctx context.Context, source v1.NFSVolumeSource, old holder) error {
+			return retire(ctx, volumes, s.name, source, old)
+		},
 		namespaceAnnotations: func(ctx context.Context, name string) (map[string]string, error) {
 			namespace, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -65,6 +70,7 @@ func run(ctx context.Context, s settings) error {
 			}
 			return namespace.Annotations, nil
 		}}
+	go keepBindable(ctx, volumes)
 	go serveHealth(ctx, s.healthAddress, tree.Ping)
 	klog.InfoS("nfs-provisioner started", "name", s.name, "export", s.server+":"+s.export, "directory", s.directory)
 	controller.NewProvisionController(ctx, client, s.name, p,

@@ -21,13 +21,27 @@ const (
 )
 
 // The parameters that a class may have; a misspelt one is refused, or "ondelete: retain" would archive.
-var knownParameters = map[string]bool{"subDir": true, "onDelete": true, "gid": true}
+var knownParameters = map[string]bool{"subDir": true, "onDelete": true, "gid": true, "existing": true}
+
+// parseExisting reads the class's parameter existing: may a new claim have the directory of an earlier claim of the
+// same name whose volume is released?
+func parseExisting(text string) (adopt bool, err error) {
+	switch text {
+	case "", "refuse":
+		return false, nil
+	case "adopt":
+		return true, nil
+	}
+	return false, fmt.Errorf("existing: %q is none of adopt, refuse", text)
+}
 
 // provisioner makes `nfs:` PersistentVolumes as directories of one export.
 type provisioner struct {
 	tree   *tree
 	server string // as written into the volumes: kubelet mounts it, without the cluster's DNS
 	export string
+	// retire removes the released volumes of a directory that is to be taken over, or refuses.
+	retire func(ctx context.Context, source v1.NFSVolumeSource, old holder) error
 	// namespaceAnnotations reads them afresh for each volume.
 	namespaceAnnotations func(ctx context.Context, namespace string) (map[string]string, error)
 }
@@ -42,13 +56,17 @@ func (p *provisioner) provision(ctx context.Context, options controller.Provisio
 	claim, class := options.PVC, options.StorageClass
 	for name := range class.Parameters {
 		if !knownParameters[name] {
-			return nil, fmt.Errorf("storage class %s: parameter %s is not known (subDir, onDelete, gid)", class.Name, name)
+			return nil, fmt.Errorf("storage class %s: parameter %s is not known (subDir, onDelete, gid, existing)", class.Name, name)
 		}
 	}
 	if claim.Spec.Selector != nil {
 		return nil, fmt.Errorf("claim %s: a selector can't be used with volumes made on demand", claim.Name)
 	}
 	policy, err := parseOnDelete(class.Parameters["onDelete"])
+	if err != nil {
+		return nil, fmt.Errorf("storage class %s: parameter %w", class.Name, err)
+	}
+	adopts, err := parseExisting(class.Parameters["existing"])
 	if err != nil {
 		return nil, fmt.Errorf("storage class %s: parameter %w", class.Name, err)
 	}
@@ -64,7 +82,13 @@ func (p *provisioner) provision(ctx context.Context, options controller.Provisio
 	if err != nil {
 		return nil, err
 	}
-	if err := p.tree.Create(directory, options.PVName, gid); err != nil {
+	source := v1.NFSVolumeSource{Server: p.server, Path: path.Join(p.export, directory)}
+	var adopt func(holder) error
+	if adopts {
+		adopt = func(old holder) error { return p.retire(ctx, source, old) }
+	}
+	who := holder{volume: options.PVName, claim: claim.Namespace + "/" + claim.Name}
+	if err := p.tree.Create(directory, who, gid, adopt); err != nil {
 		return nil, err
 	}
 	klog.FromContext(ctx).Info("volume made", "volume", options.PVName, "directory", directory, "gid", gid, "onDelete", policy)
@@ -87,9 +111,7 @@ func (p *provisioner) provision(ctx context.Context, options controller.Provisio
 			AccessModes:                   claim.Spec.AccessModes,
 			MountOptions:                  class.MountOptions,
 			Capacity:                      v1.ResourceList{v1.ResourceStorage: claim.Spec.Resources.Requests[v1.ResourceStorage]},
-			PersistentVolumeSource: v1.PersistentVolumeSource{
-				NFS: &v1.NFSVolumeSource{Server: p.server, Path: path.Join(p.export, directory)},
-			},
+			PersistentVolumeSource:        v1.PersistentVolumeSource{NFS: &source},
 		},
 	}, nil
 }

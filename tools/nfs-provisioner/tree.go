@@ -62,33 +62,62 @@ func openTree(directory string) (*tree, error) {
 }
 
 // Create makes the volume's directory with mode 2770 and the given group, for the named PersistentVolume. It may be
-// repeated. A directory left behind by an earlier volume (retain) is taken over only if it has the same group.
-func (t *tree) Create(directory, volume string, gid int) error {
+// repeated. A directory that nobody has any more (retain) is used again if it has the same group. One that another
+// volume has is refused, unless adopt is given: then the directory is taken over for the same claim and group, once
+// adopt has found that the other volume is used no more.
+func (t *tree) Create(directory string, who holder, gid int, adopt func(old holder) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := checkSubDir(directory); err != nil {
 		return err
 	}
-	mine, err := t.checkFree(directory, volume)
+	before, err := t.holder(directory)
 	if err != nil {
+		return err
+	}
+	if err := t.checkFree(directory); err != nil {
 		return err
 	}
 	if err := t.makeParents(path.Dir(directory)); err != nil {
 		return err
 	}
+	mine := before.volume == who.volume
+	if before.volume != "" && !mine {
+		if adopt == nil {
+			return fmt.Errorf("directory %s is in use by volume %s: the class's subDir must give each claim its own", directory, before.volume)
+		}
+		if err := t.checkAdoption(directory, before, who, gid); err != nil {
+			return err
+		}
+		if err := adopt(before); err != nil {
+			return err
+		}
+	}
 	if !mine {
-		if err := t.claim(directory, volume); err != nil {
+		if err := t.note(directory, who); err != nil {
 			return err
 		}
 	}
 	created, err := t.makeVolume(directory, gid, mine)
-	if err != nil && !mine {
-		if created {
-			t.root.Remove(directory) // empty, or it stays
-		}
+	if err == nil || mine {
+		return err
+	}
+	if created {
+		t.root.Remove(directory) // empty, or it stays
+	}
+	if before.volume != "" {
+		t.note(directory, before)
+	} else {
 		t.release(directory)
 	}
 	return err
+}
+
+func checkGroup(directory string, info fs.FileInfo, gid int) error {
+	if groupOf(info) != gid {
+		return fmt.Errorf("directory %s exists and belongs to group %d, not %d: an administrator must move it away or hand it over", directory, groupOf(info), gid)
+	}
+	return nil
 }
 
 func (t *tree) makeVolume(directory string, gid int, mine bool) (created bool, err error) {
@@ -103,8 +132,10 @@ func (t *tree) makeVolume(directory string, gid int, mine bool) (created bool, e
 		return false, err
 	case !info.IsDir():
 		return false, fmt.Errorf("%s exists and is no directory", directory)
-	case !mine && groupOf(info) != gid:
-		return false, fmt.Errorf("directory %s exists and belongs to group %d, not %d: an administrator must move it away or hand it over", directory, groupOf(info), gid)
+	case !mine:
+		if err := checkGroup(directory, info, gid); err != nil {
+			return false, err
+		}
 	}
 	// The group first: a change of group clears the set-group-id bit.
 	if err := t.root.Chown(directory, -1, gid); err != nil {
@@ -163,11 +194,11 @@ func (t *tree) Remove(directory, volume string, policy onDelete) error {
 func (t *tree) moveAway(directory, volume string, policy onDelete, trash string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	owner, err := t.owner(directory)
+	has, err := t.holder(directory)
 	if err != nil {
 		return err
 	}
-	if owner != volume { // done by an earlier call, or never made
+	if has.volume != volume { // done by an earlier call, or never made
 		return nil
 	}
 	var target string

@@ -26,9 +26,14 @@ func export(t *testing.T) (*tree, string) {
 
 func mustCreate(t *testing.T, tree *tree, directory, volume string, gid int) {
 	t.Helper()
-	if err := tree.Create(directory, volume, gid); err != nil {
+	if err := create(tree, directory, volume, gid); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// create is for a class that takes nothing over; the claim has the directory's name, as by default.
+func create(tree *tree, directory, volume string, gid int) error {
+	return tree.Create(directory, holder{volume, directory}, gid, nil)
 }
 
 func wantError(t *testing.T, err error, part string) {
@@ -133,9 +138,9 @@ func TestArchiveOfLongName(t *testing.T) {
 func TestVolumesNeverShareOrContainOneAnother(t *testing.T) {
 	tree, _ := export(t)
 	mustCreate(t, tree, "team-a/data", "pvc-1", teamA)
-	wantError(t, tree.Create("team-a/data", "pvc-2", teamA), "in use by volume pvc-1")
-	wantError(t, tree.Create("team-a/data/inner", "pvc-2", teamA), "lies within")
-	wantError(t, tree.Create("team-a", "pvc-2", teamA), "contains the volume directory team-a/data")
+	wantError(t, create(tree, "team-a/data", "pvc-2", teamA), "in use by volume pvc-1")
+	wantError(t, create(tree, "team-a/data/inner", "pvc-2", teamA), "lies within")
+	wantError(t, create(tree, "team-a", "pvc-2", teamA), "contains the volume directory team-a/data")
 	mustCreate(t, tree, "team-a/data2", "pvc-2", teamA)
 }
 
@@ -151,7 +156,7 @@ func TestRemoveLeavesAnotherVolumesDirectory(t *testing.T) {
 	if !exists(top, "team-a/data/file") {
 		t.Error("the files of pvc-2 went with pvc-1")
 	}
-	wantError(t, tree.Create("team-a/data", "pvc-3", teamA), "in use by volume pvc-2")
+	wantError(t, create(tree, "team-a/data", "pvc-3", teamA), "in use by volume pvc-2")
 }
 
 func TestRetainedDirectoryGoesToTheSameGroupOnly(t *testing.T) {
@@ -159,7 +164,7 @@ func TestRetainedDirectoryGoesToTheSameGroupOnly(t *testing.T) {
 	mustCreate(t, tree, "team-a/data", "pvc-1", teamA)
 	write(t, top, "team-a/data/file")
 	tree.Remove("team-a/data", "pvc-1", onDeleteRetain)
-	wantError(t, tree.Create("team-a/data", "pvc-2", teamB), "belongs to group 20001, not 20002")
+	wantError(t, create(tree, "team-a/data", "pvc-2", teamB), "belongs to group 20001, not 20002")
 	mustCreate(t, tree, "team-a/data", "pvc-3", teamA)
 	if !exists(top, "team-a/data/file") {
 		t.Error("the retained file is gone")
@@ -175,9 +180,9 @@ func TestLinksLeadNowhere(t *testing.T) {
 	os.Mkdir(filepath.Join(top, "open"), 0o777)
 	os.Chmod(filepath.Join(top, "open"), 0o777)
 	for _, directory := range []string{"out/x", "alias/x", "open/x"} {
-		wantError(t, tree.Create(directory, "pvc-1", teamA), "can't hold volumes")
+		wantError(t, create(tree, directory, "pvc-1", teamA), "can't hold volumes")
 	}
-	wantError(t, tree.Create("out", "pvc-1", teamA), "no directory")
+	wantError(t, create(tree, "out", "pvc-1", teamA), "no directory")
 	if entries, _ := os.ReadDir(outside); len(entries) != 0 {
 		t.Error("something was made outside of the export")
 	}
@@ -195,7 +200,7 @@ func TestFailedCreateLeavesNoClaim(t *testing.T) {
 	tree, top := export(t)
 	mustCreate(t, tree, "team-a/other", "pvc-0", teamA)
 	file := write(t, top, "team-a/data")
-	wantError(t, tree.Create("team-a/data", "pvc-1", teamA), "is no directory")
+	wantError(t, create(tree, "team-a/data", "pvc-1", teamA), "is no directory")
 	if exists(top, claimsDir, "team-a/data") {
 		t.Error("the failed volume holds its directory")
 	}
