@@ -19,7 +19,11 @@ from trainyard.platform.api import Api, ApiError
 from trainyard.platform.say import PlatformError, say
 
 CONTAINER = "kubectl-delivery"
-CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+CLOSED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 MANAGER = "trainyard-launcher"
 PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
 LOOK_SECONDS = 30.0
@@ -28,9 +32,12 @@ LOOK_SECONDS = 30.0
 def patch(pod: dict[str, Any]) -> list[dict[str, Any]]:
     """JSON patch that gives the init container what "restricted" asks; [] when nothing is missing."""
     changes = []
-    for index, container in enumerate(pod.get("spec", {}).get("initContainers") or []):
+    spec = pod.get("spec", {})
+    # The image names a user of its own; a pod that is meant to run as root keeps that user.
+    user = {} if (spec.get("securityContext") or {}).get("runAsUser") == 0 else {"runAsNonRoot": True}
+    for index, container in enumerate(spec.get("initContainers") or []):
         held = container.get("securityContext") or {}
-        wanted = {**CLOSED, **held}
+        wanted = {**CLOSED, **user, **held}
         if container.get("name") == CONTAINER and wanted != held:
             changes.append({"op": "add", "path": f"/spec/initContainers/{index}/securityContext", "value": wanted})
     return changes
