@@ -27,7 +27,7 @@ ADVERTISED = "192.0.2.1"
 
 
 class ApiServer(Client):
-    """A running API server: `client` methods as the administrator, `kubectl` with any identity."""
+    """A running API server: the client's methods, and kubectl, as the administrator or as anybody else."""
 
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
         self.folder, self.kubeconfig = folder, kubeconfig
@@ -58,7 +58,7 @@ class ApiServer(Client):
         server = Server(
             [
                 tools.binary("kube-controller-manager"), "--kubeconfig", self.kubeconfig, "--leader-elect=false",
-                f"--controllers={','.join(names)}", "--secure-port=0", "--concurrent-validating-admission-policy-status-syncs=5",
+                f"--controllers={','.join(names)}", "--secure-port=0",
             ],
             self.folder / "kube-controller-manager.log",
         )  # fmt: skip
@@ -109,7 +109,8 @@ def _kube_apiserver(folder: Path, store: str, port: int) -> list[str | Path]:
     pki = folder / "pki"
     return [
         tools.binary("kube-apiserver"), f"--etcd-servers={store}", f"--bind-address={HOST}", f"--secure-port={port}",
-        f"--advertise-address={ADVERTISED}", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16",
+        f"--advertise-address={ADVERTISED}", "--endpoint-reconciler-type=none",
+        "--service-cluster-ip-range=10.96.0.0/16",
         f"--tls-cert-file={pki / 'apiserver.crt'}", f"--tls-private-key-file={pki / 'apiserver.key'}",
         f"--client-ca-file={pki / 'ca.crt'}", "--authorization-mode=RBAC", "--anonymous-auth=false",
         "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={pki / 'sa.pub'}",

@@ -63,7 +63,9 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
         kept.append({key: value for key, value in dependency.items() if key != "repository"})
     meta["dependencies"] = kept
     (chart / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
-    (chart / "files").mkdir(exist_ok=True)
+    (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
+    for file in parts.policy_files():
+        shutil.copy(file, chart / "files" / "policies")
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": components}))
     schema = json.loads((chart / "values.schema.json").read_text())
     (chart / "values.schema.json").write_text(json.dumps(complete(schema, kept), indent=1))
@@ -91,22 +93,25 @@ def helm(*args: str | Path) -> str:
         raise TrainyardError(_plain(error.output), mend="see the chart's values.yaml") from None
 
 
-def template(profile: str, chart: Path | None = None, sets: Sequence[str] = ()) -> str:
-    """`helm template` of a profile, CRDs included, as text. `sets` are values as for --set."""
+def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()) -> str:
+    """`helm template` of a profile, CRDs included, as text. `sets` are values as for --set, `values` files of them."""
     if chart is None:
         with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
-            return template(profile, assemble(Path(folder), csi=False), sets)
-    flags = [word for one in sets for word in ("--set", one)]
+            return template(profile, assemble(Path(folder), csi=False), sets, values)
+    flags = [word for file in values for word in ("--values", str(file))]
+    flags += [word for one in sets for word in ("--set", one)]
     return helm(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes, "--include-crds",
         "--values", parts.profile_file(profile), *flags,
     )  # fmt: skip
 
 
-def render(profile: str, chart: Path | None = None, sets: Sequence[str] = ()) -> list[dict[str, Any]]:
+def render(
+    profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()
+) -> list[dict[str, Any]]:
     """Every object that a profile installs, hooks and tests included."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [obj for obj in yaml.load_all(template(profile, chart, sets), Loader=loader) if obj]
+    return [obj for obj in yaml.load_all(template(profile, chart, sets, values), Loader=loader) if obj]
 
 
 def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:

@@ -46,6 +46,11 @@ def operator_crds() -> list[Path]:
     return [folder / f"kubeflow.org_{kind}.yaml" for kind in OPERATOR_CRDS]
 
 
+def policy_files() -> list[Path]:
+    """The admission policies, one rule a file."""
+    return sorted(file for file in (ROOT / "policies").glob("*.yaml") if not file.name.endswith(".cases.yaml"))
+
+
 def upstream_values(name: str) -> dict[str, Any]:
     """Default values of a part, as its own values.yaml has them."""
     return yaml.safe_load((chart_folder(name) / "values.yaml").read_text()) or {}
