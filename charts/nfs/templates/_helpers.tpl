@@ -16,6 +16,34 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- $storage := dig "contract" "storage" dict (.Values.global | default dict) -}}
 {{- .Values.storageClass.name | default $storage.sharedClass | default "trainyard-shared" -}}
 {{- end }}
+{{- define "nfs.workspaceClassName" -}}
+{{- $storage := dig "contract" "storage" dict (.Values.global | default dict) -}}
+{{- .Values.workspaceClass.name | default $storage.workspaceClass | default "trainyard-workspace" -}}
+{{- end }}
+{{- /* How a class makes volumes: (list context subDir onDelete adopts). csi-driver-nfs takes what exists, always.
+       A class can't be changed once it is there: what trainyard-shared has must stay. */}}
+{{- define "nfs.class" -}}
+{{- $root := index . 0 }}
+volumeBindingMode: Immediate
+mountOptions: {{- toYaml $root.Values.mountOptions | nindent 2 }}
+{{- if eq $root.Values.provisioner "csi" }}
+provisioner: nfs.csi.k8s.io
+parameters:
+  server: {{ include "nfs.address" $root }}
+  share: {{ $root.Values.path }}
+  subDir: {{ index . 1 }}
+  onDelete: {{ index . 2 }}
+{{- else }}
+provisioner: trainyard.io/nfs
+parameters:
+  subDir: {{ index . 1 }}
+  onDelete: {{ index . 2 }}
+  {{- if index . 3 }}
+  existing: adopt
+  {{- end }}
+  gid: {{ $root.Values.storageClass.gid | int64 | quote }}
+{{- end }}
+{{- end }}
 {{- /* The server as the nodes reach it. */}}
 {{- define "nfs.address" -}}
 {{- if eq .Values.mode "inCluster" }}{{ .Values.clusterIP }}{{ else }}{{ .Values.server }}{{ end -}}
