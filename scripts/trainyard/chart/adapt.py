@@ -56,16 +56,32 @@ VOLCANO = (
     ),
     Change(
         "templates/admission-init.yaml",
-        '    "helm.sh/hook": pre-install,pre-upgrade\n'
-        '    "helm.sh/hook-delete-policy": before-hook-creation,hook-succeeded\n'
-        '    "helm.sh/hook-weight": "5"',
-        '    "helm.sh/hook": {{ empty (lookup "v1" "Secret" .Release.Namespace .Values.basic.admission_secret_name)'
-        ' | ternary "pre-install,pre-upgrade" "pre-install" }}\n'
-        '    "helm.sh/hook-delete-policy": before-hook-creation,hook-succeeded\n'
-        '    "helm.sh/hook-weight": "5"',
-        "an upgrade must not replace the certificate (ten years) below a running admission",
+        '          command: ["./gen-admission-secret.sh", "--service", "{{ .Release.Name }}-admission-service",'
+        ' "--namespace",\n'
+        '                    "{{ .Release.Namespace }}", "--secret", "{{.Values.basic.admission_secret_name}}"]\n',
+        "          command:\n"
+        "            - sh\n"
+        "            - -c\n"
+        '            - kubectl get secret "$2" -n "$1" -o name 2>/dev/null && exit 0;\n'
+        '              exec ./gen-admission-secret.sh --service "$0" --namespace "$1" --secret "$2"\n'
+        '            - "{{ .Release.Name }}-admission-service"\n'
+        '            - "{{ .Release.Namespace }}"\n'
+        '            - "{{ .Values.basic.admission_secret_name }}"\n',
+        "an upgrade or a GitOps sync must not replace the certificate (ten years) below a running admission",
     ),
 )  # fmt: skip
+
+DEVICE_PLUGIN = (
+    Change(
+        "templates/daemonset-device-plugin.yml",
+        "      {{- if $useServiceAccount }}\n      serviceAccountName:",
+        "      automountServiceAccountToken: {{ $useServiceAccount }}\n"
+        "      {{- if $useServiceAccount }}\n      serviceAccountName:",
+        "it asks the API for nothing unless its configuration comes from a ConfigMap",
+    ),
+)
+
+CHANGES = {"volcano": VOLCANO, "nvidia-device-plugin": DEVICE_PLUGIN}
 
 # Left out of the copies: what can't be switched on through our values, and what only old clusters read.
 DROPPED = {
@@ -92,7 +108,7 @@ def adapt(name: str, folder: Path) -> None:
         if not target.exists():
             raise TrainyardError(f"the {name} chart has no {entry} any more", mend="look at DROPPED in chart/adapt.py")
         shutil.rmtree(target) if target.is_dir() else target.unlink()
-    for change in VOLCANO if name == "volcano" else ():
+    for change in CHANGES.get(name, ()):
         file = folder / change.file
         text = file.read_text()
         if text.count(change.old) != 1:
