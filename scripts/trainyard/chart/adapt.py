@@ -142,10 +142,13 @@ def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
         version: the component's version, noted for the hook that moves CRDs on an upgrade.
     """
     crd = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    marks = crd["metadata"].setdefault("annotations", {})
+    # Argo CD looks at every CRD, also at those that Helm never removes.
+    marks["argocd.argoproj.io/sync-options"] = "Prune=false,Delete=false"
     if keep:
-        crd["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
+        marks["helm.sh/resource-policy"] = "keep"
     if version:
-        crd["metadata"].setdefault("annotations", {})[CRD_VERSION] = version
+        marks[CRD_VERSION] = version
     for version in crd["spec"]["versions"]:
         _slim(version["schema"]["openAPIV3Schema"], depth=0)
     return yaml.dump(crd, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=200)
