@@ -90,7 +90,7 @@ def helm(*args: str | Path) -> str:
     try:
         return run([tools.binary("helm"), *args]).stdout
     except CommandError as error:
-        raise TrainyardError(_plain(error.output), mend="see the chart's values.yaml") from None
+        raise TrainyardError(plain(error.output), mend="see the chart's values.yaml") from None
 
 
 def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()) -> str:
@@ -182,7 +182,7 @@ def _fetch_csi(chart: Path, dependency: dict[str, str]) -> bool:
     return done.returncode == 0
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Helm's message without the frame of file names that Go templates put around it."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Use --debug")]
     return " ".join(lines).removeprefix("Error: ") or "helm failed without a word"

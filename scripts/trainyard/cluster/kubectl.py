@@ -12,14 +12,15 @@ from trainyard.shell import run
 
 
 class Kubectl:
-    """Runs the pinned kubectl with one kubeconfig; results as text or as objects."""
+    """Runs the pinned kubectl with one kubeconfig, or the user's own; results as text or as objects."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path | None = None) -> None:
         self.kubeconfig = kubeconfig
 
     def argv(self, *args: str | Path) -> list[str]:
         """The whole command line, for callers that start the process themselves."""
-        return [str(tools.binary("kubectl")), "--kubeconfig", str(self.kubeconfig), *map(str, args)]
+        chosen = ["--kubeconfig", str(self.kubeconfig)] if self.kubeconfig else []
+        return [str(tools.binary("kubectl")), *chosen, *map(str, args)]
 
     def __call__(
         self, *args: str | Path, check: bool = True, timeout: float | None = 120, input: str | None = None

@@ -1,0 +1,109 @@
+"""The summary before an upgrade: what this package would do to an installed release, and the verdicts on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from trainyard.chart.package import VERSION
+from trainyard.chart.package import helm as local_helm
+from trainyard.errors import TrainyardError
+from trainyard.release import compare, verdicts
+from trainyard.release.compare import Change
+from trainyard.release.installed import Installed, parse
+from trainyard.release.verdicts import Judgement
+
+MOST_FIELDS = 4
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything that a person should know before `helm upgrade`."""
+
+    release: str
+    namespace: str
+    revision: int
+    before: str
+    after: str
+    components: list[Judgement]
+    images: list[tuple[str, str, str]]
+    crds: dict[str, str]
+    changes: list[Change]
+
+    @property
+    def blocked(self) -> list[Judgement]:
+        """Components whose move is blocked."""
+        return [one for one in self.components if one.verdict == "blocked"]
+
+    def data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        found = asdict(self)
+        found["images"] = [dict(zip(("image", "before", "after"), row, strict=True)) for row in self.images]
+        return found | {"blocked": [one.component for one in self.blocked]}
+
+
+def summarize(installed: Installed, package: Path, values: Sequence[Path] = ()) -> Summary:
+    """Compare a release with a package. Changes nothing. Raises TrainyardError when there is no release."""
+    meta = installed.metadata()
+    old, new = installed.objects(), installed.planned(package, values)
+    fresh = [obj for obj in new + parse(local_helm("show", "crds", package)) if compare.is_crd(obj)]
+    names = [obj["metadata"]["name"] for obj in fresh]
+    held = [found for name in names if (found := installed.kubectl.find("crd", name))]
+    return Summary(
+        release=installed.name,
+        namespace=installed.namespace,
+        revision=int(meta["revision"]),
+        before=meta["version"],
+        after=VERSION,
+        components=verdicts.assess(meta["version"]),
+        images=compare.image_moves(old, new),
+        crds=compare.crd_changes(held, fresh),
+        changes=compare.changes(old, new),
+    )
+
+
+def table(summary: Summary) -> str:
+    """The summary as text."""
+    lines = [
+        f"release {summary.release} in {summary.namespace}, revision {summary.revision}: "
+        f"{summary.before} -> {summary.after}",
+        "",
+        "COMPONENTS",
+    ]
+    for one in summary.components:
+        move = one.after if one.before == one.after else f"{one.before or 'none'} -> {one.after}"
+        lines.append(f"  {one.verdict:8} {one.component:22} {move}")
+        if one.verdict != "safe":
+            lines.append(f"           {one.why}")
+        lines += [f"           needs: {text}" for text in one.preconditions if one.before != one.after]
+        lines += [f"           step:  {text}" for text in one.steps]
+    lines += ["", f"IMAGES ({len(summary.images)} move)"]
+    lines += [f"  {name}: {old or 'none'} -> {new or 'none'}" for name, old, new in summary.images]
+    lines += ["", f"CRDS ({len(summary.crds)} change)"]
+    lines += [f"  {name}: {said}" for name, said in summary.crds.items()]
+    for kind in ("removed", "kept", "added", "changed"):
+        rows = [change for change in summary.changes if change.kind == kind]
+        heading = {"kept": "KEPT, though no longer in the release"}.get(kind, kind.upper())
+        if rows:
+            lines += ["", f"{heading} ({len(rows)})", *map(_row, rows)]
+    return "\n".join(lines)
+
+
+def _row(change: Change) -> str:
+    notes = [word for word, there in (("hook", change.hook), ("restarts its pods", change.restarts)) if there]
+    note = f" ({', '.join(notes)})" if notes else ""
+    fields = ", ".join(change.fields[:MOST_FIELDS])
+    more = f" and {len(change.fields) - MOST_FIELDS} more" if len(change.fields) > MOST_FIELDS else ""
+    return f"  {change.object}{note}" + (f": {fields}{more}" if fields else "")
+
+
+def refuse_blocked(summary: Summary) -> None:
+    """Raises TrainyardError when the move of a component is blocked."""
+    if summary.blocked:
+        names = ", ".join(one.component for one in summary.blocked)
+        raise TrainyardError(
+            f"the upgrade from {summary.before} to {summary.after} is blocked by {names}",
+            mend="see upgrades/ for what was assessed, and go by a version that was",
+        )
