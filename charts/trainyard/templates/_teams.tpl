@@ -73,3 +73,14 @@ Beside the keys of the values every team has
 {{- end -}}
 {{- toJson $ends -}}
 {{- end }}
+
+{{/* A Volcano queue as JSON: (list context values name owner). */}}
+{{- define "trainyard.queue" -}}
+{{- $root := index . 0 -}}{{- $values := index . 1 -}}
+{{- $spec := dict "weight" $values.weight "reclaimable" $values.reclaimable "parent" (default "root" $values.parent) -}}
+{{- with $values.capability }}{{ $_ := set $spec "capability" . }}{{ end -}}
+{{- with $values.deserved }}{{ $_ := set $spec "deserved" . }}{{ end -}}
+{{- with $values.guarantee }}{{ $_ := set $spec "guarantee" (dict "resource" .) }}{{ end -}}
+{{- $meta := dict "name" (index . 2) "labels" (dict "trainyard.io/applied-by" $root.Release.Name) "annotations" (dict "trainyard.io/owner" (index . 3)) -}}
+{{- toJson (dict "apiVersion" "scheduling.volcano.sh/v1beta1" "kind" "Queue" "metadata" $meta "spec" $spec) -}}
+{{- end }}

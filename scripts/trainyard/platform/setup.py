@@ -1,4 +1,4 @@
-"""The last phase of an installation: what needs the operators is applied once their admission answers, and pruned."""
+"""The last phase of an installation: what needs the operators is applied once they answer, and pruned."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trainyard.platform import buckets
+from trainyard.platform import buckets, queues, s3_users, teams
 from trainyard.platform.api import Api, ApiError
 from trainyard.platform.say import PlatformError, say
-
-MANAGER = "trainyard-setup"
-QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
 class Clock:
@@ -22,13 +19,18 @@ class Clock:
     def __init__(self, seconds: float) -> None:
         self.end = time.monotonic() + seconds
 
-    def wait(self, what: str, ready: Callable[[], str]) -> None:
-        """Call `ready` until it returns ""; otherwise it returns why not yet. Raises PlatformError at the deadline."""
+    def wait(self, what: str, ready: Callable[[], str], *, quiet: bool = False) -> None:
+        """Call `ready` until it returns ""; otherwise it returns why not yet. Raises PlatformError at the deadline.
+
+        Args:
+            quiet: `ready` itself says what it did.
+        """
         start, said, pause = time.monotonic(), "", 0.3
         while True:
             reason = ready()
             if not reason:
-                say(f"{what}: ready after {time.monotonic() - start:.1f} s")
+                if not quiet:
+                    say(f"{what}: ready after {time.monotonic() - start:.1f} s")
                 return
             if reason != said:
                 say(f"{what}: {reason}")
@@ -49,18 +51,6 @@ def established(api: Api, name: str) -> str:
     if conditions.get("Established", {}).get("status") == "True":
         return ""
     return str(conditions.get("NamesAccepted", {}).get("message") or "not Established yet")
-
-
-def admitted(api: Api, path: str, obj: dict[str, Any]) -> str:
-    """ "" once the API server takes `obj` in a dry run, webhooks included. A refusal on the merits ends the wait."""
-    try:
-        api.apply(f"{path}/{obj['metadata']['name']}", obj, manager=MANAGER, dry_run=True)
-    except ApiError as error:
-        # 403 from a policy or 422 will not mend itself; an absent webhook answers 500 (or 503, 404, 0).
-        if error.status in (400, 422) or (error.status == 403 and "denied the request" in error.message):
-            raise PlatformError(f"{obj['kind']} {obj['metadata']['name']} is refused: {error.message}") from error
-        return error.message
-    return ""
 
 
 def probe_job(namespace: str) -> dict[str, Any]:
@@ -85,35 +75,6 @@ def operator_answers(api: Api) -> str:
     return ""
 
 
-def apply_all(api: Api, objects: list[dict[str, Any]]) -> None:
-    """Server-side apply of every object (all are queues today)."""
-    for obj in objects:
-        name = obj["metadata"]["name"]
-        try:
-            api.apply(f"{QUEUES}/{name}", obj, manager=MANAGER)
-        except ApiError as error:
-            raise PlatformError(f"{obj['kind']} {name} was not applied: {error.message}") from error
-        say(f"{obj['kind']} {name} applied")
-
-
-def prune(api: Api, kinds: list[str], label: str, keep: set[str]) -> None:
-    """Delete what carries our label and is not wanted any more. One that is still in use stays, and that is said."""
-    for kind in kinds:
-        path = f"/apis/{kind}"
-        try:
-            items = api.get(path, {"labelSelector": label}).get("items", [])
-        except ApiError as error:
-            raise PlatformError(f"{kind} can't be listed: {error.message}") from error
-        for name in (item["metadata"]["name"] for item in items):
-            if name in keep:
-                continue
-            try:
-                api.call("DELETE", f"{path}/{name}", {"apiVersion": "v1", "kind": "DeleteOptions"})
-                say(f"{kind.rsplit('/', 1)[1]} {name} removed: it is gone from the values")
-            except ApiError as error:
-                say(f"{kind.rsplit('/', 1)[1]} {name} stays for now: {error.message}")
-
-
 def run(plan_file: str, contract_file: str, timeout: float) -> int:
     """Everything in order, within `timeout` seconds. Raises PlatformError with the reason."""
     plan = json.loads(Path(plan_file).read_text())
@@ -121,14 +82,16 @@ def run(plan_file: str, contract_file: str, timeout: float) -> int:
     clock, api = Clock(timeout), Api()
     for name in plan["crds"]:
         clock.wait(f"CRD {name}", lambda name=name: established(api, name))
-    for obj in plan["objects"]:
-        clock.wait(
-            f"Volcano's admission of queue {obj['metadata']['name']}", lambda obj=obj: admitted(api, QUEUES, obj)
-        )
-    apply_all(api, plan["objects"])
-    prune(api, plan["prune"], plan["label"], {obj["metadata"]["name"] for obj in plan["objects"]})
+    teams.close_accounts(api, plan["teams"], clock)
+    removed = teams.remove(api, plan, contract["storage"]["buckets"])
+    refused = queues.apply_all(api, plan["objects"], clock)
     buckets.ensure(contract, clock)
+    s3_users.ensure_teams(contract, api)
     if plan["probeTrainingOperator"]:
         clock.wait("training-operator's admission", lambda: operator_answers(api))
+    teams.await_removed(api, removed, clock)
+    if plan["pruneQueues"]:
+        queues.prune(api, plan["label"], {obj["metadata"]["name"] for obj in plan["objects"]}, clock)
+    queues.must_apply(api, refused, clock)
     say("everything is applied")
     return 0

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.platform.api import Api, ApiError
+from trainyard.platform.queues import QUEUES
 from trainyard.platform.say import PlatformError, say
-from trainyard.platform.setup import QUEUES, Clock
+from trainyard.platform.setup import Clock
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1/podgroups"
 ENDED = {"Succeeded", "Failed", "Complete", "Completed", "Aborted", "Terminated"}
