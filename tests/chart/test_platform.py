@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from trainyard.chart import parts
-from trainyard.platform import buckets, gpus, launcher, node_prep, webhook_cert
+from trainyard.platform import gpus, launcher, node_prep, webhook_cert
 from trainyard.platform.gpus import Gpus
 
 CONTRACT = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())["global"]["contract"]
@@ -151,11 +151,3 @@ def test_a_launcher_that_runs_as_root_keeps_its_user() -> None:
     pod = {"spec": {"securityContext": {"runAsUser": 0}, "initContainers": [{"name": "kubectl-delivery"}]}}
     [change] = json.loads(base64.b64decode(review_of(pod)["patch"]))
     assert "runAsNonRoot" not in change["value"]
-
-
-def test_bucket_rights_are_those_of_the_contract() -> None:
-    statements = {s["Resource"][0].rsplit(":", 1)[1]: set(s["Action"]) for s in
-                  buckets.policy(CONTRACT["storage"]["buckets"])["Statement"]}  # fmt: skip
-    assert "s3:PutObject" not in statements["raw-data"]
-    assert {"s3:PutObject", "s3:GetObject"} <= statements["runs"]
-    assert not any("*" in action for actions in statements.values() for action in actions)

@@ -1,62 +1,28 @@
-"""Buckets of the contract, and in the cluster's own store the user that training jobs read and write them with."""
+"""Buckets of the contract with their versioning and lifecycle, and the platform's own user in the cluster's store."""
 
 from __future__ import annotations
 
-import json
-import os
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
 
+from trainyard.platform import s3_users, store
 from trainyard.platform.say import PlatformError, say
 
 if TYPE_CHECKING:
     from minio import Minio
+    from minio.lifecycleconfig import LifecycleConfig, Rule
 
     from trainyard.platform.setup import Clock
 
-POLICY = "trainyard"
-READ = ["s3:GetObject", "s3:ListBucket", "s3:GetBucketLocation"]
-WRITE = [*READ, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+# Rules whose name begins so are ours; others in the same bucket are left alone.
+OURS = "trainyard-"
 
 
-def policy(wanted: list[dict[str, str]]) -> dict[str, Any]:
-    """An S3 policy: for each bucket the rights of its access, nothing else."""
-    statements = []
-    for bucket in wanted:
-        actions = WRITE if bucket["access"] == "write" else READ
-        arn = f"arn:aws:s3:::{bucket['name']}"
-        statements.append({"Effect": "Allow", "Action": actions, "Resource": [arn, f"{arn}/*"]})
-    return {"Version": "2012-10-17", "Statement": statements}
-
-
-def client(user: str, password: str, *, patient: bool = True) -> Minio:
-    """A client for the store named by the environment; `patient` keeps the library's own retries."""
-    import urllib3
-    from minio import Minio
-
-    endpoint = urlparse(os.environ["S3_ENDPOINT"])
-    if endpoint.scheme not in ("http", "https") or not endpoint.netloc:
-        raise PlatformError(f"the object store's endpoint {os.environ['S3_ENDPOINT']!r} is not a URL")
-    pool = urllib3.PoolManager(
-        timeout=urllib3.Timeout(connect=3, read=30),
-        retries=urllib3.Retry(total=5 if patient else 0, backoff_factor=0.2),
-    )
-    return Minio(
-        endpoint.netloc,
-        access_key=os.environ[user],
-        secret_key=os.environ[password],
-        secure=endpoint.scheme == "https",
-        region=os.environ.get("S3_REGION") or None,
-        http_client=pool,
-    )
-
-
-def _reason(store: Minio, bucket: str) -> str:
+def _reason(client: Minio, bucket: str) -> str:
     """ "" once the store answers a question about a bucket."""
     from minio.error import S3Error
 
     try:
-        store.bucket_exists(bucket)
+        client.bucket_exists(bucket)
     except S3Error as error:
         return f"{error.code}: {error.message}"
     except Exception as error:
@@ -64,47 +30,138 @@ def _reason(store: Minio, bucket: str) -> str:
     return ""
 
 
-def _user(contract: dict[str, Any]) -> None:
-    """Make the generated user in MinIO, with the policy of the contract's buckets."""
-    from minio import MinioAdmin
-    from minio.credentials import StaticProvider
+def rules(bucket: dict[str, Any], abort_days: int) -> list[Rule]:
+    """The lifecycle rules that the contract asks of a bucket. `abort_days` 0: the store ends old uploads by itself."""
+    from minio import lifecycleconfig as lifecycle
+    from minio.commonconfig import ENABLED, Filter
 
-    endpoint = urlparse(os.environ["S3_ENDPOINT"])
-    admin = MinioAdmin(
-        endpoint=endpoint.netloc,
-        credentials=StaticProvider(os.environ["MINIO_ROOT_USER"], os.environ["MINIO_ROOT_PASSWORD"]),
-        secure=endpoint.scheme == "https",
+    wanted = []
+    everything = Filter(prefix="")
+    expire, noncurrent = bucket.get("expireDays") or 0, bucket.get("noncurrentDays") or 0
+    if expire:
+        ends = lifecycle.Expiration(days=expire)
+        wanted.append(lifecycle.Rule(ENABLED, everything, rule_id=f"{OURS}expire", expiration=ends))
+    if noncurrent:
+        # A delete marker with nothing left below it goes too, where no rule of its own ends it.
+        marker = None if expire else lifecycle.Expiration(expired_object_delete_marker=True)
+        older = lifecycle.NoncurrentVersionExpiration(noncurrent_days=noncurrent)
+        wanted.append(
+            lifecycle.Rule(
+                ENABLED,
+                everything,
+                rule_id=f"{OURS}noncurrent",
+                expiration=marker,
+                noncurrent_version_expiration=older,
+            )
+        )
+    if abort_days:
+        abort = lifecycle.AbortIncompleteMultipartUpload(days_after_initiation=abort_days)
+        wanted.append(
+            lifecycle.Rule(ENABLED, everything, rule_id=f"{OURS}uploads", abort_incomplete_multipart_upload=abort)
+        )
+    return wanted
+
+
+def _meaning(rule: Rule) -> tuple[Any, ...]:
+    """What a rule does, so that two can be compared however the store wrote them down."""
+    ends, older, abort = (
+        rule.expiration,
+        rule.noncurrent_version_expiration,
+        rule.abort_incomplete_multipart_upload,
     )
-    user = os.environ["S3_ACCESS_KEY"]
-    admin.policy_add(POLICY, policy=policy(contract["storage"]["buckets"]))
-    admin.user_add(user, os.environ["S3_SECRET_KEY"])
-    held = json.loads(admin.user_info(user)).get("policyName", "")
-    if POLICY not in str(held).split(","):
-        admin.policy_set(POLICY, user=user)
-    say(f"user {user} may use the buckets as the contract says")
+    return (
+        rule.rule_id,
+        rule.status,
+        (rule.rule_filter.prefix or "") if rule.rule_filter else "",
+        (ends.days, bool(ends.expired_object_delete_marker)) if ends else None,
+        older.noncurrent_days if older else None,
+        abort.days_after_initiation if abort else None,
+    )
+
+
+def set_lifecycle(client: Minio, bucket: dict[str, Any], abort_days: int, *, only_say: bool = False) -> str:
+    """Bring a bucket's own rules in line; returns what differed, "" if nothing did. Rules of others stay."""
+    from minio.lifecycleconfig import LifecycleConfig
+
+    held: LifecycleConfig | None = client.get_bucket_lifecycle(bucket["name"])
+    present = held.rules if held else []
+    others = [rule for rule in present if not str(rule.rule_id or "").startswith(OURS)]
+    wanted = rules(bucket, abort_days)
+    same = {_meaning(rule) for rule in present if rule not in others} == {_meaning(rule) for rule in wanted}
+    if same:
+        return ""
+    if not only_say:
+        if wanted or others:
+            client.set_bucket_lifecycle(bucket["name"], LifecycleConfig([*others, *wanted]))
+        else:
+            client.delete_bucket_lifecycle(bucket["name"])
+    return "lifecycle: " + (", ".join(str(rule.rule_id).removeprefix(OURS) for rule in wanted) or "none")
+
+
+def set_versioning(client: Minio, bucket: dict[str, Any], *, only_say: bool = False) -> str:
+    """Bring a bucket's versioning in line; returns what differed, "" if nothing did."""
+    from minio.commonconfig import ENABLED
+    from minio.versioningconfig import SUSPENDED, VersioningConfig
+
+    wanted = bool(bucket.get("versioning"))
+    if (client.get_bucket_versioning(bucket["name"]).status == ENABLED) == wanted:
+        return ""
+    if not only_say:
+        client.set_bucket_versioning(bucket["name"], VersioningConfig(ENABLED if wanted else SUSPENDED))
+    return f"versioning {'on' if wanted else 'off'}"
+
+
+def _ensure(client: Minio, bucket: dict[str, Any], abort_days: int, *, may_change: bool) -> None:
+    name = bucket["name"]
+    if not client.bucket_exists(name):
+        if not may_change:
+            raise PlatformError(f"bucket {name} does not exist, and storage.s3.createBuckets is false")
+        client.make_bucket(name)
+        say(f"bucket {name} made")
+    try:
+        differs = [
+            said
+            for said in (
+                set_versioning(client, bucket, only_say=not may_change),
+                set_lifecycle(client, bucket, abort_days, only_say=not may_change),
+            )
+            if said
+        ]
+    except Exception as error:
+        if may_change:
+            raise
+        say(f"bucket {name}: whether its versioning and lifecycle are as the contract says can't be seen: {error}")
+        return
+    if differs:
+        said = "; ".join(differs)
+        say(
+            f"bucket {name}: {said}"
+            if may_change
+            else f"bucket {name} differs, the contract wants {said}: set it yourself"
+        )
 
 
 def ensure(contract: dict[str, Any], clock: Clock) -> None:
-    """Wait for the store, make missing buckets, and the user where the store is ours. Raises PlatformError."""
+    """Wait for the store, make and set up the buckets, and the platform's user where the store is ours.
+
+    Raises PlatformError.
+    """
     wanted = contract["storage"]["buckets"]
     s3 = contract["storage"]["s3"]
     if not wanted:
         return
     ours = s3["mode"] == "inCluster"
-    names = ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD") if ours else ("S3_ACCESS_KEY", "S3_SECRET_KEY")
-    quick = client(*names, patient=False)
-    clock.wait(f"the object store at {os.environ['S3_ENDPOINT']}", lambda: _reason(quick, wanted[0]["name"]))
-    store = client(*names)
+    to = store.access(root=ours)
+    quick = store.client(to, patient=False)
+    clock.wait(f"the object store at {to.endpoint}", lambda: _reason(quick, wanted[0]["name"]))
+    client = store.client(to)
+    # MinIO knows no such rule: its server ends old uploads by a setting of its own.
+    abort_days = 0 if ours else int(s3.get("abortUploadDays") or 0)
     try:
         for bucket in wanted:
-            if store.bucket_exists(bucket["name"]):
-                continue
-            if not ours and not s3.get("createBuckets"):
-                raise PlatformError(f"bucket {bucket['name']} does not exist, and storage.s3.createBuckets is false")
-            store.make_bucket(bucket["name"])
-            say(f"bucket {bucket['name']} made")
+            _ensure(client, bucket, abort_days, may_change=ours or bool(s3.get("createBuckets")))
         if ours:
-            _user(contract)
+            s3_users.ensure_platform(contract)
     except PlatformError:
         raise
     except Exception as error:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from trainyard.platform import buckets
+from trainyard.platform import store as stores
 from trainyard.platform.api import Api, ApiError
 from trainyard.platform.say import PlatformError
 
@@ -36,7 +36,7 @@ def _bucket(name: str, access: str, external: bool) -> str:
     """Write and read back where that is allowed; where it isn't, a write must be refused."""
     from minio.error import S3Error
 
-    store = buckets.client("S3_ACCESS_KEY", "S3_SECRET_KEY")
+    store = stores.client(stores.access())
     next(iter(store.list_objects(name)), None)
     if access == "read" and external:
         return "readable"

@@ -1,0 +1,203 @@
+"""Users of a real MinIO: a team reaches its own prefix and what is shared, and nothing of another team."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from minio import Minio
+from minio.commonconfig import CopySource
+from minio.error import S3Error
+from minio.versioningconfig import VersioningConfig
+
+from trainyard.platform import buckets, s3_users, store
+from trainyard.platform.api import ApiError
+from trainyard.platform.say import PlatformError
+
+Act = Callable[[Minio], Any]
+
+
+class FakeApi:
+    """The few calls that are made of the API: Secrets by name, and ConfigMaps that are applied."""
+
+    namespace = "trainyard-system"
+
+    def __init__(self, users: dict[str, dict[str, str]]) -> None:
+        self.users, self.applied = users, []
+
+    def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
+        team = path.split("/")[4]
+        assert path == f"/api/v1/namespaces/{team}/secrets/trainyard-s3"
+        if team not in self.users:
+            raise ApiError(404, f'namespaces "{team}" not found')
+        return {"data": {key: base64.b64encode(value.encode()).decode() for key, value in self.users[team].items()}}
+
+    def apply(self, path: str, obj: dict[str, Any], *, manager: str) -> None:
+        self.applied.append(obj)
+
+
+def keys(team: str) -> dict[str, str]:
+    return {"access-key": f"trainyard-team-{team}", "secret-key": f"secret-of-{team}-0123456789"}
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi({team: keys(team) for team in ("vision", "speech")})
+
+
+@pytest.fixture
+def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], server: Any, api: FakeApi) -> Any:
+    """The store set up for both teams, each with an object of its own, and one that all share."""
+    buckets.ensure(contract, clock)
+    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    root = server.admin
+    for bucket, key in [("raw-data", "scans/1"), ("datasets", "shared/mnist/a")]:
+        root.put_object(bucket, key, io.BytesIO(b"all"), 3)
+    for team in ("vision", "speech"):
+        for bucket in ("datasets", "runs"):
+            root.put_object(bucket, f"{team}/own", io.BytesIO(b"own"), 3)
+    return server
+
+
+def user(server: Any, team: str) -> Minio:
+    return server.client(keys(team)["access-key"], keys(team)["secret-key"])
+
+
+def write(bucket: str, key: str) -> Act:
+    return lambda client: client.put_object(bucket, key, io.BytesIO(b"x"), 1)
+
+
+def listing(bucket: str, prefix: str) -> Act:
+    return lambda client: [entry.object_name for entry in client.list_objects(bucket, prefix, recursive=True)]
+
+
+def fetch(bucket: str, key: str) -> Act:
+    return lambda client: client.get_object(bucket, key).read()
+
+
+def remove(bucket: str, key: str) -> Act:
+    return lambda client: client.remove_object(bucket, key)
+
+
+REFUSED: dict[str, Act] = {
+    "read another team's object": fetch("datasets", "speech/own"),
+    "read another team's result": fetch("runs", "speech/own"),
+    "list another team's prefix": listing("datasets", "speech/"),
+    "list what begins like another team": listing("datasets", "s"),
+    "list the names of all teams": lambda client: list(client.list_objects("datasets")),
+    "list all versions": lambda client: list(client.list_objects("datasets", include_version=True)),
+    "write below another team's prefix": write("datasets", "speech/x"),
+    "write beside the prefixes": write("runs", "x"),
+    "write below a prefix that only begins like its own": write("runs", "vision2/x"),
+    "write what is shared": write("datasets", "shared/x"),
+    "delete another team's object": remove("runs", "speech/own"),
+    "copy another team's object": lambda client: client.copy_object(
+        "datasets", "vision/stolen", CopySource("datasets", "speech/own")
+    ),
+    "delete raw data": remove("raw-data", "scans/1"),
+    "write raw data": write("raw-data", "scans/2"),
+    "make a bucket": lambda client: client.make_bucket("mine"),
+    "remove a bucket": lambda client: client.remove_bucket("runs"),
+    "turn versioning off": lambda client: client.set_bucket_versioning("datasets", VersioningConfig("Suspended")),
+    "drop the lifecycle": lambda client: client.delete_bucket_lifecycle("datasets"),
+    "open a bucket to everyone": lambda client: client.set_bucket_policy("runs", "{}"),
+}
+
+
+def test_team_is_refused(ready: Any, subtests: pytest.Subtests) -> None:
+    client = user(ready, "vision")
+    for attempt, act in REFUSED.items():
+        with subtests.test(attempt), pytest.raises(S3Error) as refusal:
+            act(client)
+        assert refusal.value.code == "AccessDenied", attempt
+
+
+def test_teams_are_refused_the_administration(ready: Any) -> None:
+    own = keys("vision")
+    access = store.Access(ready.root.endpoint, own["access-key"], own["secret-key"], "us-east-1", "")
+    for attempt in (
+        lambda admin: admin.user_list(),
+        lambda admin: admin.policy_set("consoleAdmin", user=own["access-key"]),
+    ):
+        with pytest.raises(Exception, match="AccessDenied|Access Denied"):
+            attempt(store.admin(access))
+
+
+def test_team_uses_what_is_its_own(ready: Any) -> None:
+    client = user(ready, "vision")
+    for bucket in ("datasets", "runs"):
+        write(bucket, "vision/deep/er")(client)
+        assert set(listing(bucket, "vision/")(client)) >= {"vision/own", "vision/deep/er"}
+        assert fetch(bucket, "vision/deep/er")(client) == b"x"
+        remove(bucket, "vision/deep/er")(client)
+    assert fetch("datasets", "shared/mnist/a")(client) == b"all"
+    assert listing("datasets", "shared/")(client) == ["shared/mnist/a"]
+    assert fetch("raw-data", "scans/1")(client) == b"all"
+    assert "scans/1" in listing("raw-data", "")(client)
+
+
+def test_team_takes_back_what_it_overwrote(ready: Any) -> None:
+    client = user(ready, "vision")
+    first = client.put_object("datasets", "vision/model", io.BytesIO(b"good"), 4).version_id
+    client.put_object("datasets", "vision/model", io.BytesIO(b"bad"), 3)
+    found = [entry.version_id for entry in client.list_objects("datasets", "vision/model", include_version=True)]
+    assert first in found and len(found) == 2
+    assert client.get_object("datasets", "vision/model", version_id=first).read() == b"good"
+    with pytest.raises(S3Error, match="AccessDenied"):  # the older version is out of reach of mistakes
+        client.remove_object("datasets", "vision/model", version_id=first)
+
+
+def test_removed_team_loses_its_user_and_keeps_its_data(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
+    contract["teams"] = contract["teams"][:1]
+    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    with pytest.raises(S3Error, match="InvalidAccessKeyId"):
+        fetch("runs", "speech/own")(user(ready, "speech"))
+    assert fetch("runs", "vision/own")(user(ready, "vision")) == b"own"
+    assert fetch("runs", "speech/own")(ready.admin) == b"own"
+    assert "trainyard-team-speech" not in json.loads(store.admin(ready.root).policy_list())
+    assert "trainyard" in json.loads(store.admin(ready.root).policy_list())
+
+
+def test_changed_key_of_a_team_replaces_the_former(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
+    api.users["vision"]["secret-key"] = "another-key-0123456789"
+    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    with pytest.raises(S3Error, match="SignatureDoesNotMatch"):
+        fetch("runs", "vision/own")(user(ready, "vision"))
+    assert fetch("runs", "vision/own")(ready.client("trainyard-team-vision", "another-key-0123456789")) == b"own"
+
+
+def test_secret_that_names_another_user_is_refused(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
+    api.users["vision"]["access-key"] = "trainyard-team-speech"
+    with pytest.raises(PlatformError, match="names user trainyard-team-speech, not trainyard-team-vision"):
+        s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    assert fetch("runs", "speech/own")(user(ready, "speech")) == b"own"
+
+
+def test_missing_secret_is_named(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
+    del api.users["speech"]
+    with pytest.raises(PlatformError, match="Secret trainyard-s3 of team speech can't be read"):
+        s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+
+
+def test_platform_user_has_the_contracts_rights(ready: Any, environment: dict[str, str]) -> None:
+    own = ready.client(environment["S3_ACCESS_KEY"], environment["S3_SECRET_KEY"])
+    write("datasets", "shared/mnist/b")(own)
+    remove("datasets", "shared/mnist/b")(own)
+    assert fetch("raw-data", "scans/1")(own) == b"all"
+    with pytest.raises(S3Error, match="AccessDenied"):
+        write("raw-data", "scans/2")(own)
+
+
+def test_external_store_gets_its_policies_published(contract: dict[str, Any], api: FakeApi) -> None:
+    contract["storage"]["s3"]["mode"] = "external"
+    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    published = api.applied[0]
+    assert published["metadata"] == {"name": "trainyard-s3-policies", "namespace": "trainyard-system"}
+    assert set(published["data"]) == {"trainyard.json", "trainyard-team-vision.json", "trainyard-team-speech.json"}
+    policy = json.loads(published["data"]["trainyard-team-vision.json"])
+    assert "arn:aws:s3:::runs/vision/*" in json.dumps(policy)
+    assert "speech" not in json.dumps(policy)
