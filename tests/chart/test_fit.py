@@ -1,4 +1,4 @@
-"""Parts agree: pods fit the nodes that they are meant for, jobs name what the contract has, rights are small."""
+"""Parts agree: pods fit the nodes that they are meant for, jobs name what the contract has."""
 
 from __future__ import annotations
 
@@ -90,40 +90,6 @@ def test_platform_pods_avoid_a_gpu_node_that_is_labelled_but_not_tainted_yet(obj
         if fits(spec, node)
     ]
     assert stray == []
-
-
-def test_own_pods_are_restricted(objects: Objects) -> None:
-    """What Pod Security's level "restricted" asks, except host folders (node preparation) and the parts named here."""
-    for obj in objects:
-        name = obj["metadata"]["name"]
-        if obj["kind"] not in KINDS or name in ON_GPU or "nfs" in name:
-            continue
-        for spec in package.pod_specs(obj):
-            pod = spec.get("securityContext") or {}
-            assert pod.get("seccompProfile") == {"type": "RuntimeDefault"}, name
-            for container in [*spec.get("initContainers", []), *spec["containers"]]:
-                own = container.get("securityContext") or {}
-                assert own.get("runAsNonRoot", pod.get("runAsNonRoot")) is True, name
-                assert own["allowPrivilegeEscalation"] is False, name
-                assert own["capabilities"] == {"drop": ["ALL"]}, name
-            if name not in EVERYWHERE:
-                assert not any("hostPath" in volume for volume in spec.get("volumes", [])), name
-
-
-def test_our_charts_ask_for_no_secrets_across_the_cluster(objects: Objects) -> None:
-    volcano = {"trainyard-controllers", "trainyard-scheduler", "trainyard-admission"}
-    for role in objects:
-        if role["kind"] != "ClusterRole" or role["metadata"]["name"] in volcano:
-            continue
-        for rule in role.get("rules") or []:
-            assert not {"secrets", "*"} & set(rule.get("resources", [])), role["metadata"]["name"]
-            assert "*" not in rule.get("verbs", []), role["metadata"]["name"]
-
-
-def test_service_account_tokens_are_mounted_only_where_asked(objects: Objects) -> None:
-    for obj in objects:
-        if obj["kind"] == "StatefulSet" and obj["metadata"]["name"] == "trainyard-minio":
-            assert package.pod_specs(obj)[0]["automountServiceAccountToken"] is False
 
 
 def test_subcharts_know_every_key_that_we_set(chart: Path) -> None:
