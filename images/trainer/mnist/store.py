@@ -1,7 +1,8 @@
 """Reads data sets and writes results: an S3 bucket (`s3://bucket/prefix`) or a directory.
 
 S3 settings come from the environment: S3_ENDPOINT (`http://host:9000`, `https://…` or `host:9000`, which means https),
-S3_ACCESS_KEY, S3_SECRET_KEY and, optionally, S3_REGION. A certificate authority of one's own is named by SSL_CERT_FILE.
+S3_ACCESS_KEY, S3_SECRET_KEY and, optionally, S3_REGION. S3_CA holds the PEM of the store's own certificate authority, the
+only one that is then believed; without it SSL_CERT_FILE or the usual ones are.
 Every failure is a `TrainError`; failures that may pass (network, 5xx, throttling) are retried for about half a minute.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -158,7 +160,7 @@ class S3Store:
 
     def _call(self, action: Callable[[], T], where: str, verb: str) -> T:
         def may_pass(error: Exception) -> bool:
-            return getattr(error, "code", "") not in PERMANENT_CODES
+            return getattr(error, "code", "") not in PERMANENT_CODES and not _untrusted(error)
 
         try:
             return retry(action, where, may_pass, self.sleep)
@@ -166,13 +168,21 @@ class S3Store:
             raise
         except Exception as error:
             reason = getattr(error, "code", "") or type(error).__name__
+            if _untrusted(error):
+                reason = "the store's certificate is not trusted"
             mends = {
+                "the store's certificate is not trusted": "give the pod S3_CA from the Secret trainyard-s3, key ca.crt",
                 "NoSuchKey": "upload the data set or check --data",
                 "NoSuchBucket": "check the bucket name",
                 "AccessDenied": "check the rights of the S3 user",
             }
             mend = mends.get(reason, "check S3_ENDPOINT and the keys")
             raise TrainError(f"can't be {verb} ({reason})", where=where, mend=mend) from error
+
+
+def _untrusted(error: Exception) -> bool:
+    """Was the server's certificate refused? That does not pass by waiting."""
+    return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def s3_client(env: Mapping[str, str]) -> Any:
@@ -189,9 +199,13 @@ def s3_client(env: Mapping[str, str]) -> Any:
             f"the S3 client is not installed ({error.name})", mend="use a directory or install minio"
         ) from None
     pool = None
-    if not secure:  # for https the client's own pool verifies the certificate
+    if env.get("S3_CA") or not secure:  # else the client's own pool verifies the certificate
+        try:
+            trust = ssl.create_default_context(cadata=env.get("S3_CA") or None) if secure else None
+        except ssl.SSLError as error:
+            raise TrainError("S3_CA is not a certificate", mend="take it from the Secret trainyard-s3") from error
         timeout = urllib3.Timeout(connect=5, read=60)
-        pool = urllib3.PoolManager(timeout=timeout, retries=urllib3.Retry(total=0, redirect=3))
+        pool = urllib3.PoolManager(timeout=timeout, retries=urllib3.Retry(total=0, redirect=3), ssl_context=trust)
     return Minio(
         host,
         access_key=env["S3_ACCESS_KEY"],
