@@ -19,8 +19,8 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/
 	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep)
 
 ##@ Tests
-.PHONY: test lint unit chart-test verify
-test: system lint verify unit chart-test ## all tests that need no cluster
+.PHONY: test lint unit storage-test chart-test verify
+test: system lint verify unit storage-test chart-test ## all tests that need no cluster
 lint: ## ruff: style and format
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .
@@ -28,6 +28,9 @@ unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q
 	@cd tools/nfs-provisioner && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...
+storage-test: ## buckets, users, backup and restore on a real MinIO
+	@$(TRAINYARD) tools path minio >/dev/null
+	@$$(bin/bootstrap) -m pytest tests/storage -q
 chart-test: ## render every profile, check schemas, subchart keys and rights
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/chart -q

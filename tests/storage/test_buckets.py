@@ -111,5 +111,5 @@ def test_external_store_is_left_alone_when_told(
     assert ready.get_bucket_versioning("runs").status != ENABLED
     assert "bucket runs differs, the contract wants versioning on; lifecycle: uploads" in capsys.readouterr().out
     contract["storage"]["buckets"].append({"name": "absent", "access": "read"})
-    with pytest.raises(PlatformError, match="bucket absent does not exist, and storage.s3.createBuckets is false"):
+    with pytest.raises(PlatformError, match=r"bucket absent does not exist, and storage.s3.createBuckets is false"):
         buckets.ensure(contract, clock)

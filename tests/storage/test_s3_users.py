@@ -123,7 +123,7 @@ def test_teams_are_refused_the_administration(ready: Any) -> None:
         lambda admin: admin.user_list(),
         lambda admin: admin.policy_set("consoleAdmin", user=own["access-key"]),
     ):
-        with pytest.raises(Exception, match="Access ?Denied"):
+        with pytest.raises(Exception, match=r"Access ?Denied"):
             attempt(store.admin(access))
 
 

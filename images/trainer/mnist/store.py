@@ -1,8 +1,8 @@
 """Reads data sets and writes results: an S3 bucket (`s3://bucket/prefix`) or a directory.
 
 S3 settings come from the environment: S3_ENDPOINT (`http://host:9000`, `https://…` or `host:9000`, which means https),
-S3_ACCESS_KEY, S3_SECRET_KEY and, optionally, S3_REGION. S3_CA holds the PEM of the store's own certificate authority, the
-only one that is then believed; without it SSL_CERT_FILE or the usual ones are.
+S3_ACCESS_KEY, S3_SECRET_KEY and, optionally, S3_REGION. S3_CA holds the PEM of the store's own certificate authority,
+the only one that is then believed; without it SSL_CERT_FILE or the usual ones are.
 Every failure is a `TrainError`; failures that may pass (network, 5xx, throttling) are retried for about half a minute.
 """
 

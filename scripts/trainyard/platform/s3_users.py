@@ -1,4 +1,4 @@
-"""Users of the object store and their rights: the platform's own, and one for each team that reaches its prefix only."""
+"""Users of the object store and their rights: the platform's own, and for each team one that reaches its prefix only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def platform_policy(buckets: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def team_policy(buckets: list[dict[str, Any]], team: str) -> dict[str, Any]:
-    """A team's rights. What isn't named is denied: other teams' prefixes, even their names, and the rest of the store."""
+    """A team's rights. What isn't named is denied: other teams' prefixes, even their names, and all else."""
     statements = []
     for bucket in buckets:
         name, right = bucket["name"], bucket.get("teams", "none")

@@ -40,9 +40,10 @@ class Access:
 
 
 def access(prefix: str = "S3", *, root: bool = False, env: Mapping[str, str] | None = None) -> Access:
-    """The store of the variables PREFIX_ENDPOINT, …_ACCESS_KEY, …_SECRET_KEY, …_REGION and …_CA; `root`: as MinIO's root.
+    """The store of the variables PREFIX_ENDPOINT, …_ACCESS_KEY, …_SECRET_KEY, …_REGION and …_CA. Raises PlatformError.
 
-    Raises PlatformError.
+    Args:
+        root: as MinIO's root user instead.
     """
     env = os.environ if env is None else env
     names = ROOT if root else (f"{prefix}_ACCESS_KEY", f"{prefix}_SECRET_KEY")
@@ -52,9 +53,8 @@ def access(prefix: str = "S3", *, root: bool = False, env: Mapping[str, str] | N
     url = urlparse(env[f"{prefix}_ENDPOINT"])
     if url.scheme not in ("http", "https") or not url.netloc:
         raise PlatformError(f"the object store's endpoint {env[f'{prefix}_ENDPOINT']!r} is not a URL")
-    return Access(
-        env[f"{prefix}_ENDPOINT"], env[names[0]], env[names[1]], env.get(f"{prefix}_REGION", ""), env.get(f"{prefix}_CA", "")
-    )  # fmt: skip
+    region, ca = env.get(f"{prefix}_REGION", ""), env.get(f"{prefix}_CA", "")
+    return Access(env[f"{prefix}_ENDPOINT"], env[names[0]], env[names[1]], region, ca)
 
 
 def _pool(to: Access, patient: bool) -> urllib3.PoolManager:
