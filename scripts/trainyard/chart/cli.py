@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -57,3 +58,25 @@ def values_reference() -> None:
     """Write docs/values.md out of the schema and the defaults."""
     changed = reference.write(reference.PAGE)
     click.echo(f"{reference.PAGE} {'written' if changed else 'is up to date'}")
+
+
+@chart.command()
+@click.option("--release", default=packaging.RELEASE, show_default=True, help="Name of the installed release.")
+@click.option("-n", "--namespace", default=packaging.NAMESPACE, show_default=True)
+@click.option("--profile", type=click.Choice(parts.profiles()), help="Values of a profile, below those of --values.")
+@click.option("--values", "files", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="A values file, as for helm --values. Without any, the release's own values count.")  # fmt: skip
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def diff(release: str, namespace: str, profile: str | None, files: tuple[Path, ...], output: str) -> None:
+    """Show what an upgrade to this chart would do to an installed release; changes nothing.
+
+    Ends with 1 when a verdict in upgrades/ blocks it or the API server would refuse it. Asks the cluster of KUBECONFIG.
+    """
+    from trainyard.cluster.kubectl import Kubectl
+    from trainyard.release import summary
+    from trainyard.release.installed import Installed
+
+    values = [*([parts.profile_file(profile)] if profile else []), *files]
+    found = summary.of_tree(Installed(Kubectl(), release, namespace), values)
+    click.echo(json.dumps(found.data(), indent=1) if output == "json" else summary.table(found))
+    summary.refuse_blocked(found)

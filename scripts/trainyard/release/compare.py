@@ -16,6 +16,20 @@ STAMPS = {f"metadata.labels.{label}" for label in LABELS} | {
     f"spec.template.metadata.labels.{label}" for label in LABELS[:2]
 }
 ROLLS = {"Deployment", "StatefulSet", "DaemonSet"}
+# Fields that the API server lets nobody change: an upgrade that tries stops half-way.
+FIXED = {
+    "ClusterRoleBinding": ("roleRef",),
+    "DaemonSet": ("spec.selector",),
+    "Deployment": ("spec.selector",),
+    "Job": ("spec.template", "spec.selector", "spec.completions"),
+    "PersistentVolume": ("spec.nfs",),
+    "PersistentVolumeClaim": ("spec.accessModes", "spec.storageClassName", "spec.volumeName"),
+    "PriorityClass": ("value", "preemptionPolicy"),
+    "RoleBinding": ("roleRef",),
+    "Service": ("spec.clusterIP",),
+    "StatefulSet": ("spec.podManagementPolicy", "spec.selector", "spec.serviceName", "spec.volumeClaimTemplates"),
+    "StorageClass": ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+}
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,16 @@ class Change:
     fields: tuple[str, ...] = ()
     restarts: bool = False  # its pods are replaced
     hook: bool = False
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Those of the fields that can't be changed. Objects of hooks are made anew, so theirs can."""
+        fixed = () if self.hook else FIXED.get(self.object.partition(" ")[0], ())
+        return tuple(path for path in self.fields if any(_below(path, top) for top in fixed))
+
+
+def _below(path: str, top: str) -> bool:
+    return path == top or path.startswith((f"{top}.", f"{top}["))
 
 
 def name_of(obj: dict[str, Any]) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from trainyard.chart.package import VERSION
+from trainyard.chart.package import VERSION, package
 from trainyard.chart.package import helm as local_helm
 from trainyard.errors import TrainyardError
+from trainyard.paths import cache_dir
 from trainyard.release import compare, verdicts
 from trainyard.release.compare import Change
 from trainyard.release.installed import Installed, parse
@@ -37,18 +39,24 @@ class Summary:
         """Components whose move is blocked."""
         return [one for one in self.components if one.verdict == "blocked"]
 
+    @property
+    def refused(self) -> list[Change]:
+        """Changes that the API server will not take."""
+        return [change for change in self.changes if change.refused]
+
     def data(self) -> dict[str, Any]:
         """The same as plain data."""
         found = asdict(self)
         found["images"] = [dict(zip(("image", "before", "after"), row, strict=True)) for row in self.images]
-        return found | {"blocked": [one.component for one in self.blocked]}
+        refused = {change.object: change.refused for change in self.refused}
+        return found | {"blocked": [one.component for one in self.blocked], "refused": refused}
 
 
-def summarize(installed: Installed, package: Path, values: Sequence[Path] = ()) -> Summary:
+def summarize(installed: Installed, chart: Path, values: Sequence[Path] = ()) -> Summary:
     """Compare a release with a package. Changes nothing. Raises TrainyardError when there is no release."""
     meta = installed.metadata()
-    old, new = installed.objects(), installed.planned(package, values)
-    fresh = [obj for obj in new + parse(local_helm("show", "crds", package)) if compare.is_crd(obj)]
+    old, new = installed.objects(), installed.planned(chart, values)
+    fresh = [obj for obj in new + parse(local_helm("show", "crds", chart)) if compare.is_crd(obj)]
     names = [obj["metadata"]["name"] for obj in fresh]
     held = [found for name in names if (found := installed.kubectl.find("crd", name))]
     return Summary(
@@ -62,6 +70,12 @@ def summarize(installed: Installed, package: Path, values: Sequence[Path] = ()) 
         crds=compare.crd_changes(held, fresh),
         changes=compare.changes(old, new),
     )
+
+
+def of_tree(installed: Installed, values: Sequence[Path] = ()) -> Summary:
+    """As summarize, with the chart of this source tree."""
+    with tempfile.TemporaryDirectory(prefix="diff-", dir=cache_dir()) as folder:
+        return summarize(installed, package(Path(folder)), values)
 
 
 def table(summary: Summary) -> str:
@@ -92,7 +106,8 @@ def table(summary: Summary) -> str:
 
 
 def _row(change: Change) -> str:
-    notes = [word for word, there in (("hook", change.hook), ("restarts its pods", change.restarts)) if there]
+    marks = {"hook": change.hook, "restarts its pods": change.restarts, "CAN'T BE CHANGED": change.refused}
+    notes = [word for word, there in marks.items() if there]
     note = f" ({', '.join(notes)})" if notes else ""
     fields = ", ".join(change.fields[:MOST_FIELDS])
     more = f" and {len(change.fields) - MOST_FIELDS} more" if len(change.fields) > MOST_FIELDS else ""
@@ -100,10 +115,16 @@ def _row(change: Change) -> str:
 
 
 def refuse_blocked(summary: Summary) -> None:
-    """Raises TrainyardError when the move of a component is blocked."""
+    """Raises TrainyardError when a component's move is blocked, or a field is to change that nobody can change."""
     if summary.blocked:
         names = ", ".join(one.component for one in summary.blocked)
         raise TrainyardError(
             f"the upgrade from {summary.before} to {summary.after} is blocked by {names}",
             mend="see upgrades/ for what was assessed, and go by a version that was",
+        )
+    if summary.refused:
+        names = "; ".join(f"{', '.join(change.refused)} of {change.object}" for change in summary.refused)
+        raise TrainyardError(
+            f"the API server will refuse the upgrade: nobody can change {names}",
+            mend="keep the old value, or remove the object first and mind what uses it",
         )
