@@ -1,0 +1,202 @@
+"""Who may do what, asked of a real API server: members, viewers and job accounts of one team against both teams."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trainyard.apiserver import ApiServer, Identity
+
+MEMBER = Identity("ada", ("vision-members",))
+VIEWER = Identity("bob", ("vision-viewers",))
+JOB = Identity.account("vision", "training")
+DEFAULT = Identity.account("vision", "default")
+SYSTEM = "trainyard-system"
+
+READ, WRITE = ("get", "list", "watch"), ("create", "patch", "delete")
+EVERY_VERB = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate",
+              "impersonate", "use")  # fmt: skip
+JOBS = (
+    "pytorchjobs.kubeflow.org",
+    "tfjobs.kubeflow.org",
+    "mpijobs.kubeflow.org",
+    "jobs.batch.volcano.sh",
+    "jobs.batch",
+)
+LOOK = (
+    *JOBS, "pods", "services", "events", "configmaps", "persistentvolumeclaims", "resourcequotas", "limitranges",
+    "podgroups.scheduling.volcano.sh", "workflows.argoproj.io", "workflowtemplates.argoproj.io", "events.events.k8s.io",
+)  # fmt: skip
+
+# The whole of what each may do in the namespace of team vision, by resource. All else is refused.
+SEE: dict[str, set[str]] = {resource: set(READ) for resource in LOOK} | {"pods/log": {"get"}, "namespaces": {"get"}}
+RUN: dict[str, set[str]] = {
+    **{resource: {*READ, *WRITE} for resource in (*JOBS, "pods", "persistentvolumeclaims")},
+    "configmaps": {*READ, *WRITE, "update"},
+    "workflows.argoproj.io": {*READ, "create", "delete"},
+    "pods/exec": {"get", "create"},
+    "pods/portforward": {"get", "create"},
+}
+GUARDED = (
+    "secrets", "serviceaccounts", "serviceaccounts/token", "roles.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io", "networkpolicies.networking.k8s.io", "namespaces/finalize", "pods/attach",
+    "pods/ephemeralcontainers", "pods/eviction", "pods/binding", "cronjobs.batch", "deployments.apps",
+    "daemonsets.apps", "statefulsets.apps", "endpoints", "endpointslices.discovery.k8s.io",
+    "ingresses.networking.k8s.io", "replicationcontrollers",
+)  # fmt: skip
+CLUSTER = (
+    "nodes", "nodes/proxy", "persistentvolumes", "clusterroles.rbac.authorization.k8s.io",
+    "clusterrolebindings.rbac.authorization.k8s.io", "customresourcedefinitions.apiextensions.k8s.io",
+    "tenants.trainyard.io", "validatingadmissionpolicies.admissionregistration.k8s.io", "users", "groups",
+    "certificatesigningrequests.certificates.k8s.io",
+)  # fmt: skip
+# What everyone on the platform may see of the whole cluster.
+SHARED = {
+    "queues.scheduling.volcano.sh": set(READ),
+    "priorityclasses.scheduling.k8s.io": set(READ),
+    "storageclasses.storage.k8s.io": set(READ),
+}
+
+ROLES = {"member": (MEMBER, SEE | RUN), "viewer": (VIEWER, SEE), "job": (JOB, {}), "default account": (DEFAULT, {})}
+
+
+def may(server: ApiServer, who: Identity, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
+    """What `kubectl auth can-i` asks. `resource` is plural[.group], with /subresource after the plural."""
+    plural, _, group = resource.partition(".")
+    if "/" in group:
+        group, _, sub = group.partition("/")
+    else:
+        plural, _, sub = plural.partition("/")
+    groups = [*who.groups, "system:authenticated"]
+    if who.user.startswith("system:serviceaccount:"):
+        groups += ["system:serviceaccounts", f"system:serviceaccounts:{who.user.split(':')[2]}"]
+    asked = {"verb": verb, "group": group, "version": "*", "resource": plural, "subresource": sub}
+    asked |= {"namespace": namespace, "name": name}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+    answer = server.create(review | {"spec": {"user": who.user, "groups": groups, "resourceAttributes": asked}})
+    assert answer.ok, answer.message
+    return bool(answer.body["status"]["allowed"])
+
+
+def matrix(server: ApiServer, who: Identity, namespace: str) -> dict[str, set[str]]:
+    """Every verb that is allowed, for each resource."""
+    return {
+        resource: allowed
+        for resource in {*LOOK, *RUN, *SEE, *GUARDED, *(() if namespace else (*CLUSTER, *SHARED))}
+        if (allowed := {verb for verb in EVERY_VERB if may(server, who, verb, resource, namespace)})
+    }
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_in_its_own_namespace_exactly_this(server: ApiServer, role: str) -> None:
+    who, allowed = ROLES[role]
+    assert matrix(server, who, "vision") == allowed
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("namespace", ["speech", SYSTEM, "kube-system", "default"])
+def test_elsewhere_nothing(server: ApiServer, role: str, namespace: str) -> None:
+    assert matrix(server, ROLES[role][0], namespace) == {}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_outside_namespaces_only_what_everyone_may_see(server: ApiServer, role: str) -> None:
+    assert matrix(server, ROLES[role][0], "") == (SHARED if role in ("member", "viewer") else {})
+
+
+QUEUES = {
+    "member": {"vision": True, "training": True, "speech": False, "default": False, "root": False},
+    "viewer": dict.fromkeys(("vision", "training", "speech"), False),
+    "job": dict.fromkeys(("vision", "training", "speech"), False),
+    "default account": dict.fromkeys(("vision", "training", "speech"), False),
+}
+
+
+@pytest.mark.parametrize(("role", "queue"), [(role, queue) for role, queues in QUEUES.items() for queue in queues])
+def test_queues_are_used_by_their_team(server: ApiServer, role: str, queue: str) -> None:
+    asked = may(server, ROLES[role][0], "use", "queues.scheduling.volcano.sh", name=queue)
+    assert asked is QUEUES[role][queue]
+
+
+def test_a_queue_that_is_not_named_is_not_the_teams(server: ApiServer) -> None:
+    speech = Identity("eve", ("speech-members",))
+    assert may(server, speech, "use", "queues.scheduling.volcano.sh", name="speech")
+    assert not may(server, speech, "use", "queues.scheduling.volcano.sh", name="training")
+    assert not may(server, speech, "use", "queues.scheduling.volcano.sh", name="vision")
+
+
+@pytest.mark.parametrize("role", ["member", "viewer"])
+def test_the_contract_is_read_and_nothing_beside_it(server: ApiServer, role: str) -> None:
+    who = ROLES[role][0]
+    assert may(server, who, "get", "configmaps", SYSTEM, "trainyard-contract")
+    assert not may(server, who, "patch", "configmaps", SYSTEM, "trainyard-contract")
+    assert not may(server, who, "get", "configmaps", SYSTEM, "trainyard-setup")
+    contract = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": SYSTEM}}
+    answer = server.call("GET", f"{server.path(contract)}/trainyard-contract", identity=who)
+    teams = json.loads(answer.body["data"]["contract.json"])["teams"]
+    assert [team["name"] for team in teams] == ["vision", "speech"]
+
+
+@pytest.mark.parametrize("name", ["trainyard-s3", "trainyard-minio-root"])
+@pytest.mark.parametrize("namespace", ["vision", "speech", SYSTEM])
+def test_no_secret_is_read_by_name(server: ApiServer, namespace: str, name: str) -> None:
+    for who, _ in ROLES.values():
+        assert not may(server, who, "get", "secrets", namespace, name)
+
+
+def test_a_refusal_says_who_may_not_do_what(server: ApiServer) -> None:
+    for args, words in (
+        (["create", "token", "training", "-n", "vision"], 'cannot create resource "serviceaccounts/token"'),
+        (["get", "secret", "trainyard-s3", "-n", "speech"], 'cannot get resource "secrets"'),
+        (["delete", "networkpolicy", "default-deny", "-n", "vision"], 'cannot delete resource "networkpolicies"'),
+        (["patch", "resourcequota", "team", "-n", "vision", "-p", "{}"], 'cannot patch resource "resourcequotas"'),
+        (["label", "namespace", "vision", "trainyard.io/team-"], 'cannot patch resource "namespaces"'),
+    ):
+        answer = server.kubectl(args, as_user=MEMBER.user, as_groups=MEMBER.groups, check=False)
+        assert answer.returncode != 0
+        assert words in answer.stderr
+    answer = server.kubectl(
+        ["create", "rolebinding", "x", "--clusterrole=admin", "--user=ada", "-n", "vision"],
+        as_user=MEMBER.user, as_groups=MEMBER.groups, check=False,
+    )  # fmt: skip
+    assert 'cannot create resource "rolebindings"' in answer.stderr
+
+
+SETUP = Identity.account(SYSTEM, "trainyard-setup")
+
+
+@pytest.fixture(scope="module")
+def spaces(server: ApiServer) -> None:
+    """Namespaces that setup may not delete: unlabelled, of another release, and one whose label names another team."""
+    labels: dict[str, dict[str, str]] = {
+        "plain": {},
+        "foreign": {"trainyard.io/team": "foreign", "trainyard.io/applied-by": "other"},
+        "forged": {"trainyard.io/team": "vision", "trainyard.io/applied-by": "trainyard"},
+    }
+    for name, given in labels.items():
+        answer = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": given}})
+        assert answer.ok, answer.message
+
+
+@pytest.mark.usefixtures("spaces")
+@pytest.mark.parametrize("name", ["plain", "foreign", "forged", SYSTEM])
+def test_setup_deletes_no_other_namespace(server: ApiServer, name: str) -> None:
+    answer = server.call("DELETE", f"/api/v1/namespaces/{name}", identity=SETUP, query={"dryRun": "All"})
+    assert answer.status in (403, 422)
+    assert "only namespaces of teams that this release made" in answer.message
+
+
+def test_setup_deletes_the_namespace_of_a_team(server: ApiServer) -> None:
+    answer = server.call("DELETE", "/api/v1/namespaces/speech", identity=SETUP, query={"dryRun": "All"})
+    assert answer.ok, answer.message
+
+
+def test_setup_reads_only_the_bucket_user_of_teams(server: ApiServer) -> None:
+    for team in ("vision", "speech"):
+        assert may(server, SETUP, "get", "secrets", team, "trainyard-s3")
+        assert may(server, SETUP, "patch", "serviceaccounts", team, "default")
+        assert not may(server, SETUP, "get", "secrets", team, "other")
+        assert not may(server, SETUP, "list", "secrets", team)
+        assert not may(server, SETUP, "patch", "serviceaccounts", team, "training")
+    assert not may(server, SETUP, "get", "secrets", SYSTEM, "trainyard-minio-root")
