@@ -22,6 +22,7 @@ COMMANDS = {
     "e2e": "trainyard.e2e.cli",
     "images": "trainyard.images.cli",
     "tools": "trainyard.tools.cli",
+    "uninstall": "trainyard.release.cli",
     "verify": "trainyard.verify",
 }
 
