@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package, schemas
+from trainyard.chart import images, package, schemas
 from trainyard.errors import TrainyardError
 from trainyard.versions import load
 
@@ -71,14 +71,14 @@ def test_uninstalling_keeps_crds(chart: Path) -> None:
 
 
 def test_every_image_is_exact(profile: str, chart: Path) -> None:
-    wanted = package.images(profile, chart)
+    wanted = [image.ref for image in images.listed(profile, chart=chart)]
     assert wanted
     assert [image for image in wanted if not EXACT.match(image)] == []
 
 
 def test_every_image_is_in_the_versions_file(profile: str, chart: Path) -> None:
     known = {ref for image in load().images.values() for ref in (image.ref, *image.also)}
-    assert [image for image in package.images(profile, chart) if image not in known] == []
+    assert [image.ref for image in images.listed(profile, chart=chart) if image.ref not in known] == []
 
 
 def test_release_stays_below_the_limit(profile: str, chart: Path) -> None:

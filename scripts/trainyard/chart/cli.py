@@ -39,14 +39,6 @@ def render(profile: str, sets: tuple[str, ...]) -> None:
 
 @chart.command()
 @_profile
-def images(profile: str) -> None:
-    """List every image that a profile can start (for mirrors of air-gapped sites)."""
-    for image in packaging.images(profile):
-        click.echo(image)
-
-
-@chart.command()
-@_profile
 def size(profile: str) -> None:
     """Print how large the release's Secret becomes."""
     used = packaging.release_secret_size(profile)

@@ -1,11 +1,10 @@
-"""Assembles the chart from its parts, packages and renders it, lists its images and measures its release."""
+"""Assembles the chart from its parts, packages and renders it, and measures its release."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -125,22 +124,6 @@ def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
     if template_spec and "containers" in template_spec.get("spec", {}):
         return [template_spec["spec"]]
     return []
-
-
-def images(profile: str, chart: Path | None = None) -> list[str]:
-    """Every image that a profile can start: of workloads, hooks and tests, and those that operators hand to jobs."""
-    found: set[str] = set()
-    for obj in render(profile, chart):
-        for spec in pod_specs(obj):
-            for container in [*spec.get("initContainers", []), *spec["containers"]]:
-                found.add(container["image"])
-                for arg in container.get("args", []):
-                    if match := re.fullmatch(r"--[a-z-]+-image=(.+)", arg):
-                        found.add(match[1])
-        if obj["kind"] == "ConfigMap" and "contract.yaml" in obj.get("data", {}):
-            contract = yaml.safe_load(obj["data"]["contract.yaml"])
-            found |= {f"{contract['imageRegistry']}/{image}" for image in contract["images"].values()}
-    return sorted(found)
 
 
 def release_secret_size(profile: str, chart: Path | None = None) -> int:

@@ -1,0 +1,125 @@
+"""One mirror and one list: every image of an installation follows global.imageRegistry and stands in the list."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.chart import adapt_images, images, package, parts
+from trainyard.errors import TrainyardError
+
+MIRROR = "registry.example.org:5000/mirror"
+TEAM = [
+    f"global.contract.teams[0].{one}" for one in ("name=vision", "gid=20001", "members.groups[0]=vision-members")
+] + [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]
+HOSTS = re.compile(r"\b(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io)/[\w./-]+")
+
+
+def _strings(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        return [text for value in node.values() for text in _strings(value)]
+    if isinstance(node, list):
+        return [text for value in node for text in _strings(value)]
+    return [node] if isinstance(node, str) else []
+
+
+@pytest.fixture(scope="module")
+def mirrored(chart: Path) -> dict[str, list[dict[str, Any]]]:
+    sets = [*TEAM, f"global.imageRegistry={MIRROR}", "global.imagePullSecrets[0].name=pull"]
+    return {name: package.render(name, chart, sets) for name in parts.profiles()}
+
+
+def test_the_mirror_holds_every_image_of_every_object(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+    for profile, objects in mirrored.items():
+        found = images.references(objects)
+        assert len(found) > 8, profile
+        assert [ref for ref in found if not ref.startswith(f"{MIRROR}/")] == [], profile
+
+
+def test_nothing_names_another_registry(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+    """Whatever the place: arguments, variables, the contract, a policy's parameters, a template in a ConfigMap."""
+    for objects in mirrored.values():
+        plain = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
+        left = [(obj["metadata"]["name"], HOSTS.findall(text)) for obj in plain for text in _strings(obj)]
+        assert [(name, found) for name, found in left if found] == []
+
+
+def test_the_mirror_keeps_repository_and_tag(chart: Path, mirrored: dict[str, list[dict[str, Any]]]) -> None:
+    for profile in parts.profiles():
+        listed = images.listed(profile, chart=chart, sets=[*TEAM, f"global.imageRegistry={MIRROR}"])
+        assert images.references(mirrored[profile]) <= {image.pulled for image in listed}
+        assert {image.ref for image in listed} == {image.ref for image in images.listed(profile, chart=chart)}
+
+
+def test_unset_every_image_comes_from_its_own_registry(chart: Path) -> None:
+    listed = {image.ref for image in images.listed("on-prem", chart=chart)}
+    assert {"docker.io", "ghcr.io", "nvcr.io"} == {ref.partition("/")[0] for ref in listed}
+    assert all(image.pulled == image.ref for image in images.listed("on-prem", chart=chart))
+
+
+def test_the_list_names_what_starts_an_image(chart: Path) -> None:
+    uses = {image.ref.rpartition("/")[2].partition(":")[0]: image.uses for image in images.listed("kind", chart=chart)}
+    assert "Job trainyard-setup" in uses["platform"]
+    assert "Pod trainyard-test" in uses["platform"]
+    assert "jobs of Deployment trainyard-training-operator" in uses["kubectl-delivery"]
+    assert {"contract trainerTorch", "manifests/jobs/pytorchjob.yaml"} <= set(uses["trainer-torch"])
+    assert "Job trainyard-admission-init" in uses["vc-webhook-manager"]
+
+
+def test_every_pod_has_the_pull_secrets(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+    for objects in mirrored.values():
+        for obj in objects:
+            for spec in package.pod_specs(obj):
+                assert {"name": "pull"} in spec.get("imagePullSecrets", []), obj["metadata"]["name"]
+
+
+def test_a_charts_own_pull_secrets_stay(chart: Path) -> None:
+    own = ["volcano.basic.image_pull_secret=mine", "nvidia-device-plugin.imagePullSecrets[0].name=mine"]
+    objects = package.render("kind", chart, [*own, "global.imagePullSecrets[0].name=pull"])
+    for name in ("trainyard-scheduler", "trainyard-admission-init", "trainyard-nvidia-device-plugin"):
+        [spec] = [s for o in objects if o["metadata"]["name"] == name for s in package.pod_specs(o)]
+        assert spec["imagePullSecrets"] == [{"name": "mine"}, {"name": "pull"}], name
+
+
+# how upstream's templates are changed
+
+TEMPLATE = """\
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+        - name: a
+          image: "{{ .Values.image.repository }}:{{ .Values.image.tag }}"
+"""
+
+
+def adapted(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "templates" / "a.yaml"
+    file.parent.mkdir()
+    file.write_text(text)
+    adapt_images.adapt_images("demo", tmp_path)
+    return file.read_text()
+
+
+def test_a_pod_without_pull_secrets_gets_them(tmp_path: Path) -> None:
+    text = adapted(tmp_path, TEMPLATE)
+    assert '(printf "%v:%v" (.Values.image.repository) (.Values.image.tag))' in text
+    assert text.index("imagePullSecrets") < text.index("containers:")
+
+
+def test_an_image_that_is_not_understood_stops_the_packaging(tmp_path: Path) -> None:
+    with pytest.raises(TrainyardError, match="0 of 1 images were understood"):
+        adapted(tmp_path, TEMPLATE.replace('"{{ .Values.image.repository }}:{{ .Values.image.tag }}"', '"demo:1"'))
+
+
+def test_examples_are_parsed_as_yaml() -> None:
+    """An example's image that versions.yaml doesn't pin would be missed by the list."""
+    known = {image.ref for image in images.listed("kind")}
+    for file in sorted((parts.UMBRELLA.parents[1] / "manifests" / "jobs").glob("*.yaml")):
+        for job in yaml.safe_load_all(file.read_text()):
+            assert set(re.findall(r"image': '([^']+)", str(job))) <= known, file.name
