@@ -15,11 +15,6 @@ POOLS = [
     "global.contract.nodePools[0].kind=gpu",
     "global.contract.nodePools[0].gpu.resource=nvidia.com/gpu",
 ]
-QUEUE = [
-    "global.contract.queues[0].name=training",
-    "global.contract.queues[0].weight=1",
-    "global.contract.queues[0].reclaimable=true",
-]
 
 
 @pytest.mark.parametrize(
@@ -45,13 +40,8 @@ QUEUE = [
         (["nodePrep.driverRoot=/other"], ["nvidiaDriverRoot", "/other"]),
         (["global.imageRegistry=docker.io"], ["global.imageRegistry", "leave it empty"]),
         (["global.imageRegistry=https://mirror.example"], ["imageRegistry"]),
-        (["nvidia-device-plugin.tolerations=null"], ["tolerations"]),
+        (["nvidia-device-plugin.tolerations[0].key=other"], ["tolerations", "nvidia.com/gpu=present:NoSchedule"]),
         (["minio.enabled=false"], ["minio.enabled"]),
-        ([*QUEUE, "global.contract.queues[0].guarantee.cpu=1"], ["guarantees cpu", "deserved"]),
-        (
-            [*QUEUE, "global.contract.queues[0].deserved.cpu=1", "global.contract.queues[0].capability.memory=1Gi"],
-            ["deserves cpu", "capability"],
-        ),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) and "=" in value[-1] else "",
 )

@@ -79,6 +79,18 @@ DEVICE_PLUGIN = (
         "      {{- if $useServiceAccount }}\n      serviceAccountName:",
         "it asks the API for nothing unless its configuration comes from a ConfigMap",
     ),
+    Change(
+        "templates/daemonset-device-plugin.yml",
+        "{{- with .Values.affinity }}",
+        '{{- with .Values.affinity | default (include "trainyard.gpuAffinity" . | fromYaml) }}',
+        "sends it to the GPU pools of the contract",
+    ),
+    Change(
+        "templates/daemonset-device-plugin.yml",
+        "{{- with .Values.tolerations }}",
+        '{{- with .Values.tolerations | default (include "trainyard.gpuTolerations" . | fromYamlArray) }}',
+        "lets it tolerate the taints of the contract",
+    ),
 )
 
 CHANGES = {"volcano": VOLCANO, "nvidia-device-plugin": DEVICE_PLUGIN}
@@ -120,6 +132,7 @@ def adapt(name: str, folder: Path) -> None:
         file.write_text(text.replace(change.old, change.new))
     if name == "nvidia-device-plugin":
         _without_dependencies(folder)
+        _without_placement(folder)
     adapt_images(name, folder)
     adapt_rbac(name, folder)
 
@@ -130,6 +143,13 @@ def _without_dependencies(folder: Path) -> None:
     meta.pop("dependencies", None)
     (folder / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
     (folder / "Chart.lock").unlink(missing_ok=True)
+
+
+def _without_placement(folder: Path) -> None:
+    """Empty means "as the contract says"; upstream's defaults would look like a choice."""
+    values = yaml.safe_load((folder / "values.yaml").read_text())
+    values |= {"affinity": {}, "tolerations": []}
+    (folder / "values.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
 
 
 def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
