@@ -47,7 +47,8 @@ def established(api: Api, name: str) -> str:
         crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
     except ApiError as error:
         return error.message
-    conditions = {c["type"]: c for c in crd.get("status", {}).get("conditions", [])}
+    # For a moment after it was made, its conditions are null.
+    conditions = {c["type"]: c for c in crd.get("status", {}).get("conditions") or []}
     if conditions.get("Established", {}).get("status") == "True":
         return ""
     return str(conditions.get("NamesAccepted", {}).get("message") or "not Established yet")
