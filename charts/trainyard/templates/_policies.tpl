@@ -1,0 +1,45 @@
+{{/*
+The packaged rules as a JSON object from name to policy. Their files are plain, see policies/ in the repository.
+*/}}
+{{- define "trainyard.policies" -}}
+{{- $rules := dict -}}
+{{- range $path, $_ := .Files.Glob "files/policies/*.yaml" -}}
+{{- $_ := set $rules (base $path | trimSuffix ".yaml") ($.Files.Get $path | fromYaml) -}}
+{{- end -}}
+{{- toJson $rules -}}
+{{- end }}
+
+{{/*
+What the rules compare with, as a JSON object of strings: the data of ConfigMap trainyard-policy. Lists are joined by
+commas. Images of the contract are allowed with all that lies beside them, since operators put them into teams' pods.
+*/}}
+{{- define "trainyard.policyParameters" -}}
+{{- $c := .Values.global.contract -}}
+{{- $p := .Values.policies -}}
+{{- $account := printf "system:serviceaccount:%s:%s" .Release.Namespace .Release.Name -}}
+{{- $resources := list -}}{{- $taints := list -}}
+{{- range $c.nodePools -}}
+{{- if eq .kind "gpu" -}}
+{{- with .gpu }}{{ $resources = append $resources .resource }}{{ end -}}
+{{- with .taint }}{{ $taints = append $taints .key }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- $images := list -}}
+{{- range $name, $_ := $c.images }}{{ $images = append $images (printf "%s/" (dir (include "trainyard.image" (list $ $name)))) }}{{ end -}}
+{{- $classes := list $c.storage.sharedClass (dig "workspaceClass" "" $c.storage) -}}
+{{- $teams := list -}}{{- range include "trainyard.teams" . | fromJsonArray }}{{ $teams = append $teams .name }}{{ end -}}
+{{- dict
+      "gpuResources" (join "," (uniq $resources | default (list (include "trainyard.gpuResource" .))))
+      "gpuTaints" (join "," (uniq $taints))
+      "schedulerName" $c.scheduler.name
+      "allowedImages" (join "," (concat $images $p.allowedImages | uniq | sortAlpha))
+      "maxDeadlineSeconds" ($p.maxDeadlineSeconds | int64 | toString)
+      "storageClasses" (join "," (concat $classes $p.storageClasses | compact | uniq))
+      "maxClaim" $c.teamDefaults.storage.maxClaim
+      "teamNamespaces" (join "," $teams)
+      "tokenServiceAccounts" (join "," $p.tokenServiceAccounts)
+      "operators" (join "," (concat (list (printf "%s-training-operator" $account) (printf "%s-controllers" $account)) $p.operators))
+      "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
+      "platform" (printf "%s-setup" $account)
+    | toJson -}}
+{{- end }}
