@@ -34,6 +34,13 @@ def _parser() -> argparse.ArgumentParser:
     teardown.add_argument("--plan", default="/etc/trainyard-teardown/plan.json")
     teardown.add_argument("--timeout", type=float, default=240.0, help="seconds for everything together")
 
+    cache = commands.add_parser("dataset-cache", help="copy the contract's data sets to the shared volume")
+    cache.add_argument("--contract", default="/etc/trainyard/contract.json")
+    cache.add_argument("--to", required=True, help="where the shared volume is mounted")
+
+    janitor = commands.add_parser("janitor", help="remove claims of finished runs, once")
+    janitor.add_argument("--contract", default="/etc/trainyard/contract.json")
+
     cert = commands.add_parser("webhook-cert", help="put a certificate into a Secret unless it holds a good one")
     cert.add_argument("--secret", required=True)
     cert.add_argument("--dns", required=True, help="name that the API server calls the webhook by")
@@ -70,6 +77,14 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard.platform import teardown
 
             return teardown.run(args.plan, args.timeout)
+        if args.command == "dataset-cache":
+            from trainyard.platform import cache
+
+            return cache.run(args.contract, args.to)
+        if args.command == "janitor":
+            from trainyard.platform import janitor
+
+            return janitor.run(args.contract)
         if args.command == "webhook-cert":
             from trainyard.platform import webhook_cert
 

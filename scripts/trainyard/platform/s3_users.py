@@ -1,4 +1,4 @@
-"""Users of the object store and their rights: the platform's own, and for each team one that reaches its prefix only."""
+"""Users of the object store and their rights: the platform's own, and one a team that reaches its own prefix only."""
 
 from __future__ import annotations
 
