@@ -88,7 +88,7 @@ def test_packages_are_installed_where_they_are_missing(
     program("apt-get", f'echo "$*" >> {tmp_path}/apt')
     program("podman", "exit 0")
     assert bootstrap("--system")[0] == 0
-    update, install = (tmp_path / "apt").read_text().splitlines()
+    update, install, *_ = (tmp_path / "apt").read_text().splitlines()
     assert update.startswith("update")
     assert " runc " in install
     assert " podman" not in install
@@ -99,3 +99,17 @@ def test_packages_that_can_not_be_installed(bootstrap: Callable[..., tuple], pro
     code, out, err = bootstrap("--system")
     assert (code, out) == (1, "")
     assert err[-1].startswith("bootstrap: apt-get could not install podman runc")
+
+
+def test_a_package_that_only_one_check_needs_is_no_condition(
+    bootstrap: Callable[..., tuple], program: Program, tmp_path: Path
+) -> None:
+    program("apt-get", f'echo "$*" >> {tmp_path}/apt; case "$*" in *qemu*) exit 100;; esac')
+    code, out, err = bootstrap("--system")
+    assert code == 0
+    assert out.endswith("/bin/python")
+    assert "bootstrap: qemu-system-x86 could not be installed; the checks that need it will be skipped" in err
+    program("qemu-system-x86_64", "exit 0")
+    (tmp_path / "apt").unlink()
+    assert bootstrap("--system")[0] == 0
+    assert "qemu" not in (tmp_path / "apt").read_text()

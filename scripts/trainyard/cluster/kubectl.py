@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from trainyard import tools
+from trainyard.errors import TrainyardError
 from trainyard.shell import run
 
 
@@ -42,3 +46,17 @@ class Kubectl:
         """Applies objects to a namespace."""
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
         self("apply", "-n", namespace, "-f", "-", input=json.dumps(listed))
+
+    @contextmanager
+    def forward(self, target: str, port: int, namespace: str) -> Iterator[int]:
+        """Yields a port of 127.0.0.1 that leads to one of `target` (`pod/x`, `service/x`) as long as the block runs."""
+        argv = self.argv("port-forward", "-n", namespace, target, f":{port}")
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                line = process.stdout.readline() if process.stdout else ""
+                local = re.search(r"127\.0\.0\.1:(\d+)", line)
+                if not local:
+                    raise TrainyardError(f"the port-forward to {target} failed: {line.strip()}")
+                yield int(local[1])
+            finally:
+                process.terminate()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,21 +34,11 @@ def connect(kubectl: Kubectl, namespace: str, of: str = "") -> Iterator[Store]:
         of: namespace of the credentials: a team's, or "" for the platform's own.
     """
     user = credentials(kubectl, of or namespace)
-    argv = kubectl.argv("port-forward", "-n", namespace, f"service/{SERVICE}", ":9000")
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            port = re.search(r"127\.0\.0\.1:(\d+)", line)
-            if not port:
-                raise TrainyardError(f"the port-forward to {SERVICE} failed: {line.strip()}")
-            secure = user["endpoint"].startswith("https://")
-            yield Store(
-                Minio(
-                    f"127.0.0.1:{port[1]}", user["access-key"], user["secret-key"], secure=secure, region=user["region"]
-                )
-            )
-        finally:
-            process.terminate()
+    secure = user["endpoint"].startswith("https://")
+    with kubectl.forward(f"service/{SERVICE}", 9000, namespace) as port:
+        yield Store(
+            Minio(f"127.0.0.1:{port}", user["access-key"], user["secret-key"], secure=secure, region=user["region"])
+        )
 
 
 class Store:
