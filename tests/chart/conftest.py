@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from trainyard.chart import package, parts
+from trainyard.errors import TrainyardError
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +42,22 @@ def objects(rendered: dict[str, list[dict[str, Any]]], profile: str) -> list[dic
 def _no_cluster() -> None:
     """Helm must not find the cluster of whoever runs the tests."""
     os.environ["KUBECONFIG"] = "/dev/null"
+
+
+@pytest.fixture(scope="session")
+def faults(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
+    """What the chart says against values, one sentence each; an empty list when it takes them."""
+    folder = tmp_path_factory.mktemp("values")
+
+    def told(values: dict[str, Any], profile: str = "kind") -> list[str]:
+        file = folder / "values.yaml"
+        file.write_text(yaml.safe_dump(values))
+        try:
+            package.template(profile, chart, values=[file])
+        except TrainyardError as error:
+            text = str(error).removesuffix(" see the chart's values.yaml.")
+            assert "The values don't fit together:" in text, text
+            return [line.strip() for line in text.split(" - ")[1:]]
+        return []
+
+    return told

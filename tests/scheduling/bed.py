@@ -38,8 +38,8 @@ class Bed:
             [
                 tools.binary("vc-scheduler"), "--kubeconfig", self.server.kubeconfig, "--scheduler-conf", file,
                 "--scheduler-name=volcano", "--leader-elect=false", "--schedule-period=100ms", "--cache-dumper=false",
-                "--percentage-nodes-to-find=100", f"--listen-address=127.0.0.1:{port}", "--disable-default-scheduler-config",
-                "--v=3",
+                "--percentage-nodes-to-find=100", f"--listen-address=127.0.0.1:{port}",
+                "--disable-default-scheduler-config", "--v=3",
             ],
             self.log,
         )  # fmt: skip
@@ -56,7 +56,9 @@ class Bed:
         taints = [{"key": GPU, "value": "present", "effect": taint}] if taint else []
         self._create("v1", "Node", {"name": name}, {"taints": taints})
         ready = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
-        self._merge(f"/api/v1/nodes/{name}/status", {"status": {"allocatable": room, "capacity": room, "conditions": ready}})
+        self._merge(
+            f"/api/v1/nodes/{name}/status", {"status": {"allocatable": room, "capacity": room, "conditions": ready}}
+        )
         self._merge(f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
 
     def gpus(self, name: str, count: int) -> None:
