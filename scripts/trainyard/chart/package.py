@@ -126,14 +126,14 @@ def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def release_secret_size(profile: str, chart: Path | None = None) -> int:
+def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:
     """Bytes of the Secret that Helm will keep the release in: base64 of the gzipped release, manifest and chart."""
     if chart is None:
         with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
-            return release_secret_size(profile, assemble(Path(folder), csi=False))
+            return release_secret_size(profile, assemble(Path(folder), csi=False), values)
     manifest = helm(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes,
-        "--values", parts.profile_file(profile),
+        "--values", parts.profile_file(profile), *(word for file in values for word in ("--values", str(file))),
     )  # fmt: skip
     files = [
         {"name": str(file.relative_to(chart)), "data": base64.b64encode(file.read_bytes()).decode()}
