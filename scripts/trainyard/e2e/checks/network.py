@@ -11,7 +11,7 @@ def policies(context: Context) -> None:
     """A team's pod reaches what its policies name and nothing else, though a node reaches both."""
     title = "a team's pod reaches the object store and no other service of the platform"
     with context.recorder.check("network.policies", title) as figures:
-        targets = {"object store": ("trainyard-minio", 9000), "admission": ("volcano-admission-service", 443)}
+        targets = {"object store": ("trainyard-minio", 9000), "admission": ("trainyard-admission-service", 443)}
         services = {
             s["metadata"]["name"]: s["spec"]["clusterIP"] for s in context.kubectl.get("services", "-n", SYSTEM)
         }
