@@ -84,3 +84,31 @@ Beside the keys of the values every team has
 {{- $meta := dict "name" (index . 2) "labels" (dict "trainyard.io/applied-by" $root.Release.Name) "annotations" (dict "trainyard.io/owner" (index . 3)) -}}
 {{- toJson (dict "apiVersion" "scheduling.volcano.sh/v1beta1" "kind" "Queue" "metadata" $meta "spec" $spec) -}}
 {{- end }}
+
+{{/* What teams that are gone from the values have left, one a line; asks the cluster, and is empty without one. */}}
+{{- define "trainyard.team.left" -}}
+{{- $root := . -}}
+{{- $names := list .Release.Namespace -}}{{- range include "trainyard.teams" . | fromJsonArray }}{{ $names = append $names .name }}{{ end -}}
+{{- $gone := list -}}
+{{- range (lookup "v1" "Namespace" "" "").items -}}
+{{- $labels := default dict .metadata.labels -}}
+{{- if and (hasKey $labels "trainyard.io/team") (eq (get $labels "trainyard.io/applied-by") $root.Release.Name) (not (has .metadata.name $names)) -}}
+{{- $gone = append $gone .metadata.name -}}
+{{- end -}}
+{{- end -}}
+{{- $lines := list -}}
+{{- range (lookup "v1" "PersistentVolume" "" "").items -}}
+{{- $ref := default dict .spec.claimRef -}}
+{{- if and (eq (default "" .spec.storageClassName) $root.Values.global.contract.storage.workspaceClass) (not (has (get $ref "namespace") $names)) -}}
+{{- if or (has $ref.namespace $gone) (eq (dig "status" "phase" "" .) "Released") -}}
+{{- $gone = append $gone $ref.namespace -}}
+{{- $place := .spec.nfs | ternary (printf ", %s on %s" (dig "nfs" "path" "" .spec) (dig "nfs" "server" "" .spec)) "" -}}
+{{- $lines = append $lines (printf "%s/%s: volume %s%s" $ref.namespace $ref.name .metadata.name $place) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $team := uniq $gone }}{{ range $root.Values.global.contract.storage.buckets -}}
+{{- if eq .teams "own" }}{{ $lines = append $lines (printf "%s: s3://%s/%s/" $team .name $team) }}{{ end -}}
+{{- end }}{{ end -}}
+{{- join "\n" (sortAlpha (uniq $lines)) -}}
+{{- end }}
