@@ -174,7 +174,8 @@ def test_all_faults_come_in_one_message(faults: Faults) -> None:
     values["minio"] = {"enabled": False}
     told = faults(values)
     for words in ("defaultQueue", 'parent "nobody"', "a: deserved leaves out", "b guarantees 20",
-                  "the queues b have 20", "team vision: capability leaves out", "minio.enabled is false", "reclaim is false"):  # fmt: skip
+                  "the queues b have 20", "team vision: capability leaves out",
+                  "minio.enabled is false", "reclaim is false"):  # fmt: skip
         assert any(words in line for line in told), (words, told)
     assert all(line.endswith(".") for line in told)
     assert len(told) == len(set(told))
