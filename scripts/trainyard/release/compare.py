@@ -130,9 +130,11 @@ def images(objects: Objects) -> dict[str, set[str]]:
 def image_moves(old: Objects, new: Objects) -> list[tuple[str, str, str]]:
     """(repository, tags before, tags after) of each image that is not the same in both; "" where it isn't used."""
     before, after = images(old), images(new)
-    tags = {name: (", ".join(sorted(held.get(name, ()))) for held in (before, after)) for name in {*before, *after}}
-    rows = [(name, *pair) for name, pair in sorted(tags.items())]
-    return [(name, mine, other) for name, mine, other in rows if mine != other]
+    rows = []
+    for name in sorted({*before, *after}):
+        mine, other = (", ".join(sorted(held.get(name, ()))) for held in (before, after))
+        rows += [(name, mine, other)] if mine != other else []
+    return rows
 
 
 def crd_changes(old: Objects, new: Objects) -> dict[str, str]:
