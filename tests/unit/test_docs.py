@@ -8,7 +8,7 @@ import shlex
 import click
 import pytest
 
-from trainyard.cli import trainyard
+from trainyard.cli import COMMANDS, trainyard
 from trainyard.paths import ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -26,7 +26,7 @@ def test_links_lead_somewhere(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_commands_and_options_exist(name: str) -> None:
     for line in re.findall(
-        r"(?:bin/)?trainyard ((?:chart|cluster|doctor|e2e|images|tools|verify)\b[^`|#\n]*)", TEXTS[name]
+        rf"(?:bin/)?trainyard ((?:{'|'.join(COMMANDS)})\b[^`|#)\n]*)", TEXTS[name]
     ):
         words = shlex.split(line.replace("…", ""))
         context, command = click.Context(trainyard), trainyard
@@ -48,9 +48,40 @@ def test_make_verbs_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_files_exist(name: str) -> None:
-    tops = "charts|docs|images|manifests|scripts|tests|tools|bin"
-    for path in re.findall(rf"`((?:{tops})/[\w./-]+)`", TEXTS[name]):
+    tops = "charts|docs|images|manifests|policies|scripts|tests|tools|upgrades|bin"
+    code = "\n".join(re.findall(r"^ {4}.*", TEXTS[name], re.M))
+    paths = re.findall(rf"`((?:{tops})/[\w./-]+)`", TEXTS[name])
+    paths += re.findall(rf"(?:^|[\s=])((?:charts|manifests)/[\w./-]+)", code)
+    for path in paths:
         assert (ROOT / path).exists(), path
+
+
+def anchors(text: str) -> set[str]:
+    """What a link to the page may end in: anchors of its own, and its headings as GitHub spells them."""
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return set(re.findall(r'<a id="([^"]+)">', text)) | {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_into_pages_meet_a_heading_or_an_anchor(name: str) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", TEXTS[name]):
+        if target.startswith("http"):
+            continue
+        page = (ROOT / name).parent.joinpath(target).resolve() if target else ROOT / name
+        assert anchor in anchors(page.read_text()), f"{target}#{anchor}"
+
+
+def test_every_page_is_linked_from_another() -> None:
+    linked = {
+        (ROOT / name).parent.joinpath(target).resolve()
+        for name, text in TEXTS.items()
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text)
+        if not target.startswith("http")
+    }
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page in linked, page.name
 
 
 def test_every_profile_is_described() -> None:
