@@ -25,9 +25,7 @@ def test_links_lead_somewhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_commands_and_options_exist(name: str) -> None:
-    for line in re.findall(
-        rf"(?:bin/)?trainyard ((?:{'|'.join(COMMANDS)})\b[^`|#)\n]*)", TEXTS[name]
-    ):
+    for line in re.findall(rf"(?:bin/)?trainyard ((?:{'|'.join(COMMANDS)})\b[^`|#)\n]*)", TEXTS[name]):
         words = shlex.split(line.replace("…", ""))
         context, command = click.Context(trainyard), trainyard
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
@@ -51,7 +49,7 @@ def test_files_exist(name: str) -> None:
     tops = "charts|docs|images|manifests|policies|scripts|tests|tools|upgrades|bin"
     code = "\n".join(re.findall(r"^ {4}.*", TEXTS[name], re.M))
     paths = re.findall(rf"`((?:{tops})/[\w./-]+)`", TEXTS[name])
-    paths += re.findall(rf"(?:^|[\s=])((?:charts|manifests)/[\w./-]+)", code)
+    paths += re.findall(r"(?:^|[\s=])((?:charts|manifests)/[\w./-]+)", code)
     for path in paths:
         assert (ROOT / path).exists(), path
 
