@@ -24,7 +24,7 @@ spec:
 
 {{/* The spec of one run of it. */}}
 {{- define "trainyard.platformJob" -}}
-backoffLimit: {{ default 2 .retries }}
+backoffLimit: {{ hasKey . "retries" | ternary .retries 2 }}
 activeDeadlineSeconds: {{ .deadline }}
 ttlSecondsAfterFinished: 604800
 template:

@@ -51,24 +51,25 @@ A Secret of the site's own that can't be read here gives {}.
 {{- end -}}
 {{- end }}
 
-{{/* Environment of a pod that uses the object store with the rights of a Secret: (list context "trainyard-s3"). */}}
+{{/* Environment of a pod that uses a store with the keys of a Secret: (list context "trainyard-s3" "S3"), in S3_…. */}}
 {{- define "trainyard.s3EnvFrom" -}}
-{{- range $env, $key := dict "S3_ENDPOINT" "endpoint" "S3_ACCESS_KEY" "access-key" "S3_SECRET_KEY" "secret-key" "S3_REGION" "region" }}
-- name: {{ $env }}
-  valueFrom: {secretKeyRef: {name: {{ index $ 1 }}, key: {{ $key }}}}
-{{- end }}
-- name: S3_CA
-  valueFrom: {secretKeyRef: {name: {{ index $ 1 }}, key: ca.crt, optional: true}}
+{{- $secret := index . 1 -}}{{- $prefix := index . 2 -}}
+{{- range $env, $key := dict "ENDPOINT" "endpoint" "ACCESS_KEY" "access-key" "SECRET_KEY" "secret-key" "REGION" "region" -}}
+- name: {{ $prefix }}_{{ $env }}
+  valueFrom: {secretKeyRef: {name: {{ $secret }}, key: {{ $key }}}}
+{{ end -}}
+- name: {{ $prefix }}_CA
+  valueFrom: {secretKeyRef: {name: {{ $secret }}, key: ca.crt, optional: true}}
 {{- end }}
 
 {{/* Environment with the platform's own access to the object store. */}}
 {{- define "trainyard.s3Env" -}}
-{{- include "trainyard.s3EnvFrom" (list . .Values.global.contract.storage.s3.secret) }}
+{{- include "trainyard.s3EnvFrom" (list . .Values.global.contract.storage.s3.secret "S3") }}
 {{- end }}
 
 {{/* Environment with MinIO's root user; nothing for an external store. */}}
 {{- define "trainyard.s3RootEnv" -}}
-{{- if eq .Values.global.contract.storage.s3.mode "inCluster" }}
+{{- if eq .Values.global.contract.storage.s3.mode "inCluster" -}}
 - name: MINIO_ROOT_USER
   valueFrom: {secretKeyRef: {name: {{ .Release.Name }}-minio-root, key: root-user}}
 - name: MINIO_ROOT_PASSWORD

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from datetime import UTC, datetime
 
 from trainyard.platform.say import PlatformError, fail
 
@@ -40,6 +41,22 @@ def _parser() -> argparse.ArgumentParser:
 
     janitor = commands.add_parser("janitor", help="remove claims of finished runs, once")
     janitor.add_argument("--contract", default="/etc/trainyard/contract.json")
+
+    for name, text in (("backup", "back up buckets and workspaces"), ("restore", "list backups, or restore one")):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--contract", default="/etc/trainyard/contract.json")
+        command.add_argument("--export", default="", help="where the file server's export is mounted")
+        command.add_argument("--to", default="/backup", help="folder of the backups")
+        command.add_argument("--to-bucket", default="", help="bucket of the backups instead, in the store of TARGET_…")
+        command.add_argument("--to-prefix", default="", help="backups lie below it")
+        if name == "backup":
+            command.add_argument("--buckets", default="", help="which buckets, with commas between them")
+            command.add_argument("--keep", type=int, required=True, help="how many backups stay")
+
+    claim = commands.add_parser("claim", help="make a claim unless it is there")
+    claim.add_argument("--name", required=True)
+    claim.add_argument("--size", required=True)
+    claim.add_argument("--storage-class", default="", help="empty: the cluster's default")
 
     cert = commands.add_parser("webhook-cert", help="put a certificate into a Secret unless it holds a good one")
     cert.add_argument("--secret", required=True)
@@ -85,6 +102,18 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard.platform import janitor
 
             return janitor.run(args.contract)
+        if args.command in ("backup", "restore"):
+            from trainyard.platform import backup, restore
+
+            target = backup.target_of(args.to, args.to_bucket, args.to_prefix)
+            if args.command == "restore":
+                return restore.run(args.contract, args.export, target, os.environ)
+            buckets = [name for name in args.buckets.split(",") if name]
+            return backup.run(args.contract, buckets, args.export, target, args.keep, datetime.now(UTC))
+        if args.command == "claim":
+            from trainyard.platform import claim
+
+            return claim.run(args.name, args.size, args.storage_class)
         if args.command == "webhook-cert":
             from trainyard.platform import webhook_cert
 

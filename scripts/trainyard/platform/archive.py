@@ -1,0 +1,205 @@
+"""Compressed archives of folders and buckets: written in one pass, and read back entry by entry.
+
+Folders are walked by open directories and never through symbolic links, so that whoever owns the files can't lead the
+backup out of the folder while it runs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from minio import Minio
+
+LEVEL = 3  # of gzip: three times as fast as the usual 6, a few per cent larger
+OURS = "TRAINYARD."
+KEY, ETAG, TYPE, META = f"{OURS}key", f"{OURS}etag", f"{OURS}type", f"{OURS}meta."
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@dataclass
+class Counts:
+    """What went into an archive. `changed` files were written to while they were read; `left_out` are no files."""
+
+    entries: int = 0
+    bytes: int = 0
+    changed: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+class Sums:
+    """A stream that counts and hashes what passes through it to another."""
+
+    def __init__(self, target: IO[bytes]) -> None:
+        self.target, self.size, self._hash = target, 0, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        """Pass on."""
+        self.target.write(data)
+        self._hash.update(data)
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    @property
+    def sha256(self) -> str:
+        """Of all that was written."""
+        return self._hash.hexdigest()
+
+
+class Exactly:
+    """Reads exactly `size` bytes of a file that may shrink meanwhile: what is missing is zeros, and `short` tells."""
+
+    def __init__(self, source: Any, size: int) -> None:
+        self.source, self.left, self.short = source, size, False
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        size = min(size, self.left)
+        data = b"" if self.short else self.source.read(size)
+        if len(data) < size:
+            self.short = True
+            data = data.ljust(size, b"\0")
+        self.left -= size
+        return bytes(data)
+
+
+@contextmanager
+def writing(target: IO[bytes]) -> Iterator[tarfile.TarFile]:
+    """A tar archive, compressed, into a stream that can't be rewound."""
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=LEVEL, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        yield tar
+
+
+@contextmanager
+def reading(source: IO[bytes]) -> Iterator[tarfile.TarFile]:
+    """The same from a stream."""
+    with tarfile.open(fileobj=source, mode="r|gz") as tar:
+        yield tar
+
+
+def _walk(root: int) -> Iterator[tuple[int, str, str, os.stat_result]]:
+    """Every entry below an open directory: directory that holds it, name, path, facts. Parents come first."""
+    stack = [(os.dup(root), "", iter(sorted(os.listdir(root))))]
+    try:
+        while stack:
+            folder, prefix, names = stack[-1]
+            name = next(names, None)
+            if name is None:
+                os.close(folder)
+                stack.pop()
+                continue
+            try:
+                facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                yield folder, name, prefix + name, facts
+                if stat.S_ISDIR(facts.st_mode):
+                    inner = os.open(name, FOLDER, dir_fd=folder)
+                    stack.append((inner, f"{prefix}{name}/", iter(sorted(os.listdir(inner)))))
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # removed or replaced meanwhile
+    finally:
+        for folder, _, _ in stack:
+            os.close(folder)
+
+
+def _info(path: str, facts: os.stat_result) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(path)
+    info.mode, info.uid, info.gid = stat.S_IMODE(facts.st_mode), facts.st_uid, facts.st_gid
+    info.mtime = facts.st_mtime  # type: ignore[assignment]  # fractions go into the extended header
+    return info
+
+
+def pack_folder(root: Path, tar: tarfile.TarFile) -> Counts:
+    """Everything in a folder with owner, mode and times: files, folders, links. Raises OSError."""
+    counts, linked = Counts(), dict[tuple[int, int], str]()
+    top = os.open(root, FOLDER)
+    try:
+        info = _info(".", os.fstat(top))
+        info.type = tarfile.DIRTYPE
+        tar.addfile(info)
+        for folder, name, path, facts in _walk(top):
+            info, mode = _info(path, facts), facts.st_mode
+            if stat.S_ISDIR(mode):
+                info.type = tarfile.DIRTYPE
+            elif stat.S_ISLNK(mode):
+                info.type, info.linkname = tarfile.SYMTYPE, os.readlink(name, dir_fd=folder)
+            elif not stat.S_ISREG(mode):
+                counts.left_out.append(path)
+                continue
+            elif facts.st_nlink > 1 and (facts.st_dev, facts.st_ino) in linked:
+                info.type, info.linkname = tarfile.LNKTYPE, linked[facts.st_dev, facts.st_ino]
+            else:
+                linked[facts.st_dev, facts.st_ino] = path
+                _add_file(tar, counts, path, folder, name)
+                continue
+            tar.addfile(info)
+            counts.entries += 1
+    finally:
+        os.close(top)
+    return counts
+
+
+def _add_file(tar: tarfile.TarFile, counts: Counts, path: str, folder: int, name: str) -> None:
+    with os.fdopen(os.open(name, FILE, dir_fd=folder), "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            counts.left_out.append(path)
+            return
+        info = _info(path, facts)
+        info.size = facts.st_size
+        source = Exactly(file, info.size)
+        tar.addfile(info, cast(IO[bytes], source))
+        if source.short or os.fstat(file.fileno()).st_mtime != facts.st_mtime:
+            counts.changed.append(path)
+    counts.entries += 1
+    counts.bytes += info.size
+
+
+def pack_bucket(client: Minio, bucket: str, tar: tarfile.TarFile) -> Counts:
+    """Every object of a bucket, as it is now, with type and metadata. Older versions stay where they are."""
+    from minio.error import S3Error
+
+    counts = Counts()
+    for item in client.list_objects(bucket, recursive=True):
+        key = str(item.object_name)
+        try:
+            answer = client.get_object(bucket, key)
+        except S3Error as error:
+            if error.code == "NoSuchKey":  # removed meanwhile
+                continue
+            raise
+        try:
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            info = tarfile.TarInfo(key)
+            info.size = int(headers["content-length"])
+            info.mtime = item.last_modified.timestamp() if item.last_modified else 0
+            info.pax_headers = {KEY: key, ETAG: headers.get("etag", "").strip('"')}
+            info.pax_headers[TYPE] = headers.get("content-type", "application/octet-stream")
+            for name, value in headers.items():
+                if name.startswith("x-amz-meta-"):
+                    info.pax_headers[META + name.removeprefix("x-amz-meta-")] = value
+            source = Exactly(answer, info.size)
+            tar.addfile(info, cast(IO[bytes], source))
+            if source.short:
+                raise OSError(f"s3://{bucket}/{key} ended early")
+        finally:
+            answer.close()
+            answer.release_conn()
+        counts.entries += 1
+        counts.bytes += info.size
+    return counts
