@@ -7,89 +7,130 @@ from typing import Any
 
 import pytest
 import yaml
+from placement import KINDS, contract_of, fits, nodes_of, pods_in, where
 
 from trainyard.chart import package, parts
 from trainyard.paths import ROOT
+from trainyard.platform import node_prep
+from trainyard.platform.gpus import Gpus
 
 Objects = list[dict[str, Any]]
-KINDS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod")
 EVERYWHERE = {"trainyard-node-prep"}
 ON_GPU = {"trainyard-nvidia-device-plugin"}
 # Keys that an upstream chart reads but leaves out of its values.yaml.
 UNLISTED = {"nvidia-device-plugin": {"nvidiaDevRoot": None}}
 JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))
+TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 
 
-def contract_of(objects: Objects) -> dict[str, Any]:
-    text = next(o for o in objects if o["metadata"]["name"] == "trainyard-contract")["data"]["contract.yaml"]
-    return yaml.safe_load(text)
+# Two NVIDIA pools that differ in everything but the resource, one of spot nodes, one of another maker, CPU nodes for
+# special work.
+def _gpu_pool(name: str, maker: str, taint: dict[str, str], **rest: Any) -> dict[str, Any]:
+    labels = {"trainyard.io/pool": "gpu", "gpus": name}
+    pool = {"name": name, "kind": "gpu", "labels": labels, "taint": taint, "gpu": {"resource": f"{maker}/gpu"}}
+    return pool | ({"selector": {"maker/pool": name}} | rest)
 
 
-def nodes_of(contract: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """A node of each kind as node preparation leaves it."""
-    nodes = {}
-    for pool in contract["nodePools"]:
-        labels = dict(pool.get("labels", {}), **({"nvidia.com/gpu.present": "true"} if pool["kind"] == "gpu" else {}))
-        nodes[pool["kind"]] = {"labels": labels, "taints": [pool["taint"]] if pool.get("taint") else []}
-    return nodes
+RESERVE = {"resource": "nvidia.com/gpu", "reserve": {"cpu": 4, "memory": "16Gi"}}
+ZOO = {
+    "nodePools": [
+        _gpu_pool("h100", "nvidia.com", {"key": "h100", "value": "yes", "effect": "NoExecute"}),
+        _gpu_pool("spot", "nvidia.com", {"key": "spot", "effect": "NoSchedule"}, spot=True),
+        _gpu_pool("soft", "nvidia.com", {"key": "soft", "effect": "PreferNoSchedule"}, selector={}, gpu=RESERVE),
+        _gpu_pool("mi300", "amd.com", {"key": "amd.com/gpu", "effect": "NoSchedule"}),
+        {"name": "data", "kind": "cpu", "selector": {"maker/pool": "d"}, "labels": {"trainyard.io/pool": "data"},
+         "taint": {"key": "data", "effect": "NoSchedule"}},
+        {"name": "cpu", "kind": "cpu", "labels": {"trainyard.io/pool": "cpu"}},
+    ]
+}  # fmt: skip
 
 
-def tolerates(taint: dict[str, str], toleration: dict[str, str]) -> bool:
-    if toleration.get("effect") not in (None, "", taint["effect"]):
-        return False
-    if toleration.get("operator") == "Exists":
-        return toleration.get("key") in (None, "", taint["key"])
-    return toleration.get("key") == taint["key"] and toleration.get("value", "") == taint.get("value", "")
+@pytest.fixture(
+    scope="module", params=[(p, t) for p in parts.profiles() for t in ("no teams", "two teams", "many pools")]
+)
+def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+    """Every object of each profile: as it is, with two teams, and with a zoo of node pools."""
+    profile, what = request.param
+    contract: dict[str, Any] = {"no teams": {}, "two teams": {"teams": TEAMS}, "many pools": ZOO}[what]
+    if what == "two teams":
+        contract |= {"network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}}
+    file = tmp_path_factory.mktemp("values") / "values.yaml"
+    file.write_text(yaml.safe_dump({"global": {"contract": contract}}))
+    return package.render(profile, chart, values=[file])
 
 
-def expression_holds(expression: dict[str, Any], labels: dict[str, str]) -> bool:
-    value, operator = labels.get(expression["key"]), expression["operator"]
-    return {
-        "In": value in expression.get("values", []),
-        "NotIn": value not in expression.get("values", []),
-        "Exists": value is not None,
-        "DoesNotExist": value is None,
-    }[operator]
+@pytest.fixture(scope="module")
+def teamed(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+    """The profile kind with two teams."""
+    file = tmp_path_factory.mktemp("values") / "values.yaml"
+    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": TEAMS}}}))
+    return package.render("kind", chart, values=[file])
 
 
-def fits(spec: dict[str, Any], node: dict[str, Any]) -> bool:
-    """Would a scheduler put this pod on that node (labels and taints only)?"""
-    for taint in node["taints"]:
-        if not any(tolerates(taint, toleration) for toleration in spec.get("tolerations") or []):
-            return False
-    if any(node["labels"].get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
-        return False
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms")
-    return not terms or any(
-        all(expression_holds(e, node["labels"]) for e in term.get("matchExpressions", [])) for term in terms
-    )
+def meant_for(name: str, contract: dict[str, Any]) -> set[str]:
+    """The pools that a workload of the platform is meant for."""
+    pools = contract["nodePools"]
+    if name in EVERYWHERE:
+        return {pool["name"] for pool in pools}
+    if name in ON_GPU:
+        return {
+            pool["name"] for pool in pools if pool["kind"] == "gpu" and pool["gpu"]["resource"].startswith("nvidia")
+        }
+    return {pool["name"] for pool in pools if pool["kind"] == "cpu" and not pool.get("taint")}
 
 
-def test_every_workload_fits_the_nodes_it_is_meant_for(objects: Objects) -> None:
-    nodes = nodes_of(contract_of(objects))
+def test_every_workload_fits_the_nodes_it_is_meant_for(installed: Objects) -> None:
+    contract = contract_of(installed)
     seen = set()
-    for obj in objects:
+    for obj in installed:
         if obj["kind"] not in KINDS:
             continue
         name = obj["metadata"]["name"]
         seen.add(name)
-        where = {kind for kind, node in nodes.items() for spec in package.pod_specs(obj) if fits(spec, node)}
-        wanted = {"gpu", "cpu"} if name in EVERYWHERE else {"gpu"} if name in ON_GPU else {"cpu"}
-        assert where == wanted, f"{obj['kind']} {name} fits {where or 'no node'}, it is meant for {wanted}"
+        [spec] = package.pod_specs(obj)
+        wanted = meant_for(name, contract)
+        assert where(spec, contract) == wanted, f"{obj['kind']} {name} is meant for {wanted}"
     assert EVERYWHERE | ON_GPU | {"trainyard-setup", "trainyard-test", "trainyard-scheduler"} <= seen
 
 
-def test_platform_pods_avoid_a_gpu_node_that_is_labelled_but_not_tainted_yet(objects: Objects) -> None:
+def test_every_pod_in_whatever_object_was_looked_at(installed: Objects) -> None:
+    """Pod specs also lie in kinds that are not listed; those of CRDs are schemas."""
+    missed = [
+        f"{obj['kind']} {obj['metadata']['name']}"
+        for obj in installed
+        if obj["kind"] not in (*KINDS, "CustomResourceDefinition") and pods_in(obj)
+    ]
+    assert missed == []
+
+
+def test_platform_pods_avoid_a_gpu_node_that_is_labelled_but_not_tainted_yet(installed: Objects) -> None:
     node = {"labels": {"trainyard.io/pool": "gpu"}, "taints": []}
     stray = [
         obj["metadata"]["name"]
-        for obj in objects
+        for obj in installed
         if obj["kind"] in KINDS and obj["metadata"]["name"] not in EVERYWHERE
         for spec in package.pod_specs(obj)
         if fits(spec, node)
     ]
     assert stray == []
+
+
+def test_node_preparation_agrees_with_what_pods_are_placed_by(installed: Objects) -> None:
+    """A node as its maker leaves it becomes one of the pool, and stays so."""
+    contract = contract_of(installed)
+    for pool in contract["nodePools"]:
+        found = Gpus(8, "Tesla T4", 16384) if pool["kind"] == "gpu" else Gpus(0)
+        node = {"metadata": {"resourceVersion": "1", "labels": dict(pool.get("selector") or {})}, "spec": {}}
+        for _ in range(2):
+            chosen = node_prep.choose_pool(contract["nodePools"], node["metadata"]["labels"], found)
+            assert chosen == pool
+            patch = node_prep.patch_for(node, chosen, found)
+            node["metadata"]["labels"] |= patch.get("metadata", {}).get("labels", {})
+            node["spec"] |= patch.get("spec", {})
+        assert patch == {}
+        wanted = nodes_of(contract)[pool["name"]]
+        assert wanted["labels"].items() <= node["metadata"]["labels"].items()
+        assert node["spec"].get("taints", []) == wanted["taints"]
 
 
 def test_subcharts_know_every_key_that_we_set(chart: Path) -> None:
@@ -128,35 +169,36 @@ def _unknown(ours: dict[str, Any], known: dict[str, Any], path: str = "") -> lis
 
 
 @pytest.mark.parametrize("file", JOBS, ids=lambda file: file.stem)
-def test_example_jobs_agree_with_the_contract(file: Path, rendered: dict[str, Objects]) -> None:
-    contract = contract_of(rendered["kind"])
-    nodes = nodes_of(contract)
-    gpu = next(pool for pool in contract["nodePools"] if pool["kind"] == "gpu")["gpu"]["resource"]
-    queues = {queue["name"] for queue in contract["queues"]}
+@pytest.mark.parametrize("profile", parts.profiles())
+def test_example_jobs_fit_the_nodes_they_are_meant_for(file: Path, profile: str, rendered: dict[str, Objects]) -> None:
+    """A pod with GPUs runs on GPU nodes that are not taken away; one without keeps off all of them."""
+    contract = contract_of(rendered[profile])
+    pools = contract["nodePools"]
+    gpu = next(pool["gpu"]["resource"] for pool in pools if pool["kind"] == "gpu")
+    steady = {pool["name"] for pool in pools if pool["kind"] == "gpu" and not pool.get("spot")}
+    specs = pods_in(list(yaml.safe_load_all(file.read_text())))
+    assert specs
+    for spec in specs:
+        wants = any(gpu in container.get("resources", {}).get("limits", {}) for container in spec["containers"])
+        assert where(spec, contract) == (steady if wants else {pool["name"] for pool in pools if pool["kind"] == "cpu"})
+
+
+@pytest.mark.parametrize("file", JOBS, ids=lambda file: file.stem)
+def test_example_jobs_name_what_the_contract_has(file: Path, teamed: Objects) -> None:
+    contract = contract_of(teamed)
+    queues = {queue["name"] for queue in contract["queues"]} | {team["name"] for team in TEAMS}
     classes = {entry["name"] for entry in contract["priorityClasses"]}
     images = {f"{contract['imageRegistry']}/{image}" for image in contract["images"].values()}
     buckets = {bucket["name"] for bucket in contract["storage"]["buckets"]}
-    specs = 0
-    for job in yaml.safe_load_all(file.read_text()):
-        for key, value in _leaves(job):
-            if key in ("queue", "scheduling.volcano.sh/queue-name"):
-                assert value in queues, f"queue {value}"
-            if key in ("priorityClassName", "priorityClass"):
-                assert value in classes, f"priority class {value}"
-            if key == "image":
-                assert value in images, f"image {value}"
-            if key == "schedulerName":
-                assert value == contract["scheduler"]["name"]
-            if key == "storageClassName":
-                assert value == contract["storage"]["sharedClass"]
-            if isinstance(value, str) and "s3://" in value:
-                assert value.split("s3://")[1].split("/")[0] in buckets, value
-        for spec in _pods(job):
-            specs += 1
-            wants = any(gpu in container.get("resources", {}).get("limits", {}) for container in spec["containers"])
-            where = {kind for kind, node in nodes.items() if fits(spec, node)}
-            assert ("gpu" in where) if wants else where == {"cpu"}, f"a pod fits {where or 'no node'}"
-    assert specs
+    known = {
+        "queue": queues, "scheduling.volcano.sh/queue-name": queues, "priorityClassName": classes,
+        "priorityClass": classes, "image": images, "schedulerName": {contract["scheduler"]["name"]},
+        "storageClassName": {contract["storage"]["sharedClass"], contract["storage"]["workspaceClass"]},
+    }  # fmt: skip
+    for key, value in _leaves(list(yaml.safe_load_all(file.read_text()))):
+        assert key not in known or value in known[key], f"{key}: {value}"
+        if isinstance(value, str) and "s3://" in value:
+            assert value.split("s3://")[1].split("/")[0] in buckets, value
 
 
 def _leaves(node: Any, key: str = "") -> list[tuple[str, Any]]:
@@ -165,14 +207,3 @@ def _leaves(node: Any, key: str = "") -> list[tuple[str, Any]]:
     if isinstance(node, list):
         return [leaf for value in node for leaf in _leaves(value, key)]
     return [(key, node)]
-
-
-def _pods(node: Any) -> list[dict[str, Any]]:
-    """Every pod spec inside a job of whatever kind."""
-    if isinstance(node, list):
-        return [spec for value in node for spec in _pods(value)]
-    if not isinstance(node, dict):
-        return []
-    if "containers" in node:
-        return [node]
-    return [spec for value in node.values() for spec in _pods(value)]
