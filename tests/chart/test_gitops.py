@@ -238,3 +238,11 @@ def test_what_helm_never_removes_argo_cd_leaves_too(first: dict[tuple[str, str, 
         kept = marks.get("helm.sh/resource-policy") == "keep" and namespace == package.NAMESPACE
         if kind == "CustomResourceDefinition" or (kept and kind in ("Secret", "PersistentVolumeClaim")):
             assert marks.get("argocd.argoproj.io/sync-options") == "Prune=false,Delete=false", f"{kind} {name}"
+
+
+def test_argo_cd_does_not_wait_for_a_cron_job_that_runs_when_asked(first: dict[tuple[str, str, str], Object]) -> None:
+    asked = [name for (kind, _, name), obj in first.items() if kind == "CronJob" and obj["spec"].get("suspend")]
+    assert asked
+    (patch,) = documents("argocd/health.yaml")
+    assert 'hs.status = "Healthy"' in patch["data"]["resource.customizations.health.batch_CronJob"]
+    assert not [key for key in first if key[0] == "Job" and "helm.sh/hook" not in first[key]["metadata"]["annotations"]]
