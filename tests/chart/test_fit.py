@@ -17,6 +17,8 @@ from trainyard.platform.gpus import Gpus
 Objects = list[dict[str, Any]]
 EVERYWHERE = {"trainyard-node-prep"}
 ON_GPU = {"trainyard-nvidia-device-plugin"}
+# Servers of data that jobs are using stay where they are.
+STORES = {"trainyard-minio", "trainyard-nfs"}
 # Keys that an upstream chart reads but leaves out of its values.yaml.
 UNLISTED = {"nvidia-device-plugin": {"nvidiaDevRoot": None}}
 JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))
@@ -131,6 +133,20 @@ def test_node_preparation_agrees_with_what_pods_are_placed_by(installed: Objects
         wanted = nodes_of(contract)[pool["name"]]
         assert wanted["labels"].items() <= node["metadata"]["labels"].items()
         assert node["spec"].get("taints", []) == wanted["taints"]
+
+
+def test_no_stateless_pod_of_the_platform_keeps_a_node_from_being_scaled_down(installed: Objects) -> None:
+    """Autoscalers leave a node alone whose pods have local folders, unless these say that they may go."""
+    for obj in installed:
+        if obj["kind"] != "Deployment" or obj["metadata"]["name"] in STORES:
+            continue
+        [spec] = package.pod_specs(obj)
+        if any("emptyDir" in volume or "hostPath" in volume for volume in spec.get("volumes", [])):
+            notes = obj["spec"]["template"]["metadata"].get("annotations", {})
+            assert notes.get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "true", obj["metadata"]["name"]
+    assert not [
+        obj for obj in installed if obj["kind"] == "PodDisruptionBudget"
+    ]  # of a single pod it would never let go
 
 
 def test_subcharts_know_every_key_that_we_set(chart: Path) -> None:

@@ -30,6 +30,14 @@ class Change:
 VOLCANO = (
     Change(
         "templates/scheduler.yaml",
+        "  template:\n    metadata:\n      labels:\n        app: volcano-scheduler\n",
+        "  template:\n    metadata:\n      annotations:\n"
+        "        cluster-autoscaler.kubernetes.io/safe-to-evict: \"true\"\n"
+        "      labels:\n        app: volcano-scheduler\n",
+        "its scratch folder holds a socket only: an autoscaler may move it off a node",
+    ),
+    Change(
+        "templates/scheduler.yaml",
         "{{- .Values.custom.scheduler_config_override | nindent 4 }}",
         "{{- tpl .Values.custom.scheduler_config_override . | nindent 4 }}",
         "lets the scheduler's configuration take the GPU resource from the contract",
