@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import yaml
 
@@ -11,13 +12,14 @@ from trainyard import tools
 from trainyard.chart import package as chart
 from trainyard.chart import parts
 from trainyard.cluster.kubectl import Kubectl
-from trainyard.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard.e2e.context import SYSTEM, Context
 from trainyard.e2e.recorder import require
-from trainyard.e2e.store import SECRET
+from trainyard.paths import ROOT
 from trainyard.shell import run
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420
+TEAMS = ROOT / "manifests" / "cluster" / "teams.yaml"
 
 
 def helm(kubectl: Kubectl, *args: str, timeout: float = 60, check: bool = True) -> str:
@@ -26,19 +28,30 @@ def helm(kubectl: Kubectl, *args: str, timeout: float = 60, check: bool = True) 
     return run(argv, timeout=timeout, check=check).stdout
 
 
+def apply(context: Context, verb: str, package: Path, *more: str) -> str:
+    """`helm install|upgrade` of a package with the values of a run, and what it printed.
+
+    Args:
+        more: further arguments of helm.
+    """
+    argv = [verb, RELEASE, str(package), "-n", SYSTEM, "--create-namespace"]
+    for values in (parts.profile_file("kind"), TEAMS):
+        argv += ["-f", str(values)]
+    if context.gpu == "real":  # the profile names the mock driver's folder
+        argv += ["--set", "nodePrep.driverRoot=/", "--set", "nvidia-device-plugin.nvidiaDriverRoot=/"]
+    argv += ["--wait", "--timeout", f"{TIMEOUT_S}s", *more]
+    return helm(context.kubectl, *argv, timeout=TIMEOUT_S + 30)
+
+
 def install(context: Context) -> None:
     """One `helm install --wait` on the empty cluster."""
     with context.recorder.check("install.helm", "one helm install --wait on an empty cluster") as figures:
         package = chart.package()
         context.installed_at = float(int(time.time()))
         figures["package_kib"] = round(package.stat().st_size / 1024)
-        profile = parts.UMBRELLA / "profiles" / "kind.yaml"
-        argv = ["install", RELEASE, str(package), "-n", SYSTEM, "--create-namespace", "-f", str(profile)]
-        if context.gpu == "real":  # the profile names the mock driver's folder
-            argv += ["--set", "nodePrep.driverRoot=/", "--set", "nvidia-device-plugin.nvidiaDriverRoot=/"]
         if context.userspace_nfs:
             figures["nfs_client"] = "userspace mount.nfs, NFSv3 (test only)"
-        helm(context.kubectl, *argv, "--wait", "--timeout", f"{TIMEOUT_S}s", timeout=TIMEOUT_S + 30)
+        apply(context, "install", package)
         secret = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")[0]
         figures["release_secret_kib"] = round(len(json.dumps(secret["data"])) / 1024)
         require(
@@ -59,14 +72,3 @@ def self_test(context: Context) -> None:
     """`helm test`: queues, priority classes, storage class, buckets, contract, seen from inside."""
     with context.recorder.check("install.helm-test", "helm test: queues, priorities, storage class, buckets, contract"):
         helm(context.kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
-
-
-def tenant(context: Context) -> None:
-    """A namespace like a team's: Pod Security restricted, and the training user's S3 credentials."""
-    restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": restricted}}
-    context.kubectl("apply", "-f", "-", input=json.dumps(space))
-    secret = context.kubectl.find("secret", SECRET, "-n", SYSTEM)
-    require(secret, f"the chart made no Secret {SECRET}")
-    copy = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "data": secret["data"]}  # type: ignore[index]
-    context.kubectl.apply([copy], NAMESPACE)
