@@ -3,6 +3,8 @@
  * There is no table of identities that could fill up. */
 #include "session.h"
 
+#include "record.h"
+
 #define FUSE_USE_VERSION 35
 #include <fuse3/fuse.h>
 #include <nfsc/libnfs.h>
@@ -88,6 +90,7 @@ int session_open(const struct mount_options *o) {
         if (give_up || (o->verbose && !told)) explain(o, error, nfs_get_error(context));
         told = true;
         nfs_destroy_context(context);
+        record_forget();
         if (give_up) return EXIT_MOUNT_FAILED;
         sleep(RETRY_INTERVAL_S);
     }
