@@ -1,0 +1,90 @@
+"""Releases of the chart on the run's cluster: install, upgrade, roll back; and the values they are made with."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.chart import parts
+from trainyard.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard.e2e.install import RELEASE, TIMEOUT_S, helm
+from trainyard.release.installed import Installed
+
+# The two teams of a run, where no installation says what they are.
+TEAMS: dict[str, Any] = {
+    "global": {
+        "contract": {
+            "teams": [
+                {"name": name, "gid": gid, "members": {"groups": [f"{name}-members"]}, "maxGpusPerJob": 16}
+                for name, gid in ((NAMESPACE, 20001), (OTHER, 20002))
+            ]
+        }
+    }
+}
+REAL_GPUS = {"nodePrep": {"driverRoot": "/"}, "nvidia-device-plugin": {"nvidiaDriverRoot": "/"}}
+
+
+def installed(context: Context) -> Installed:
+    """The run's release."""
+    return Installed(context.kubectl, RELEASE, SYSTEM)
+
+
+@contextmanager
+def values(context: Context, *, teams: bool = True, profile: Path | None = None) -> Iterator[list[Path]]:
+    """Values files for the time of the block: a profile, real GPUs where the run has them, the two teams.
+
+    Args:
+        profile: another file than this version's profile kind.
+    """
+    with tempfile.TemporaryDirectory(prefix="values-") as folder:
+        files = [profile or parts.profile_file("kind")]
+        further = [REAL_GPUS] if context.gpu == "real" else []  # the profile names the mock driver's folder
+        for number, data in enumerate([*further, *([TEAMS] if teams else [])]):
+            file = Path(folder) / f"{number}.yaml"
+            file.write_text(yaml.safe_dump(data))
+            files.append(file)
+        yield files
+
+
+def put(context: Context, verb: str, package: Path, files: Sequence[Path]) -> float:
+    """`helm install --wait` or `helm upgrade --wait`; returns its seconds."""
+    flags = [word for file in files for word in ("-f", str(file))]
+    flags += ["--create-namespace"] if verb == "install" else ["--reset-values"]
+    began = time.monotonic()
+    wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
+    helm(context.kubectl, verb, RELEASE, str(package), "-n", SYSTEM, *flags, *wait, timeout=TIMEOUT_S + 30)
+    return round(time.monotonic() - began, 1)
+
+
+def roll_back(context: Context, revision: int) -> float:
+    """`helm rollback --wait` to a revision; returns its seconds."""
+    began = time.monotonic()
+    wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
+    helm(context.kubectl, "rollback", RELEASE, str(revision), "-n", SYSTEM, *wait, timeout=TIMEOUT_S + 30)
+    return round(time.monotonic() - began, 1)
+
+
+def identities(context: Context) -> dict[str, str]:
+    """What must never be made anew: UIDs of claims and their volumes, data of generated Secrets, by name."""
+    found = {}
+    for space in (SYSTEM, NAMESPACE, OTHER):
+        for claim in context.kubectl.get("pvc", "-n", space):
+            name = f"claim {space}/{claim['metadata']['name']}"
+            found[name] = f"{claim['metadata']['uid']} {claim['spec'].get('volumeName', '')}"
+        for secret in context.kubectl.get("secrets", "-n", space):
+            if {"secret-key", "root-password"} & set(secret.get("data") or {}):
+                found[f"Secret {space}/{secret['metadata']['name']}"] = str(sorted(secret["data"].items()))
+    return found
+
+
+def lost(before: dict[str, str], after: dict[str, str]) -> str:
+    """What is gone or is another one now, in words; "" when all is the same."""
+    words = [f"{name} is {'gone' if name not in after else 'another one'}"
+             for name, held in before.items() if after.get(name) != held]  # fmt: skip
+    return "; ".join(words)
