@@ -6,6 +6,7 @@ import copy
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -247,6 +248,13 @@ def test_teardown_ends_what_mounts_the_server_and_names_what_it_may_not(
     pods = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default"}}
     assert server.find(pods, "alone") is None and server.find(pods, "elsewhere")
     assert server.find(batch, "copy") is None or "deletionTimestamp" in server.find(batch, "copy")["metadata"]  # type: ignore[index]
+
+
+def test_a_pod_that_should_have_ended_long_ago_is_not_waited_for() -> None:
+    assert teardown.stuck({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    soon = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    assert not teardown.stuck({"metadata": {"deletionTimestamp": soon}})
+    assert not teardown.stuck({"metadata": {}})
 
 
 def test_teardown_scales_the_release_s_own_mounts_to_none(

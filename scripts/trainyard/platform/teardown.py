@@ -7,6 +7,8 @@ webhooks are there without Volcano. Data, claims, Secrets, namespaces of teams a
 from __future__ import annotations
 
 import json
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from trainyard.platform.setup import Clock
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1/podgroups"
 ENDED = {"Succeeded", "Failed", "Complete", "Completed", "Aborted", "Terminated"}
+STUCK_S = 60.0  # beyond the end that a pod's grace period allows; deletionTimestamp has that in it
 BACKGROUND = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
 
 
@@ -126,19 +129,31 @@ def end_pod(api: Api, pod: dict[str, Any]) -> str:
     return said
 
 
+def stuck(pod: dict[str, Any]) -> bool:
+    """Has a pod outlived its end by a minute? It hangs in a mount, and waiting for it helps nobody."""
+    gone = pod["metadata"].get("deletionTimestamp")
+    return bool(gone) and time.time() - datetime.fromisoformat(gone.replace("Z", "+00:00")).timestamp() > STUCK_S
+
+
 def still_mounted(api: Api, plan: dict[str, Any]) -> str:
     """ "" once no running pod mounts the release's NFS server, else which do; asks each of them to end."""
     claims = served_claims(listed(api, "/api/v1/persistentvolumes"), plan["nfsServer"])
     close_own(api, plan, claims)
-    left = []
+    left, hang = [], []
     for pod in listed(api, "/api/v1/pods"):
         meta = pod["metadata"]
         phase = (pod.get("status") or {}).get("phase")
         if phase in ("Succeeded", "Failed") or not mounts(pod["spec"], meta["namespace"], plan["nfsServer"], claims):
             continue
+        name = f"{meta['namespace']}/{meta['name']}"
+        if stuck(pod):
+            hang.append(name)
+            continue
         own = meta["namespace"] == plan["namespace"] and owner(pod)[1] == "ReplicaSet"
         reason = "" if own else end_pod(api, pod)
-        left.append(f"{meta['namespace']}/{meta['name']}" + (f" ({reason})" if reason else ""))
+        left.append(name + (f" ({reason})" if reason else ""))
+    if not left and hang:
+        say(f"not waited for, as they should have ended long ago (see their nodes): {', '.join(hang)}")
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
     return f"these pods still mount the NFS server: {', '.join(left[:5])}{more}" if left else ""
 
