@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -60,12 +61,19 @@ class Cluster:
                 thing("CRD", "queues.scheduling.volcano.sh", annotations=KEPT),
                 thing("CRD", "others.example.org"),
                 thing("CRD", "tfjobs.kubeflow.org"),
+                thing("CRD", "mpijobs.kubeflow.org"),
                 thing("CRD", "pytorchjobs.kubeflow.org", annotations={"trainyard.io/crd-version": "1"}),
             ],
             "pytorchjobs.kubeflow.org": [thing("PyTorchJob", "runs", "vision", status={})],
         }
 
     def get(self, kind: str, *args: str) -> list[dict[str, Any]]:
+        if kind == "crd" and "--show-managed-fields" in args:  # kubectl leaves them out otherwise
+            found = [copy.deepcopy(item) for item in self.lists[kind]]
+            managers = {"mpijobs.kubeflow.org": "helm", "tfjobs.kubeflow.org": "kubectl-client-side-apply"}
+            for item in found:
+                item["metadata"]["managedFields"] = [{"manager": managers.get(item["metadata"]["name"], "x")}]
+            return found
         return self.lists.get(kind, [])
 
     def find(self, *args: str) -> dict[str, Any] | None:
@@ -99,7 +107,7 @@ def test_what_stays_is_ours_and_nobody_else_s(installed: Any) -> None:
         "claim vision/workspace, 1Gi", "claim lab/scratch, 1Gi", "claim trainyard-system/data, 1Gi"]  # fmt: skip
     assert [one.name for one in found.volumes] == ["plain", "static", "work"]
     assert found.secrets == ["kept"]
-    assert found.crds == ["pytorchjobs.kubeflow.org", "queues.scheduling.volcano.sh"]
+    assert found.crds == ["mpijobs.kubeflow.org", "pytorchjobs.kubeflow.org", "queues.scheduling.volcano.sh"]
     assert "volume work, 1Gi, Retain, 10.0.0.1:/work" in found.lines()
 
 

@@ -76,7 +76,9 @@ def remains(installed: Installed) -> Remains:
         claims=[_claim(item) for item in claims],
         volumes=[_volume(volumes[key]) for key in sorted((bound | outlived) & set(volumes))],
         secrets=sorted(item["metadata"]["name"] for item in kubectl.get("secrets", "-n", space) if _made(item, name)),
-        crds=sorted(item["metadata"]["name"] for item in kubectl.get("crd") if _is_our_crd(item, name)),
+        crds=sorted(
+            item["metadata"]["name"] for item in kubectl.get("crd", "--show-managed-fields") if _is_our_crd(item, name)
+        ),
     )
 
 
