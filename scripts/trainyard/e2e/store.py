@@ -13,6 +13,7 @@ from minio.error import S3Error
 
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.errors import TrainyardError
+from trainyard.platform.store import Access, client
 
 SECRET = "trainyard-s3"
 SERVICE = "trainyard-minio"
@@ -27,18 +28,19 @@ def credentials(kubectl: Kubectl, namespace: str) -> dict[str, str]:
 
 
 @contextmanager
-def connect(kubectl: Kubectl, namespace: str, of: str = "") -> Iterator[Store]:
+def connect(kubectl: Kubectl, namespace: str, of: str = "", keys: tuple[str, str] | None = None) -> Iterator[Store]:
     """Opens a port-forward to the store in `namespace` for the time of the block.
 
     Args:
         of: namespace of the credentials: a team's, or "" for the platform's own.
+        keys: access key and secret key to use instead.
     """
     user = credentials(kubectl, of or namespace)
-    secure = user["endpoint"].startswith("https://")
+    scheme = user["endpoint"].partition("://")[0]
+    access, secret = keys or (user["access-key"], user["secret-key"])
     with kubectl.forward(f"service/{SERVICE}", 9000, namespace) as port:
-        yield Store(
-            Minio(f"127.0.0.1:{port}", user["access-key"], user["secret-key"], secure=secure, region=user["region"])
-        )
+        to = Access(f"{scheme}://127.0.0.1:{port}", access, secret, user["region"], user.get("ca.crt", ""))
+        yield Store(client(to))
 
 
 class Store:
