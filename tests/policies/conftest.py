@@ -7,19 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from trainyard.apiserver import ApiServer, running
 from trainyard.apiserver.install import install
 from trainyard.chart import package
 
-TEAMS = Path(__file__).parent / "teams.yaml"
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[ApiServer]:
     """The server with all that an installation leaves on it. Tests ask by dry run, or remove what they make."""
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
-    objects = package.render("kind", values=[TEAMS])
+    objects = package.render("kind", values=[HERE / "teams.yaml"])
+    objects += yaml.safe_load_all((HERE / "extra.yaml").read_text())
     with running() as found:
         install(found, objects)
         yield found

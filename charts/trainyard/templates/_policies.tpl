@@ -40,6 +40,5 @@ commas. Images of the contract are allowed with all that lies beside them, since
       "tokenServiceAccounts" (join "," $p.tokenServiceAccounts)
       "operators" (join "," (concat (list (printf "%s-training-operator" $account) (printf "%s-controllers" $account)) $p.operators))
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
-      "platform" (printf "%s-setup" $account)
     | toJson -}}
 {{- end }}

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from trainyard.errors import TrainyardError
 
-MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
+PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
 MANAGER = "trainyard"
 WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -60,7 +60,7 @@ class Client:
         self,
         method: str,
         path: str,
-        body: dict[str, Any] | None = None,
+        body: dict[str, Any] | list[dict[str, Any]] | None = None,
         *,
         identity: Identity | None = None,
         content: str = "application/json",
@@ -115,6 +115,19 @@ class Client:
         """PUT of a whole object, or of its subresource `sub`."""
         path = "/".join(filter(None, [self.path(obj), obj["metadata"]["name"], sub]))
         return self.call("PUT", path, obj, identity=identity, query=_query(dry_run))
+
+    def patch(
+        self,
+        obj: dict[str, Any],
+        operations: list[dict[str, Any]],
+        *,
+        identity: Identity | None = None,
+        dry_run: bool = False,
+        sub: str = "",
+    ) -> Answer:
+        """JSON Patch of the stored object, or of its subresource `sub`."""
+        path = "/".join(filter(None, [self.path(obj), obj["metadata"]["name"], sub]))
+        return self.call("PATCH", path, operations, identity=identity, content=PATCH, query=_query(dry_run))
 
     def apply(self, obj: dict[str, Any], *, namespace: str = "") -> Answer:
         """Server-side apply as the administrator."""

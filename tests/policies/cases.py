@@ -1,0 +1,145 @@
+"""The cases beside the rules: read from policies/<rule>.cases.yaml and put to the server by dry run."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from trainyard.apiserver import Answer, ApiServer, Identity
+from trainyard.paths import ROOT
+
+FOLDER = ROOT / "policies"
+SYSTEM, KUBE = "trainyard-system", "kube-system"
+ADMIN = None
+WHO: dict[str, Identity | None] = {
+    "admin": ADMIN,
+    "member": Identity("ada", ("vision-members",)),
+    "speech-member": Identity("bob", ("speech-members",)),
+    # May write everything there is, but neither manage tenants nor use queues.
+    "editor": Identity("eve", ("test-editors",)),
+    "training-operator": Identity.account(SYSTEM, "trainyard-training-operator"),
+    "volcano": Identity.account(SYSTEM, "trainyard-controllers"),
+    "provisioner": Identity.account(SYSTEM, "trainyard-nfs-provisioner"),
+    "job-controller": Identity.account(KUBE, "job-controller"),
+    "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),
+    "binder": Identity.account(KUBE, "persistent-volume-binder"),
+}
+KEYS = {"allow", "deny", "of", "in", "as", "change", "begin", "update", "sub", "says"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request: `change` makes the object of a base, `update` changes the stored object."""
+
+    rule: str
+    name: str
+    allowed: bool
+    base: str
+    namespace: str
+    who: str
+    change: dict[str, Any]
+    update: dict[str, Any] | None
+    sub: str
+    says: str
+    begin: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {'allow' if self.allowed else 'deny'} {self.name}"
+
+
+def rules() -> list[str]:
+    """Names of all rules."""
+    return sorted(file.stem for file in FOLDER.glob("*.yaml") if not file.stem.endswith(".cases"))
+
+
+def policy(rule: str) -> dict[str, Any]:
+    """The policy of a rule, as its file has it."""
+    return yaml.safe_load((FOLDER / f"{rule}.yaml").read_text())
+
+
+@functools.cache
+def bases() -> dict[str, dict[str, Any]]:
+    """The objects that cases begin from."""
+    return yaml.safe_load((FOLDER / "base.cases.yaml").read_text())
+
+
+def cases(rule: str) -> list[Case]:
+    """The cases of a rule; a key that no case has is an error."""
+    found = []
+    for raw in yaml.safe_load((FOLDER / f"{rule}.cases.yaml").read_text()):
+        assert set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw), raw
+        name = raw.get("allow") or raw.get("deny")
+        assert ("says" in raw) == ("deny" in raw), f"{rule}: {name}"
+        who, space = raw.get("as", "member"), raw.get("in", "vision")
+        change, update, sub = raw.get("change", {}), raw.get("update"), raw.get("sub", "")
+        found.append(
+            Case(rule, name, "allow" in raw, raw["of"], space, who, change, update, sub, raw.get("says", ""),
+                 raw.get("begin", {}))
+        )  # fmt: skip
+    return found
+
+
+def changed(obj: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
+    """A copy with values put at JSON pointers; null removes what is there."""
+    done = copy.deepcopy(obj)
+    for pointer, value in places.items():
+        *path, last = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+        node: Any = done
+        for key in path:
+            node = node[int(key)] if isinstance(node, list) else node.setdefault(key, {})
+        if isinstance(node, list):
+            node[int(last)] = value
+        elif value is None:
+            node.pop(last, None)
+        else:
+            node[last] = value
+    return done
+
+
+def operations(obj: dict[str, Any], places: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same change as JSON Patch."""
+    done = []
+    for pointer, value in places.items():
+        node: Any = obj
+        for key in pointer.split("/")[1:-1]:
+            node = node[int(key)] if isinstance(node, list) else node.get(key.replace("~1", "/"), {})
+        how = "remove" if value is None else "replace" if isinstance(node, list) else "add"
+        done.append({"op": how, "path": pointer} | ({} if value is None else {"value": value}))
+    return done
+
+
+def ask(server: ApiServer, case: Case) -> Answer:
+    """Puts the case to the server by dry run."""
+    obj = copy.deepcopy(bases()[case.base])
+    obj["metadata"]["namespace"] = case.namespace
+    if case.update is None:
+        return server.create(changed(obj, case.change), identity=WHO[case.who], dry_run=True)
+    with stored(server, changed(obj, case.begin)) as found:
+        who = WHO[case.who]
+        if who and who.user.startswith("system:"):  # controllers write whole objects, and may do nothing else
+            return server.replace(changed(found, case.update), identity=who, dry_run=True, sub=case.sub)
+        return server.patch(found, operations(found, case.update), identity=who, dry_run=True, sub=case.sub)
+
+
+@contextmanager
+def stored(server: ApiServer, obj: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The object as the administrator has stored it; removed afterwards (namespaces can't be, they are used again)."""
+    made = server.create(obj)
+    path = f"{server.path(obj)}/{obj['metadata']['name']}"
+    if made.status == 409 and obj["kind"] == "Namespace":
+        made = server.call("GET", path)
+    assert made.ok, made.message
+    try:
+        yield made.body
+    finally:
+        if obj["kind"] != "Namespace":
+            if made.body["metadata"].get("finalizers"):  # nobody is here who would take them off
+                server.patch(obj, [{"op": "remove", "path": "/metadata/finalizers"}])
+            gone = server.call("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+            assert gone.ok, gone.message
