@@ -27,6 +27,7 @@ TEAMS: dict[str, Any] = {
         }
     }
 }
+GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
 REAL_GPUS = {"nodePrep": {"driverRoot": "/"}, "nvidia-device-plugin": {"nvidiaDriverRoot": "/"}}
 
 
@@ -71,15 +72,16 @@ def roll_back(context: Context, revision: int) -> float:
 
 
 def identities(context: Context) -> dict[str, str]:
-    """What must never be made anew: UIDs of claims and their volumes, data of generated Secrets, by name."""
+    """What must never be made anew: UIDs of claims and their volumes, generated keys in Secrets, by name."""
     found = {}
     for space in (SYSTEM, NAMESPACE, OTHER):
         for claim in context.kubectl.get("pvc", "-n", space):
             name = f"claim {space}/{claim['metadata']['name']}"
             found[name] = f"{claim['metadata']['uid']} {claim['spec'].get('volumeName', '')}"
         for secret in context.kubectl.get("secrets", "-n", space):
-            if {"secret-key", "root-password"} & set(secret.get("data") or {}):
-                found[f"Secret {space}/{secret['metadata']['name']}"] = str(sorted(secret["data"].items()))
+            keys = {key: value for key, value in (secret.get("data") or {}).items() if key in GENERATED}
+            if keys:
+                found[f"Secret {space}/{secret['metadata']['name']}"] = str(sorted(keys.items()))
     return found
 
 
