@@ -102,7 +102,7 @@ Beside the keys of the values every team has
 {{- if and (eq (default "" .spec.storageClassName) $root.Values.global.contract.storage.workspaceClass) (not (has (get $ref "namespace") $names)) -}}
 {{- if or (has $ref.namespace $gone) (eq (dig "status" "phase" "" .) "Released") -}}
 {{- $gone = append $gone $ref.namespace -}}
-{{- $place := .spec.nfs | ternary (printf ", %s on %s" (dig "nfs" "path" "" .spec) (dig "nfs" "server" "" .spec)) "" -}}
+{{- $place := hasKey .spec "nfs" | ternary (printf ", %s on %s" (dig "nfs" "path" "" .spec) (dig "nfs" "server" "" .spec)) "" -}}
 {{- $lines = append $lines (printf "%s/%s: volume %s%s" $ref.namespace $ref.name .metadata.name $place) -}}
 {{- end -}}
 {{- end -}}

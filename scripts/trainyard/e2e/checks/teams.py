@@ -79,8 +79,7 @@ def changed(context: Context) -> None:
         _has_all(context, _team(context))
         _finds_its_data(context)
         require(_identity(context, others) == before, "removing a team touched another one")
-    # The run goes on with the teams that it began with.
-    _upgrade(context, others)
+        _upgrade(context, others)  # the run goes on with the teams that it began with
 
 
 def _values(context: Context) -> dict[str, Any]:
