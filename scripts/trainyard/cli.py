@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": "trainyard.doctor.cli",
     "e2e": "trainyard.e2e.cli",
     "images": "trainyard.images.cli",
+    "policy": "trainyard.policy.cli",
     "tools": "trainyard.tools.cli",
     "uninstall": "trainyard.release.cli",
     "verify": "trainyard.verify",

@@ -1,4 +1,4 @@
-"""Every case beside the rules, put to a real API server: what must be let through is, what must not is refused by its rule."""
+"""Every case beside the rules, put to a real API server: let through, or refused by its own rule and no other."""
 
 from __future__ import annotations
 

@@ -1,0 +1,29 @@
+"""The rules of policies/, as their files describe them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import yaml
+
+from trainyard.chart import parts
+
+PREFIX = "trainyard-"  # of the names of policies and bindings in a cluster
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: `id` is its number among the platform's rules, `about` one sentence."""
+
+    name: str
+    id: str
+    about: str
+
+
+def rules() -> list[Rule]:
+    """All rules, by their number."""
+    found = []
+    for file in parts.policy_files():
+        notes = yaml.safe_load(file.read_text())["metadata"]["annotations"]
+        found.append(Rule(file.stem, notes["trainyard.io/id"], notes["trainyard.io/about"]))
+    return sorted(found, key=lambda rule: rule.id)
