@@ -199,6 +199,17 @@ def test_example_jobs_fit_the_nodes_they_are_meant_for(file: Path, profile: str,
         assert where(spec, contract) == (steady if wants else {pool["name"] for pool in pools if pool["kind"] == "cpu"})
 
 
+def test_what_the_page_of_profiles_says_chooses_spot_nodes(rendered: dict[str, Objects]) -> None:
+    text = (ROOT / "docs" / "profiles.md").read_text()
+    spec = yaml.safe_load(text.split("```yaml spot\n")[1].split("```")[0])
+    assert where(spec, contract_of(rendered["cloud"])) == {"gpu-spot"}
+    gke = {
+        "labels": spec["nodeSelector"],
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
+    }
+    assert fits(spec, gke)
+
+
 @pytest.mark.parametrize("file", JOBS, ids=lambda file: file.stem)
 def test_example_jobs_name_what_the_contract_has(file: Path, teamed: Objects) -> None:
     contract = contract_of(teamed)

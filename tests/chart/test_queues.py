@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
+
+from trainyard.paths import ROOT
 
 Faults = Callable[..., list[str]]
 GPU = "nvidia.com/gpu"
@@ -55,6 +58,12 @@ def test_a_tree_that_sums_is_taken(faults: Faults) -> None:
         **POOLS, **RECLAIM,
     )  # fmt: skip
     assert faults(values) == []
+
+
+def test_what_the_page_of_queues_shows_is_taken(faults: Faults) -> None:
+    blocks = (ROOT / "docs" / "queues.md").read_text().split("```yaml\n")[1:]
+    assert blocks
+    assert [faults(yaml.safe_load(block.split("```")[0])) for block in blocks] == [[]] * len(blocks)
 
 
 def test_exactly_the_capacity_of_the_pools_is_taken(faults: Faults) -> None:

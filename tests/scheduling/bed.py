@@ -9,7 +9,6 @@ from time import monotonic, sleep
 from typing import Any
 
 from trainyard import tools
-from trainyard.apiserver.client import MERGE
 from trainyard.apiserver.processes import Server, free_ports
 from trainyard.apiserver.server import ApiServer
 
@@ -18,6 +17,7 @@ SPACE = "/api/v1/namespaces/default/pods"
 GROUP = "scheduling.volcano.sh/v1beta1"
 VOLCANO = f"/apis/{GROUP}"
 LATE_S = 30.0
+MERGE = "application/merge-patch+json"
 ROUNDS_S = 3.0  # scheduler rounds last a tenth of a second; what has not happened by then does not happen
 
 
@@ -97,6 +97,15 @@ class Bed:
                 if pod["status"].get("phase") != "Running":
                     self._merge(f"{SPACE}/{pod['metadata']['name']}/status", {"status": {"phase": "Running"}})
         return sorted(nodes)
+
+    def unschedulable(self, job: str) -> int:
+        """How many pods of the job say so; an autoscaler makes nodes for these."""
+        said = [
+            (c["type"], c["status"], c.get("reason"))
+            for p in self._pods(job)
+            for c in p["status"].get("conditions", [])
+        ]
+        return said.count(("PodScheduled", "False", "Unschedulable"))
 
     def evicted(self, job: str) -> int:
         """How many of the job's pods the scheduler took away; they go at once, as kubelet would let them."""

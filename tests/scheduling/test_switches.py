@@ -53,6 +53,22 @@ def test_reserve_keeps_memory_in_the_unit_that_was_written(bed: Bed, config: Con
         assert bed.runs("small")
 
 
+def test_a_gang_asks_for_nodes_where_there_are_none_and_runs_when_they_come(bed: Bed, config: Config) -> None:
+    """What scaling from zero stands on: an autoscaler looks for pods that say Unschedulable."""
+    with bed.scheduler(config()):
+        bed.node("cpu-0")
+        bed.queue("q")
+        bed.job("gang", "q", pods=2, gpus=4)
+        assert bed.wait(lambda: bed.unschedulable("gang") == 2)
+        bed.node("gpu-0", gpus=4, taint="NoSchedule")
+        assert bed.wait(
+            lambda: bed.unschedulable("gang") == 1
+        )  # one would fit now and says so, but waits for the other
+        assert bed.stays_out("gang")
+        bed.node("gpu-1", gpus=4, taint="NoSchedule")
+        assert bed.runs("gang", 2)
+
+
 def test_preempt_evicts_a_lower_priority_class_only_where_it_is_on(bed: Bed, config: Config) -> None:
     for switch in ("false", "true"):
         with bed.scheduler(config(f"global.contract.scheduler.preempt={switch}")):
