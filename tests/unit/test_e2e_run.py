@@ -52,7 +52,7 @@ def world(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> World
     monkeypatch.setattr(run.lifecycle, "exists", exists)
     monkeypatch.setattr(run.lifecycle, "up", up)
     monkeypatch.setattr(run.lifecycle, "down", lambda engine, name: made.calls.append("down"))
-    monkeypatch.setattr(run, "_checks", lambda context, data: made.checks(context, data))
+    monkeypatch.setattr(run.order, "checks", lambda context, data: made.checks(context, data))
     monkeypatch.setattr(run.diagnose, "collect", lambda *args, **kwargs: made.calls.append("diagnose"))
     monkeypatch.setattr(run.diagnose, "probable_cause", lambda found: "The queue is closed.")
     return made

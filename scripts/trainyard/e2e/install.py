@@ -4,43 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import yaml
 
-from trainyard import tools
 from trainyard.chart import package as chart
-from trainyard.chart import parts
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.e2e.context import SYSTEM, Context
 from trainyard.e2e.recorder import require
-from trainyard.paths import ROOT
-from trainyard.shell import run
-
-RELEASE = "trainyard"
-TIMEOUT_S = 420
-TEAMS = ROOT / "manifests" / "cluster" / "teams.yaml"
-
-
-def helm(kubectl: Kubectl, *args: str, timeout: float = 60, check: bool = True) -> str:
-    """Runs the pinned helm on the cluster and returns what it printed."""
-    argv = [tools.binary("helm"), "--kubeconfig", kubectl.kubeconfig, *args]
-    return run(argv, timeout=timeout, check=check).stdout
-
-
-def apply(context: Context, verb: str, package: Path, *more: str) -> str:
-    """`helm install|upgrade` of a package with the values of a run, and what it printed.
-
-    Args:
-        more: further arguments of helm.
-    """
-    argv = [verb, RELEASE, str(package), "-n", SYSTEM, "--create-namespace"]
-    for values in (parts.profile_file("kind"), TEAMS):
-        argv += ["-f", str(values)]
-    if context.gpu == "real":  # the profile names the mock driver's folder
-        argv += ["--set", "nodePrep.driverRoot=/", "--set", "nvidia-device-plugin.nvidiaDriverRoot=/"]
-    argv += ["--wait", "--timeout", f"{TIMEOUT_S}s", *more]
-    return helm(context.kubectl, *argv, timeout=TIMEOUT_S + 30)
+from trainyard.e2e.releases import RELEASE, helm, put, values
 
 
 def install(context: Context) -> None:
@@ -51,7 +22,8 @@ def install(context: Context) -> None:
         figures["package_kib"] = round(package.stat().st_size / 1024)
         if context.userspace_nfs:
             figures["nfs_client"] = "userspace mount.nfs, NFSv3 (test only)"
-        apply(context, "install", package)
+        with values(context) as files:
+            figures["install_seconds"] = put(context, "install", package, files)
         secret = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")[0]
         figures["release_secret_kib"] = round(len(json.dumps(secret["data"])) / 1024)
         require(

@@ -7,28 +7,28 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from trainyard import tools
 from trainyard.chart import parts
+from trainyard.cluster.kubectl import Kubectl
 from trainyard.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard.e2e.install import RELEASE, TIMEOUT_S, helm
+from trainyard.paths import ROOT
 from trainyard.release.installed import Installed
+from trainyard.shell import run
 
-# The two teams of a run, where no installation says what they are.
-TEAMS: dict[str, Any] = {
-    "global": {
-        "contract": {
-            "teams": [
-                {"name": name, "gid": gid, "members": {"groups": [f"{name}-members"]}, "maxGpusPerJob": 16}
-                for name, gid in ((NAMESPACE, 20001), (OTHER, 20002))
-            ]
-        }
-    }
-}
+RELEASE = "trainyard"
+TIMEOUT_S = 420
+TEAMS = ROOT / "manifests" / "cluster" / "teams.yaml"  # the two teams of a run
 GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
 REAL_GPUS = {"nodePrep": {"driverRoot": "/"}, "nvidia-device-plugin": {"nvidiaDriverRoot": "/"}}
+
+
+def helm(kubectl: Kubectl, *args: str, timeout: float = 60, check: bool = True) -> str:
+    """Runs the pinned helm on the cluster and returns what it printed."""
+    argv = [tools.binary("helm"), "--kubeconfig", kubectl.kubeconfig, *args]
+    return run(argv, timeout=timeout, check=check).stdout
 
 
 def installed(context: Context) -> Installed:
@@ -45,12 +45,11 @@ def values(context: Context, *, teams: bool = True, profile: Path | None = None)
     """
     with tempfile.TemporaryDirectory(prefix="values-") as folder:
         files = [profile or parts.profile_file("kind")]
-        further = [REAL_GPUS] if context.gpu == "real" else []  # the profile names the mock driver's folder
-        for number, data in enumerate([*further, *([TEAMS] if teams else [])]):
-            file = Path(folder) / f"{number}.yaml"
-            file.write_text(yaml.safe_dump(data))
+        if context.gpu == "real":  # the profile names the mock driver's folder
+            file = Path(folder) / "real-gpus.yaml"
+            file.write_text(yaml.safe_dump(REAL_GPUS))
             files.append(file)
-        yield files
+        yield [*files, TEAMS] if teams else files
 
 
 def put(context: Context, verb: str, package: Path, files: Sequence[Path]) -> float:

@@ -13,10 +13,8 @@ from trainyard import diagnose, tools
 from trainyard import engine as engines
 from trainyard.cluster import config, lifecycle, nodes, source
 from trainyard.cluster.kubectl import Kubectl
-from trainyard.e2e import dataset, install
-from trainyard.e2e.checks import gang, network, storage, training
-from trainyard.e2e.checks import nodes as node_checks
-from trainyard.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard.e2e import dataset, order, releases
+from trainyard.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard.e2e.recorder import Recorder
 from trainyard.errors import TrainyardError
 from trainyard.gpu import detect
@@ -64,7 +62,7 @@ def run(options: Options) -> bool:
         context = _cluster(engine, cluster, recorder)
         if context:
             try:
-                _checks(context, data)
+                order.checks(context, data)
             except TrainyardError as error:  # between two checks
                 with recorder.check("e2e.run", "the run between its checks"):
                     raise error
@@ -109,49 +107,6 @@ def gpus_due(options: lifecycle.Options) -> dict[str, int]:
     return {name: len(uuids) for name, uuids in lifecycle.share_gpus(options.uuids, names).items()}
 
 
-def _checks(context: Context, data: dataset.Dataset) -> None:
-    """Everything on the running cluster. What later checks stand on ends the run when it fails."""
-    recorder = context.recorder
-    late = context.gpus[context.gpu_nodes[-1]] > 0
-    if late:
-        node_checks.leave(context, context.gpu_nodes[-1])
-    with recorder.span("install", "helm install --wait"):
-        install.install(context)
-    if recorder.failed("install.helm"):
-        return
-    if late:
-        node_checks.late(context)
-    else:
-        recorder.skip(
-            "nodes.late-gpu-node", "a GPU node that joins after the installation", "one GPU serves one node only"
-        )
-    node_checks.prepared(context)
-    install.self_test(context)
-    install.tenant(context)
-    storage.bucket(context, data)
-    if recorder.failed("storage.bucket"):
-        return
-    storage.fill_cache(context)
-    for kind in training.KINDS:
-        training.train(context, kind, data)
-    gang.refused(context, data)
-    storage.shared(context)
-    network.policies(context)
-    network.storage_closed(context)
-    node_checks.cpu_pods_off(context)
-    node_checks.xid(context)
-    recorder.skip("storage.csi", "csi-driver-nfs from its upstream chart", _csi_reason(context))
-
-
-def _csi_reason(context: Context) -> str:
-    driver = context.kubectl.find("csidriver", "nfs.csi.k8s.io")
-    return (
-        "installed, but this run uses our own provisioner"
-        if driver
-        else "its chart can't be pulled here; our own provisioner was used"
-    )
-
-
 def _diagnose(engine: engines.Engine, name: str, recorder: Recorder, out: Path) -> str:
     """Collects evidence from the cluster while it is there; the probable cause as one sentence."""
     if not lifecycle.exists(engine, name):
@@ -161,10 +116,10 @@ def _diagnose(engine: engines.Engine, name: str, recorder: Recorder, out: Path) 
     found = diagnose.collect(
         lambda argv: kubectl(*argv, timeout=30).stdout,
         out,
-        [NAMESPACE, SYSTEM],
+        [NAMESPACE, OTHER, SYSTEM],
         node_exec=lambda node, argv: engine.exec(node, argv, timeout=20).stdout,
-        helm=lambda argv: install.helm(kubectl, *argv),
-        release=(install.RELEASE, SYSTEM),
+        helm=lambda argv: releases.helm(kubectl, *argv),
+        release=(releases.RELEASE, SYSTEM),
         checks=recorder.checks,
         expected=["too-large"],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import socketserver
 import threading
@@ -17,8 +16,8 @@ from trainyard.e2e import egress, jobs
 from trainyard.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard.e2e.dataset import Dataset
-from trainyard.e2e.install import RELEASE, helm
 from trainyard.e2e.recorder import require
+from trainyard.e2e.releases import RELEASE, helm
 from trainyard.images import registry, sources, transfer
 from trainyard.versions import load
 
@@ -83,7 +82,7 @@ def allow_egress(context: Context) -> None:
 
 def from_mirror(job: dict[str, Any]) -> dict[str, Any]:
     """A copy of a job in which every image comes from the mirror."""
-    done = copy.deepcopy(job)
+    done = json.loads(json.dumps(job))  # parts that YAML anchors share become parts of their own
 
     def turn(node: Any) -> None:
         if isinstance(node, list):

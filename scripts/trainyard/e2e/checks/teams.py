@@ -14,8 +14,9 @@ from minio.error import S3Error
 from trainyard.chart import package as chart
 from trainyard.e2e import store
 from trainyard.e2e.context import SYSTEM, Context, member
-from trainyard.e2e.install import RELEASE, TIMEOUT_S, helm, read_contract
+from trainyard.e2e.install import read_contract
 from trainyard.e2e.recorder import require
+from trainyard.e2e.releases import RELEASE, TIMEOUT_S, helm
 from trainyard.names import GPU
 from trainyard.shell import run
 from trainyard.versions import load

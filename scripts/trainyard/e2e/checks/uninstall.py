@@ -13,8 +13,9 @@ from typing import Any
 from trainyard.chart import package as chart
 from trainyard.e2e import releases, store
 from trainyard.e2e.context import NAMESPACE, SYSTEM, Context, member
-from trainyard.e2e.install import RELEASE, helm, read_contract
+from trainyard.e2e.install import read_contract
 from trainyard.e2e.recorder import require
+from trainyard.e2e.releases import RELEASE, helm
 from trainyard.names import GPU
 from trainyard.release import inventory, removal
 from trainyard.versions import load
