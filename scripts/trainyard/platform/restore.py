@@ -51,7 +51,7 @@ def show(target: Target) -> None:
         say(f"backup {stamp}{'' if not held['failed'] else ', without ' + ', '.join(held['failed'])}")
         for name, facts in held["archives"].items():
             say(f"  {name}: {facts['entries']} entries, {facts['bytes']} bytes")
-    say("set RESTORE_FROM to one of these, or to latest")
+    say("set RESTORE_FROM to one of these, or to latest" if target.stamps() else "there is no backup yet")
 
 
 def check(target: Target, stamp: str, name: str, facts: dict[str, Any]) -> None:
