@@ -13,7 +13,7 @@ SERVER = "app.kubernetes.io/name=nfs,app.kubernetes.io/component=server"
 # Exports of the profile kind, for 127.0.0.1 alone: where a port-forward arrives.
 WRITABLE, READONLY = "/kernel-check", "/kernel-check-ro"
 VERSIONS = ("4.1", "4.2")
-MEBIBYTES = 32
+MEBIBYTES = 16
 MARK = "written by the server"
 
 

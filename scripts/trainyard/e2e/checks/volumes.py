@@ -13,14 +13,14 @@ MOUNT = "/v"
 
 
 def workspace(context: Context) -> None:
-    """Two users of a team on two nodes share its workspace; the other team's claim of that name is another directory."""
+    """Two users of a team share its workspace on two nodes; the other team's claim of that name is another directory."""
     with context.recorder.check("storage.workspace", "a team's workspace: two users, two nodes, one group") as figures:
         first, second = context.cpu_node, context.gpu_nodes[0]
         gid = _gid(context, NAMESPACE)
         seen = _run(context, "write", f"umask 002; echo one > {MOUNT}/check; stat -c '%g %a' {MOUNT}", node=first)
         require(seen == [gid, "2770"], f"group and mode of the workspace are {seen}, not {gid} and 2770")
         append = f"echo two >> {MOUNT}/check; cat {MOUNT}/check; stat -c %g {MOUNT}/check; id -G"
-        seen = _run(context, "append", append, node=second, user=1001)
+        seen = _run(context, "append", append, node=second, user=1001, queue=NAMESPACE)
         require(seen[:2] == ["one", "two"], f"the second user on {second} reads {seen[:2]}")
         require(seen[2] == gid, f"the file has the group {seen[2]}, not the team's {gid}")
         require(gid in seen[3:], f"the pod has the groups {seen[3:]}, not the team's {gid}")
@@ -132,6 +132,7 @@ def _pod(
     namespace: str = NAMESPACE,
     node: str | None = None,
     user: int = 1000,
+    queue: str | None = None,
     strict: bool = True,
 ) -> tuple[str, str]:
     """Runs a script in a pod with the claim at /v; returns its end and its log."""
@@ -141,6 +142,7 @@ def _pod(
         node=node,
         claims={claim: MOUNT},
         user=user,
+        queue=queue,
     )
     return context.run_pod(pod, namespace=namespace)
 

@@ -26,7 +26,7 @@ def missing() -> str:
     return ""
 
 
-def boot(variables: dict[str, str], timeout: float = 150) -> dict[str, str]:
+def boot(variables: dict[str, str], timeout: float = 300) -> dict[str, str]:
     """Boots the guest, with these variables for its init, and waits until it powers itself off.
 
     QEMU emulates the processor (TCG): it needs no rights and no virtualization, and its times are no benchmark.
@@ -51,7 +51,7 @@ def boot(variables: dict[str, str], timeout: float = 150) -> dict[str, str]:
                     *(QEMU, "-accel", "tcg", "-machine", "pc", "-m", MEMORY),
                     *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
                     *("-kernel", kernel.image, "-initrd", initramfs.build(kernel, work)),
-                    *("-append", " ".join(["console=ttyS0", "panic=-1", *words])),
+                    *("-append", " ".join(["console=ttyS0", "quiet", "panic=-1", *words])),
                     *("-serial", f"file:{console}", "-serial", f"file:{facts}"),
                     *_interface("first"),
                     *_interface("second"),
