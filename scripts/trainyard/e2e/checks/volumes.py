@@ -13,7 +13,7 @@ MOUNT = "/v"
 
 
 def workspace(context: Context) -> None:
-    """Two users of a team share its workspace on two nodes; the other team's claim of that name is another directory."""
+    """Two users of a team share its workspace on two nodes; the other team's claim is another directory."""
     with context.recorder.check("storage.workspace", "a team's workspace: two users, two nodes, one group") as figures:
         first, second = context.cpu_node, context.gpu_nodes[0]
         gid = _gid(context, NAMESPACE)
