@@ -1,5 +1,5 @@
 {{/*
-Where an image is pulled from: (list context "docker.io/trainyard/platform:1"). global.imageRegistry, when set, takes
+Where an image is pulled from: (list context reference). global.imageRegistry, when set, takes
 the place of the reference's host; every image of every part, upstream's too, passes through here.
 */}}
 {{- define "trainyard.pulled" -}}

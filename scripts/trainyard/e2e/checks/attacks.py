@@ -144,7 +144,7 @@ def attempts(context: Context) -> list[Attempt]:
         apply("token", "a pod that asks for an API token", policy, ("automount",),
               pod(context, "token", spec(automountServiceAccountToken=True))),
         apply("image", "an image of anywhere, by a tag that can move", policy, ("image",),
-              pod(context, "image", first(image="docker.io/someone/miner:latest"))),
+              pod(context, "image", first(image="registry.example.com/someone/miner:latest"))),
         apply("volume-create", f"a volume on the folder of {NAMESPACE}", denied, ("persistentvolumes",), volume),
         apply("role-binding", "the role admin for oneself", denied, ("rolebindings", "cannot"), binding),
         ask("secret", f"the S3 key of {NAMESPACE}", "get", "secret", "trainyard-s3", "-n", NAMESPACE),
