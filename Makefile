@@ -19,8 +19,8 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/
 	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep)
 
 ##@ Tests
-.PHONY: test lint unit storage-test chart-test scheduling-test verify
-test: system lint verify unit storage-test chart-test scheduling-test ## all tests that need no cluster
+.PHONY: test lint unit storage-test chart-test policy-test scheduling-test verify
+test: system lint verify unit storage-test chart-test policy-test scheduling-test ## all tests that need no cluster
 lint: ## ruff: style and format
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .
@@ -34,6 +34,10 @@ storage-test: ## buckets, users, backup and restore on a real MinIO
 chart-test: ## render every profile, check schemas, subchart keys and rights
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/chart -q
+policy-test: ## every admission rule, right and hook on a real API server
+	@$(TRAINYARD) tools build --for host --for test
+	@$(TRAINYARD) tools path etcd >/dev/null
+	@$$(bin/bootstrap) -m pytest tests/policies -q
 scheduling-test: ## switches, queues and reserve on a real scheduler and API server, with nodes that are only objects
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path vc-scheduler >/dev/null

@@ -30,7 +30,19 @@ WHO: dict[str, Identity | None] = {
     "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),
     "binder": Identity.account(KUBE, "persistent-volume-binder"),
 }
-KEYS = {"allow", "deny", "of", "in", "as", "change", "begin", "update", "sub", "says"}
+KEYS = {"allow", "deny", "of", "but", "in", "as", "change", "begin", "update", "sub", "says"}
+# `of: templates` stands for a case of each of these, with places that begin at the pod template.
+TEMPLATES = {
+    "pytorchjob": "/spec/pytorchReplicaSpecs/Worker/template",
+    "tfjob": "/spec/tfReplicaSpecs/Worker/template",
+    "mpijob": "/spec/mpiReplicaSpecs/Worker/template",
+    "vcjob": "/spec/tasks/1/template",
+    "job": "/spec/template",
+    "cronjob": "/spec/jobTemplate/spec/template",
+    "deployment": "/spec/template",
+    "statefulset": "/spec/template",
+}
+NOT_FOR_MEMBERS = ("cronjob", "deployment", "statefulset")
 
 
 @dataclass(frozen=True)
@@ -73,16 +85,24 @@ def cases(rule: str) -> list[Case]:
     """The cases of a rule; a key that no case has is an error."""
     found = []
     for raw in yaml.safe_load((FOLDER / f"{rule}.cases.yaml").read_text()):
-        assert set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw), raw
-        name = raw.get("allow") or raw.get("deny")
-        assert ("says" in raw) == ("deny" in raw), f"{rule}: {name}"
-        who, space = raw.get("as", "member"), raw.get("in", "vision")
-        change, update, sub = raw.get("change", {}), raw.get("update"), raw.get("sub", "")
-        found.append(
-            Case(rule, name, "allow" in raw, raw["of"], space, who, change, update, sub, raw.get("says", ""),
-                 raw.get("begin", {}))
-        )  # fmt: skip
+        assert set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw), raw
+        if raw["of"] != "templates":
+            found.append(_case(rule, raw, raw["of"], raw.get("change", {})))
+            continue
+        for base, place in TEMPLATES.items():
+            if base not in raw.get("but", []):
+                found.append(_case(rule, raw, base, {place + key: value for key, value in raw["change"].items()}))
     return found
+
+
+def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> Case:
+    name = (raw.get("allow") or raw.get("deny")) + ("" if base == raw["of"] else f", in a {base}")
+    who = raw.get("as", "editor" if base in NOT_FOR_MEMBERS else "member")
+    return Case(
+        rule=rule, name=name, allowed="allow" in raw, base=base, namespace=raw.get("in", "vision"), who=who,
+        change=change, update=raw.get("update"), sub=raw.get("sub", ""), says=raw.get("says", ""),
+        begin=raw.get("begin", {}),
+    )  # fmt: skip
 
 
 def changed(obj: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 import ssl
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -24,6 +26,14 @@ START_S = 60.0
 HOST = "127.0.0.1"
 # kubeadm puts the advertised address into its certificates and takes no loopback; nothing ever connects to this one.
 ADVERTISED = "192.0.2.1"
+AUDIT_LOG = "audit.log"
+# What was written or would have been, without the objects themselves.
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "verbs": ["create", "update", "patch", "delete"]}, {"level": "None"}],
+}
 
 
 class ApiServer(Client):
@@ -51,6 +61,10 @@ class ApiServer(Client):
             [tools.binary("kubectl"), "--kubeconfig", self.kubeconfig, *who, *args],
             input=input, check=check, timeout=60, env={"HOME": str(self.folder)},
         )  # fmt: skip
+
+    def audit_log(self) -> list[dict[str, Any]]:
+        """Every write so far, refused ones and dry runs too, with the notes of admission."""
+        return [json.loads(line) for line in (self.folder / AUDIT_LOG).read_text().splitlines()]
 
     @contextmanager
     def controllers(self, names: Sequence[str]) -> Iterator[None]:
@@ -115,7 +129,8 @@ def _kube_apiserver(folder: Path, store: str, port: int) -> list[str | Path]:
         f"--client-ca-file={pki / 'ca.crt'}", "--authorization-mode=RBAC", "--anonymous-auth=false",
         "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={pki / 'sa.pub'}",
         f"--service-account-signing-key-file={pki / 'sa.key'}", "--enable-priority-and-fairness=false",
-        "--profiling=false", "--v=0",
+        "--profiling=false",
+        f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={folder / AUDIT_LOG}", "--v=0",
     ]  # fmt: skip
 
 
@@ -135,6 +150,7 @@ def _certificates(folder: Path, port: int) -> Path:
         "localAPIEndpoint": {"advertiseAddress": ADVERTISED, "bindPort": port},
         "nodeRegistration": {"name": "none"},
     }
+    (folder / "audit.yaml").write_text(yaml.safe_dump(AUDIT))
     config = folder / "kubeadm.yaml"
     config.write_text(yaml.safe_dump_all([cluster, init]))
     kubeadm = tools.binary("kubeadm")

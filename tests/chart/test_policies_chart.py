@@ -1,0 +1,110 @@
+"""Admission rules as the chart renders them: policies, bindings by mode, parameters out of the contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.chart import package, parts
+from trainyard.errors import TrainyardError
+
+Objects = list[dict[str, Any]]
+RULES = [file.stem for file in parts.policy_files()]
+TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
+
+
+def named(objects: Objects, kind: str) -> dict[str, dict[str, Any]]:
+    """Our objects of a kind, by rule."""
+    found = {o["metadata"]["name"].removeprefix("trainyard-"): o for o in objects if o["kind"] == kind}
+    return {name: obj for name, obj in found.items() if name in RULES}
+
+
+def parameters(objects: Objects) -> dict[str, str]:
+    return next(o for o in objects if o["kind"] == "ConfigMap" and o["metadata"]["name"] == "trainyard-policy")["data"]
+
+
+def test_every_rule_is_installed_as_its_file_says_and_enforced(objects: Objects) -> None:
+    policies, bindings = (named(objects, f"ValidatingAdmissionPolicy{suffix}") for suffix in ("", "Binding"))
+    assert sorted(policies) == sorted(bindings) == RULES
+    for file in parts.policy_files():
+        assert policies[file.stem]["spec"] == yaml.safe_load(file.read_text())["spec"]
+        assert bindings[file.stem]["spec"]["validationActions"] == ["Deny"]
+
+
+def test_rules_of_namespaces_hold_in_teams_namespaces_only(objects: Objects) -> None:
+    selector = {"matchExpressions": [{"key": "trainyard.io/team", "operator": "Exists"}]}
+    policies = named(objects, "ValidatingAdmissionPolicy")
+    for rule, binding in named(objects, "ValidatingAdmissionPolicyBinding").items():
+        spec, of_cluster = binding["spec"], "trainyard.io/scope" in policies[rule]["metadata"]["annotations"]
+        assert ("matchResources" in spec) != of_cluster, rule
+        if not of_cluster:
+            assert spec["matchResources"]["namespaceSelector"] == selector
+        else:
+            assert policies[rule]["spec"]["matchConditions"], f"{rule} would look at everything"
+        if "paramRef" in spec:
+            assert spec["paramRef"]["parameterNotFoundAction"] == ("Allow" if of_cluster else "Deny")
+        assert ("paramRef" in spec) == ("paramKind" in policies[rule]["spec"]), rule
+
+
+@pytest.mark.parametrize(("mode", "action"), [("warn", "Warn"), ("audit", "Audit"), ("off", None)])
+def test_modes(mode: str, action: str | None, chart: Path) -> None:
+    objects = package.render("kind", chart, [f"policies.modes.pod-queue={mode}"])
+    binding = named(objects, "ValidatingAdmissionPolicyBinding").get("pod-queue")
+    assert (binding["spec"]["validationActions"] if binding else None) == ([action] if action else None)
+    assert "pod-queue" in named(objects, "ValidatingAdmissionPolicy")
+
+
+def test_parameters_come_from_the_contract(chart: Path) -> None:
+    sets = [*TEAM, "policies.allowedImages={example.org/team/}", "global.imageRegistry=mirror.example:5000/x"]
+    sets += ["policies.operators={system:serviceaccount:argo:argo}", "policies.maxDeadlineSeconds=3600"]
+    data = parameters(package.render("kind", chart, sets))
+    account = "system:serviceaccount:trainyard-system:trainyard"
+    assert data["gpuResources"] == data["gpuTaints"] == "nvidia.com/gpu"
+    assert data["schedulerName"] == "volcano"
+    assert data["allowedImages"] == "example.org/team/,mirror.example:5000/x/trainyard/"
+    assert data["maxDeadlineSeconds"] == "3600"
+    assert data["teamNamespaces"] == "vision"
+    assert data["operators"].split(",") == [
+        f"{account}-training-operator", f"{account}-controllers", "system:serviceaccount:argo:argo",
+    ]  # fmt: skip
+    assert data["provisioners"] == f"{account}-nfs-provisioner"
+    assert data["storageClasses"] == "trainyard-shared,trainyard-workspace"
+
+
+def test_accounts_among_the_parameters_exist(objects: Objects) -> None:
+    accounts = {
+        f"system:serviceaccount:{o['metadata']['namespace']}:{o['metadata']['name']}"
+        for o in objects
+        if o["kind"] == "ServiceAccount"
+    }
+    data = parameters(objects)
+    assert set(f"{data['operators']},{data['provisioners']}".split(",")) <= accounts
+
+
+def test_every_image_of_the_contract_is_allowed(objects: Objects) -> None:
+    contract = next(o for o in objects if o["metadata"]["name"] == "trainyard-contract" and o["kind"] == "ConfigMap")
+    allowed = parameters(objects)["allowedImages"].split(",")
+    for image in yaml.safe_load(contract["data"]["contract.yaml"])["images"].values():
+        assert any(f"docker.io/{image}".startswith(prefix) for prefix in allowed), image
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        (["policies.modes.pod-queue=deny"], ["pod-queue", "enforce"]),
+        (["policies.modes.pod-queues=off"], ["pod-queues"]),
+        (["policies.allowedImages={example.org/team}"], ["allowedImages"]),
+        (["policies.allowedImages={example.org/}"], ["policies.allowedImages", "a whole registry"]),
+        (["policies.tokenServiceAccounts={default}"], ["policies.tokenServiceAccounts names default"]),
+        (["policies.maxDeadlineSeconds=0"], ["maxDeadlineSeconds"]),
+        (["policies.operators={a b}"], ["operators"]),
+    ],
+)
+def test_wrong_values_are_refused(sets: list[str], words: list[str], chart: Path) -> None:
+    with pytest.raises(TrainyardError) as caught:
+        package.render("kind", chart, sets)
+    for word in words:
+        assert word in str(caught.value)
