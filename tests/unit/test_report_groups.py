@@ -41,7 +41,7 @@ def test_an_attack_that_was_not_refused_does_not_look_refused() -> None:
     assert rows(page, "attack.secret") == [
         "secret", "\u2717 not refused", "viewer", "Another team's Secret", "", "the Secret could be read",
     ]  # fmt: skip
-    assert "0 of 1 passed" in page
+    assert "0 of 1 refused" in page
     claimed = Check("attack.x", "t", "failed", "it was let through", 0, {"refused_by": "quota", "message": "no"})
     assert groups.refusal(claimed)["refused_by"] == ""
     assert groups.refusal(claimed)["message"] == "it was let through"

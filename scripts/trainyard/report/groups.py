@@ -40,9 +40,10 @@ def title(group: str) -> str:
 
 
 def passed_of(checks: list[Check]) -> str:
-    """`3 of 4 passed`, or `4 passed`."""
+    """`3 of 4 passed`, or `4 passed`; an attack that passed was refused."""
     passed = sum(check.status == "passed" for check in checks)
-    return f"{passed} passed" if passed == len(checks) else f"{passed} of {len(checks)} passed"
+    word = "refused" if {check.group for check in checks} == {ATTACK} else "passed"
+    return f"{passed} {word}" if passed == len(checks) else f"{passed} of {len(checks)} {word}"
 
 
 def refusal(check: Check) -> dict[str, str]:

@@ -144,7 +144,7 @@ def _attacks(checks: list[Check]) -> str:
             _cell("Who", e(told["who"])),
             _cell("Tried", e(told["tried"])),
             _cell("Refused by", e(told["refused_by"])),
-            _cell("Message", _figure(told["message"])),
+            _cell("Message", e(told["message"])),
         ]
         rows.append(f'<tr role="row" id="{e(check.id)}">{"".join(cells)}</tr>')
     return (
