@@ -14,7 +14,7 @@ import pytest
 from minio import Minio
 from minio.error import S3Error
 
-from trainyard.platform import backup, restore, targets
+from trainyard.platform import archive, backup, restore, targets
 from trainyard.platform.restore import Wish
 from trainyard.platform.say import PlatformError
 from trainyard.platform.targets import BucketTarget, FolderTarget, Target
@@ -88,7 +88,7 @@ def test_what_was_destroyed_comes_back_as_it_was(world: World) -> None:
     before, top = world.facts(world.workspace), world.workspace.stat()
     manifest = world.back_up()
     assert set(manifest["archives"]) == {"bucket-runs", "workspace-vision"}, "speech has no workspace yet"
-    assert manifest["archives"]["workspace-vision"]["left_out"] == ["pipe"]
+    assert manifest["archives"]["workspace-vision"]["names"] == ["pipe"]
     os.rename(world.workspace.parent, world.export / "gone")
     for key in ("vision/job/model", "speech/ödd"):
         world.client.remove_object("runs", key)
@@ -219,18 +219,63 @@ def test_unfinished_backup_does_not_count_and_old_ones_go(world: World) -> None:
         targets.find(world.target, STAMP)
 
 
-def test_run_keeps_older_backups_when_one_is_incomplete(
+def test_newest_whole_backup_outlives_incomplete_ones(
     world: World, environment: dict[str, str], monkeypatch: Any, tmp_path: Path
 ) -> None:
     contract = tmp_path / "contract.json"
     contract.write_text(json.dumps(world.contract))
     monkeypatch.setattr(backup.store, "client", lambda access: world.client)
     world.back_up()
-    with pytest.raises(PlatformError, match="without bucket-absent; no older one was removed"):
-        backup.run(str(contract), ["runs", "absent"], str(world.export), world.target, 1, NOW + timedelta(hours=1))
-    assert len(world.target.stamps()) == 2
-    assert backup.run(str(contract), ["runs"], "", world.target, 1, NOW + timedelta(hours=2)) == 0
-    assert len(world.target.stamps()) == 1
+    for hours in (1, 2):
+        with pytest.raises(PlatformError, match="is there, without bucket-absent"):
+            backup.run(str(contract), ["runs", "absent"], "", world.target, 1, NOW + timedelta(hours=hours))
+    assert world.target.stamps() == [STAMP, "20260504T041700Z"]
+    assert backup.run(str(contract), ["runs"], "", world.target, 1, NOW + timedelta(hours=3)) == 0
+    assert world.target.stamps() == ["20260504T051700Z"]
+
+
+def test_files_that_vanish_meanwhile_are_left_out(world: World, monkeypatch: Any) -> None:
+    """Each at the moment before it is read: a folder, a file, a link."""
+    real, deep = archive._info, world.workspace / "run" / "deep"
+    (deep / "b-folder").mkdir()
+    (deep / "c-file").write_text("")
+    (deep / "d-link").symlink_to("x")
+
+    def info(path: str, facts: os.stat_result) -> Any:
+        if path == "run/deep":  # listed by now
+            (deep / "b-folder").rmdir()
+            (deep / "c-file").unlink()
+        if path == "run/deep/d-link":
+            (deep / "d-link").unlink()
+        return real(path, facts)
+
+    monkeypatch.setattr(archive, "_info", info)
+    manifest = world.back_up()
+    assert not manifest["failed"]
+    monkeypatch.undo()
+    os.rename(world.workspace, world.export / "gone")
+    world.restore(only=("workspace-vision",))
+    assert {path for path in world.facts(world.workspace) if path.startswith("run/")} == {
+        "run/deep",
+        "run/deep/model.pt",
+    }
+
+
+def test_part_of_a_workspace_brings_its_folders(world: World) -> None:
+    mode = (world.workspace / "run").stat().st_mode
+    world.back_up()
+    os.rename(world.workspace / "run", world.export / "gone")
+    (world.workspace / "latest").unlink()
+    world.restore(only=("workspace-vision",), path="run/deep/model.pt")
+    assert world.file.is_file() and (world.workspace / "run").stat().st_mode == mode
+    assert not (world.workspace / "latest").is_symlink()
+
+
+def test_backup_of_another_format_is_refused(world: World, monkeypatch: Any) -> None:
+    world.back_up()
+    monkeypatch.setattr(backup, "FORMAT", 2)
+    with pytest.raises(PlatformError, match="written by another version: its format is 1"):
+        world.restore()
 
 
 def test_archives_are_compressed_tar(world: World) -> None:
@@ -252,7 +297,7 @@ def test_list_is_what_nobody_asked_to_restore(world: World, tmp_path: Path, caps
     ("env", "reason"),
     [
         ({"RESTORE_INTO": "../x"}, "must be a plain name"),
-        ({"RESTORE_INTO": "/x"}, "must be a plain name"),
+        ({"RESTORE_INTO": "a/b"}, "must be a plain name"),
         ({"RESTORE_INTO": ".trainyard"}, "must be a plain name"),
         ({"RESTORE_OVERWRITE": "yes"}, "it can be true or false"),
     ],

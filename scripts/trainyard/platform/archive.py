@@ -6,6 +6,7 @@ backup out of the folder while it runs.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import os
@@ -23,18 +24,30 @@ if TYPE_CHECKING:
 LEVEL = 3  # of gzip: three times as fast as the usual 6, a few per cent larger
 OURS = "TRAINYARD."
 KEY, ETAG, TYPE, META = f"{OURS}key", f"{OURS}etag", f"{OURS}type", f"{OURS}meta."
+NAMED = 100
+GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE, errno.ENXIO}  # removed or replaced meanwhile
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @dataclass
 class Counts:
-    """What went into an archive. `changed` files were written to while they were read; `left_out` are no files."""
+    """What went into an archive. `changed` files were written to while they were read; `left_out` are no files.
+
+    The first of either are named.
+    """
 
     entries: int = 0
     bytes: int = 0
-    changed: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    changed: int = 0
+    left_out: int = 0
+    names: list[str] = field(default_factory=list)
+
+    def note(self, path: str) -> int:
+        """Name one; returns 1, to be added to its number."""
+        if len(self.names) < NAMED:
+            self.names.append(path)
+        return 1
 
 
 class Sums:
@@ -93,6 +106,16 @@ def reading(source: IO[bytes]) -> Iterator[tarfile.TarFile]:
         yield tar
 
 
+@contextmanager
+def passing() -> Iterator[None]:
+    """Lets pass that something was removed or replaced since it was listed."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in GONE:
+            raise
+
+
 def _walk(root: int) -> Iterator[tuple[int, str, str, os.stat_result]]:
     """Every entry below an open directory: directory that holds it, name, path, facts. Parents come first."""
     stack = [(os.dup(root), "", iter(sorted(os.listdir(root))))]
@@ -104,14 +127,12 @@ def _walk(root: int) -> Iterator[tuple[int, str, str, os.stat_result]]:
                 os.close(folder)
                 stack.pop()
                 continue
-            try:
+            with passing():
                 facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                yield folder, name, prefix + name, facts
                 if stat.S_ISDIR(facts.st_mode):
                     inner = os.open(name, FOLDER, dir_fd=folder)
                     stack.append((inner, f"{prefix}{name}/", iter(sorted(os.listdir(inner)))))
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # removed or replaced meanwhile
+                yield folder, name, prefix + name, facts
     finally:
         for folder, _, _ in stack:
             os.close(folder)
@@ -133,39 +154,62 @@ def pack_folder(root: Path, tar: tarfile.TarFile) -> Counts:
         info.type = tarfile.DIRTYPE
         tar.addfile(info)
         for folder, name, path, facts in _walk(top):
-            info, mode = _info(path, facts), facts.st_mode
-            if stat.S_ISDIR(mode):
-                info.type = tarfile.DIRTYPE
-            elif stat.S_ISLNK(mode):
-                info.type, info.linkname = tarfile.SYMTYPE, os.readlink(name, dir_fd=folder)
-            elif not stat.S_ISREG(mode):
-                counts.left_out.append(path)
-                continue
-            elif facts.st_nlink > 1 and (facts.st_dev, facts.st_ino) in linked:
-                info.type, info.linkname = tarfile.LNKTYPE, linked[facts.st_dev, facts.st_ino]
-            else:
-                linked[facts.st_dev, facts.st_ino] = path
-                _add_file(tar, counts, path, folder, name)
-                continue
-            tar.addfile(info)
-            counts.entries += 1
+            _add(tar, counts, linked, folder, name, path, facts)
     finally:
         os.close(top)
     return counts
 
 
+def _add(
+    tar: tarfile.TarFile,
+    counts: Counts,
+    linked: dict[tuple[int, int], str],
+    folder: int,
+    name: str,
+    path: str,
+    facts: os.stat_result,
+) -> None:
+    """One entry; `linked` knows files of several names by what they are."""
+    info, mode, file = _info(path, facts), facts.st_mode, (facts.st_dev, facts.st_ino)
+    if stat.S_ISDIR(mode):
+        info.type = tarfile.DIRTYPE
+    elif stat.S_ISLNK(mode):
+        info.type = tarfile.SYMTYPE
+        with passing():
+            info.linkname = os.readlink(name, dir_fd=folder)
+        if not info.linkname:
+            return
+    elif not stat.S_ISREG(mode):
+        counts.left_out += counts.note(path)
+        return
+    elif facts.st_nlink > 1 and file in linked:
+        info.type, info.linkname = tarfile.LNKTYPE, linked[file]
+    else:
+        _add_file(tar, counts, path, folder, name)
+        if facts.st_nlink > 1:
+            linked[file] = path
+        return
+    tar.addfile(info)
+    counts.entries += 1
+
+
 def _add_file(tar: tarfile.TarFile, counts: Counts, path: str, folder: int, name: str) -> None:
-    with os.fdopen(os.open(name, FILE, dir_fd=folder), "rb") as file:
+    descriptor = -1
+    with passing():
+        descriptor = os.open(name, FILE, dir_fd=folder)
+    if descriptor < 0:
+        return
+    with os.fdopen(descriptor, "rb") as file:
         facts = os.fstat(file.fileno())
         if not stat.S_ISREG(facts.st_mode):
-            counts.left_out.append(path)
+            counts.left_out += counts.note(path)
             return
         info = _info(path, facts)
         info.size = facts.st_size
         source = Exactly(file, info.size)
         tar.addfile(info, cast(IO[bytes], source))
         if source.short or os.fstat(file.fileno()).st_mtime != facts.st_mtime:
-            counts.changed.append(path)
+            counts.changed += counts.note(path)
     counts.entries += 1
     counts.bytes += info.size
 

@@ -89,7 +89,7 @@ def back_up(
         }
         say(f"{source.name}: {counts.entries} entries, {counts.bytes} bytes, {sums.size} in the archive")
         if counts.changed:
-            say(f"{source.name}: {len(counts.changed)} files changed while they were read, such as {counts.changed[0]}")
+            say(f"{source.name}: {counts.changed} files changed while they were read; the manifest names them")
     if not archives:
         target.remove(stamp)
         raise PlatformError(f"nothing was backed up{': ' if failed else ''}{'; '.join(failed.values())}")
@@ -99,8 +99,13 @@ def back_up(
 
 
 def thin(target: Target, keep: int, now: datetime) -> list[str]:
-    """Remove all but the newest `keep` backups, and what unfinished ones left behind; returns what went."""
-    old = target.stamps()[:-keep]
+    """Remove all but the newest `keep` backups and the newest whole one, and what unfinished ones left behind.
+
+    Returns what went.
+    """
+    stamps = target.stamps()
+    whole = next((stamp for stamp in reversed(stamps) if not target.manifest(stamp)["failed"]), "")
+    old = [stamp for stamp in stamps[:-keep] if stamp != whole]
     stale = [s for s in target.unfinished() if now - datetime.strptime(s, STAMP).replace(tzinfo=UTC) > LEFTOVER]
     for stamp in [*old, *stale]:
         target.remove(stamp)
@@ -108,15 +113,13 @@ def thin(target: Target, keep: int, now: datetime) -> list[str]:
 
 
 def run(contract_file: str, buckets: list[str], export: str, target: Target, keep: int, now: datetime) -> int:
-    """One backup; older ones go only after a whole one. Raises PlatformError."""
+    """One backup, and the oldest goes. Raises PlatformError, also when a source is missing in it."""
     contract = json.loads(Path(contract_file).read_text())
     wanted = sources(contract, buckets, Path(export) if export else None)
     stamp, manifest = back_up(wanted, lambda: store.client(store.access()), target, now)
-    if manifest["failed"]:
-        raise PlatformError(
-            f"backup {stamp} is there, without {', '.join(manifest['failed'])}; no older one was removed"
-        )
     for gone in thin(target, keep, now):
         say(f"backup {gone} removed")
+    if manifest["failed"]:
+        raise PlatformError(f"backup {stamp} is there, without {', '.join(manifest['failed'])}")
     say(f"backup {stamp} is there")
     return 0

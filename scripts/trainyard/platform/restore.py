@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,10 @@ class Wish:
         if overwrite not in ("", "true", "false"):
             raise PlatformError(f"RESTORE_OVERWRITE is {overwrite!r}; it can be true or false")
         into = env.get("RESTORE_INTO", "").strip()
-        if into and (into.startswith(".") or any(part in ("", ".", "..") for part in into.split("/"))):
-            raise PlatformError(f"RESTORE_INTO is {into!r}; it must be a plain name below the place that is restored")
+        if into and (into.startswith(".") or "/" in into):
+            raise PlatformError(
+                f"RESTORE_INTO is {into!r}; it must be a plain name, without a slash or a dot before it"
+            )
         only = tuple(env.get("RESTORE_ONLY", "").replace(",", " ").split())
         path = env.get("RESTORE_PATH", "").strip().strip("/")
         return cls(env.get("RESTORE_FROM", "").strip(), only, path, into, overwrite == "true")
@@ -70,7 +73,10 @@ def restore(
 ) -> dict[str, unpack.Outcome]:
     """Put back what is wished; returns what became of it, by source. Raises PlatformError."""
     stamp = targets.find(target, wish.stamp)
-    held = target.manifest(stamp)["archives"]
+    manifest = target.manifest(stamp)
+    if manifest["format"] != backup.FORMAT:
+        raise PlatformError(f"backup {stamp} was written by another version: its format is {manifest['format']}")
+    held = manifest["archives"]
     names = list(wish.only or held)
     if missing := [name for name in names if name not in held]:
         raise PlatformError(f"backup {stamp} has no {', '.join(missing)}; it has {', '.join(held)}")
@@ -94,7 +100,7 @@ def restore(
 
 def _folder(wish: Wish, folder: Path, source: IO[bytes]) -> unpack.Outcome:
     root = folder / wish.into if wish.into else folder
-    if wish.into and root.exists():
+    if wish.into and os.path.lexists(root):
         raise PlatformError(f"{wish.into} is in {folder} already; choose another RESTORE_INTO")
     with archive.reading(source) as tar:
         return unpack.Folder(root, overwrite=wish.overwrite, subtree=wish.path).restore(tar)

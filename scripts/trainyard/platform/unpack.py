@@ -56,7 +56,7 @@ class Folder:
                     self._open_top(info)
                 elif any(part in ("", ".", "..") for part in path.split("/")):
                     raise PlatformError(f"the archive holds {path!r}, which leads out of the folder")
-                elif below(path, self.subtree):
+                elif below(path, self.subtree) or (info.isdir() and below(self.subtree, path)):
                     self._place(tar, info, path)
             for path, info in reversed(self._made):
                 self._in_parent(path, lambda folder, name, info=info: _stamp(folder, name, info))
@@ -67,12 +67,13 @@ class Folder:
 
     def _open_top(self, info: tarfile.TarInfo) -> None:
         """Open the folder itself; one that is missing is made as it was."""
-        if not self.root.exists():
+        made = not os.path.lexists(self.root)
+        if made:
             self.root.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             self.root.mkdir(mode=0o700)
-            os.chown(self.root, info.uid, info.gid)
-            os.chmod(self.root, info.mode)
         self._top = os.open(self.root, FOLDER)
+        if made:
+            _own(self._top, info)
 
     def _in_parent(self, path: str, act: Callable[[int, str], None]) -> None:
         """Call `act(directory, name)` with the open directory of an entry; folders that are missing are made."""
@@ -102,7 +103,9 @@ class Folder:
         if info.isdir():
             if there is None:
                 os.mkdir(name, 0o700, dir_fd=folder)
-                _own(folder, name, info)
+                made = os.open(name, FOLDER, dir_fd=folder)
+                _own(made, info)
+                os.close(made)
                 self._made.append((path, info))
                 self.outcome.restored += 1
             elif not stat.S_ISDIR(there.st_mode):
@@ -119,9 +122,7 @@ class Folder:
         elif info.islnk():
             self._link(info.linkname, part, folder)
         elif info.isreg():
-            _write(cast(IO[bytes], tar.extractfile(info)), part, folder)
-            _own(folder, part, info)
-            _stamp(folder, part, info)
+            _write(cast(IO[bytes], tar.extractfile(info)), part, folder, info)
         else:
             raise PlatformError(f"the archive holds {path!r}, which is no file, folder or link")
         os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -151,17 +152,20 @@ class Folder:
         )
 
 
-def _write(source: IO[bytes], name: str, folder: int) -> None:
+def _write(source: IO[bytes], name: str, folder: int, info: tarfile.TarInfo) -> None:
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
     with os.fdopen(descriptor, "wb") as file:
         while block := source.read(BLOCK):
             file.write(block)
+        file.flush()
+        _own(descriptor, info)
+        os.utime(descriptor, (info.mtime, info.mtime))
 
 
-def _own(folder: int, name: str, info: tarfile.TarInfo) -> None:
-    """Owner first: a change of owner clears the bits that follow it."""
-    os.chown(name, info.uid, info.gid, dir_fd=folder, follow_symlinks=False)
-    os.chmod(name, info.mode, dir_fd=folder)
+def _own(descriptor: int, info: tarfile.TarInfo) -> None:
+    """Of what is open, not of what has its name by now. Owner first: a change of owner clears bits of the mode."""
+    os.fchown(descriptor, info.uid, info.gid)
+    os.fchmod(descriptor, info.mode)
 
 
 def _stamp(folder: int, name: str, info: tarfile.TarInfo) -> None:
