@@ -115,7 +115,7 @@ def _claim_workspace(context: Context, name: str) -> None:
 
 def _await_bound(context: Context, name: str, namespace: str) -> None:
     context.kubectl(
-        *("wait", f"pvc/{name}", "-n", namespace, "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"), timeout=70
+        *("wait", f"pvc/{name}", "-n", namespace, "--for=jsonpath={.status.phase}=Bound", "--timeout=90s"), timeout=100
     )
 
 
