@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -172,20 +173,54 @@ func TestReleasedVolumeThatChangesIsNotDeleted(t *testing.T) {
 	wantError(t, err, "cannot remove the released volume pvc-1")
 }
 
-func TestStaticVolumesCanBeBoundAgain(t *testing.T) {
-	static := func(v *v1.PersistentVolume) { v.Labels = map[string]string{staticLabel: "shared"} }
-	client := fake.NewClientset(volume("gone", v1.VolumeReleased, static), volume("bound", v1.VolumeBound, static), volume("pvc-1", v1.VolumeReleased))
-	volumes := client.CoreV1().PersistentVolumes()
+// static is the volume of the chart for the claim data of a namespace.
+func static(name string, phase v1.PersistentVolumePhase, namespace string) *v1.PersistentVolume {
+	return volume(name, phase, func(v *v1.PersistentVolume) {
+		v.Labels = map[string]string{staticLabel: "shared"}
+		v.Spec.ClaimRef.Namespace = namespace
+	})
+}
+
+func TestStaticVolumesFollowTheirTeam(t *testing.T) {
+	ending := metav1.Now()
+	core := fake.NewClientset(
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}},
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ending", DeletionTimestamp: &ending, Finalizers: []string{"kubernetes"}}},
+		static("claim-gone", v1.VolumeReleased, "team-a"),
+		static("bound", v1.VolumeBound, "team-a"),
+		static("new", v1.VolumeAvailable, "removed"),
+		static("team-gone", v1.VolumeReleased, "removed"),
+		static("team-going", v1.VolumeReleased, "ending"),
+		volume("pvc-1", v1.VolumeReleased),
+		volume("pvc-2", v1.VolumeReleased, func(v *v1.PersistentVolume) { v.Spec.ClaimRef.Namespace = "removed" }),
+	).CoreV1()
 	for range 2 {
-		if err := rebind(context.Background(), volumes); err != nil {
+		if err := tend(context.Background(), core); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, uid := range map[string]types.UID{"gone": "", "bound": "of-bound", "pvc-1": "of-pvc-1"} {
-		found, _ := volumes.Get(context.Background(), name, metav1.GetOptions{})
+	list, _ := core.PersistentVolumes().List(context.Background(), metav1.ListOptions{})
+	uids := map[string]types.UID{}
+	for _, found := range list.Items {
 		claim := found.Spec.ClaimRef
-		if claim.UID != uid || (claim.ResourceVersion == "") != (uid == "") || claim.Namespace != "team-a" || claim.Name != "data" {
-			t.Errorf("volume %s is meant for %+v", name, claim)
+		uids[found.Name] = claim.UID
+		if (claim.ResourceVersion == "") != (claim.UID == "") || claim.Name != "data" {
+			t.Errorf("volume %s is meant for %+v", found.Name, claim)
 		}
+	}
+	want := map[string]types.UID{"claim-gone": "", "bound": "of-bound", "new": "of-new", "pvc-1": "of-pvc-1", "pvc-2": "of-pvc-2"}
+	if !maps.Equal(uids, want) {
+		t.Errorf("volumes and their claims: %v, want %v", uids, want)
+	}
+}
+
+func TestStaticVolumesStayWhileNobodyKnowsTheirNamespace(t *testing.T) {
+	client := fake.NewClientset(static("released", v1.VolumeReleased, "team-a"))
+	client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.NewServiceUnavailable("the API server rests")
+	})
+	wantError(t, tend(context.Background(), client.CoreV1()), "the API server rests")
+	if !there(t, client.CoreV1().PersistentVolumes(), "released") {
+		t.Error("the volume was deleted on no evidence")
 	}
 }

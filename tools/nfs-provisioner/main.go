@@ -70,7 +70,7 @@ func run(ctx context.Context, s settings) error {
 			}
 			return namespace.Annotations, nil
 		}}
-	go keepBindable(ctx, volumes)
+	go tendStatic(ctx, client.CoreV1())
 	go serveHealth(ctx, s.healthAddress, tree.Ping)
 	klog.InfoS("nfs-provisioner started", "name", s.name, "export", s.server+":"+s.export, "directory", s.directory)
 	controller.NewProvisionController(ctx, client, s.name, p,

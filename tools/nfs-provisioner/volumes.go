@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -16,7 +17,7 @@ import (
 const (
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by" // set by the controller library
 	staticLabel             = "trainyard.io/static-volume"      // volumes that the chart makes for one claim each
-	rebindPeriod            = 5 * time.Second
+	tendPeriod              = 5 * time.Second
 )
 
 // retire deletes the released PersistentVolumes of a directory that the same claim asks for again. It refuses as long as
@@ -44,26 +45,45 @@ func retire(ctx context.Context, volumes corev1.PersistentVolumeInterface, provi
 		released = append(released, volume)
 	}
 	for _, volume := range released {
-		// Only as it was seen: somebody may have made it available again meanwhile.
-		err := volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion}})
-		if err != nil {
-			return fmt.Errorf("cannot remove the released volume %s: %w", volume.Name, err)
+		if err := removeReleased(ctx, volumes, volume); err != nil {
+			return err
 		}
-		klog.FromContext(ctx).Info("released volume removed, its files stay", "volume", volume.Name, "claim", old.claim)
 	}
 	return nil
 }
 
-// rebind makes static volumes usable again whose claim is gone: a volume remembers the identity of its claim, and a new
-// claim of the same name could not have it. Namespace and name of the claim stay, so nobody else gets it.
-func rebind(ctx context.Context, volumes corev1.PersistentVolumeInterface) error {
+// removeReleased deletes a volume that keeps its files, only as it was seen: somebody may have made it available again.
+func removeReleased(ctx context.Context, volumes corev1.PersistentVolumeInterface, volume v1.PersistentVolume) error {
+	guard := metav1.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion}
+	if err := volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{Preconditions: &guard}); err != nil && !errors.IsNotFound(err) {
+		return fmt.Errorf("cannot remove the released volume %s: %w", volume.Name, err)
+	}
+	klog.FromContext(ctx).Info("released volume removed, its files stay", "volume", volume.Name, "claim", volume.Spec.ClaimRef.Namespace+"/"+volume.Spec.ClaimRef.Name)
+	return nil
+}
+
+// tend looks after static volumes whose claim is gone. Where the claim's namespace is gone too, the team is, and the
+// volume is deleted; its files stay. Else the volume is made usable again: it remembers the identity of its claim, which
+// a new claim of the same name doesn't have. Namespace and name of the claim stay, so nobody else gets the volume.
+func tend(ctx context.Context, core corev1.CoreV1Interface) error {
+	volumes := core.PersistentVolumes()
 	list, err := volumes.List(ctx, metav1.ListOptions{LabelSelector: staticLabel})
 	if err != nil {
 		return err
 	}
 	for _, volume := range list.Items {
 		claim := volume.Spec.ClaimRef
-		if volume.Status.Phase != v1.VolumeReleased || claim == nil || claim.UID == "" {
+		if volume.Status.Phase != v1.VolumeReleased || claim == nil || volume.DeletionTimestamp != nil {
+			continue
+		}
+		namespace, err := core.Namespaces().Get(ctx, claim.Namespace, metav1.GetOptions{})
+		if err != nil && !errors.IsNotFound(err) {
+			return err
+		}
+		if err != nil || namespace.DeletionTimestamp != nil {
+			if err := removeReleased(ctx, volumes, volume); err != nil {
+				return err
+			}
 			continue
 		}
 		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`, volume.ResourceVersion)
@@ -75,11 +95,11 @@ func rebind(ctx context.Context, volumes corev1.PersistentVolumeInterface) error
 	return nil
 }
 
-// keepBindable looks after static volumes until the context ends.
-func keepBindable(ctx context.Context, volumes corev1.PersistentVolumeInterface) {
+// tendStatic looks after static volumes until the context ends.
+func tendStatic(ctx context.Context, core corev1.CoreV1Interface) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := rebind(ctx, volumes); err != nil && ctx.Err() == nil {
+		if err := tend(ctx, core); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "static volumes")
 		}
-	}, rebindPeriod)
+	}, tendPeriod)
 }
