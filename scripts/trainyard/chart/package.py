@@ -162,7 +162,10 @@ def _fetch_csi(chart: Path, dependency: dict[str, str]) -> bool:
         )  # fmt: skip
     except CommandError:  # it never answered
         return False
-    return done.returncode == 0
+    if done.returncode:
+        return False
+    adapt.adapt(CSI, chart / "charts" / CSI)
+    return True
 
 
 def plain(text: str) -> str:
