@@ -13,6 +13,7 @@ from trainyard.errors import TrainyardError
 from trainyard.release import cli, inventory, removal
 
 KEPT = {"meta.helm.sh/release-name": "trainyard", "helm.sh/resource-policy": "keep"}
+GOES = {"meta.helm.sh/release-name": "trainyard"}
 MADE = {"pv.kubernetes.io/provisioned-by": "trainyard.io/nfs"}
 
 
@@ -45,17 +46,20 @@ class Cluster:
                 volume("plain", "lab", "scratch", annotations=MADE),
                 volume("static", "vision", "shared", annotations=KEPT),
                 volume("foreign", "lab", "other"),
+                volume("view", "trainyard-system", "view", annotations=GOES),
             ],
             "pvc": [
                 claim("vision", "workspace", "work"),
                 claim("lab", "scratch", "plain"),
                 claim("lab", "other", "foreign"),
                 claim("trainyard-system", "data", "disk"),
+                claim("trainyard-system", "view", "view")
+                | {"metadata": {"name": "view", "namespace": "trainyard-system", "annotations": GOES}},
             ],
             "secrets": [
                 thing("Secret", "kept", annotations=KEPT),
                 thing("Secret", "site"),
-                thing("Secret", "goes", annotations={"meta.helm.sh/release-name": "trainyard"}),
+                thing("Secret", "goes", annotations=GOES),
             ],
             "crd": [
                 thing("CRD", "queues.scheduling.volcano.sh", annotations=KEPT),

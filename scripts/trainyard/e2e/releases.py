@@ -16,6 +16,7 @@ from trainyard.cluster.kubectl import Kubectl
 from trainyard.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard.paths import ROOT
 from trainyard.release.installed import Installed
+from trainyard.release.inventory import goes
 from trainyard.shell import run
 
 RELEASE = "trainyard"
@@ -75,6 +76,8 @@ def identities(context: Context) -> dict[str, str]:
     found = {}
     for space in (SYSTEM, NAMESPACE, OTHER):
         for claim in context.kubectl.get("pvc", "-n", space):
+            if goes(claim, RELEASE):
+                continue
             name = f"claim {space}/{claim['metadata']['name']}"
             found[name] = f"{claim['metadata']['uid']} {claim['spec'].get('volumeName', '')}"
         for secret in context.kubectl.get("secrets", "-n", space):

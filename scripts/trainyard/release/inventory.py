@@ -68,9 +68,12 @@ def remains(installed: Installed) -> Remains:
     label = f"trainyard.io/applied-by={name}"
     teams = sorted(item["metadata"]["name"] for item in kubectl.get("namespaces", "-l", label))
     volumes = {item["metadata"]["name"]: item for item in kubectl.get("pv")}
-    claims = [item for item in kubectl.get("pvc", "-A") if _is_ours(item, volumes, {space, *teams})]
+    claims = [
+        item for item in kubectl.get("pvc", "-A") if _is_ours(item, volumes, {space, *teams}) and not goes(item, name)
+    ]
     bound = {item["spec"].get("volumeName") for item in claims}
     outlived = {key for key, item in volumes.items() if _left_over(item, name, {*teams, space})}
+    outlived -= {key for key, item in volumes.items() if goes(item, name)}
     return Remains(
         teams=teams,
         claims=[_claim(item) for item in claims],
@@ -80,6 +83,12 @@ def remains(installed: Installed) -> Remains:
             item["metadata"]["name"] for item in kubectl.get("crd", "--show-managed-fields") if _is_our_crd(item, name)
         ),
     )
+
+
+def goes(obj: dict[str, Any], release: str) -> bool:
+    """Does Helm remove it with the release?"""
+    notes = obj["metadata"].get("annotations") or {}
+    return notes.get(OWNER) == release and notes.get(KEEP) != "keep"
 
 
 def _is_ours(claim: dict[str, Any], volumes: dict[str, dict[str, Any]], spaces: set[str]) -> bool:
@@ -101,8 +110,7 @@ def _left_over(volume: dict[str, Any], release: str, spaces: set[str]) -> bool:
 def _made(secret: dict[str, Any], release: str) -> bool:
     """Made for the release and kept by Helm; a site's own Secrets and Helm's records of revisions are not."""
     meta = secret["metadata"]
-    notes = meta.get("annotations") or {}
-    kept = notes.get(OWNER) == release and notes.get(KEEP) == "keep"
+    kept = (meta.get("annotations") or {}).get(OWNER) == release and not goes(secret, release)
     return kept or meta["name"] == ADMISSION or (meta.get("labels") or {}).get("trainyard.io/applied-by") == release
 
 
