@@ -32,7 +32,8 @@ LOOK = (
 # The whole of what each may do in the namespace of team vision, by resource. All else is refused.
 SEE: dict[str, set[str]] = {resource: set(READ) for resource in LOOK} | {"pods/log": {"get"}, "namespaces": {"get"}}
 RUN: dict[str, set[str]] = {
-    **{resource: {*READ, *WRITE} for resource in (*JOBS, "pods", "persistentvolumeclaims")},
+    **{resource: {*READ, *WRITE} for resource in (*JOBS, "persistentvolumeclaims")},
+    "pods": {*READ, "create", "delete"},
     "configmaps": {*READ, *WRITE, "update"},
     "workflows.argoproj.io": {*READ, "create", "delete"},
     "pods/exec": {"get", "create"},

@@ -189,6 +189,7 @@ def _pod_sees(context: Context, team: dict[str, Any], write: str = "") -> dict[s
     script = f"""
 echo "{write or "x"}" > /workspace/note-{NAME}; echo group $(stat -c %g /workspace/note-{NAME})
 touch /shared/x 2>/dev/null && echo shared writable || echo shared read-only
+sleep 3; timeout 4 bash -c "</dev/tcp/$KUBERNETES_SERVICE_HOST/443" 2>/dev/null && echo api open || echo api closed
 ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo token none"""
     if not write:
         script += f"; rm /workspace/note-{NAME}"
@@ -200,6 +201,7 @@ ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo tok
     require(seen.get("group") == str(team["gid"]), f"a file of {team['name']} has group {seen.get('group')}")
     require(seen.get("shared") == "read-only", f"the shared volume is {seen.get('shared')} to {team['name']}")
     require(seen.get("token") == "none", f"a pod of {team['name']} has a token")
+    require(seen.get("api") == "closed", f"a pod of {team['name']} reaches the API server without being marked for it")
     return seen
 
 
