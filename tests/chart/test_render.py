@@ -111,6 +111,7 @@ def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
     objects = package.render("kind", chart, [
         "global.contract.nodePools[0].name=gpu", "global.contract.nodePools[0].kind=gpu", resource,
         "global.contract.nodePools[0].labels.trainyard\\.io/pool=gpu",
+        "global.contract.nodePools[0].taint.key=amd.com/gpu", "global.contract.nodePools[0].taint.effect=NoSchedule",
         "global.contract.nodePools[1].name=cpu", "global.contract.nodePools[1].kind=cpu",
     ])  # fmt: skip
     text = named(objects, "ConfigMap", "trainyard-scheduler-configmap")["data"]["volcano-scheduler.conf"]
