@@ -77,6 +77,12 @@ def test_every_pod_has_the_pull_secrets(mirrored: dict[str, list[dict[str, Any]]
                 assert {"name": "pull"} in spec.get("imagePullSecrets", []), obj["metadata"]["name"]
 
 
+def test_jobs_of_teams_have_the_pull_secrets(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+    for objects in mirrored.values():
+        [account] = [o for o in objects if o["kind"] == "ServiceAccount" and o["metadata"]["name"] == "training"]
+        assert account["imagePullSecrets"] == [{"name": "pull"}]
+
+
 def test_a_charts_own_pull_secrets_stay(chart: Path) -> None:
     own = ["volcano.basic.image_pull_secret=mine", "nvidia-device-plugin.imagePullSecrets[0].name=mine"]
     objects = package.render("kind", chart, [*own, "global.imagePullSecrets[0].name=pull"])
