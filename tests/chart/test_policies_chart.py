@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,28 @@ def named(objects: Objects, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def parameters(objects: Objects) -> dict[str, str]:
-    return next(o for o in objects if o["kind"] == "ConfigMap" and o["metadata"]["name"] == "trainyard-policy")["data"]
+    """What the rules compare with, of all rules together."""
+    found: dict[str, str] = {}
+    for rule, policy in named(objects, "ValidatingAdmissionPolicy").items():
+        for variable in policy["spec"].get("variables", []):
+            if variable["name"] == "params":
+                own = json.loads(variable["expression"])
+                assert all(found.get(key, value) == value for key, value in own.items()), rule
+                found |= own
+    return found
+
+
+def without_parameters(spec: dict[str, Any]) -> dict[str, Any]:
+    return spec | {"variables": [v for v in spec.get("variables", []) if v["name"] != "params"]}
 
 
 def test_every_rule_is_installed_as_its_file_says_and_enforced(objects: Objects) -> None:
     policies, bindings = (named(objects, f"ValidatingAdmissionPolicy{suffix}") for suffix in ("", "Binding"))
     assert sorted(policies) == sorted(bindings) == RULES
     for file in parts.policy_files():
-        assert policies[file.stem]["spec"] == yaml.safe_load(file.read_text())["spec"]
+        plain = yaml.safe_load(file.read_text())["spec"]
+        assert without_parameters(policies[file.stem]["spec"]) == without_parameters(plain)
+        assert "paramKind" not in plain, "an API server loses parameter objects: kubernetes#133827"
         assert bindings[file.stem]["spec"]["validationActions"] == ["Deny"]
 
 
@@ -44,9 +59,6 @@ def test_rules_of_namespaces_hold_in_teams_namespaces_only(objects: Objects) -> 
             assert spec["matchResources"]["namespaceSelector"] == selector
         else:
             assert policies[rule]["spec"]["matchConditions"], f"{rule} would look at everything"
-        if "paramRef" in spec:
-            assert spec["paramRef"]["parameterNotFoundAction"] == ("Allow" if of_cluster else "Deny")
-        assert ("paramRef" in spec) == ("paramKind" in policies[rule]["spec"]), rule
 
 
 @pytest.mark.parametrize(("mode", "action"), [("warn", "Warn"), ("audit", "Audit"), ("off", None)])

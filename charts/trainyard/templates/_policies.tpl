@@ -10,8 +10,8 @@ The packaged rules as a JSON object from name to policy. Their files are plain, 
 {{- end }}
 
 {{/*
-What the rules compare with, as a JSON object of strings: the data of ConfigMap trainyard-policy. Lists are joined by
-commas. Images of the contract are allowed with all that lies beside them, since operators put them into teams' pods.
+What the rules compare with, as a JSON object of strings. Lists are joined by commas. Images of the contract are allowed
+with all that lies beside them, since operators put them into teams' pods.
 */}}
 {{- define "trainyard.policyParameters" -}}
 {{- $c := .Values.global.contract -}}
@@ -41,4 +41,24 @@ commas. Images of the contract are allowed with all that lies beside them, since
       "operators" (join "," (concat (list (printf "%s-training-operator" $account) (printf "%s-controllers" $account)) $p.operators))
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
     | toJson -}}
+{{- end }}
+
+{{/*
+The spec of a rule with this release's parameters: (list context spec). They stand in its variable "params" as a literal,
+since an API server loses a policy's parameter objects for good when its last binding goes (kubernetes#133827).
+*/}}
+{{- define "trainyard.policySpec" -}}
+{{- $parameters := include "trainyard.policyParameters" (index . 0) | fromJson -}}
+{{- $spec := deepCopy (index . 1) -}}
+{{- $variables := list -}}
+{{- range $spec.variables -}}
+{{- $variable := . -}}
+{{- if eq .name "params" -}}
+{{- $mine := dict -}}
+{{- range $key, $_ := fromJson .expression }}{{ $_ := set $mine $key (get $parameters $key) }}{{ end -}}
+{{- $variable = dict "name" .name "expression" (toJson $mine) -}}
+{{- end -}}
+{{- $variables = append $variables $variable -}}
+{{- end -}}
+{{- merge (dict "variables" $variables) $spec | toYaml -}}
 {{- end }}

@@ -14,7 +14,7 @@ from trainyard.apiserver import Answer, ApiServer, Identity, running
 from trainyard.apiserver.install import install
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.policy.offspring import Object, Platform, offspring
-from trainyard.policy.rules import PREFIX
+from trainyard.policy.rules import PREFIX, rules
 
 BINDING = "ValidatingAdmissionPolicyBinding"
 SAYS = re.compile(
@@ -116,10 +116,11 @@ def site(objects: list[Object], team: str = "", user: str = "") -> Iterator[Site
     members = chosen.get("members") or {}
     name = user or next(iter(members.get("users") or []), "member")
     groups = () if name.startswith("system:serviceaccount:") else tuple(members.get("groups") or ())
-    modes = {}
+    names, modes = {rule.name for rule in rules()}, {}
     for obj in objects:
-        if obj["kind"] == BINDING and obj["metadata"]["name"].startswith(PREFIX) and "paramRef" in obj["spec"]:
-            rule, actions = obj["metadata"]["name"].removeprefix(PREFIX), obj["spec"]["validationActions"]
+        rule = obj["metadata"]["name"].removeprefix(PREFIX)
+        if obj["kind"] == BINDING and rule in names:
+            actions = obj["spec"]["validationActions"]
             modes[rule] = {"Deny": "enforce", "Warn": "warn", "Audit": "audit"}[actions[0]]
             obj["spec"]["validationActions"] = actions if modes[rule] == "audit" else ["Warn"]
     release, images = contract["release"], contract["images"]
