@@ -83,12 +83,13 @@ def test_what_is_gone_or_another_one_is_named() -> None:
 
 
 def test_values_are_profile_gpus_and_teams_in_this_order() -> None:
-    for gpu, count in (("mock", 2), ("real", 3)):
+    for gpu, due in (("mock", ["kind", "teams"]), ("real", ["kind", "real-gpus", "teams"])):
         with releases.values(SimpleNamespace(gpu=gpu)) as files:  # type: ignore[arg-type]
-            assert len(files) == count and files[0].name == "kind.yaml"
-            teams = yaml.safe_load(files[-1].read_text())["global"]["contract"]["teams"]
-            assert [team["name"] for team in teams] == ["vision", "speech"]
-        assert not files[-1].exists()
+            assert [file.stem for file in files] == due
+            held = yaml.safe_load(files[-1].read_text())["global"]["contract"]["teams"]
+            assert [team["name"] for team in held] == ["vision", "speech"]
+    with releases.values(SimpleNamespace(gpu="mock"), teams=False) as files:  # type: ignore[arg-type]
+        assert [file.stem for file in files] == ["kind"]
 
 
 def test_without_history_all_upgrade_checks_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

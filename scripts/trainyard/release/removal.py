@@ -8,7 +8,7 @@ from collections.abc import Callable
 from trainyard.errors import TrainyardError
 from trainyard.platform.teardown import ENDED
 from trainyard.release.installed import Installed
-from trainyard.release.inventory import Remains, remains
+from trainyard.release.inventory import Remains, goes, remains
 
 Say = Callable[[str], None]
 UNINSTALL_S = 420
@@ -51,6 +51,7 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
     """
     there = exists(installed)
     found = remains(installed)
+    _open_gates(installed, say)
     _stop_jobs(installed, found, say)
     if there:
         _mark_files(installed, found, say)
@@ -75,6 +76,13 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
         _delete(installed, say, "crd", crd)
     for kind, names in (("pv", [v.name for v in left.volumes]), ("crd", left.crds)):
         _wait(installed, kind, names)
+
+
+def _open_gates(installed: Installed, say: Say) -> None:
+    """Unbind the release's admission policies: one that can't be evaluated any more would hold every finalizer."""
+    for item in installed.kubectl.get("validatingadmissionpolicybindings"):
+        if goes(item, installed.name):
+            _delete(installed, say, "validatingadmissionpolicybinding", item["metadata"]["name"])
 
 
 def _stop_jobs(installed: Installed, found: Remains, say: Say) -> None:
