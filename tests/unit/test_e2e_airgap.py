@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,9 @@ import yaml
 
 from trainyard.e2e import egress
 from trainyard.e2e.checks import airgap, rights
+from trainyard.e2e.context import Context
+from trainyard.e2e.dataset import Dataset
+from trainyard.e2e.recorder import Recorder, require
 from trainyard.engine import Engine
 from trainyard.paths import ROOT
 
@@ -94,6 +98,18 @@ def test_every_image_of_a_job_comes_from_the_mirror_once(file: Any) -> None:
         assert text.count(airgap.MIRROR) == before.count("docker.io/")
         assert f"{airgap.MIRROR}/mirror" not in text
         assert str(job) == before
+
+
+def test_nothing_counts_as_air_gapped_when_the_nodes_were_not_cut_off() -> None:
+    recorder = Recorder()
+    with recorder.check("airgap.denied", "denied"):
+        require(False, "there is still a way out")
+    context = SimpleNamespace(recorder=recorder, nodes=[])
+    airgap.installed(cast(Context, context), cast(Dataset, None))
+    assert {check.id: check.status for check in recorder.checks[1:]} == {
+        "airgap.install": "skipped",
+        "airgap.train": "skipped",
+    }
 
 
 def test_images_of_all_containers() -> None:

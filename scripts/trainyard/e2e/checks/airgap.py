@@ -25,6 +25,7 @@ from trainyard.versions import load
 MIRROR = "registry.example.org/mirror"
 PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
 INSTALL_S = 420
+TRAIN = "a training job from the mirror, without a way out"
 ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
 
 
@@ -47,9 +48,14 @@ def deny_egress(context: Context) -> None:
 
 def installed(context: Context, dataset: Dataset) -> None:
     """Mirrors every image under a prefix, installs from there, and trains; egress must have been denied before."""
+    titles = {"airgap.install": "one helm upgrade from a mirror, without a way out", "airgap.train": TRAIN}
+    if context.recorder.failed("airgap.denied"):
+        for check, title in titles.items():
+            context.recorder.skip(check, title, "the nodes weren't cut off")
+        return
     nodes = [node.name for node in context.nodes]
     since = int(time.time())
-    with context.recorder.check("airgap.install", "one helm upgrade from a mirror, without a way out") as figures:
+    with context.recorder.check("airgap.install", titles["airgap.install"]) as figures:
         figures["images"] = _mirror(context)
         before = egress.dropped(context.engine, nodes)["web"]
         package = chart.package()
@@ -60,9 +66,9 @@ def installed(context: Context, dataset: Dataset) -> None:
         require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
         _nothing_left(context, nodes, since, before, figures)
     if context.recorder.failed("airgap.install"):
-        context.recorder.skip("airgap.train", "a training job from the mirror", "the installation failed")
+        context.recorder.skip("airgap.train", TRAIN, "the installation failed")
         return
-    with context.recorder.check("airgap.train", "a training job from the mirror, without a way out") as figures:
+    with context.recorder.check("airgap.train", TRAIN) as figures:
         job = from_mirror(manifest(KINDS[0], dataset))
         try:
             trace = jobs.follow(context, job, NAMESPACE, "airgap.train", TIMEOUT_S)
