@@ -7,9 +7,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainyard.e2e import debian
 from trainyard.errors import TrainyardError
 from trainyard.paths import cache_dir, data_dir
-from trainyard.shell import run
 
 FILES = (
     "train-images-idx3-ubyte.gz",
@@ -46,10 +46,8 @@ def find() -> Dataset:
 def _unpack_package(target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
-        run(["apt-get", "download", PACKAGE], cwd=Path(work), mend="set TRAINYARD_DATA to a folder that holds mnist/")
-        archive = next(Path(work).glob("*.deb"))
-        run(["dpkg", "-x", archive, Path(work) / "root"])
-        found = {path.name: path for path in (Path(work) / "root").rglob("*.gz") if path.name in FILES}
+        root = debian.unpack([PACKAGE], Path(work), mend="set TRAINYARD_DATA to a folder that holds mnist/")
+        found = {path.name: path for path in root.rglob("*.gz") if path.name in FILES}
         if set(found) != set(FILES):
             raise TrainyardError(f"the package {PACKAGE} lacks {sorted(set(FILES) - set(found))}")
         staged = Path(work) / "files"

@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainyard.e2e import debian
 from trainyard.errors import TrainyardError
 from trainyard.paths import cache_dir
 from trainyard.shell import run
@@ -67,10 +68,8 @@ def _unpack(target: Path) -> None:
         named = re.search(r"Depends: (linux-image-\S+)", listed)
         if not named:
             raise TrainyardError(f"no package {KERNEL} is known here", mend="on Debian run: apt-get update")
-        run(["apt-get", "download", named[1], TOOLS], cwd=work, mend="run: apt-get update")
-        for archive in work.glob("*.deb"):
-            run(["dpkg", "-x", archive, work / "root"])
-        kernel = Kernel(work / "root")
+        root = debian.unpack([named[1], TOOLS], work, mend="run: apt-get update")
+        kernel = Kernel(root)
         if not (kernel.modules and kernel.busybox.is_file()):
             raise TrainyardError(f"{named[1]} or {TOOLS} lacks what the guest needs")
-        shutil.move(work / "root", target)
+        shutil.move(root, target)

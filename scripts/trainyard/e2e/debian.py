@@ -1,0 +1,20 @@
+"""Files out of Debian packages, without installing them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainyard.shell import run
+
+
+def unpack(packages: list[str], work: Path, mend: str) -> Path:
+    """Downloads packages into `work` and unpacks them into one tree, which it returns.
+
+    Args:
+        mend: what a person can do where they can't be had.
+    """
+    run(["apt-get", "download", *packages], cwd=work, mend=mend)
+    root = work / "root"
+    for archive in sorted(work.glob("*.deb")):
+        run(["dpkg", "-x", archive, root])
+    return root
