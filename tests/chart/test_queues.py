@@ -119,7 +119,7 @@ def test_exactly_the_capacity_of_the_pools_is_taken(faults: Faults) -> None:
                 teams=[team("vision", guarantee=room(8, 0, 0), deserved=room(8, 0, 0))],
                 **POOLS,
             ),
-            f"the queues a, vision have 17 {GPU} as their guarantee, but global.contract.nodePools has 16; lower them",
+            f"global.contract.nodePools has 16 {GPU}, but 17 are promised as guarantee (queues: a, vision); lower",
         ),
         (
             contract(
@@ -127,11 +127,11 @@ def test_exactly_the_capacity_of_the_pools_is_taken(faults: Faults) -> None:
                 queue("b", guarantee=room(0, 0, "188417Mi"), deserved=room(0, 0, "188417Mi")),
                 **POOLS,
             ),
-            "the queues a, b have 384.001Gi memory as their guarantee, but global.contract.nodePools has 384Gi",
+            "nodePools has 384Gi memory, but 384.001Gi are promised as guarantee (queues: a, b)",
         ),
         (
             contract(queue("a", deserved=room(0, "96001m", 0)), **POOLS, **RECLAIM),
-            "the queues a have 96.001 cpu as their deserved, but global.contract.nodePools has 96",
+            "nodePools has 96 cpu, but 96.001 are promised as deserved (queues: a); lower these",
         ),
         (
             contract(
@@ -140,6 +140,14 @@ def test_exactly_the_capacity_of_the_pools_is_taken(faults: Faults) -> None:
                 queue("b", parent="p", deserved=room(2, 0, 0), guarantee=room(2, 0, 0)),
             ),
             f"{WHERE} p has 4 {GPU} as its guarantee, but the queues below it (a, b) have 5; raise it or lower theirs.",
+        ),
+        (
+            {"global": {"contract": {"priorityClasses": [{"name": n, "value": 1} for n in ("a", "b", "a")]}}},
+            'global.contract.priorityClasses names the class "a" twice; give each its own name.',
+        ),
+        (
+            {"global": {"contract": {"priorityClasses": [{"name": "system-training", "value": 1}]}}},
+            'global.contract.priorityClasses: "system-training" begins with system-, which Kubernetes keeps for itself',
         ),
         (
             contract(queue("p"), queue("a", parent="p", deserved=room(1, 0, 0), guarantee=room(1, 0, 0))),
@@ -168,7 +176,9 @@ def test_sums_are_not_compared_where_a_pool_says_no_number(faults: Faults) -> No
     for key in ("count", "capacity"):
         pools = [GPU_POOL, {name: value for name, value in CPU_POOL.items() if name != key}]
         told = faults({"global": {"contract": values["global"]["contract"] | {"nodePools": pools}}})
-        assert {line.split(" as ")[0] for line in told} == {f"global.contract: the queues q have 1000 {GPU}"}
+        assert {line.split(" as ")[0] for line in told} == {
+            f"global.contract.nodePools has 16 {GPU}, but 1000 are promised"
+        }
     assert faults(values) == []
 
 
@@ -183,7 +193,7 @@ def test_all_faults_come_in_one_message(faults: Faults) -> None:
     values["minio"] = {"enabled": False}
     told = faults(values)
     for words in ("defaultQueue", 'parent "nobody"', "a: deserved leaves out", "b guarantees 20",
-                  "the queues b have 20", "team vision: capability leaves out",
+                  "20 are promised as guarantee (queues: b)", "team vision: capability leaves out",
                   "minio.enabled is false", "reclaim is false"):  # fmt: skip
         assert any(words in line for line in told), (words, told)
     assert all(line.endswith(".") for line in told)

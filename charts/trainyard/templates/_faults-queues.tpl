@@ -18,6 +18,16 @@ global.contract.queues names the queue {{ $name | quote }} twice; give each its 
 global.contract.queues: {{ $name | quote }} belongs to Volcano itself; choose another name.
 {{- end }}
 {{- end }}
+{{- $classes := list }}
+{{- range $c.priorityClasses }}
+{{- if has .name $classes }}
+global.contract.priorityClasses names the class {{ .name | quote }} twice; give each its own name.
+{{- end }}
+{{- if hasPrefix "system-" .name }}
+global.contract.priorityClasses: {{ .name | quote }} begins with system-, which Kubernetes keeps for itself; choose another name.
+{{- end }}
+{{- $classes = append $classes .name }}
+{{- end }}
 {{- range $queue := $c.queues }}
 {{- if and .parent (not (has .parent (append $shared "root"))) }}
 global.contract.queues: queue {{ .name }} has parent {{ .parent | quote }}, which is not among global.contract.queues; name one of them or root.
@@ -97,7 +107,7 @@ global.contract.queues: queue {{ $queue.name }} stands below itself; let one of 
 {{- if and (gt $sum $bound) (or (ne $parent.name "root") (hasKey $bounds $resource)) }}
 {{- $is := include "trainyard.amount" (list $resource $sum) }}{{ $has := include "trainyard.amount" (list $resource $bound) }}
 {{- if eq $parent.name "root" }}
-global.contract: the queues {{ get $who $resource | join ", " }} have {{ $is }} {{ $resource }} as their {{ $kind }}, but global.contract.nodePools has {{ $has }}; lower them or correct count and capacity of the pools.
+global.contract.nodePools has {{ $has }} {{ $resource }}, but {{ $is }} are promised as {{ $kind }} (queues: {{ get $who $resource | join ", " }}); lower these or correct count and capacity of the pools.
 {{- else }}
 {{ $parent.where }} has {{ $has }} {{ $resource }} as its {{ $kind }}, but the queues below it ({{ get $who $resource | join ", " }}) have {{ $is }}; raise it or lower theirs.
 {{- end }}

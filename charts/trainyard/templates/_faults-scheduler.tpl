@@ -36,10 +36,11 @@
 {{ $own }}: the plugins proportion and capacity both decide what a queue may have; keep capacity, which the contract's queues are made for.
 {{- end }}
 {{- range $action := list "preempt" "reclaim" }}
-{{- if and (has $action $actions) $sla }}
+{{- $both := and (eq $switches.order "submission") (get $switches $action) }}
+{{- if and (has $action $actions) $sla (not $both) }}
 {{ $own }}: the action {{ $action }} fights with sla before gang (order: submission), it would evict pods for a gang that doesn't fit yet; use one of them.
 {{- end }}
-{{- if and (eq $switches.order "submission") (get $switches $action) }}
+{{- if $both }}
 global.contract.scheduler: {{ $action }} fights with order: submission, it would evict pods for a gang that doesn't fit yet; set {{ $action }} to false or order to priority.
 {{- end }}
 {{- if and (get $switches $action) (not (has $action $actions)) }}
