@@ -24,6 +24,9 @@
 {{- if or (has $team.name (list "default" "root" $root.Release.Namespace)) (hasPrefix "kube-" $team.name) }}
 {{ $where }} has a reserved name; choose another one.
 {{- end }}
+{{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $team.name) }}
+{{ $where }} was removed a moment ago and its namespace is still ending; wait until `kubectl get namespace {{ $team.name }}` finds nothing.
+{{- end }}
 {{- if not (has $team.queue.parent (append $shared "root")) }}
 {{ $where }} has queue.parent {{ $team.queue.parent | quote }}, which is not among global.contract.queues; name one of them or root.
 {{- end }}
