@@ -48,7 +48,9 @@ ZOO = {
 
 
 @pytest.fixture(
-    scope="module", params=[(p, t) for p in parts.profiles() for t in ("no teams", "two teams", "many pools")]
+    scope="module",
+    params=[(p, t) for p in parts.profiles() for t in ("no teams", "two teams", "many pools")],
+    ids=" ".join,
 )
 def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
     """Every object of each profile: as it is, with two teams, and with a zoo of node pools."""
