@@ -13,6 +13,7 @@ from trainyard.e2e.checks import (
     kernel_nfs,
     network,
     nodes,
+    policies,
     rights,
     storage,
     teams,
@@ -42,6 +43,7 @@ def checks(context: Context, data: Dataset) -> None:
     network.storage_closed(context)
     nodes.cpu_pods_off(context)
     nodes.xid(context)
+    policies.enforced(context)
     attacks.refused(context)
     attacks_data.buckets(context)
     attacks_data.volume(context)
