@@ -120,7 +120,8 @@ def test_a_purge_removes_files_before_the_provisioner_goes(installed: Any) -> No
     said: list[str] = []
     removal.purge(installed, said.append)
     done = installed.kubectl.done
-    order = ["delete validatingadmissionpolicybinding ours", "delete pytorchjobs.kubeflow.org runs -n vision", "patch pv work merge", "delete namespace vision",
+    order = ["delete validatingadmissionpolicybinding ours",
+             "delete pytorchjobs.kubeflow.org runs -n vision", "patch pv work merge", "delete namespace vision",
              "wait namespace/vision", "delete pvc scratch -n lab", "wait pv/work", "helm uninstall trainyard",
              "delete pv static", "delete secret kept -n trainyard-system", "delete crd queues.scheduling.volcano.sh",
              "wait crd/pytorchjobs.kubeflow.org"]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import re
@@ -111,7 +110,7 @@ class Survivor:
 
 def _changed(manifest: dict[str, Any], image: str, out: str) -> dict[str, Any]:
     """The example with two pods, another program and another name."""
-    job = copy.deepcopy(manifest)
+    job = json.loads(json.dumps(manifest))  # master and worker share their parts by YAML anchors
     job["metadata"] = {"name": NAME, "labels": {"app.kubernetes.io/name": NAME}}
     spec = job["spec"]
     spec["runPolicy"]["schedulingPolicy"]["minAvailable"] = 2
