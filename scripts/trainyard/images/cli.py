@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
@@ -63,7 +64,8 @@ def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, platf
 
     An interrupted save goes on where it was. A tar file needs twice its room while it is made.
     """
-    transfer.save(_items(profile, files, wanted), target, platform=platform)
+    with _readable(profile, files, wanted) as items:
+        transfer.save(items, target, platform=platform)
 
 
 @images.command()
@@ -87,13 +89,14 @@ def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, plat
 
     What nobody publishes is built here first. Log in to the registry with docker or podman before.
     """
-    for ref, digest in transfer.mirror(_items(profile, files, wanted), prefix, plain=plain, platform=platform).items():
-        click.echo(f"{ref}@{digest}")
+    with _readable(profile, files, wanted) as items:
+        for ref, digest in transfer.mirror(items, prefix, plain=plain, platform=platform).items():
+            click.echo(f"{ref}@{digest}")
 
 
-def _items(profile: str, files: tuple[Path, ...], wanted: str) -> list[transfer.Item]:
+def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractContextManager[list[transfer.Item]]:
     refs = [image.ref for image in listing.listed(profile, values=files)]
-    return sources.items(engines.find(), refs, wanted)
+    return sources.readable(engines.find(), refs, wanted)
 
 
 @images.command()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from trainyard.cluster import source
 from trainyard.cluster.lifecycle import NETWORK
@@ -48,3 +49,14 @@ def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
         place = Place.parse(f"{address}/{ref.partition('/')[2]}" if ref in built else ref)
         found.append(Item(ref, Registry(place.host), place))
     return found
+
+
+@contextmanager
+def readable(engine: Engine, refs: Sequence[str], wanted: str) -> Iterator[list[Item]]:
+    """The items for the time of the body; a registry that no cluster needs goes again, what it holds stays cached."""
+    running = bool(engine.containers(registry.LABEL))
+    try:
+        yield items(engine, refs, wanted)
+    finally:
+        if not running:
+            registry.stop(engine)
