@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> 
 
 def changed(obj: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
     """A copy with values put at JSON pointers; null removes what is there."""
-    done = copy.deepcopy(obj)
+    done = json.loads(json.dumps(obj))  # apart from YAML's anchors: a place that two share is changed in one
     for pointer, value in places.items():
         *path, last = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
         node: Any = done
