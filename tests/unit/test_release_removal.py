@@ -33,6 +33,13 @@ def claim(space: str, name: str, volume: str) -> dict[str, Any]:
     return thing("PersistentVolumeClaim", name, space, spec=spec)
 
 
+def pod(name: str, claim: str, job: str = "") -> dict[str, Any]:
+    owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": job, "controller": True}] if job else []
+    made = thing("Pod", name, "lab", spec={"volumes": [{"persistentVolumeClaim": {"claimName": claim}}]})
+    made["metadata"]["ownerReferences"] = owners
+    return made | {"status": {"phase": "Running"}}
+
+
 class Cluster:
     """Answers like kubectl and helm and notes what was asked to change."""
 
@@ -69,6 +76,7 @@ class Cluster:
                 thing("CRD", "mpijobs.kubeflow.org"),
                 thing("CRD", "pytorchjobs.kubeflow.org", annotations={"trainyard.io/crd-version": "1"}),
             ],
+            "pods": [pod("backup-1", "scratch", "backup"), pod("alone", "scratch"), pod("else", "foreign")],
             "pytorchjobs.kubeflow.org": [thing("PyTorchJob", "runs", "vision", status={})],
         }
 
@@ -122,7 +130,8 @@ def test_a_purge_removes_files_before_the_provisioner_goes(installed: Any) -> No
     done = installed.kubectl.done
     order = ["delete validatingadmissionpolicybinding ours",
              "delete pytorchjobs.kubeflow.org runs -n vision", "patch pv work merge", "delete namespace vision",
-             "wait namespace/vision", "delete pvc scratch -n lab", "wait pv/work", "helm uninstall trainyard",
+             "wait namespace/vision", "delete job.batch backup -n lab",
+             "delete pod alone -n lab", "delete pvc scratch -n lab", "wait pvc/scratch", "wait pv/work", "helm uninstall trainyard",
              "delete pv static", "delete secret kept -n trainyard-system", "delete crd queues.scheduling.volcano.sh",
              "wait crd/pytorchjobs.kubeflow.org"]  # fmt: skip
     assert [done.index(step) for step in order] == sorted(done.index(step) for step in order)

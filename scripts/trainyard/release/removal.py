@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 
 from trainyard.errors import TrainyardError
-from trainyard.platform.teardown import ENDED
+from trainyard.platform.teardown import ENDED, owner
 from trainyard.release.installed import Installed
-from trainyard.release.inventory import Remains, goes, remains
+from trainyard.release.inventory import Claim, Remains, goes, remains
 
 Say = Callable[[str], None]
 UNINSTALL_S = 420
@@ -59,10 +59,13 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
         _delete(installed, say, "namespace", team)
     _wait(installed, "namespace", found.teams)
     made = {one.name for one in found.volumes if one.provisioned}
-    for claim in found.claims:
-        if claim.volume in made and claim.namespace not in found.teams:
-            _delete(installed, say, "pvc", claim.name, claim.namespace)
+    outside = [one for one in found.claims if one.volume in made and one.namespace not in found.teams]
+    _free(installed, outside, say)
+    for claim in outside:
+        _delete(installed, say, "pvc", claim.name, claim.namespace)
     if there:
+        for claim in outside:
+            _wait(installed, "pvc", [claim.name], claim.namespace)
         _wait(installed, "pv", sorted(made & {claim.volume for claim in found.claims}))
         uninstall(installed, say, hooks=hooks)
     left = remains(installed)
@@ -99,6 +102,18 @@ def _stop_jobs(installed: Installed, found: Remains, say: Say) -> None:
             say(f"deleted {resource.partition('.')[0]} {meta['namespace']}/{meta['name']}{note}")
 
 
+def _free(installed: Installed, claims: list[Claim], say: Say) -> None:
+    """End pods that use claims, such as a backup at work, by their Job where they have one."""
+    for space in sorted({claim.namespace for claim in claims}):
+        names = {claim.name for claim in claims if claim.namespace == space}
+        for pod in installed.kubectl.get("pods", "-n", space):
+            used = {(v.get("persistentVolumeClaim") or {}).get("claimName") for v in pod["spec"].get("volumes") or []}
+            if used & names and pod["status"].get("phase") in ("Pending", "Running"):
+                _, kind, name = owner(pod)
+                found = ("job.batch", name) if kind == "Job" else ("pod", pod["metadata"]["name"])
+                _delete(installed, say, *found, space)
+
+
 def _mark_files(installed: Installed, found: Remains, say: Say) -> None:
     """Tell the provisioner to remove the files of its volumes: kept and archived ones would outlive their owner."""
     patch = {"metadata": {"annotations": {ON_DELETE: "delete"}}, "spec": {"persistentVolumeReclaimPolicy": "Delete"}}
@@ -114,13 +129,13 @@ def _delete(installed: Installed, say: Say, kind: str, name: str, namespace: str
     say(f"deleted {kind} {namespace + '/' if namespace else ''}{name}")
 
 
-def _wait(installed: Installed, kind: str, names: list[str]) -> None:
+def _wait(installed: Installed, kind: str, names: list[str], namespace: str = "") -> None:
     """Until objects are gone. Raises TrainyardError naming the first that is not."""
+    place = ["-n", namespace] if namespace else []
+    gone = ["--for=delete", f"--timeout={WAIT_S}s"]
     for name in names:
-        installed.kubectl(
-            "wait", f"{kind}/{name}", "--for=delete", f"--timeout={WAIT_S}s", check=False, timeout=WAIT_S + 30
-        )
-        left = installed.kubectl.find(kind, name)
+        installed.kubectl("wait", f"{kind}/{name}", *place, *gone, check=False, timeout=WAIT_S + 30)
+        left = installed.kubectl.find(kind, name, *place)
         if left:
             conditions = (left.get("status") or {}).get("conditions") or []
             said = [c["message"] for c in conditions if c["status"] == "True" and c.get("message")]
