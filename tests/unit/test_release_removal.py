@@ -131,7 +131,8 @@ def test_a_purge_removes_files_before_the_provisioner_goes(installed: Any) -> No
     order = ["delete validatingadmissionpolicybinding ours",
              "delete pytorchjobs.kubeflow.org runs -n vision", "patch pv work merge", "delete namespace vision",
              "wait namespace/vision", "delete job.batch backup -n lab",
-             "delete pod alone -n lab", "delete pvc scratch -n lab", "wait pvc/scratch", "wait pv/work", "helm uninstall trainyard",
+             "delete pod alone -n lab", "delete pvc scratch -n lab", "wait pvc/scratch", "wait pv/work",
+             "helm uninstall trainyard",
              "delete pv static", "delete secret kept -n trainyard-system", "delete crd queues.scheduling.volcano.sh",
              "wait crd/pytorchjobs.kubeflow.org"]  # fmt: skip
     assert [done.index(step) for step in order] == sorted(done.index(step) for step in order)
