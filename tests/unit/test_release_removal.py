@@ -37,7 +37,7 @@ def pod(name: str, claim: str, job: str = "") -> dict[str, Any]:
     owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": job, "controller": True}] if job else []
     made = thing("Pod", name, "lab", spec={"volumes": [{"persistentVolumeClaim": {"claimName": claim}}]})
     made["metadata"]["ownerReferences"] = owners
-    return made | {"status": {"phase": "Running"}}
+    return made | {"status": {"phase": "Succeeded" if job else "Running"}}
 
 
 class Cluster:

@@ -103,12 +103,12 @@ def _stop_jobs(installed: Installed, found: Remains, say: Say) -> None:
 
 
 def _free(installed: Installed, claims: list[Claim], say: Say) -> None:
-    """End pods that use claims, such as a backup at work, by their Job where they have one."""
+    """Remove pods that hold claims, such as a backup's, by their Job where they have one."""
     for space in sorted({claim.namespace for claim in claims}):
         names = {claim.name for claim in claims if claim.namespace == space}
         for pod in installed.kubectl.get("pods", "-n", space):
             used = {(v.get("persistentVolumeClaim") or {}).get("claimName") for v in pod["spec"].get("volumes") or []}
-            if used & names and pod["status"].get("phase") in ("Pending", "Running"):
+            if used & names:  # a pod that has ended holds its claims as well
                 _, kind, name = owner(pod)
                 found = ("job.batch", name) if kind == "Job" else ("pod", pod["metadata"]["name"])
                 _delete(installed, say, *found, space)
