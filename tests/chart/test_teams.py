@@ -163,6 +163,17 @@ def test_network_is_closed_but_for_what_jobs_need(objects: Objects) -> None:
         assert found[name]["egress"] == [], "without a cluster nobody knows where the API server is"
 
 
+def test_each_policy_is_always_rendered(objects: Objects) -> None:
+    """Helm keeps them, so one that is left out when a rule is taken from the values would go on allowing it."""
+    names: dict[str, set[str]] = {"vision": set(), "speech": set()}
+    for obj in objects:
+        if obj["kind"] == "NetworkPolicy" and obj["metadata"]["namespace"] in names:
+            assert obj["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+            names[obj["metadata"]["namespace"]].add(obj["metadata"]["name"])
+    assert names["vision"] == names["speech"]
+    assert find(objects, "NetworkPolicy", "allow-team", "speech")["spec"]["egress"] == []
+
+
 def test_api_server_is_reached_where_the_values_say(chart: Path, tmp_path: Path) -> None:
     network = {"apiServer": [{"cidr": "10.0.0.5/32", "port": 6443}]}
     objects = package.render("kind", chart, values=[write(tmp_path, VISION, network=network)])

@@ -33,7 +33,15 @@ NEW: dict[str, Any] = {
 }
 NAME = NEW["name"]
 QUEUE = "queues.scheduling.volcano.sh"
-POLICIES = {"default-deny", "allow-dns", "allow-within", "allow-storage", "allow-api", "allow-api-launcher"}
+POLICIES = {
+    "default-deny",
+    "allow-dns",
+    "allow-within",
+    "allow-storage",
+    "allow-api",
+    "allow-api-launcher",
+    "allow-team",
+}
 NOTE = "the weights of the second epoch"
 OBJECT = f"{NAME}/kept/model.bin"
 
