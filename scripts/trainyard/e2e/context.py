@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.chart.images import under
 from trainyard.cluster.config import Node
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.e2e.recorder import Recorder
 from trainyard.engine import Engine
 from trainyard.gpu.spec import MockGpuSpec
 from trainyard.names import GPU
+from trainyard.versions import load
 
 SYSTEM = "trainyard-system"
 # The two teams of a run: each is a namespace and a queue. The first one trains, the second one tries to steal.
@@ -49,10 +51,18 @@ class Context:
     installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
 
+    def job_image(self, name: str) -> str:
+        """Full reference of an image for jobs, by its name in the contract: from the mirror where there is one."""
+        return f"{self.contract['imageRegistry']}/{self.contract['images'][name]}"
+
     @property
     def shared_class(self) -> str:
         """The storage class of shared volumes, as the contract names it."""
         return self.contract["storage"]["sharedClass"]
+
+    def image(self, name: str) -> str:
+        """Our image of that name as teams may write it: below the mirror where the release has one."""
+        return under(self.contract.get("imageRegistry", "docker.io"), load().image(name))
 
     @property
     def gpu_nodes(self) -> list[str]:

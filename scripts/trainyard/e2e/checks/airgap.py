@@ -16,6 +16,7 @@ from trainyard.e2e import egress, jobs
 from trainyard.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard.e2e.dataset import Dataset
+from trainyard.e2e.install import read_contract
 from trainyard.e2e.recorder import require
 from trainyard.e2e.releases import RELEASE, helm
 from trainyard.images import registry, sources, transfer
@@ -62,6 +63,7 @@ def installed(context: Context, dataset: Dataset) -> None:
         argv = ["upgrade", "--install", RELEASE, str(package), "-n", SYSTEM, "--reuse-values"]
         argv += ["--set", f"global.imageRegistry={MIRROR}", "--wait", "--timeout", f"{INSTALL_S}s"]
         helm(context.kubectl, *argv, timeout=INSTALL_S + 30)
+        context.contract = read_contract(context.kubectl)
         strangers = _strangers(context, SYSTEM)
         require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
         _nothing_left(context, nodes, since, before, figures)
@@ -111,8 +113,8 @@ def images_of(pod: dict[str, Any]) -> list[str]:
 
 
 def _mirror(context: Context) -> int:
-    """Puts all images of the profile into the cluster's registry under the mirror's path."""
-    refs = [image.ref for image in listing.listed("kind")]
+    """Puts all images of the profile, and the one of the checks' own pods, into the registry under the mirror's path."""
+    refs = [*(image.ref for image in listing.listed("kind")), load().image("base")]
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
     return len(transfer.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))

@@ -18,7 +18,6 @@ from trainyard.e2e.recorder import require
 from trainyard.e2e.releases import RELEASE, helm
 from trainyard.names import GPU
 from trainyard.release import inventory, removal
-from trainyard.versions import load
 
 OBJECT = "uninstall/data.bin"
 WORDS = "workspaces stay"
@@ -42,6 +41,7 @@ def uninstalled(context: Context) -> None:
     kubectl, recorder = context.kubectl, context.recorder
     held: dict[str, Any] = {}
     with recorder.check("uninstall.clean", TITLES["uninstall.clean"]) as figures:
+        context.contract = read_contract(kubectl)
         held["sha256"] = _data(context)
         _busy(context)
         held["identities"] = releases.identities(context)
@@ -74,7 +74,7 @@ def uninstalled(context: Context) -> None:
             found = hashlib.sha256(s3.read("datasets", OBJECT)).hexdigest()
         require(found == held["sha256"], f"s3://datasets/{OBJECT} has another checksum: {found}")
         figures["sha256"] = found[:16]
-        read = context.pod("read-again", f"cat /w/{POD}.txt", image=load().image("base"), claims={CLAIM: "/w"})
+        read = context.pod("read-again", f"cat /w/{POD}.txt", image=context.image("base"), claims={CLAIM: "/w"})
         phase, log = context.run_pod(read)
         require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
         helm(kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
@@ -104,7 +104,7 @@ def _data(context: Context) -> str:
 def _busy(context: Context) -> None:
     """A job of a team with its workspace mounted, at work until someone ends it."""
     script = f"echo {WORDS} > /w/{POD}.txt; while sleep 1; do date > /w/clock; done"
-    pod = context.pod(POD, script, image=load().image("base"), claims={CLAIM: "/w"})
+    pod = context.pod(POD, script, image=context.image("base"), claims={CLAIM: "/w"})
     amounts = {"cpu": "50m", "memory": "64Mi", GPU: 1}
     container = pod["spec"]["containers"][0] | {
         "name": "pytorch",
