@@ -113,7 +113,7 @@ def images_of(pod: dict[str, Any]) -> list[str]:
 
 
 def _mirror(context: Context) -> int:
-    """Puts all images of the profile, and the one of the checks' own pods, into the registry under the mirror's path."""
+    """Puts the profile's images, and the one of the checks' own pods, into the registry under the mirror's path."""
     refs = [*(image.ref for image in listing.listed("kind")), load().image("base")]
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
