@@ -51,10 +51,6 @@ class Context:
     installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
 
-    def job_image(self, name: str) -> str:
-        """Full reference of an image for jobs, by its name in the contract: from the mirror where there is one."""
-        return f"{self.contract['imageRegistry']}/{self.contract['images'][name]}"
-
     @property
     def shared_class(self) -> str:
         """The storage class of shared volumes, as the contract names it."""

@@ -62,6 +62,10 @@ class Recorder:
         finally:
             self.spans.append(Span(lane, phase, start, time.time(), label))
 
+    def passed(self, check_id: str) -> bool:
+        """Whether a check of that id has passed."""
+        return any(check.id == check_id and check.status == "passed" for check in self.checks)
+
     def failed(self, check_id: str) -> bool:
         """Whether a check of that id has failed."""
         return any(check.id == check_id and check.status == "failed" for check in self.checks)
