@@ -47,13 +47,9 @@ class Server:
             sleep(0.05)
 
     def stop(self) -> None:
-        """Ends it, by force when it takes more than five seconds."""
-        self._process.terminate()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """Ends it by force: nothing that it holds is kept."""
+        self._process.kill()
+        self._process.wait()
 
     def _last_words(self) -> str:
         return last_lines(self.log.read_text(errors="replace"), 2)
