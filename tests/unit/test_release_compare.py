@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -74,6 +75,13 @@ def test_crd_fields_that_come_and_go() -> None:
     new = [crd("a", {"x": {"properties": {"y": {}, "z": {"properties": {"deep": {}}}}}}), crd("c", {})]
     assert compare.crd_changes(old, new) == {"a": "+v1 spec.x.z; -v1 spec.gone", "c": "added"}
     assert compare.crd_changes([crd("a", {})], [crd("a", {}, "v2")]) == {"a": "without version v1; with version v2"}
+
+
+def test_crds_of_the_hook_are_read_from_its_bundle() -> None:
+    bundle = {"a.json": json.dumps(crd("a", {})), "b.json": json.dumps(crd("b", {}))}
+    objects = [obj("ConfigMap", "r-crds") | {"data": bundle}, obj("ConfigMap", "other") | {"data": {"x": "y"}}]
+    assert [one["metadata"]["name"] for one in summary.moved_by_hook(objects, "r-crds")] == ["a", "b"]
+    assert summary.moved_by_hook(objects[1:], "r-crds") == []
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.chart.package import VERSION, package
-from trainyard.chart.package import helm as local_helm
 from trainyard.errors import TrainyardError
 from trainyard.paths import cache_dir
 from trainyard.release import compare, verdicts
 from trainyard.release.compare import Change
-from trainyard.release.installed import Installed, parse
+from trainyard.release.installed import Installed, Objects
 from trainyard.release.verdicts import Judgement
 
 MOST_FIELDS = 4
@@ -56,7 +56,7 @@ def summarize(installed: Installed, chart: Path, values: Sequence[Path] = ()) ->
     """Compare a release with a package. Changes nothing. Raises TrainyardError when there is no release."""
     meta = installed.metadata()
     old, new = installed.objects(), installed.planned(chart, values)
-    fresh = [obj for obj in new + parse(local_helm("show", "crds", chart)) if compare.is_crd(obj)]
+    fresh = [obj for obj in new if compare.is_crd(obj)] + moved_by_hook(new, f"{installed.name}-crds")
     names = [obj["metadata"]["name"] for obj in fresh]
     held = [found for name in names if (found := installed.kubectl.find("crd", name))]
     return Summary(
@@ -70,6 +70,12 @@ def summarize(installed: Installed, chart: Path, values: Sequence[Path] = ()) ->
         crds=compare.crd_changes(held, fresh),
         changes=compare.changes(old, new),
     )
+
+
+def moved_by_hook(objects: Objects, name: str) -> Objects:
+    """The CRDs in the bundle of the hook that moves them: the ConfigMap `name`. [] where there is no hook."""
+    held = [obj for obj in objects if obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == name]
+    return [json.loads(text) for obj in held for text in obj["data"].values()]
 
 
 def of_tree(installed: Installed, values: Sequence[Path] = ()) -> Summary:
