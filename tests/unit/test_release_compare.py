@@ -96,6 +96,8 @@ def test_the_table_has_all_of_it(found: summary.Summary) -> None:
     parts = ["release r in n, revision 3: 0.1.0 -> 0.2.0", "steps    volcano", "1.0 -> 2.0", "i: 1 -> 2", "c: added"]
     for part in (*parts, "step:  drain the queues", "needs: a healthy cluster", "Service n/s: spec.ports"):
         assert part in text
+    found.changes.append(Change("changed", "Service n/t", ("spec.ports",)))
+    assert "  Service n/s: spec.ports\n  … and 1 more" in summary.table(found, most=1)
     assert found.data()["images"] == [{"image": "i", "before": "1", "after": "2"}]
     summary.refuse_blocked(found)
 

@@ -84,8 +84,8 @@ def of_tree(installed: Installed, values: Sequence[Path] = ()) -> Summary:
         return summarize(installed, package(Path(folder)), values)
 
 
-def table(summary: Summary) -> str:
-    """The summary as text."""
+def table(summary: Summary, most: int = 1000) -> str:
+    """The summary as text; `most` is how many objects of each kind of change are named."""
     lines = [
         f"release {summary.release} in {summary.namespace}, revision {summary.revision}: "
         f"{summary.before} -> {summary.after}",
@@ -107,7 +107,8 @@ def table(summary: Summary) -> str:
         rows = [change for change in summary.changes if change.kind == kind]
         heading = {"kept": "KEPT, though no longer in the release"}.get(kind, kind.upper())
         if rows:
-            lines += ["", f"{heading} ({len(rows)})", *map(_row, rows)]
+            rest = [f"  … and {len(rows) - most} more"] if len(rows) > most else []
+            lines += ["", f"{heading} ({len(rows)})", *map(_row, rows[:most]), *rest]
     return "\n".join(lines)
 
 

@@ -96,7 +96,7 @@ def _diff(context: Context) -> None:
         release = releases.installed(context)
         with releases.values(context) as files:
             found = summary.of_tree(release, files)
-        print("\n".join(f"    {line}" for line in summary.table(found).splitlines()), flush=True)
+        print("\n".join(f"    {line}" for line in summary.table(found, most=8).splitlines()), flush=True)
         kinds = [change.kind for change in found.changes]
         figures |= {kind: kinds.count(kind) for kind in ("added", "changed", "removed", "kept")}
         figures |= {"images": len(found.images), "crds": found.crds, "verdicts": _words(found)}
