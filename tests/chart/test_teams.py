@@ -157,7 +157,7 @@ def test_network_is_closed_but_for_what_jobs_need(objects: Objects) -> None:
     assert found["allow-team"]["egress"] == VISION["egress"]
     for name, label in (
         ("allow-api", {"trainyard.io/api-access": "true"}),
-        ("allow-api-launcher", {"training.kubeflow.org/job-role": "launcher"}),
+        ("allow-api-launcher", {"training.kubeflow.org/replica-type": "launcher"}),
     ):
         assert found[name]["podSelector"]["matchLabels"] == label
         assert found[name]["egress"] == [], "without a cluster nobody knows where the API server is"
