@@ -49,7 +49,7 @@ def deny_egress(context: Context) -> None:
 
 def installed(context: Context, dataset: Dataset) -> None:
     """Mirrors every image under a prefix, installs from there, and trains; egress must have been denied before."""
-    titles = {"airgap.install": "one helm upgrade from a mirror, without a way out", "airgap.train": TRAIN}
+    titles = {"airgap.install": "one helm upgrade from a mirror, the store with TLS", "airgap.train": TRAIN}
     if context.recorder.failed("airgap.denied"):
         for check, title in titles.items():
             context.recorder.skip(check, title, "the nodes weren't cut off")
@@ -61,9 +61,12 @@ def installed(context: Context, dataset: Dataset) -> None:
         before = egress.dropped(context.engine, nodes)["web"]
         package = chart.package()
         argv = ["upgrade", "--install", RELEASE, str(package), "-n", SYSTEM, "--reuse-values"]
-        argv += ["--set", f"global.imageRegistry={MIRROR}", "--wait", "--timeout", f"{INSTALL_S}s"]
+        argv += ["--set", f"global.imageRegistry={MIRROR},minio.tls.enabled=true"]
+        argv += ["--wait", "--timeout", f"{INSTALL_S}s"]
         helm(context.kubectl, *argv, timeout=INSTALL_S + 30)
         context.contract = read_contract(context.kubectl)
+        figures["object_store"] = context.contract["s3"]["endpoint"]
+        require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")
         strangers = _strangers(context, SYSTEM)
         require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
         _nothing_left(context, nodes, since, before, figures)
