@@ -1,4 +1,4 @@
-"""Runs a CronJob of the platform at once, as a person does by `kubectl create job --from`."""
+"""Runs a CronJob of the platform at once, as `kubectl create job --from` does."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from trainyard.chart import package as chart
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.e2e.context import SYSTEM, Context
 from trainyard.e2e.recorder import require
-from trainyard.e2e.releases import RELEASE, helm, put, values
+from trainyard.e2e.releases import RELEASE, put, test, values
 
 
 def install(context: Context) -> None:
@@ -43,4 +43,4 @@ def read_contract(kubectl: Kubectl) -> dict:
 def self_test(context: Context) -> None:
     """`helm test`: queues, priority classes, storage class, buckets, contract, seen from inside."""
     with context.recorder.check("install.helm-test", "helm test: queues, priorities, storage class, buckets, contract"):
-        helm(context.kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
+        test(context)

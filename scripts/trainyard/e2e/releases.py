@@ -53,22 +53,37 @@ def values(context: Context, *, teams: bool = True, profile: Path | None = None)
         yield [*files, TEAMS] if teams else files
 
 
-def put(context: Context, verb: str, package: Path, files: Sequence[Path]) -> float:
-    """`helm install --wait` or `helm upgrade --wait`; returns its seconds."""
+def put(context: Context, verb: str, package: Path, files: Sequence[Path] = (), change: str = "") -> float:
+    """`helm install --wait` or `helm upgrade --wait`; returns its seconds.
+
+    Args:
+        files: all the values, but for the chart's own.
+        change: what an upgrade sets (`a.b=c,d=e`) on top of the values that the release has.
+    """
     flags = [word for file in files for word in ("-f", str(file))]
-    flags += ["--create-namespace"] if verb == "install" else ["--reset-values"]
-    began = time.monotonic()
-    wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
-    helm(context.kubectl, verb, RELEASE, str(package), "-n", SYSTEM, *flags, *wait, timeout=TIMEOUT_S + 30)
-    return round(time.monotonic() - began, 1)
+    if verb == "install":
+        flags += ["--create-namespace"]
+    else:
+        flags += ["--reuse-values", "--set", change] if change else ["--reset-values"]
+    return _timed(context, verb, RELEASE, str(package), *flags)
 
 
 def roll_back(context: Context, revision: int) -> float:
     """`helm rollback --wait` to a revision; returns its seconds."""
+    return _timed(context, "rollback", RELEASE, str(revision))
+
+
+def _timed(context: Context, *args: str) -> float:
+    """Runs helm on the release until all is ready; returns its seconds."""
     began = time.monotonic()
     wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
-    helm(context.kubectl, "rollback", RELEASE, str(revision), "-n", SYSTEM, *wait, timeout=TIMEOUT_S + 30)
+    helm(context.kubectl, *args, "-n", SYSTEM, *wait, timeout=TIMEOUT_S + 30)
     return round(time.monotonic() - began, 1)
+
+
+def test(context: Context) -> None:
+    """`helm test`. Raises CommandError."""
+    helm(context.kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
 
 
 def identities(context: Context) -> dict[str, str]:

@@ -18,14 +18,13 @@ from trainyard.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, S
 from trainyard.e2e.dataset import Dataset
 from trainyard.e2e.install import read_contract
 from trainyard.e2e.recorder import require
-from trainyard.e2e.releases import RELEASE, helm
+from trainyard.e2e.releases import put
 from trainyard.images import registry, sources, transfer
 from trainyard.versions import load
 
 # What a site would name; nobody answers there, so an image that the mirror lacks can't come from elsewhere.
 MIRROR = "registry.example.org/mirror"
 PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
-INSTALL_S = 420
 TRAIN = "a training job from the mirror, without a way out"
 ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
 
@@ -59,11 +58,8 @@ def installed(context: Context, dataset: Dataset) -> None:
     with context.recorder.check("airgap.install", titles["airgap.install"]) as figures:
         figures["images"] = _mirror(context)
         before = egress.dropped(context.engine, nodes)["web"]
-        package = chart.package()
-        argv = ["upgrade", "--install", RELEASE, str(package), "-n", SYSTEM, "--reuse-values"]
-        argv += ["--set", f"global.imageRegistry={MIRROR},minio.tls.enabled=true"]
-        argv += ["--wait", "--timeout", f"{INSTALL_S}s"]
-        helm(context.kubectl, *argv, timeout=INSTALL_S + 30)
+        change = f"global.imageRegistry={MIRROR},minio.tls.enabled=true"
+        figures["seconds"] = put(context, "upgrade", chart.package(), change=change)
         context.contract = read_contract(context.kubectl)
         figures["object_store"] = context.contract["s3"]["endpoint"]
         require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
+from trainyard.e2e.checks import storage
 from trainyard.e2e.context import SYSTEM, Context
 from trainyard.e2e.guest import machine
 from trainyard.e2e.recorder import require
 
 CHECK, TITLE = "storage.kernel-nfs", "a real kernel mounts the NFS server: versions 4.1 and 4.2, two clients, locks"
-SERVER = "app.kubernetes.io/name=nfs,app.kubernetes.io/component=server"
 # Exports of the profile kind, for 127.0.0.1 alone: where a port-forward arrives.
 WRITABLE, READONLY = "/kernel-check", "/kernel-check-ro"
 VERSIONS = ("4.1", "4.2")
@@ -24,7 +24,7 @@ def kernel_nfs(context: Context) -> None:
         context.recorder.skip(CHECK, TITLE, lacking)
         return
     with context.recorder.check(CHECK, TITLE) as figures:
-        pod = context.kubectl.get("pods", "-n", SYSTEM, "-l", SERVER)[0]["metadata"]["name"]
+        pod = storage.nfs_server(context)
         exports = context.kubectl("exec", "-n", SYSTEM, pod, "--", "cat", "/etc/ganesha/exports").stdout
         folders = [line.split()[0] for line in exports.splitlines() if line]
         for name in (WRITABLE, READONLY):

@@ -31,7 +31,8 @@ class Refusal:
 
 def enforced(context: Context) -> None:
     """The rules are installed and refuse a bad job of each operator; that good ones pass, the training checks show."""
-    with context.recorder.check("policies.installed", "24 admission rules enforce, none has a type warning") as figures:
+    title = f"{len(rules())} admission rules enforce, none has a type warning"
+    with context.recorder.check("policies.installed", title) as figures:
         figures["rules"] = _installed(context)
     for refusal in _refusals():
         with context.recorder.check(f"policies.{refusal.id}", refusal.title) as figures:

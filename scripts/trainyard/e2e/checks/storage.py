@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from trainyard.e2e import store
+from trainyard.e2e import cronjobs, store
 from trainyard.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard.e2e.dataset import FILES, Dataset
 from trainyard.e2e.recorder import require
@@ -41,11 +41,7 @@ def claim(name: str, storage_class: str, size: str = "1Gi") -> dict:
 def fill_cache(context: Context) -> None:
     """The platform copies the data set to the shared volume; a team's pod reads it there."""
     with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
-        kubectl, job = context.kubectl, "fill-cache"
-        kubectl("create", "job", job, "-n", SYSTEM, "--from=cronjob/trainyard-cache")
-        kubectl("wait", f"job/{job}", "-n", SYSTEM, "--for=condition=Complete", "--timeout=120s", timeout=130)
-        figures["copy"] = kubectl("logs", "-n", SYSTEM, f"job/{job}").stdout.strip()[-400:]
-        kubectl("delete", "job", job, "-n", SYSTEM, "--wait=false")
+        figures["copy"] = cronjobs.run(context, "trainyard-cache")[-400:]
         pod = context.pod(
             "read-shared",
             "cd /shared/datasets/mnist; wc -c *",
@@ -102,11 +98,15 @@ def shared(context: Context) -> None:
         figures["archived"] = _archived(context, volume)
 
 
+def nfs_server(context: Context) -> str:
+    """Name of the NFS server's pod."""
+    label = "app.kubernetes.io/name=nfs,app.kubernetes.io/component=server"
+    return context.kubectl.get("pods", "-n", SYSTEM, "-l", label)[0]["metadata"]["name"]
+
+
 def _archived(context: Context, volume: str) -> str:
     """Where the server keeps the folder of a deleted volume."""
-    server = context.kubectl.get(
-        "pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs,app.kubernetes.io/component=server"
-    )[0]["metadata"]["name"]
+    server = nfs_server(context)
     found = context.kubectl(
         "exec", "-n", SYSTEM, server, "--", "find", "/export", "-maxdepth", "4", "-name", f"*{volume}*"
     ).stdout.split()

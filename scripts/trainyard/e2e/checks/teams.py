@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from trainyard.e2e import store
 from trainyard.e2e.context import SYSTEM, Context, member
 from trainyard.e2e.install import read_contract
 from trainyard.e2e.recorder import require
-from trainyard.e2e.releases import RELEASE, TIMEOUT_S, helm
+from trainyard.e2e.releases import RELEASE, helm, put
 from trainyard.names import GPU
 from trainyard.shell import run
 from trainyard.versions import load
@@ -103,11 +102,9 @@ def _upgrade(context: Context, teams: list[dict[str, Any]]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "values.json"
         file.write_text(json.dumps(values))
-        argv = ["upgrade", RELEASE, str(chart.package(Path(folder))), "-n", SYSTEM, "-f", str(file), "--reset-values"]
-        began = time.monotonic()
-        helm(context.kubectl, *argv, "--wait", "--timeout", f"{TIMEOUT_S}s", timeout=TIMEOUT_S + 30)
+        seconds = put(context, "upgrade", chart.package(Path(folder)), [file])
     context.contract = read_contract(context.kubectl)
-    return round(time.monotonic() - began, 1)
+    return seconds
 
 
 def _team(context: Context) -> dict[str, Any]:
@@ -241,13 +238,9 @@ def _removed(context: Context, others: list[dict[str, Any]], figures: dict[str, 
 
 def _key_is_dead(context: Context, keys: dict[str, str]) -> bool:
     """The store knows the user no more."""
-    from minio import Minio
-
-    secure = keys["endpoint"].startswith("https://")
-    with context.kubectl.forward(f"service/{store.SERVICE}", 9000, SYSTEM) as port:
-        client = Minio(f"127.0.0.1:{port}", keys["access-key"], keys["secret-key"], secure=secure, cert_check=False)
+    with store.connect(context.kubectl, SYSTEM, keys=(keys["access-key"], keys["secret-key"])) as s3:
         try:
-            client.get_object("runs", OBJECT).close()
+            s3.client.get_object("runs", OBJECT).close()
         except S3Error as error:
             return error.code == "InvalidAccessKeyId"
     return False

@@ -12,10 +12,10 @@ from typing import Any
 
 from trainyard.chart import package as chart
 from trainyard.e2e import releases, store
-from trainyard.e2e.context import NAMESPACE, SYSTEM, Context, member
+from trainyard.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
 from trainyard.e2e.install import read_contract
 from trainyard.e2e.recorder import require
-from trainyard.e2e.releases import RELEASE, helm
+from trainyard.e2e.releases import RELEASE
 from trainyard.names import GPU
 from trainyard.release import inventory, removal
 
@@ -77,7 +77,7 @@ def uninstalled(context: Context) -> None:
         read = context.pod("read-again", f"cat /w/{POD}.txt", image=context.image("base"), claims={CLAIM: "/w"})
         phase, log = context.run_pod(read)
         require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
-        helm(kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
+        releases.test(context)
     purged(context)
 
 
@@ -110,8 +110,7 @@ def _busy(context: Context) -> None:
         "name": "pytorch",
         "resources": {"requests": amounts, "limits": amounts},
     }
-    tolerations = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
-    spec = pod["spec"] | {"containers": [container], "schedulerName": "volcano", "tolerations": tolerations}
+    spec = pod["spec"] | {"containers": [container], "schedulerName": "volcano", "tolerations": [GPU_TOLERATION]}
     policy = {"activeDeadlineSeconds": 1800, "ttlSecondsAfterFinished": 60}
     job = {
         "apiVersion": "kubeflow.org/v1",

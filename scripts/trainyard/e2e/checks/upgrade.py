@@ -48,21 +48,16 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
     job = Survivor(context, previous.job("pytorchjob"), SPACE, load().image("trainer-torch"))
     try:
         _install_previous(context, job, images or source.choose("auto"))
-        if not _passed(context, "upgrade.previous"):
+        if not context.recorder.passed("upgrade.previous"):
             return
         _diff(context)
         _upgrade(context)
-        if _passed(context, "upgrade.crds"):
+        if context.recorder.passed("upgrade.crds"):
             _back_and_forth(context, job)
         _survived(context, job)
     finally:
         job.remove()
         context.kubectl("delete", "namespace", SPACE, "--ignore-not-found", "--timeout=60s", check=False)
-
-
-def _passed(context: Context, check_id: str) -> bool:
-    """Did the check pass that the next ones stand on?"""
-    return any(check.id == check_id and check.status == "passed" for check in context.recorder.checks)
 
 
 def _install_previous(context: Context, job: Survivor, images: source.Source) -> None:

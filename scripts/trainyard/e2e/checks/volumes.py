@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trainyard.e2e.checks import storage
 from trainyard.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard.e2e.recorder import require
 from trainyard.versions import load
@@ -99,17 +100,8 @@ def _gid(context: Context, namespace: str) -> str:
 
 
 def _claim_workspace(context: Context, name: str) -> None:
-    claim: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name},
-        "spec": {
-            "accessModes": ["ReadWriteMany"],
-            "storageClassName": context.contract["storage"]["workspaceClass"],
-            "resources": {"requests": {"storage": "64Mi"}},
-        },
-    }
-    context.kubectl.apply([claim], NAMESPACE)
+    made = storage.claim(name, context.contract["storage"]["workspaceClass"], "64Mi")
+    context.kubectl.apply([made], NAMESPACE)
     _await_bound(context, name, NAMESPACE)
 
 
