@@ -38,7 +38,7 @@ def run(
         env: variables set on top of this process' own.
         timeout: seconds; a program that runs longer is killed and counts as failed.
         check: raise on a non-zero exit code.
-        mend: what a person can do when it fails.
+        mend: what to do when it fails.
 
     Raises:
         CommandError: naming the command and the last lines that it printed.

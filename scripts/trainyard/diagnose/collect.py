@@ -1,4 +1,4 @@
-"""Writes what a person needs to understand a failed run into ``<out>/diagnosis``, and returns the facts for the rules.
+"""Writes what is needed to understand a failed run into ``<out>/diagnosis``, and returns the facts for the rules.
 
 Nothing here may fail the run a second time: a command that fails or hangs leaves a note in its file and in
 ``problems.txt``, the whole is bounded in time (``seconds``) and each file in size (``MOST`` bytes, its end kept).

@@ -1,4 +1,4 @@
-"""Runs every check, in the order in which a person would mend them."""
+"""Runs every check, in the order in which one would mend them."""
 
 from __future__ import annotations
 

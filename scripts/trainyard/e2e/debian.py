@@ -11,7 +11,7 @@ def unpack(packages: list[str], work: Path, mend: str) -> Path:
     """Downloads packages into `work` and unpacks them into one tree, which it returns.
 
     Args:
-        mend: what a person can do where they can't be had.
+        mend: what to do where they can't be had.
     """
     run(["apt-get", "download", *packages], cwd=work, mend=mend)
     root = work / "root"

@@ -7,7 +7,7 @@ import time
 
 
 class PlatformError(Exception):
-    """Something that the command can't get past; its text is one sentence for a person."""
+    """Something that the command can't get past; its text is one sentence."""
 
 
 def say(text: str) -> None:

@@ -22,7 +22,7 @@ MOST_FIELDS = 4
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything that a person should know before `helm upgrade`."""
+    """Everything that should be known before `helm upgrade`."""
 
     release: str
     namespace: str
