@@ -13,9 +13,9 @@ from minio.error import S3Error
 
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.errors import TrainyardError
+from trainyard.platform.s3_users import SECRET
 from trainyard.platform.store import Access, client
 
-SECRET = "trainyard-s3"
 SERVICE = "trainyard-minio"
 
 

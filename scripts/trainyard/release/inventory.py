@@ -13,6 +13,7 @@ from trainyard.release.installed import Installed
 PROVISIONER = "trainyard.io/nfs"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 OWNER = "meta.helm.sh/release-name"
+APPLIED_BY = "trainyard.io/applied-by"  # label of what is the release's and stays
 ADMISSION = "volcano-admission-secret"  # made by Volcano's own job
 OPERATOR_CRDS = tuple(f"{kind}.kubeflow.org" for kind in parts.OPERATOR_CRDS)
 
@@ -65,7 +66,7 @@ class Remains:
 def remains(installed: Installed) -> Remains:
     """Ask the cluster. Works before and after the release is uninstalled."""
     kubectl, name, space = installed.kubectl, installed.name, installed.namespace
-    label = f"trainyard.io/applied-by={name}"
+    label = f"{APPLIED_BY}={name}"
     teams = sorted(item["metadata"]["name"] for item in kubectl.get("namespaces", "-l", label))
     volumes = {item["metadata"]["name"]: item for item in kubectl.get("pv")}
     claims = [
@@ -111,7 +112,7 @@ def _made(secret: dict[str, Any], release: str) -> bool:
     """Made for the release and kept by Helm; a site's own Secrets and Helm's records of revisions are not."""
     meta = secret["metadata"]
     kept = (meta.get("annotations") or {}).get(OWNER) == release and not goes(secret, release)
-    return kept or meta["name"] == ADMISSION or (meta.get("labels") or {}).get("trainyard.io/applied-by") == release
+    return kept or meta["name"] == ADMISSION or (meta.get("labels") or {}).get(APPLIED_BY) == release
 
 
 def _is_our_crd(crd: dict[str, Any], release: str) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from trainyard.errors import TrainyardError
-from trainyard.platform.teardown import ENDED, owner
+from trainyard.platform.teardown import ended, owner
 from trainyard.release.installed import Installed
 from trainyard.release.inventory import Claim, Remains, goes, remains
 
@@ -94,10 +94,8 @@ def _stop_jobs(installed: Installed, found: Remains, say: Say) -> None:
         if resource not in found.crds:
             continue
         for job in installed.kubectl.get(resource, "-A"):
-            meta, status = job["metadata"], job.get("status") or {}
-            ended = {c["type"] for c in status.get("conditions") or [] if c.get("status") == "True"}
-            ended.add((status.get("state") or {}).get("phase", ""))
-            note = "" if ENDED & ended else " (it ran)"
+            meta = job["metadata"]
+            note = "" if ended(job) else " (it ran)"
             installed.kubectl("delete", resource, meta["name"], "-n", meta["namespace"], "--ignore-not-found")
             say(f"deleted {resource.partition('.')[0]} {meta['namespace']}/{meta['name']}{note}")
 

@@ -11,10 +11,9 @@ from trainyard.e2e import cronjobs, store
 from trainyard.e2e.checks.storage import claim
 from trainyard.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard.e2e.recorder import CheckError, require
+from trainyard.platform.janitor import RUN, TTL
 from trainyard.versions import load
 
-RUN = "trainyard.io/run"
-TTL = "trainyard.io/ttl-seconds-after-finished"
 CRONJOB = "trainyard-janitor"
 
 

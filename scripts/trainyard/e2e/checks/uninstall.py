@@ -149,7 +149,7 @@ def _left(context: Context) -> list[str]:
     found = [f"pod {SYSTEM}/{pod['metadata']['name']}" for pod in kubectl.get("pods", "-n", SYSTEM)]
     running = [pod for pod in kubectl.get("pods", "-n", NAMESPACE) if pod["status"]["phase"] in ("Pending", "Running")]
     found += [f"pod {NAMESPACE}/{pod['metadata']['name']}" for pod in running]
-    label = f"trainyard.io/applied-by={RELEASE}"
+    label = f"{inventory.APPLIED_BY}={RELEASE}"
     for resource, flags in (
         ("queues.scheduling.volcano.sh", ["-l", label]),
         ("podgroups.scheduling.volcano.sh", ["-A"]),

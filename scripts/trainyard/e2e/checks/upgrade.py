@@ -13,10 +13,10 @@ from trainyard.e2e import releases, store
 from trainyard.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard.e2e.install import read_contract
 from trainyard.e2e.recorder import require
-from trainyard.e2e.store import SECRET
 from trainyard.e2e.survivor import Survivor
 from trainyard.images import registry
 from trainyard.platform.crds import VERSION as CRD_VERSION
+from trainyard.platform.s3_users import SECRET
 from trainyard.release import previous, summary
 from trainyard.versions import load
 
