@@ -26,10 +26,10 @@ GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
 REAL_GPUS = {"nodePrep": {"driverRoot": "/"}, "nvidia-device-plugin": {"nvidiaDriverRoot": "/"}}
 
 
-def helm(kubectl: Kubectl, *args: str, timeout: float = 60, check: bool = True) -> str:
+def helm(kubectl: Kubectl, *args: str, timeout: float = 60) -> str:
     """Runs the pinned helm on the cluster and returns what it printed."""
     argv = [tools.binary("helm"), "--kubeconfig", kubectl.kubeconfig, *args]
-    return run(argv, timeout=timeout, check=check).stdout
+    return run(argv, timeout=timeout).stdout
 
 
 def installed(context: Context) -> Installed:
