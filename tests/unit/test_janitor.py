@@ -148,3 +148,13 @@ def test_team_that_refuses_is_named_and_others_are_looked_at(tmp_path: Path, mon
     with pytest.raises(PlatformError, match=r"not looked at in vision \(forbidden\)"):
         janitor.run(str(contract))
     assert looked == ["vision", "speech"]
+
+
+@pytest.mark.parametrize("notes", [{janitor.TTL: "9" * 5000}, {"ended": "yesterday"}, {"ended": "2026-05-04T11:00:00"}])
+def test_notes_that_nobody_can_read_stop_nothing_else(
+    notes: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster(**notes, **({} if "ended" in notes else {"ended": ago(90)}))
+    janitor.Janitor(cluster, lambda: NOW).look("vision")  # type: ignore[arg-type]
+    assert not cluster.deleted
+    assert "claim vision/scratch stays, its times can't be read" in capsys.readouterr().out

@@ -100,7 +100,11 @@ class Janitor:
             return
         used = in_use(self.api.get(f"/api/v1/namespaces/{namespace}/pods").get("items", []))
         for claim in claims:
-            self._judge(f"{path}/{claim['metadata']['name']}", namespace, claim, used)
+            name = claim["metadata"]["name"]
+            try:
+                self._judge(f"{path}/{name}", namespace, claim, used)
+            except (ValueError, TypeError) as error:  # members write notes and labels: theirs must not stop all others
+                say(f"claim {namespace}/{name} stays, its times can't be read: {error}")
 
     def _judge(self, path: str, namespace: str, claim: dict[str, Any], used: set[str]) -> None:
         meta = claim["metadata"]
