@@ -49,9 +49,7 @@ def rendered(chart: Path, *more: str) -> dict[tuple[str, str, str], Object]:
         "template", "trainyard", chart, "--namespace", package.NAMESPACE, "--kube-version", load().kubernetes,
         "--include-crds", *values, *more,
     )  # fmt: skip
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    objects = [obj for obj in yaml.load_all(text, Loader=loader) if obj]
-    return {(o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in objects}
+    return {(o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in package.parse(text)}
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,7 @@ def faults(spec: dict[str, Any]) -> set[str]:
     found = {key for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)}
     pod = spec.get("securityContext") or {}
     found |= {f"volume {kind}" for volume in spec.get("volumes") or [] for kind in set(volume) - VOLUMES - {"name"}}
-    for container in [*(spec.get("initContainers") or []), *spec["containers"]]:
+    for container in package.containers(spec):
         own = container.get("securityContext") or {}
         capabilities = own.get("capabilities") or {}
         profile = own.get("seccompProfile") or pod.get("seccompProfile") or {}

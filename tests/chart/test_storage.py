@@ -97,7 +97,7 @@ def test_whoever_uses_the_store_knows_its_authority(full: Objects) -> None:
     users = 0
     for obj in full:
         for spec in package.pod_specs(obj):
-            for each in [*spec.get("initContainers", []), *spec["containers"]]:
+            for each in package.containers(spec):
                 env = {entry["name"]: entry for entry in each.get("env") or []}
                 for name in env:
                     if name.endswith("S3_ENDPOINT"):

@@ -14,7 +14,7 @@ from trainyard.chart import package
 from trainyard.paths import ROOT
 from trainyard.versions import load
 
-EXAMPLES = ("manifests/jobs", "pipelines")
+EXAMPLES = "manifests/jobs"
 # A reference with its host, alone or behind a flag: an operator's argument, a variable of a container.
 _HANDED_ON = re.compile(
     r"(?:--?[\w-]+=)?((?:[\w-]+\.)+[\w-]+(?::\d+)?/[a-z0-9][a-z0-9._/-]*(?::[\w][\w.-]*|@sha256:[0-9a-f]{64}))"
@@ -73,7 +73,7 @@ def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for obj in objects:
         name = f"{obj['kind']} {obj['metadata']['name']}"
         for spec in package.pod_specs(obj):
-            for container in [*(spec.get("initContainers") or []), *spec["containers"]]:
+            for container in package.containers(spec):
                 yield container["image"], name
                 for ref in _handed_on(container):
                     yield ref, f"jobs of {name}"
@@ -97,11 +97,9 @@ def _contract(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def _examples() -> Iterator[tuple[str, str]]:
-    """Images that example jobs and pipelines name, wherever they are pinned."""
+    """Images that example jobs name, wherever they are pinned."""
     known = {ref for image in load().images.values() for ref in (image.ref, *image.also)}
-    for folder in EXAMPLES:
-        for file in sorted((ROOT / folder).rglob("*")):
-            if file.suffix in (".yaml", ".yml", ".py"):
-                text = file.read_text()
-                for ref in sorted(ref for ref in known if ref in text):
-                    yield ref, str(file.relative_to(ROOT))
+    for file in sorted((ROOT / EXAMPLES).glob("*.yaml")):
+        text = file.read_text()
+        for ref in sorted(ref for ref in known if ref in text):
+            yield ref, str(file.relative_to(ROOT))

@@ -109,8 +109,13 @@ def render(
     profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()
 ) -> list[dict[str, Any]]:
     """Every object that a profile installs, hooks and tests included."""
+    return parse(template(profile, chart, sets, values))
+
+
+def parse(text: str) -> list[dict[str, Any]]:
+    """The objects of a rendered text."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [obj for obj in yaml.load_all(template(profile, chart, sets, values), Loader=loader) if obj]
+    return [obj for obj in yaml.load_all(text, Loader=loader) if obj]
 
 
 def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
@@ -124,6 +129,11 @@ def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
     if template_spec and "containers" in template_spec.get("spec", {}):
         return [template_spec["spec"]]
     return []
+
+
+def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """All containers of a pod spec, the init containers first."""
+    return [*(spec.get("initContainers") or []), *spec["containers"]]
 
 
 def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:

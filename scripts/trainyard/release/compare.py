@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard.chart.package import pod_specs
+from trainyard.chart.package import containers, pod_specs
 from trainyard.release.installed import HOOK, Objects
 
 KEEP = "helm.sh/resource-policy"
@@ -121,7 +121,7 @@ def images(objects: Objects) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for obj in objects:
         for spec in pod_specs(obj):
-            for container in [*spec.get("initContainers", []), *spec["containers"]]:
+            for container in containers(spec):
                 repository, _, tag = container["image"].rpartition(":")
                 found.setdefault(repository, set()).add(tag)
     return found

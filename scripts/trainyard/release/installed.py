@@ -9,22 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from trainyard import tools
-from trainyard.chart.package import NAMESPACE, RELEASE, plain
+from trainyard.chart.package import NAMESPACE, RELEASE, parse, plain
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.errors import TrainyardError
 from trainyard.shell import CommandError, run
 
 Objects = list[dict[str, Any]]
 HOOK = "helm.sh/hook"
-
-
-def parse(text: str) -> Objects:
-    """The objects of a rendered text."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [obj for obj in yaml.load_all(text, Loader=loader) if obj]
+# What to do, by words of Helm's.
+MENDS = {
+    "cluster unreachable": "set KUBECONFIG to a cluster that answers",
+    "release: not found": "see `helm list -A` for what is installed",
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,9 @@ class Installed:
         try:
             return run([tools.binary("helm"), *chosen, "-n", self.namespace, *args], timeout=timeout).stdout
         except CommandError as error:
-            raise TrainyardError(plain(error.output), where=f"release {self.name}") from None
+            said = plain(error.output)
+            mend = next((mend for sign, mend in MENDS.items() if sign in said), "")
+            raise TrainyardError(said, where=f"release {self.name}", mend=mend) from None
 
     def metadata(self) -> dict[str, Any]:
         """Chart version, revision and status. Raises TrainyardError when there is no such release."""
