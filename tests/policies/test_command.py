@@ -141,6 +141,7 @@ def test_verdicts_as_table_and_as_data(run: Run, tmp_path: Path, vision: Site, m
         ("", "hold no object"),
         ("{apiVersion: v1, kind: Pod, spec: [1]}", "whose metadata or spec is no map"),
         ("{apiVersion: v1, kind: List, items: [1]}", "holds something without apiVersion and kind"),
+        ("{apiVersion: v1, kind: List, items: 5}", "holds something without apiVersion and kind"),
     ],
 )
 def test_what_is_no_manifest_is_wrong_usage(run: Run, tmp_path: Path, text: str, says: str) -> None:
@@ -161,7 +162,10 @@ def test_absent_files_and_teams_are_wrong_usage(run: Run, tmp_path: Path) -> Non
         assert (code, says in err, "vision, speech" in err) == (2, True, True)
 
 
-@pytest.mark.parametrize("spec", [{"template": {}}, {"template": {"spec": {}}}, {"tasks": [{}]}, {}])
+@pytest.mark.parametrize(
+    "spec",
+    [{"template": {}}, {"template": {"spec": {}}}, {"template": "x"}, {"tasks": [{}]}, {"tasks": [1]}, {}],
+)
 def test_half_objects_get_a_verdict(vision: Site, spec: dict[str, Any]) -> None:
     for version, kind in (("batch/v1", "Job"), ("batch.volcano.sh/v1alpha1", "Job"), ("apps/v1", "Deployment")):
         job = {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": json.loads(json.dumps(spec))}

@@ -221,6 +221,13 @@ def test_something_else_is_no_archive(tmp_path: Path) -> None:
         transfer.load(tmp_path / "x.tar", "registry.example.org")
 
 
+@pytest.mark.parametrize("index", ["[]", "{}", '{"manifests": [{"digest": "sha256:0"}]}', "no JSON"])
+def test_a_layout_that_names_no_image(tmp_path: Path, index: str) -> None:
+    (tmp_path / "index.json").write_text(index)
+    with pytest.raises(TrainyardError, match=r"doesn't say by .* which image is which"):
+        transfer.load(tmp_path, "registry.example.org")
+
+
 def test_a_damaged_archive_is_refused(fake: FakeRegistry, tmp_path: Path) -> None:
     digests = filled(fake)
     transfer.save([item(fake, OWN)], tmp_path / "images")

@@ -89,8 +89,9 @@ def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, plat
 
     What nobody publishes is built here first. Log in to the registry with docker or podman before.
     """
+    to = transfer.checked(prefix)  # before anything is built
     with _readable(profile, files, wanted) as items:
-        for ref, digest in transfer.mirror(items, prefix, plain=plain, platform=platform).items():
+        for ref, digest in transfer.mirror(items, to, plain=plain, platform=platform).items():
             click.echo(f"{ref}@{digest}")
 
 
@@ -123,11 +124,7 @@ def push(registry_host: str, wanted: str, every: bool) -> None:
 
     HOST may have a path, such as registry.example.org/mirror. Log in to it with docker or podman first.
     """
-    host = registry_host.rstrip("/")
-    if "://" in host or not host:
-        raise UsageError(
-            f"`{registry_host}` is no registry host", mend="write it without a scheme: registry.example.org"
-        )
+    host = transfer.checked(registry_host)
     engine, chosen = engines.find(), source.choose(wanted)
     if every and chosen.kind != "build":
         raise UsageError(

@@ -74,10 +74,15 @@ class Folder:
         return self._open(f"blobs/{digest.replace(':', '/')}")
 
     def refs(self) -> dict[str, Manifest]:
-        """Each reference with its manifest or index."""
-        with self._open("index.json") as file:
-            entries = json.load(file)["manifests"]
-        return {entry["annotations"][NAME]: self.manifest(entry) for entry in entries}
+        """Each reference with its manifest or index. Raises TrainyardError for a layout that names none."""
+        try:
+            with self._open("index.json") as file:
+                entries = {entry["annotations"][NAME]: entry for entry in json.load(file)["manifests"]}
+        except (KeyError, TypeError, ValueError):
+            raise TrainyardError(
+                f"index.json doesn't say by {NAME} which image is which", where=str(self.folder), mend="save it again"
+            ) from None
+        return {ref: self.manifest(entry) for ref, entry in entries.items()}
 
     def manifest(self, descriptor: dict[str, Any]) -> Manifest:
         """What a descriptor points to. Raises TrainyardError when it is not what it was."""

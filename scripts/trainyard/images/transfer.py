@@ -25,15 +25,20 @@ class Item:
     place: Place
 
 
+def checked(prefix: str) -> str:
+    """HOST[/PATH] without a slash at its end. Raises UsageError for one with a scheme, or without a host."""
+    if "://" in prefix or not prefix.strip("/"):
+        raise UsageError(f"`{prefix}` is no registry", mend="write it without a scheme: registry.example.org/mirror")
+    return prefix.rstrip("/")
+
+
 def target(prefix: str, ref: str, *, plain: bool) -> tuple[Registry, Place]:
     """Where an image goes: HOST[/PATH] in place of its own host, as global.imageRegistry turns references.
 
     Raises:
-        UsageError: `prefix` has a scheme, or is empty.
+        UsageError: `prefix` is no registry.
     """
-    if "://" in prefix or not prefix.strip("/"):
-        raise UsageError(f"`{prefix}` is no registry", mend="write it without a scheme: registry.example.org/mirror")
-    place = Place.parse(under(prefix, ref))
+    place = Place.parse(under(checked(prefix), ref))
     return Registry(place.host, plain), place
 
 

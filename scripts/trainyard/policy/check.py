@@ -66,11 +66,22 @@ class Site:
             meta = obj.setdefault("metadata", {})
             meta.setdefault("namespace", self.team)
             source = f"{obj.get('kind')}/{meta.get('name') or meta.get('generateName')}"
-            found.append(self._ask(obj, self.member, source))
-            for made, maker in offspring(obj, self.platform):
+            verdict = self._ask(obj, self.member, source)
+            found.append(verdict)
+            for made, maker in self._offspring(obj, verdict):
                 self._account(made)
                 found.append(self._ask(made, maker, source))
         return found
+
+    def _offspring(self, obj: Object, verdict: Verdict) -> list[tuple[Object, Identity]]:
+        """What controllers would make of it; nothing of an object of a shape that the server has refused already."""
+        try:
+            return list(offspring(obj, self.platform))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            if verdict.refused:
+                return []
+            what, mend = "no controller can read its spec", "see manifests/jobs for examples"
+            raise UsageError(what, where=verdict.source, mend=mend) from None
 
     def _ask(self, obj: Object, who: Identity, source: str) -> Verdict:
         try:

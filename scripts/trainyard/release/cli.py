@@ -39,7 +39,9 @@ def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: boo
         and not yes
         and click.prompt("All of it is lost. Write the release's name to go on", default="") != release
     ):
-        raise TrainyardError("nothing was removed: that is not the release's name")
+        raise TrainyardError(
+            "nothing was removed: that is not the release's name", mend=f"write {release}, or use --yes"
+        )
     if purge:
         removal.purge(installed, click.echo, hooks=not no_hooks)
         click.echo(f"the namespace {namespace} stays, empty of the release: kubectl delete namespace {namespace}")
