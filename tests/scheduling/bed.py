@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -160,8 +159,3 @@ class Bed:
         now = {"gracePeriodSeconds": "0"}
         for path in (SPACE, f"{VOLCANO}/namespaces/default/podgroups", f"{VOLCANO}/queues", "/api/v1/nodes"):
             self.server.call("DELETE", path, query=now)
-
-
-def log_tail(file: Path, lines: int = 40) -> str:
-    """The end of the scheduler's log, for a test that failed."""
-    return "\n".join(file.read_text(errors="replace").splitlines()[-lines:])
