@@ -201,3 +201,20 @@ def test_setup_reads_only_the_bucket_user_of_teams(server: ApiServer) -> None:
         assert not may(server, SETUP, "list", "secrets", team)
         assert not may(server, SETUP, "patch", "serviceaccounts", team, "training")
     assert not may(server, SETUP, "get", "secrets", SYSTEM, "trainyard-minio-root")
+
+
+def test_volcano_removes_network_policies_of_its_jobs_only(server: ApiServer) -> None:
+    """The plugin svc deletes by the job's name, which a member chooses."""
+    volcano = Identity.account(SYSTEM, "trainyard-controllers")
+    path = "/apis/networking.k8s.io/v1/namespaces/vision/networkpolicies"
+    names = [obj["metadata"]["name"] for obj in server.call("GET", path).body["items"]]
+    assert "default-deny" in names and "allow-within" in names
+    for name in names:
+        answer = server.call("DELETE", f"{path}/{name}", identity=volcano, query={"dryRun": "All"})
+        assert "only network policies that belong to its jobs" in answer.message
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "case", "uid": "1"}
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}},
+              "metadata": {"name": "case", "namespace": "vision", "ownerReferences": [owner]}}  # fmt: skip
+    assert server.create(policy, identity=volcano).ok
+    answer = server.call("DELETE", f"{path}/case", identity=volcano)
+    assert answer.ok, answer.message
