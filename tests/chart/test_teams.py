@@ -215,6 +215,7 @@ FAULTS: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
     ([{**SPEECH, "name": "training"}], {}, ["name of a queue", "rename"]),
     ([{**SPEECH, "name": "root"}], {}, ["reserved name"]),
     ([{**SPEECH, "name": "kube-a"}], {}, ["reserved name"]),
+    ([{**SPEECH, "name": "shared"}], {}, ["reserved name"]),  # the prefix of buckets that all teams read
     ([{**SPEECH, "name": SYSTEM}], {}, ["reserved name"]),
     ([{**SPEECH, "queue": {"parent": "nobody"}}], {}, ["queue.parent", '"nobody"']),
     ([VISION, {**SPEECH, "queues": ["vision"]}], {}, ['queue "vision"', "not among global.contract.queues"]),

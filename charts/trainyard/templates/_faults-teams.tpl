@@ -21,7 +21,7 @@
 {{- if has $team.name $shared }}
 {{ $where }} has the name of a queue of global.contract.queues; rename one of them.
 {{- end }}
-{{- if or (has $team.name (list "default" "root" $root.Release.Namespace)) (hasPrefix "kube-" $team.name) }}
+{{- if or (has $team.name (list "default" "root" "shared" $root.Release.Namespace)) (hasPrefix "kube-" $team.name) }}
 {{ $where }} has a reserved name; choose another one.
 {{- end }}
 {{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $team.name) }}
