@@ -85,27 +85,26 @@ def test_preempt_evicts_a_lower_priority_class_only_where_it_is_on(bed: Bed, con
                 assert bed.placed("low") == []
 
 
+def _smaller_behind_larger(bed: Bed) -> None:
+    """Half a node is free; the oldest job waits for a whole one, a younger one would fit."""
+    bed.node("gpu-0", gpus=4)
+    bed.queue("q")
+    bed.job("first", "q", gpus=2)
+    assert bed.runs("first")
+    bed.job("head", "q", pods=2, gpus=2)
+    assert bed.stays_out("head")
+    bed.job("late", "q", gpus=1)
+
+
 def test_smaller_jobs_pass_one_that_does_not_fit_by_default(bed: Bed, config: Config) -> None:
     with bed.scheduler(config()):
-        bed.node("gpu-0", gpus=4)
-        bed.queue("q")
-        bed.job("first", "q", gpus=2)
-        assert bed.runs("first")
-        bed.job("head", "q", pods=2, gpus=2)
-        assert bed.stays_out("head")
-        bed.job("late", "q", gpus=1)
+        _smaller_behind_larger(bed)
         assert bed.runs("late")
 
 
 def test_submission_order_keeps_what_is_free_for_the_oldest(bed: Bed, config: Config) -> None:
     with bed.scheduler(config("global.contract.scheduler.order=submission")):
-        bed.node("gpu-0", gpus=4)
-        bed.queue("q")
-        bed.job("first", "q", gpus=2)
-        assert bed.runs("first")
-        bed.job("head", "q", pods=2, gpus=2)
-        assert bed.stays_out("head")
-        bed.job("late", "q", gpus=1)
+        _smaller_behind_larger(bed)
         assert bed.stays_out("late")
         bed.finish("first")
         assert bed.runs("head", 2)
