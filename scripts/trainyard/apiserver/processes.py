@@ -6,8 +6,8 @@ import ctypes
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -45,6 +45,20 @@ class Server:
                     mend="free memory and processor time, then run the command again",
                 )
             sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stands still for the time of the body."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """Ends it by force: nothing that it holds is kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import shutil
 import ssl
@@ -42,9 +43,23 @@ class ApiServer(Client):
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
         self.folder, self.kubeconfig = folder, kubeconfig
         config = yaml.safe_load(kubeconfig.read_text())
-        tls = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
-        tls.load_cert_chain(folder / "admin.pem")
-        super().__init__(config["clusters"][0]["cluster"]["server"].removeprefix("https://"), tls)
+        self._host = config["clusters"][0]["cluster"]["server"].removeprefix("https://")
+        self._tls = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
+        self._tls.load_cert_chain(folder / "admin.pem")
+        super().__init__(self._host, self._tls)
+
+    def connection(self) -> Client:
+        """One more connection as the administrator, for another thread."""
+        return Client(self._host, self._tls)
+
+    def watch(self, path: str) -> Iterator[dict[str, Any]]:
+        """Every change of the objects at `path`, those that are there first; ends when the server ends it."""
+        connection = http.client.HTTPSConnection(self._host, context=self._tls, timeout=3600)
+        with suppress(OSError, http.client.HTTPException, ValueError):
+            connection.request("GET", f"{path}?watch=1&timeoutSeconds=3500")
+            for line in connection.getresponse():
+                yield json.loads(line)
+        connection.close()
 
     def kubectl(
         self,
@@ -83,8 +98,11 @@ class ApiServer(Client):
 
 
 @contextmanager
-def running() -> Iterator[ApiServer]:
+def running(*, audit: bool = True) -> Iterator[ApiServer]:
     """Starts both servers on free ports and ends them afterwards; nothing stays.
+
+    Args:
+        audit: write the log of writes; benchmarks do without, since it costs time.
 
     Raises:
         TrainyardError: one of them doesn't start, with the end of its log.
@@ -96,7 +114,7 @@ def running() -> Iterator[ApiServer]:
         store = f"http://{HOST}:{etcd_port}"
         started.append(Server(_etcd(folder, store, f"http://{HOST}:{peer_port}"), folder / "etcd.log"))
         server = ApiServer(folder, _certificates(folder, api_port))
-        started.append(Server(_kube_apiserver(folder, store, api_port), folder / "kube-apiserver.log"))
+        started.append(Server(_kube_apiserver(folder, store, api_port, audit), folder / "kube-apiserver.log"))
         started[-1].wait(lambda: _ready(server), START_S)
         yield server
     finally:
@@ -119,8 +137,9 @@ def _etcd(folder: Path, store: str, peers: str) -> list[str | Path]:
     ]  # fmt: skip
 
 
-def _kube_apiserver(folder: Path, store: str, port: int) -> list[str | Path]:
+def _kube_apiserver(folder: Path, store: str, port: int, audit: bool) -> list[str | Path]:
     pki = folder / "pki"
+    log = [f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={folder / AUDIT_LOG}"] if audit else []
     return [
         tools.binary("kube-apiserver"), f"--etcd-servers={store}", f"--bind-address={HOST}", f"--secure-port={port}",
         f"--advertise-address={ADVERTISED}", "--endpoint-reconciler-type=none",
@@ -129,8 +148,9 @@ def _kube_apiserver(folder: Path, store: str, port: int) -> list[str | Path]:
         f"--client-ca-file={pki / 'ca.crt'}", "--authorization-mode=RBAC", "--anonymous-auth=false",
         "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={pki / 'sa.pub'}",
         f"--service-account-signing-key-file={pki / 'sa.key'}", "--enable-priority-and-fairness=false",
-        "--profiling=false",
-        f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={folder / AUDIT_LOG}", "--v=0",
+        # With priority and fairness off these two are the only bounds, and clients wait a second after each refusal.
+        "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000",
+        "--profiling=false", *log, "--v=0",
     ]  # fmt: skip
 
 

@@ -1,0 +1,165 @@
+"""The configurations that are compared: defaults of others, ours, and one change at a time between them.
+
+Ours is what the chart renders, byte for byte, with the flags of the chart's Deployment.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard import tools
+from trainyard.bench.world import GPU
+from trainyard.chart import package
+from trainyard.errors import UsageError
+
+PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
+LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One configuration: `scheduler` is volcano, kube or kueue; `taint` is the effect of GPU nodes' taint, "" for none."""
+
+    name: str
+    label: str
+    scheduler: str
+    config: str
+    flags: tuple[str, ...] = ()
+    taint: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Changes when the configuration does."""
+        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def column(name: str) -> Column:
+    """The configuration of this name. Raises UsageError that lists all."""
+    if name not in columns():
+        raise UsageError(f"there is no configuration {name}", mend=f"use one of {', '.join(columns())}")
+    return columns()[name]
+
+
+@functools.cache
+def columns() -> dict[str, Column]:
+    """All configurations by name, in the order of tables."""
+    ours = chart_column()
+    default = Column("volcano-default", "Volcano, its chart's default", "volcano", volcano_default())
+    found = [
+        Column("kube-default", "kube-scheduler, default", "kube", ""),
+        Column("kube-tuned", "kube-scheduler, tuned", "kube", kube_tuned(), taint="PreferNoSchedule"),
+        default,
+        _changed(default, "default+gpu", "… + GPUs weigh in binpack", _gpu_weight),
+        _changed(default, "default+nodeorder", "… + nodeorder without spreading", _no_spreading),
+        replace(
+            default, name="default+nodes", label="… + all nodes searched", flags=("--percentage-nodes-to-find=100",)
+        ),
+        replace(default, name="default+taint", label="… + GPU nodes tainted (NoSchedule)", taint="NoSchedule"),
+        _changed(default, "default+capacity", "… + capacity instead of proportion", _capacity),
+        _changed(default, "default+no-enqueue", "… + no enqueue", _no_enqueue),
+        ours,
+        replace(ours, name="ours-hard-taint", label="ours, taint NoSchedule", taint="NoSchedule"),
+        replace(ours, name="ours-no-taint", label="ours without a taint", taint=""),
+        _changed(ours, "ours-no-gpu", "ours without the GPU weight", _no_gpu_weight),
+        chart_column("ours-order", "ours, order: submission", "global.contract.scheduler.order=submission"),
+        chart_column("ours-reclaim", "ours, reclaim", "global.contract.scheduler.reclaim=true"),
+        chart_column("ours-preempt", "ours, preempt", "global.contract.scheduler.preempt=true"),
+    ]
+    return {one.name: one for one in found}
+
+
+def chart_column(name: str = "ours", label: str = "ours", *sets: str) -> Column:
+    """What the chart renders with these values, on nodes with the taint that pods without GPUs may still bear."""
+    objects = _rendered(sets)
+    config = next(o["data"] for o in objects if o["metadata"]["name"] == "trainyard-scheduler-configmap")
+    deployment = next(
+        o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "trainyard-scheduler"
+    )
+    args = " ".join(deployment["spec"]["template"]["spec"]["containers"][0]["args"]).split()
+    flags = tuple(word for word in args if not word.startswith((*LOGGING, PERIOD)))
+    return Column(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule")
+
+
+@functools.cache
+def _chart() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="bench-chart-")
+    _FOLDERS.append(folder)
+    return package.assemble(Path(folder.name), csi=False)
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@functools.cache
+def _rendered(sets: tuple[str, ...]) -> list[dict[str, Any]]:
+    return package.render("kind", _chart(), sets)
+
+
+def crds() -> list[dict[str, Any]]:
+    """Volcano's kinds and the contract's priority classes, as the chart installs them."""
+    found = [obj for obj in _rendered(()) if obj["kind"] in ("CustomResourceDefinition", "PriorityClass")]
+    return [obj for obj in found if "kubeflow" not in obj["metadata"]["name"]]
+
+
+def volcano_default() -> str:
+    """The configuration in Volcano's own chart, from its pinned package."""
+    return (tools.module_dir("volcano") / "installer/helm/chart/volcano/config/volcano-scheduler.conf").read_text()
+
+
+def kube_tuned() -> str:
+    """kube-scheduler packing by GPUs first: the best that its own settings give."""
+    resources = [{"name": GPU, "weight": 10}, {"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+    fit = {"scoringStrategy": {"type": "MostAllocated", "resources": resources}}
+    score = {
+        "disabled": [{"name": "NodeResourcesBalancedAllocation"}],
+        "enabled": [{"name": "NodeResourcesFit", "weight": 10}, {"name": "TaintToleration", "weight": 100}],
+    }
+    score["disabled"] += [{"name": item["name"]} for item in score["enabled"]]
+    profile = {
+        "schedulerName": "default-scheduler",
+        "plugins": {"score": score},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": fit}],
+    }
+    return yaml.safe_dump({"percentageOfNodesToScore": 100, "profiles": [profile]}, sort_keys=False)
+
+
+def _changed(base: Column, name: str, label: str, change: Callable[[dict[str, Any]], None]) -> Column:
+    """The column with a change to its parsed configuration."""
+    config = copy.deepcopy(yaml.safe_load(base.config))
+    change(config)
+    return replace(base, name=name, label=label, config=yaml.safe_dump(config, sort_keys=False))
+
+
+def _plugins(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {plugin["name"]: plugin for tier in config["tiers"] for plugin in tier["plugins"]}
+
+
+def _gpu_weight(config: dict[str, Any]) -> None:
+    arguments = {"binpack.weight": 10, "binpack.resources": GPU, f"binpack.resources.{GPU}": 10}
+    _plugins(config)["binpack"]["arguments"] = arguments
+
+
+def _no_gpu_weight(config: dict[str, Any]) -> None:
+    _plugins(config)["binpack"]["arguments"] = {"binpack.weight": 10}
+
+
+def _no_spreading(config: dict[str, Any]) -> None:
+    _plugins(config)["nodeorder"]["arguments"] = {"leastrequested.weight": 0, "balancedresource.weight": 0}
+
+
+def _capacity(config: dict[str, Any]) -> None:
+    _plugins(config)["proportion"]["name"] = "capacity"
+
+
+def _no_enqueue(config: dict[str, Any]) -> None:
+    config["actions"] = "allocate, backfill"

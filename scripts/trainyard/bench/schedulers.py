@@ -1,0 +1,167 @@
+"""Real schedulers as processes, and when each has nothing left to do: told by its own counters, not by the clock."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Protocol
+
+import yaml
+
+from trainyard import tools
+from trainyard.apiserver.processes import Server, free_ports
+from trainyard.bench.columns import Column
+from trainyard.bench.world import World
+from trainyard.errors import TrainyardError
+
+START_S, STUCK_S = 60.0, 600.0
+ROUNDS = 3  # a round that began before a change, one that may have missed it, and one that has seen it
+PERIOD_MS = 20
+SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.e+-]+)$", re.MULTILINE)
+
+
+class Scheduler(Protocol):
+    """A running scheduler."""
+
+    process: Server
+
+    def settle(self, world: World) -> None:
+        """Waits until it has seen everything and does nothing more."""
+
+
+class Volcano:
+    """vc-scheduler. It is settled when whole rounds have passed without a change and no binding is under way."""
+
+    name = "volcano"
+
+    def __init__(self, world: World, column: Column, period_ms: int) -> None:
+        folder = world.server.folder
+        [self._port] = free_ports(1)
+        file = folder / "vc-scheduler.yaml"
+        file.write_text(column.config)
+        self.process = Server(
+            [
+                tools.binary("vc-scheduler"), "--kubeconfig", world.server.kubeconfig, "--scheduler-conf", file,
+                "--scheduler-name=volcano", "--leader-elect=false", "--cache-dumper=false", "--enable-metrics=true",
+                "--enable-pprof=true", f"--listen-address=127.0.0.1:{self._port}", "--disable-default-scheduler-config",
+                "--v=1", *column.flags, f"--schedule-period={period_ms}ms",
+            ],
+            folder / "vc-scheduler.log",
+        )  # fmt: skip
+        self.process.wait(lambda: self._rounds() > 0 and _queues(world), START_S)
+        self._before = world.bindings  # bindings that an earlier scheduler made
+
+    def settle(self, world: World) -> None:
+        """See the class."""
+        end = monotonic() + STUCK_S
+        state, since = (-1, -1), 0.0
+        while True:
+            sample = metrics(self._port)
+            rounds = sample.get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
+            given = sample.get("volcano_task_scheduling_latency_milliseconds_count", 0)
+            now = (world.changes, int(given))
+            if now != state:
+                state, since = now, rounds
+            elif rounds >= since + ROUNDS and given == 2 * (
+                world.bindings - self._before
+            ):  # counted as given and as bound
+                return
+            if monotonic() > end:
+                raise TrainyardError(f"vc-scheduler was still at work after {STUCK_S:.0f} s", mend="see its log")
+            sleep(PERIOD_MS / 2000)
+
+    def _rounds(self) -> float:
+        return metrics(self._port).get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
+
+
+class Kube:
+    """kube-scheduler. It is settled when all pods have been tried and its queues are empty for a while."""
+
+    name = "kube"
+    quiet_s = 0.15
+
+    def __init__(self, world: World, column: Column) -> None:
+        folder = world.server.folder
+        [self._port] = free_ports(1)
+        file = folder / "kube-scheduler.yaml"
+        config: dict[str, Any] = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(world.server.kubeconfig), "qps": 2000, "burst": 2000},
+            "leaderElection": {"leaderElect": False},
+            "podInitialBackoffSeconds": 1,
+            "podMaxBackoffSeconds": 1,
+        }
+        file.write_text(yaml.safe_dump(config | (yaml.safe_load(column.config) or {})))
+        self.process = Server(
+            [
+                tools.binary("kube-scheduler"), "--config", file, f"--secure-port={self._port}",
+                "--bind-address=127.0.0.1", "--authorization-always-allow-paths=/metrics,/healthz,/debug/pprof/*",
+                f"--cert-dir={folder / 'kube-scheduler'}", "--v=1", *column.flags,
+            ],
+            folder / "kube-scheduler.log",
+        )  # fmt: skip
+        self.process.wait(lambda: bool(metrics(self._port, tls=True)), START_S)
+
+    def settle(self, world: World) -> None:
+        """See the class."""
+        end = monotonic() + STUCK_S
+        state, since = -1, monotonic()
+        while True:
+            waiting = sum(
+                value
+                for key, value in metrics(self._port, tls=True).items()
+                if key.startswith("scheduler_pending_pods") and ("active" in key or "backoff" in key)
+            )
+            tried = all(pod.node or pod.refused for pod in list(world.pods.values()))
+            if world.changes != state or waiting or not tried:
+                state, since = world.changes, monotonic()
+            elif monotonic() > since + self.quiet_s:
+                return
+            if monotonic() > end:
+                raise TrainyardError(f"kube-scheduler was still at work after {STUCK_S:.0f} s", mend="see its log")
+            sleep(0.01)
+
+
+@contextmanager
+def scheduler(world: World, column: Column, *, period_ms: int = PERIOD_MS) -> Iterator[Scheduler]:
+    """Runs the column's scheduler on the world for the time of the body."""
+    running: Scheduler = Volcano(world, column, period_ms) if column.scheduler == "volcano" else Kube(world, column)
+    try:
+        yield running
+    finally:
+        running.process.stop()
+
+
+def metrics(port: int, *, tls: bool = False) -> dict[str, float]:
+    """Every sample of a program's metrics, by name with its labels; empty while it doesn't answer."""
+    import ssl
+
+    unchecked = ssl.create_default_context()
+    unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+    connection = (
+        http.client.HTTPSConnection("127.0.0.1", port, context=unchecked, timeout=10)
+        if tls
+        else http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    )
+    try:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    except (OSError, http.client.HTTPException):
+        return {}
+    finally:
+        connection.close()
+    return {name + labels: float(value) for name, labels, value in SAMPLE.findall(text)}
+
+
+def _queues(world: World) -> bool:
+    return bool(world.server.call("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default").ok)
+
+
+def log_of(world: World, column: Column) -> Path:
+    """Where the column's scheduler writes its log."""
+    return world.server.folder / ("vc-scheduler.log" if column.scheduler == "volcano" else "kube-scheduler.log")
