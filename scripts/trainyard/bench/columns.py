@@ -27,7 +27,10 @@ LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics
 
 @dataclass(frozen=True)
 class Column:
-    """One configuration: `scheduler` is volcano, kube or kueue; `taint` is the effect of GPU nodes' taint, "" for none."""
+    """One configuration.
+
+    `scheduler` is volcano, kube or kueue; `taint` is the effect of the taint on nodes with GPUs, "" for none.
+    """
 
     name: str
     label: str

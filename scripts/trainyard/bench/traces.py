@@ -27,7 +27,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """What one pod asks for. `gpu_milli` below 1000 is a part of one card; `models`: it runs on these only, () on any."""
+    """What one pod asks for. `gpu_milli` below 1000 is a part of one card; `models`: the only ones, () for any."""
 
     name: str
     cpu_milli: int
@@ -56,9 +56,15 @@ def openb_nodes(share: float = 1.0, kind: str = "all") -> list[Node]:
     """The cluster's nodes, or an even `share` of each kind of them. `kind`: all (1,523) or gpu (1,213)."""
     rows = _rows("openb", f"openb_node_list_{kind}_node.csv")
     nodes = [
-        Node(row["sn"].removeprefix("openb-"), int(row["cpu_milli"]), int(row["memory_mib"]), int(row["gpu"]), row["model"])
+        Node(
+            row["sn"].removeprefix("openb-"),
+            int(row["cpu_milli"]),
+            int(row["memory_mib"]),
+            int(row["gpu"]),
+            row["model"],
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     if share >= 1:
         return nodes
     alike: dict[tuple[int, int, int, str], list[Node]] = {}
@@ -124,7 +130,7 @@ def _rows(folder: str, file: str) -> list[dict[str, str]]:
     if root is None or not path.is_file():
         raise TrainyardError(
             f"the trace {path} is not there",
-            mend=f"set TRAINYARD_DATA to a folder that holds {folder}/{file}; docs/benchmarks.md says where it comes from",
+            mend=f"set TRAINYARD_DATA to a folder that holds {folder}/{file}",
         )
     with path.open(newline="") as text:
         return list(csv.DictReader(text))

@@ -77,9 +77,7 @@ class World:
         _taken(self.server.call("PATCH", f"{QUEUES}/{name}/status", state, content=MERGE))
 
     def create(self, objects: Sequence[dict[str, Any]]) -> None:
-        """Makes pods, PodGroups and other objects; with several connections, so that their order holds but for a few."""
-        for obj in objects[:1]:
-            self.server.path(obj)  # learned once, for all connections
+        """Makes pods, PodGroups and other objects over several connections, in this order but for a few places."""
         self.each(objects, lambda lane, obj: _taken(lane.create(obj)))
 
     def each(self, items: Sequence[Any], action: Callable[[Client, Any], None]) -> None:
