@@ -1,0 +1,185 @@
+"""What is measured and what comes of it: a run, its result as one JSON file, and the figures over all seeds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from trainyard.errors import TrainyardError, UsageError
+
+NAME = re.compile(r"[A-Za-z0-9@+._-]+")
+DIGITS = 6  # significant ones in figures
+
+
+@dataclass(frozen=True)
+class Run:
+    """One thing to measure. `settings` is what the case means to its bench, in values that JSON can hold."""
+
+    bench: str
+    case: str
+    column: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        for word in (self.bench, self.case, self.column):
+            if not NAME.fullmatch(word):
+                raise UsageError(f"{word!r} can't be part of a run's name", mend="use letters, digits and @ + - . _")
+
+    @property
+    def id(self) -> str:
+        """Its name, also that of its file."""
+        return f"{self.bench}.{self.case}.{self.column}.s{self.seed}"
+
+    @property
+    def command(self) -> str:
+        """What measures it alone."""
+        return command(self.bench, self.case, self.column, [self.seed])
+
+
+@dataclass
+class Measured:
+    """What a bench found in one run: single values by metric, and series of points (of lists of numbers) for plots."""
+
+    values: dict[str, float]
+    series: dict[str, list[list[float]]] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """A run that was measured: with which configuration (`digest`), which programs, and in how many seconds."""
+
+    run: Run
+    values: dict[str, float]
+    series: dict[str, list[list[float]]]
+    digest: str
+    versions: dict[str, str]
+    seconds: float
+    command: str
+
+    def to_json(self) -> str:
+        """One value or series a line. Raises TrainyardError where a value is no finite number."""
+        data = asdict(self) | {"id": self.run.id}
+        head = {key: value for key, value in data.items() if key != "series"}
+        try:
+            text = json.dumps(head, indent=1, sort_keys=True, allow_nan=False)
+            lines = [
+                f"  {json.dumps(name)}: {json.dumps(points, allow_nan=False)}"
+                for name, points in sorted(self.series.items())
+            ]
+        except (TypeError, ValueError) as error:
+            raise TrainyardError(f"the result is no plain number: {error}", where=self.run.id) from None
+        return text.removesuffix("\n}") + ',\n "series": {\n' + ",\n".join(lines) + "\n }\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """The result that `to_json` wrote. Raises ValueError, KeyError or TypeError for anything else."""
+        data = json.loads(text)
+        data.pop("id", None)
+        return cls(**(data | {"run": Run(**data["run"])}))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number to publish: the mean over the seeds, between `low` and `high`, and the limit of what is possible."""
+
+    id: str
+    value: float
+    bound: float | None
+    unit: str
+    seeds: list[int]
+    command: str
+    low: float
+    high: float
+    case: str
+    column: str
+    metric: str
+
+    @property
+    def bench(self) -> str:
+        """The bench that measured it."""
+        return self.id.split(".", 1)[0]
+
+
+def command(bench: str, case: str, column: str, seeds: Iterable[int]) -> str:
+    """What measures one case with one configuration alone."""
+    return f"bin/trainyard bench replay {bench} --case {case} --column {column} --seed {_ranges(sorted(set(seeds)))}"
+
+
+def grouped(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
+    """Results by (case, column) in the order in which these first come, by seed within."""
+    found: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        found.setdefault((result.run.case, result.run.column), []).append(result)
+    return {key: sorted(alike, key=lambda one: one.run.seed) for key, alike in found.items()}
+
+
+def summarise(results: Iterable[Result], metric: str, unit: str, bound: float | str | None = None) -> list[Figure]:
+    """The mean of the value `metric` over the seeds, one figure for each case and column that has it.
+
+    `bound` is a number, or the metric whose mean is the bound; a lacking one leaves the figure without.
+    """
+    figures = []
+    for (case, column), alike in grouped(results).items():
+        having = [one for one in alike if metric in one.values]
+        if not having:
+            continue
+        limit: float | None = None
+        if isinstance(bound, str):
+            limits = [one.values[bound] for one in having if bound in one.values]
+            limit = fmean(limits) if len(limits) == len(having) else None
+        elif bound is not None:
+            limit = float(bound)
+        figures.append(figure(having, metric, unit, [one.values[metric] for one in having], limit))
+    return figures
+
+
+def figure(alike: Sequence[Result], metric: str, unit: str, values: Sequence[float], bound: float | None) -> Figure:
+    """The figure of these results of one case and column: mean, lowest and highest of `values`, one for each seed."""
+    run, seeds = alike[0].run, [one.run.seed for one in alike]
+    return Figure(
+        id=f"{run.bench}.{run.case}.{run.column}.{metric}",
+        value=_short(fmean(values)),
+        bound=None if bound is None else _short(bound),
+        unit=unit,
+        seeds=seeds,
+        command=command(run.bench, run.case, run.column, seeds),
+        low=_short(min(values)),
+        high=_short(max(values)),
+        case=run.case,
+        column=run.column,
+        metric=metric,
+    )
+
+
+def read(folder: Path) -> list[Result]:
+    """All results in a folder by name; files that hold none are left out (a run stopped while another version wrote)."""
+    return [result for file in sorted(folder.glob("*.json")) if (result := read_one(file)) is not None]
+
+
+def read_one(file: Path) -> Result | None:
+    """The result in a file; None where there is none."""
+    try:
+        return Result.from_json(file.read_text())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
+        return None
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """1-3,7 for 1, 2, 3, 7."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
