@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from bed import Bed
 
-from trainyard.apiserver import running
-from trainyard.apiserver.install import install
+from trainyard.bench import columns
+from trainyard.bench.world import World
+from trainyard.bench.world import world as running_world
 from trainyard.chart import package
-
-KINDS = ("CustomResourceDefinition", "PriorityClass")
 
 
 @pytest.fixture(scope="session")
@@ -39,9 +38,13 @@ def config(chart: Path) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="session")
-def bed(chart: Path) -> Iterator[Bed]:
-    """The API server, without nodes and queues."""
-    wanted = [obj for obj in package.render("kind", chart) if obj["kind"] in KINDS]
-    with running() as server:
-        install(server, [obj for obj in wanted if "kubeflow" not in obj["metadata"]["name"]])
-        yield Bed(server)
+def world() -> Iterator[World]:
+    """An API server with Volcano's kinds, without nodes and queues."""
+    with running_world(columns.crds()) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def bed(world: World) -> Bed:
+    """The same with short names."""
+    return Bed(world)

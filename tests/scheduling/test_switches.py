@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import sleep
 
 from bed import Bed
 
@@ -93,6 +94,7 @@ def _smaller_behind_larger(bed: Bed) -> None:
     assert bed.runs("first")
     bed.job("head", "q", pods=2, gpus=2)
     assert bed.stays_out("head")
+    sleep(1.1)  # with submission order a job holds what is free once it has waited for a second
     bed.job("late", "q", gpus=1)
 
 

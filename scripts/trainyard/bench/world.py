@@ -30,6 +30,7 @@ class Seen:
     node: str = ""
     phase: str = "Pending"
     refused: str = ""  # the scheduler's message
+    unschedulable: bool = False  # says so by its condition
     leaving: bool = False
     made: float = 0.0
     bound: float = 0.0
@@ -158,6 +159,7 @@ class World:
                 c for c in pod["status"].get("conditions", []) if c["type"] == "PodScheduled" and c["status"] == "False"
             ]
             seen.refused = said[0].get("message", "") if said else ""
+            seen.unschedulable = bool(said) and said[0].get("reason") == "Unschedulable"
             self.pods[name] = seen
         self.changes += 1
 
