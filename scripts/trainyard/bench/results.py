@@ -125,7 +125,7 @@ def summarise(results: Iterable[Result], metric: str, unit: str, bound: float | 
     `bound` is a number, or the metric whose mean is the bound; a lacking one leaves the figure without.
     """
     figures = []
-    for (case, column), alike in grouped(results).items():
+    for alike in grouped(results).values():
         having = [one for one in alike if metric in one.values]
         if not having:
             continue
@@ -158,7 +158,7 @@ def figure(alike: Sequence[Result], metric: str, unit: str, values: Sequence[flo
 
 
 def read(folder: Path) -> list[Result]:
-    """All results in a folder by name; files that hold none are left out (a run stopped while another version wrote)."""
+    """All results in a folder by name; files that hold none are left out."""
     return [result for file in sorted(folder.glob("*.json")) if (result := read_one(file)) is not None]
 
 

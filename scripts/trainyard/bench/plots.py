@@ -1,0 +1,174 @@
+"""Plots in one style, as SVG files that are the same for the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, which people with colour-blindness tell apart; dashes and hatches tell more than eight apart.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+DASHES = ("-", "--", "-.", ":")
+LIMIT = "#666666"
+# The same configuration has the same colour on every plot.
+FIXED = {
+    "ours": 0, "kube-default": 1, "kube-tuned": 4, "volcano-default": 2, "ours-order": 3, "ours-reclaim": 5,
+    "ours-preempt": 7, "raw": 6, "kueue": 7,
+}  # fmt: skip
+STYLE = {
+    "figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "white", "font.family": "sans-serif",
+    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd",
+    "grid.linewidth": 0.6, "axes.axisbelow": True, "legend.frameon": False, "lines.linewidth": 1.8,
+    "svg.hashsalt": "trainyard", "svg.fonttype": "none", "axes.formatter.useoffset": False, "path.simplify": True,
+}  # fmt: skip
+SIZE = (8.0, 4.2)  # inches
+MOST_POINTS = 600  # of a line: more can't be seen
+
+Points = Sequence[Sequence[float]]
+
+
+def lines(
+    path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limit: Points = (), log_x: bool = False,
+    log_y: bool = False, steps: bool = False,
+) -> None:  # fmt: skip
+    """One line for each name through its points (x, y), or (x, mean, low, high) with the spread as a band.
+
+    `limit`: points of the best that is possible; `steps`: a value stays until the next point.
+    """
+    with _drawing(path, title, x, y) as axes:
+        for index, (name, points) in enumerate(series.items()):
+            kept = thinned(points)
+            colour, dash = _look(name, index)
+            xs = [point[0] for point in kept]
+            draw = "steps-post" if steps else "default"
+            axes.plot(xs, [point[1] for point in kept], dash, color=colour, label=name, drawstyle=draw)
+            if kept and len(kept[0]) == 4:
+                low, high = [point[2] for point in kept], [point[3] for point in kept]
+                axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0, step="post" if steps else None)
+        if limit:
+            kept = thinned(limit)
+            axes.plot([p[0] for p in kept], [p[1] for p in kept], ":", color=LIMIT, label="limit", linewidth=1.2)
+        if log_x:
+            axes.set_xscale("log")
+        if log_y:
+            axes.set_yscale("log")
+        _legend(axes)
+
+
+def bars(
+    path: Path, groups: Mapping[str, Mapping[str, Sequence[float]]], *, title: str, y: str, x: str = "",
+    limit: Mapping[str, float] | None = None, log_y: bool = False,
+) -> None:  # fmt: skip
+    """Bars side by side: group -> name -> (value,) or (mean, low, high), whose spread is drawn as a whisker.
+
+    `limit`: group -> the best that is possible, a dotted line across the group.
+    """
+    names = list(dict.fromkeys(name for group in groups.values() for name in group))
+    width = 0.8 / max(1, len(names))
+    with _drawing(path, title, x, y) as axes:
+        for index, name in enumerate(names):
+            colour, _ = _look(name, index)
+            having = [(place, group[name]) for place, group in enumerate(groups.values()) if name in group]
+            at = [place - 0.4 + width * (index + 0.5) for place, _ in having]
+            heights = [value[0] for _, value in having]
+            axes.bar(at, heights, width * 0.92, color=colour, label=name)
+            spread = [(where, value) for where, (_, value) in zip(at, having, strict=True) if len(value) == 3]
+            if spread:
+                low = [max(0.0, value[0] - value[1]) for _, value in spread]
+                high = [max(0.0, value[2] - value[0]) for _, value in spread]
+                middle = [value[0] for _, value in spread]
+                axes.errorbar(
+                    [where for where, _ in spread], middle, [low, high], fmt="none", ecolor="#333333", elinewidth=1
+                )
+        label = "limit"
+        for place, group in enumerate(groups):
+            if limit and group in limit:
+                axes.hlines(limit[group], place - 0.45, place + 0.45, colors=LIMIT, linestyles=":", label=label)
+                label = "_nolegend_"
+        axes.set_xticks(range(len(groups)), list(groups))
+        axes.grid(False, axis="x")
+        if log_y:
+            axes.set_yscale("log")
+        _legend(axes)
+
+
+def areas(
+    path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limit: Points = (), total: float = 0.0
+) -> None:
+    """Areas on top of each other over the same moments: name -> points (x, y), a value stays until the next point.
+
+    `limit`: lines of points (x, y) to compare with; `total`: where the axis ends, 0 for what the areas need.
+    """
+    moments = sorted({point[0] for points in series.values() for point in points})
+    with _drawing(path, title, x, y) as axes:
+        floor = [0.0] * len(moments)
+        for index, (name, points) in enumerate(series.items()):
+            values = _at(points, moments)
+            top = [below + value for below, value in zip(floor, values, strict=True)]
+            kept = thinned([list(row) for row in zip(moments, floor, top, strict=True)])
+            colour, _ = _look(name, index)
+            axes.fill_between(
+                [row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept], step="post",
+                color=colour, alpha=0.75, linewidth=0, label=name,
+            )  # fmt: skip
+            floor = top
+        if limit:
+            axes.plot([p[0] for p in limit], [p[1] for p in limit], ":", color=LIMIT, label="limit", linewidth=1.2)
+        if total:
+            axes.set_ylim(0, total)
+        _legend(axes)
+
+
+def thinned(points: Points) -> Points:
+    """At most MOST_POINTS of them, the first and the last among these."""
+    if len(points) <= MOST_POINTS:
+        return points
+    step = (len(points) - 1) / (MOST_POINTS - 1)
+    return [points[round(index * step)] for index in range(MOST_POINTS)]
+
+
+def _at(points: Points, moments: Sequence[float]) -> list[float]:
+    """The value at each moment; 0 before the first point."""
+    ordered, found, place, value = sorted(points, key=lambda point: point[0]), [], 0, 0.0
+    for moment in moments:
+        while place < len(ordered) and ordered[place][0] <= moment:
+            value, place = ordered[place][1], place + 1
+        found.append(value)
+    return found
+
+
+def _look(name: str, index: int) -> tuple[str, str]:
+    """Colour and dash of a name: fixed for a known configuration, by its place otherwise."""
+    place = FIXED.get(name, index)
+    dash = DASHES[0] if name in FIXED else DASHES[(index // len(PALETTE)) % len(DASHES)]
+    return PALETTE[place % len(PALETTE)], dash
+
+
+def _legend(axes: Axes) -> None:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+
+
+@contextmanager
+def _drawing(path: Path, title: str, x: str, y: str) -> Iterator[Axes]:
+    """Axes to draw on; the file is written, whole, when the body ends well."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with rc_context(STYLE):
+        drawing = Figure(figsize=SIZE, layout="constrained")
+        FigureCanvasSVG(drawing)
+        axes = drawing.add_subplot()
+        axes.set_title(title, loc="left", fontsize=11)
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        yield axes
+        beside = path.with_suffix(".part")
+        drawing.savefig(beside, format="svg", metadata={"Date": None, "Creator": None})
+        beside.replace(path)
