@@ -15,7 +15,7 @@ from trainyard.chart import package, parts
 
 Faults = Callable[..., list[str]]
 # The default's hash: the scheduling measurements are made with exactly these bytes.
-DEFAULT = "7f68139327fc4d49"
+DEFAULT = "2fab92d34ebd984b"
 OWN = "volcano.custom.scheduler_config_override"
 SWITCH = "global.contract.scheduler"
 
@@ -170,6 +170,8 @@ def test_a_sound_configuration_of_ones_own_is_taken(faults: Faults) -> None:
     gang = {"name": "gang", "enableReclaimable": False}
     tiers = (["priority", gang, "conformance", {"name": "capacity", "enableHierarchy": True}], ["predicates"])
     assert faults(override("allocate, reclaim, preempt", *tiers, scheduler={"reclaim": True, "preempt": True})) == []
+    order = {"name": "proportion", "enabledOverused": False, "enabledAllocatable": False}
+    assert faults(override("allocate", ["gang", "conformance"], ["capacity", order])) == []
 
 
 def test_the_linter_knows_the_plugins_of_this_release() -> None:

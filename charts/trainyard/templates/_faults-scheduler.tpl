@@ -6,7 +6,7 @@
 {{- $conf := dict -}}
 {{- if $set }}{{ $conf = tpl $set . | fromYaml }}{{ end -}}
 {{- $own := "volcano.custom.scheduler_config_override" -}}
-{{- $actions := list -}}
+{{- $actions := list -}}{{- $bounds := list -}}
 {{- range splitList "," (toString (default "" $conf.actions)) }}{{ with trim . }}{{ $actions = append $actions . }}{{ end }}{{ end -}}
 {{- $plugins := list -}}{{- $capacityTree := false -}}{{- $sla := false -}}{{- $deciders := list -}}
 {{- range $tier := default list $conf.tiers }}
@@ -15,6 +15,7 @@
 {{- if and (eq .name "gang") (has "sla" $plugins) }}{{ $sla = true }}{{ end }}
 {{- if and (has .name (list "gang" "conformance" "capacity" "proportion" "pdb" "cdp")) (ne (toString .enableReclaimable) "false") }}{{ $victims = append $victims .name }}{{ end }}
 {{- if eq .name "capacity" }}{{ $capacityTree = eq (toString .enableHierarchy) "true" }}{{ end }}
+{{- if and (eq .name "proportion") (or (ne (toString .enabledOverused) "false") (ne (toString .enabledAllocatable) "false")) }}{{ $bounds = append $bounds .name }}{{ end }}
 {{- end }}
 {{- range default list $tier.plugins }}{{ $plugins = append $plugins .name }}{{ end }}
 {{- if and $victims (not $deciders) }}{{ $deciders = $victims }}{{ end }}
@@ -32,8 +33,8 @@
 {{ $own }}: Volcano has no plugin {{ . | quote }} and would go on without it; correct the name or take it out.
 {{- end }}
 {{- end }}
-{{- if and (has "proportion" $plugins) (has "capacity" $plugins) }}
-{{ $own }}: the plugins proportion and capacity both decide what a queue may have; keep capacity, which the contract's queues are made for.
+{{- if and $bounds (has "capacity" $plugins) }}
+{{ $own }}: the plugins proportion and capacity both decide what a queue may have; keep capacity, which the contract's queues are made for, and set enabledOverused and enabledAllocatable of proportion to false.
 {{- end }}
 {{- range $action := list "preempt" "reclaim" }}
 {{- $both := and (eq $switches.order "submission") (get $switches $action) }}

@@ -44,6 +44,16 @@ tiers:
 {{- if not $switches.reclaim }}
   {{- include "trainyard.capacityPlugin" . | nindent 2 }}
 {{- end }}
+  # Capacity knows no weights: queues that deserve nothing would go by age, the oldest always first. Proportion only says
+  # which queue has the least for its weight; its bounds would keep a gang larger than its queue's part out for ever.
+  - name: proportion
+    enableReclaimable: false
+    enablePreemptable: false
+    enablePreemptive: false
+    enablePredicate: false
+    enableJobEnqueued: false
+    enabledOverused: false
+    enabledAllocatable: false
   - name: nodeorder
     arguments:
       leastrequested.weight: 0
