@@ -16,6 +16,7 @@ from trainyard.errors import TrainyardError
 from trainyard.versions import load
 
 COMMANDS = {
+    "bench": "trainyard.bench.cli",
     "chart": "trainyard.chart.cli",
     "cluster": "trainyard.cluster.cli",
     "doctor": "trainyard.doctor.cli",

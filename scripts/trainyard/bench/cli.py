@@ -1,0 +1,154 @@
+"""Commands under `trainyard bench`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from trainyard.bench import columns, page, registry, results, runner, summary, tables
+from trainyard.bench.results import Result, Run
+from trainyard.errors import TrainyardError, UsageError
+
+AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
+FULL = click.option("--full", is_flag=True, help="All of it, which takes hours, instead of a part.")
+
+
+@click.group()
+def bench() -> None:
+    """Measure scheduling: real schedulers on published traces, and the page of results."""
+
+
+@bench.command("list")
+@FULL
+def list_benches(full: bool) -> None:
+    """List benches, their cases and configurations, and how long they will take."""
+    known = runner.Forecast(results.read(runner.FOLDER / runner.RUNS))
+    for name in registry.names():
+        runs = registry.plan(name, full)
+        todo = [run for run in runs if not runner.held(run)]
+        left = f"{len(todo)} to measure, about {runner.minutes_text(sum(map(known.of, todo)))}" if todo else "measured"
+        click.echo(f"{name}: {registry.load(name).TITLE}\n  {len(runs)} runs, {left}")
+        for what in ("case", "column", "seed"):
+            click.echo(f"  {what + 's:':9}{', '.join(dict.fromkeys(str(getattr(run, what)) for run in runs))}")
+
+
+@bench.command()
+@FULL
+@click.option("--only", multiple=True, metavar="BENCH", help="This bench alone; may be given several times.")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0), default=0, metavar="N", help="Stop in time; begin nothing longer."
+)
+@AGAIN
+def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
+    """Measure all benches, or a part of each, and write out/bench/summary.json and the page beside it.
+
+    Results of an interrupted run are kept: the same command goes on where it stopped.
+    """
+    for name in only:
+        registry.load(name)
+    chosen = [name for name in registry.names() if not only or name in only]
+    runs = [one for name in chosen for one in registry.plan(name, full)]
+    outcome = runner.execute(runs, again=again, minutes=minutes)
+    found = [result for one in runs if (result := runner.held(one))]
+    if found:
+        made = summary.build(found)
+        summary.write(made, runner.FOLDER / summary.FILE)
+        summary.draw(found, runner.FOLDER / page.FOLDER.name)
+        page.write(made, runner.FOLDER / page.PAGE.name)
+        click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
+    _end(outcome)
+
+
+@bench.command()
+@click.argument("name", metavar="BENCH")
+@click.option("--case", default="", help="This case alone; `trainyard bench list --full` names them.")
+@click.option("--column", default="", help="This configuration alone.")
+@click.option("--seed", "seeds", default="", metavar="1-3,7", help="These seeds alone.")
+@AGAIN
+def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
+    """Measure runs of one bench, and print what they gave."""
+    runs = select(name, case, column, _numbers(seeds))
+    outcome = runner.execute(runs, again=again)
+    _print([result for one in runs if (result := runner.held(one))])
+    _end(outcome)
+
+
+@bench.command()
+@FULL
+def publish(full: bool) -> None:
+    """Take what is measured in out/bench into docs/benchmarks/, and write the page."""
+    runs = [one for name in registry.names() for one in registry.plan(name, full)]
+    found = [result for one in runs if (result := runner.held(one))]
+    if not found:
+        raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench`")
+    made = summary.build(found)
+    summary.write(made, page.FOLDER / summary.FILE)
+    summary.draw(found, page.FOLDER)
+    page.write(made)
+    click.echo(f"{len(made.figures)} figures of {len(found)} of {len(runs)} runs: {page.PAGE}")
+
+
+@bench.command("page")
+def write_page() -> None:
+    """Write docs/benchmarks.md from docs/benchmarks/summary.json."""
+    page.write(summary.read(page.FOLDER / summary.FILE))
+    click.echo(str(page.PAGE))
+
+
+def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]:
+    """Runs of a bench with these names and seeds; of the part of the plan that is not full where nothing is given.
+
+    A configuration or seed that is not in the plan is measured as well, on a case that is.
+
+    Raises:
+        UsageError: no such bench, case or configuration.
+    """
+    everything = {one.id: one for full in (True, False) for one in registry.plan(name, full)}.values()
+    cases = list(dict.fromkeys(one.case for one in everything))
+    if case and case not in cases:
+        raise UsageError(f"{name} has no case {case}", mend=f"use one of {', '.join(cases)}")
+    if not (case or column or seeds):
+        return registry.plan(name, False)
+    if column:
+        columns.column(column)
+    chosen: dict[str, Run] = {}
+    for one in everything:
+        if case and one.case != case:
+            continue
+        made = Run(one.bench, one.case, column or one.column, one.seed, one.settings)
+        for seed in seeds or [one.seed]:
+            wanted = Run(made.bench, made.case, made.column, seed, made.settings)
+            chosen.setdefault(wanted.id, wanted)
+    return list(chosen.values())
+
+
+def _numbers(text: str) -> list[int]:
+    """[1, 2, 3, 7] for 1-3,7. Raises UsageError for anything else."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if not first.isdecimal() or not (last or first).isdecimal():
+            raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _print(found: Sequence[Result]) -> None:
+    """Values of each run, a line each."""
+    for result in found:
+        click.echo(f"\n{result.run.id} ({runner.minutes_text(result.seconds)})")
+        wide = max(map(len, result.values), default=0)
+        for metric, value in result.values.items():
+            click.echo(f"  {metric:{wide}}  {tables.number(value)}")
+
+
+def _end(outcome: runner.Outcome) -> None:
+    """Says what is lacking; exit code 1 where a run failed."""
+    for name, why in outcome.failed.items():
+        click.echo(f"{name} failed: {why}", err=True)
+    if outcome.left:
+        click.echo(f"{len(outcome.left)} runs are left; the same command goes on with them")
+    if outcome.failed:
+        sys.exit(1)

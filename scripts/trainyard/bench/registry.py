@@ -1,0 +1,64 @@
+"""All benches by name, in the order of the page. A module is loaded when its bench is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol, cast
+
+from trainyard.bench.results import Figure, Measured, Result, Run
+from trainyard.bench.world import World
+from trainyard.errors import UsageError
+
+FACE = ("TITLE", "FRESH", "plan", "measure", "figures", "draw", "section")
+ORDER = ("packing", "gangs", "order", "fairness", "throughput", "sharing")
+
+
+class Bench(Protocol):
+    """What the module of a bench has."""
+
+    TITLE: str  # heading on the page
+    FRESH: bool  # whether every run gets an API server of its own
+
+    def plan(self, full: bool) -> list[Run]:
+        """What to measure, the most important first; less of it when not `full`."""
+
+    def measure(self, run: Run, world: World) -> Measured:
+        """One run on an empty world."""
+
+    def figures(self, results: Sequence[Result]) -> list[Figure]:
+        """What is published: over all seeds."""
+
+    def draw(self, results: Sequence[Result], folder: Path) -> None:
+        """Plots, each as `<bench>-<what>.svg`."""
+
+    def section(self, figures: Sequence[Figure]) -> str:
+        """The bench's part of the page below its heading, made from figures alone."""
+
+
+def names() -> list[str]:
+    """Every bench."""
+    there = [name for name in ORDER if importlib.util.find_spec(f"{__package__}.{name}")]
+    return [name for name in there if all(hasattr(_module(name), part) for part in FACE)]
+
+
+def load(name: str) -> Bench:
+    """The bench of this name. Raises UsageError that lists all."""
+    if name not in names():
+        raise UsageError(f"there is no bench {name}", mend=f"use one of {', '.join(names())}")
+    return cast(Bench, _module(name))
+
+
+def plan(name: str, full: bool) -> list[Run]:
+    """The runs of a bench, each once."""
+    runs: dict[str, Run] = {}
+    for run in load(name).plan(full):
+        runs.setdefault(run.id, run)
+    return list(runs.values())
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{__package__}.{name}")

@@ -1,0 +1,212 @@
+"""Measures runs one after the other: resumable, with a forecast; a run that fails costs no other."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from time import localtime, monotonic, strftime, time
+
+from trainyard.bench import columns, environment, registry, results
+from trainyard.bench.results import Result, Run
+from trainyard.bench.world import World, world
+from trainyard.errors import TrainyardError
+from trainyard.paths import OUT
+from trainyard.progress import Progress
+
+FOLDER = OUT / "bench"
+RUNS, FAILED = "runs", "failed"
+GUESS_S = 30.0  # of a run when none was ever measured
+LOG_LINES = 30
+
+Opener = Callable[[], AbstractContextManager[World]]
+
+
+@dataclass
+class Outcome:
+    """What became of the runs; `left` are those that the time did not suffice for."""
+
+    measured: list[Run] = field(default_factory=list)
+    kept: list[Run] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    left: list[Run] = field(default_factory=list)
+
+
+def held(run: Run, folder: Path = FOLDER) -> Result | None:
+    """The result of this run if it still holds: same settings, configuration and versions of programs."""
+    found = results.read_one(folder / RUNS / f"{run.id}.json")
+    if found is None or _plain(found.run.settings) != _plain(run.settings):
+        return None
+    try:
+        digest = columns.column(run.column).digest
+    except TrainyardError:
+        return None
+    same = environment.programs(found.versions) == environment.programs(environment.versions())
+    return found if same and found.digest == digest else None
+
+
+def execute(
+    runs: Sequence[Run],
+    folder: Path = FOLDER,
+    *,
+    again: bool = False,
+    minutes: float = 0.0,
+    opener: Opener | None = None,
+) -> Outcome:
+    """Measures what is not measured yet, or all of it `again`; each result becomes a file at once.
+
+    With `minutes` benches take turns, no run begins that would end later, and the others are left.
+    """
+    outcome = Outcome(kept=[] if again else [run for run in runs if held(run, folder)])
+    todo = [run for run in runs if run not in outcome.kept]
+    clock = Forecast(results.read(folder / RUNS))
+    end = monotonic() + minutes * 60 if minutes else float("inf")
+    if minutes:
+        todo = turns(todo, clock)
+    if outcome.kept:
+        print(f"{len(outcome.kept)} of {len(runs)} runs are measured already", flush=True)
+    progress = Progress(len(todo), f"Measuring, about {minutes_text(sum(map(clock.of, todo)))}" if todo else "")
+    with ExitStack() as stack:
+        worlds = stack.enter_context(_Worlds(opener or _open))
+        for index, run in enumerate(todo):
+            if monotonic() + clock.of(run) > end:
+                outcome.left.append(run)
+                progress.skip()
+                continue
+            rest = min(sum(map(clock.of, todo[index:])), end - monotonic())
+            done = strftime("%H:%M", localtime(time() + rest))
+            title = f"{run.bench} {run.case} {run.column}, seed {run.seed} (all by {done})"
+            began = monotonic()
+            try:
+                with progress.step(title):
+                    clock.add(_measured(run, worlds, folder))
+                outcome.measured.append(run)
+            except Exception as error:  # whatever a bench stumbles over, the other runs are worth having
+                clock.add_seconds(run, monotonic() - began)
+                outcome.failed[run.id] = _keep_failure(run, error, worlds.logs(), folder)
+                worlds.close()
+    return outcome
+
+
+class Forecast:
+    """Seconds that a run will take, from runs like it: same case and configuration, else case, else bench."""
+
+    def __init__(self, known: Sequence[Result]) -> None:
+        self._seconds: dict[tuple[str, ...], list[float]] = {}
+        for result in known:
+            self.add(result)
+
+    def add(self, result: Result) -> None:
+        """Learns from a result."""
+        self.add_seconds(result.run, result.seconds)
+
+    def add_seconds(self, run: Run, seconds: float) -> None:
+        """Learns from a run."""
+        for key in _keys(run):
+            self._seconds.setdefault(key, []).append(seconds)
+
+    def of(self, run: Run) -> float:
+        """Seconds to expect."""
+        return next((fmean(self._seconds[key]) for key in _keys(run) if key in self._seconds), GUESS_S)
+
+
+def turns(runs: Sequence[Run], clock: Forecast) -> list[Run]:
+    """The runs in such an order that every bench gets the same time so far; within a bench the order stays."""
+    waiting: dict[str, list[Run]] = {}
+    for run in runs:
+        waiting.setdefault(run.bench, []).append(run)
+    spent = dict.fromkeys(waiting, 0.0)
+    order = []
+    while any(waiting.values()):
+        bench = min((name for name in waiting if waiting[name]), key=lambda name: spent[name])
+        run = waiting[bench].pop(0)
+        spent[bench] += clock.of(run)
+        order.append(run)
+    return order
+
+
+def minutes_text(seconds: float) -> str:
+    """`40 s`, `12 min` or `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+class _Worlds:
+    """The API server that runs share, made when it is needed; one of its own for a run of a bench that is FRESH."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener, self._stack = opener, ExitStack()
+        self._world: World | None = None
+
+    def __enter__(self) -> _Worlds:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def empty(self, fresh: bool) -> World:
+        """An API server without nodes, pods and queues."""
+        if fresh:
+            self.close()
+        if self._world is None:
+            self._world = self._stack.enter_context(self._opener())
+        else:
+            self._world.clear()
+        return self._world
+
+    def logs(self) -> str:
+        """The last lines of every program's log."""
+        files = sorted(self._world.server.folder.glob("*.log")) if self._world else []
+        tails = (file.read_text(errors="replace").splitlines()[-LOG_LINES:] for file in files)
+        return "\n".join("\n".join([f"== {file.name}", *tail]) for file, tail in zip(files, tails, strict=True))
+
+    def close(self) -> None:
+        """Ends the API server."""
+        self._world = None
+        self._stack.close()
+
+
+def _open() -> AbstractContextManager[World]:
+    return world(columns.crds())
+
+
+def _measured(run: Run, worlds: _Worlds, folder: Path) -> Result:
+    bench = registry.load(run.bench)
+    digest = columns.column(run.column).digest
+    here = worlds.empty(bench.FRESH)
+    began = monotonic()
+    found = bench.measure(run, here)
+    seconds = round(monotonic() - began, 1)
+    result = Result(run, found.values, found.series, digest, environment.versions(), seconds, run.command)
+    text = result.to_json()
+    if bench.FRESH:
+        worlds.close()
+    file = folder / RUNS / f"{run.id}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".part")
+    beside.write_text(text)
+    beside.replace(file)
+    (folder / FAILED / f"{run.id}.txt").unlink(missing_ok=True)
+    return result
+
+
+def _keep_failure(run: Run, error: Exception, logs: str, folder: Path) -> str:
+    """Writes what happened; the sentence for the reader."""
+    file = folder / FAILED / f"{run.id}.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(traceback.format_exception(error)) + "\n" + logs)
+    what = str(error) if isinstance(error, TrainyardError) else f"{type(error).__name__}: {error}"
+    return f"{what} ({file})"
+
+
+def _plain(settings: object) -> str:
+    return json.dumps(settings, sort_keys=True)
+
+
+def _keys(run: Run) -> list[tuple[str, ...]]:
+    return [(run.bench, run.case, run.column), (run.bench, run.case), (run.bench,)]

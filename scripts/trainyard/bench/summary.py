@@ -1,0 +1,106 @@
+"""All figures in one file, with what they were measured with: what the page is made from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trainyard.bench import columns, environment, registry
+from trainyard.bench.results import Figure, Result
+from trainyard.errors import TrainyardError
+from trainyard.versions import load
+
+FILE = "summary.json"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is published. `columns`: configuration -> its label and digest; `runs`: bench -> how many were measured."""
+
+    trainyard: str
+    made: str  # the day, UTC
+    machines: list[str]
+    programs: dict[str, str]
+    columns: dict[str, dict[str, str]]
+    runs: dict[str, int]
+    seconds: float  # of all runs
+    figures: list[Figure]
+
+    def of(self, bench: str) -> list[Figure]:
+        """The figures of one bench."""
+        return [figure for figure in self.figures if figure.bench == bench]
+
+
+def build(results: Sequence[Result]) -> Summary:
+    """The figures of these results, bench by bench in the order of the page."""
+    by_bench = {name: [one for one in results if one.run.bench == name] for name in registry.names()}
+    by_bench = {name: found for name, found in by_bench.items() if found}
+    used = {one.run.column: one.digest for one in results}
+    return Summary(
+        trainyard=load().raw["trainyard"],
+        made=datetime.now(UTC).date().isoformat(),
+        machines=sorted({one.versions[environment.MACHINE] for one in results}),
+        programs={name: version for one in results for name, version in environment.programs(one.versions).items()},
+        columns={
+            name: {"label": column.label, "digest": used[name]}
+            for name, column in columns.columns().items()
+            if name in used
+        },
+        runs={name: len(found) for name, found in by_bench.items()},
+        seconds=round(sum(one.seconds for one in results)),
+        figures=[figure for name, found in by_bench.items() for figure in registry.load(name).figures(found)],
+    )
+
+
+def draw(results: Sequence[Result], folder: Path) -> None:
+    """All plots, in place of those of earlier results."""
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    for name in registry.names():
+        if found := [one for one in results if one.run.bench == name]:
+            registry.load(name).draw(found, folder)
+
+
+def write(summary: Summary, file: Path) -> None:
+    """One figure a line. Raises TrainyardError where two figures have the same id."""
+    ids = [figure.id for figure in summary.figures]
+    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        raise TrainyardError(f"two figures are called {twice[0]}", mend="give each metric of a bench its own name")
+    head = {key: value for key, value in asdict(summary).items() if key != "figures"}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        json.dumps(head, indent=1).removesuffix("\n}") + ',\n "figures": [\n' + _lines(summary) + "\n ]\n}\n"
+    )
+
+
+def read(file: Path) -> Summary:
+    """What `write` wrote. Raises TrainyardError for a file that is absent or something else."""
+    try:
+        data: dict[str, Any] = json.loads(file.read_text())
+        return Summary(**(data | {"figures": [Figure(**figure) for figure in data["figures"]]}))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = getattr(error, "strerror", None) or "it is no summary of benchmarks"
+        raise TrainyardError(
+            f"can't be read: {why}", where=str(file), mend="run `make bench`, then `bin/trainyard bench publish`"
+        ) from None
+
+
+def outdated(summary: Summary) -> list[str]:
+    """Our configurations that were measured with another rendered text than the chart's of today."""
+    today = columns.columns()
+    ours = {name: said["digest"] for name, said in summary.columns.items() if name.split("-")[0] == "ours"}
+    return [name for name, digest in ours.items() if name not in today or today[name].digest != digest]
+
+
+def _lines(summary: Summary) -> str:
+    return ",\n".join(f"  {json.dumps(asdict(figure), ensure_ascii=False)}" for figure in summary.figures)
+
+
+def in_order(results: Iterable[Result], ids: Sequence[str]) -> list[Result]:
+    """Results in the order of a plan."""
+    place = {name: index for index, name in enumerate(ids)}
+    return sorted(results, key=lambda one: place[one.run.id])
