@@ -11,7 +11,7 @@ help: ## list the verbs
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  KEEP=1 (leave the cluster)\n' '$(NAME)'
+	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  KEEP=1 (leave the cluster)  FULL=1 (all benchmarks)\n' '$(NAME)'
 
 ##@ Main job
 .PHONY: e2e
@@ -44,6 +44,11 @@ scheduling-test: ## switches, queues and reserve on a real scheduler and API ser
 	@$$(bin/bootstrap) -m pytest tests/scheduling -q
 verify: ## pins and generated files agree with versions.yaml
 	@$(TRAINYARD) verify
+
+##@ Measuring
+.PHONY: bench
+bench: ## measure scheduling in under 15 minutes, results in out/bench/; FULL=1: everything, hours
+	@$(TRAINYARD) bench run $(if $(filter 1,$(FULL)),--full)
 
 ##@ Pieces of the main job
 .PHONY: system tools images chart cluster-up cluster-down doctor

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.chart import reference
+from trainyard.errors import TrainyardError
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -22,6 +23,7 @@ _VERSION = re.compile(
 def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     """Everything generated that is out of date, and every example with another version than `versions.yaml`."""
     yield from _values(root)
+    yield from _benchmarks(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -35,3 +37,24 @@ def _values(root: Path) -> Iterator[Finding]:
     page = root / "docs" / "values.md"
     if not page.exists() or page.read_text() != reference.render():
         yield "docs/values.md", "the page is out of date", "run `bin/trainyard chart values-reference`"
+
+
+def _benchmarks(root: Path) -> Iterator[Finding]:
+    """The page against its summary, and the summary against the chart that was measured."""
+    page, file = root / "docs" / "benchmarks.md", root / "docs" / "benchmarks" / "summary.json"
+    if not page.exists() and not file.exists():
+        return  # a tree that publishes no figures
+    from trainyard.bench import page as pages
+    from trainyard.bench import summary
+
+    where = file.relative_to(root).as_posix()
+    try:
+        found = summary.read(file)
+    except TrainyardError as error:
+        yield where, error.what, error.mend
+        return
+    if not page.exists() or page.read_text() != pages.render(found):
+        yield "docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`"
+    for name in summary.outdated(found):
+        what = f"{name} is no longer the configuration that was measured"
+        yield where, what, "run `make bench FULL=1`, then `bin/trainyard bench publish`"

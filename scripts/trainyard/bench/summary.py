@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,9 +98,3 @@ def outdated(summary: Summary) -> list[str]:
 
 def _lines(summary: Summary) -> str:
     return ",\n".join(f"  {json.dumps(asdict(figure), ensure_ascii=False)}" for figure in summary.figures)
-
-
-def in_order(results: Iterable[Result], ids: Sequence[str]) -> list[Result]:
-    """Results in the order of a plan."""
-    place = {name: index for index, name in enumerate(ids)}
-    return sorted(results, key=lambda one: place[one.run.id])
