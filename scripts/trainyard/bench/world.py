@@ -77,9 +77,13 @@ class World:
         state = {"status": {"state": "Open"}}
         _taken(self.server.call("PATCH", f"{QUEUES}/{name}/status", state, content=MERGE))
 
-    def create(self, objects: Sequence[dict[str, Any]]) -> None:
-        """Makes pods, PodGroups and other objects over several connections, in this order but for a few places."""
-        self.each(objects, lambda lane, obj: _taken(lane.create(obj)))
+    def create(self, objects: Sequence[dict[str, Any]], *, in_order: bool = False) -> None:
+        """Makes pods, PodGroups and other objects, over several connections unless the order must be kept exactly."""
+        if in_order:
+            for obj in objects:
+                _taken(self.server.create(obj))
+        else:
+            self.each(objects, lambda lane, obj: _taken(lane.create(obj)))
 
     def each(self, items: Sequence[Any], action: Callable[[Client, Any], None]) -> None:
         """Calls action(connection, item) for all, over several connections at a time; no order is kept."""
