@@ -7,6 +7,7 @@ import json
 import re
 import ssl
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from trainyard.errors import TrainyardError
 
 PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
 MANAGER = "trainyard"
+KEPT_S = 60.0  # the server ends connections that are idle for some minutes
 WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
@@ -55,6 +57,7 @@ class Client:
     def __init__(self, host: str, tls: ssl.SSLContext) -> None:
         self._connection = http.client.HTTPSConnection(host, context=tls, timeout=30)
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
+        self._used = monotonic()
 
     def call(
         self,
@@ -72,6 +75,9 @@ class Client:
             headers += [("Impersonate-User", identity.user)]
             headers += [("Impersonate-Group", group) for group in identity.groups]
         data = json.dumps(body).encode() if body is not None else b""
+        if monotonic() > self._used + KEPT_S:
+            self._connection.close()  # the next request opens it again
+        self._used = monotonic()
         try:
             self._connection.putrequest(method, path + ("?" + urlencode(query) if query else ""))
             for name, value in [*headers, ("Content-Length", str(len(data)))]:

@@ -21,6 +21,7 @@ QUEUES = f"/apis/{GROUP}/queues"
 MERGE = "application/merge-patch+json"
 LANES = 4  # connections that write at the same time
 MODEL_LABEL = "trainyard.io/gpu-model"
+POOL = {"trainyard.io/pool": "bench"}  # on every node: what a scheduler that names its nodes by label goes by
 
 
 @dataclass
@@ -44,6 +45,7 @@ class World:
         self.server = server
         self.pods: dict[str, Seen] = {}
         self.changes = 0  # events of pods so far
+        self.moves = 0  # of these, the ones that are more than a new message: Volcano rewrites those without end
         self.bindings = 0  # pods that were given a node so far
         self._lanes = [server.connection() for _ in range(LANES)]
         self._pool = ThreadPoolExecutor(LANES)
@@ -59,7 +61,7 @@ class World:
             if node.gpus:
                 room[GPU] = str(node.gpus)
             taints = [{"key": GPU, "value": "present", "effect": effect}] if node.gpus and effect else []
-            labels = {"kubernetes.io/hostname": node.name, **({MODEL_LABEL: node.model} if node.model else {})}
+            labels = POOL | {"kubernetes.io/hostname": node.name, **({MODEL_LABEL: node.model} if node.model else {})}
             obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": labels}}
             _taken(lane.call("POST", "/api/v1/nodes", obj | {"spec": {"taints": taints}}))
             ready = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
@@ -149,10 +151,13 @@ class World:
 
     def _note(self, kind: str, pod: dict[str, Any]) -> None:
         name = pod["metadata"]["name"]
+        before = self.pods.get(name)
+        what = (before.node, before.phase, before.leaving, bool(before.refused)) if before else None
         if kind == "DELETED":
             self.pods.pop(name, None)
+            self.moves += 1
         else:
-            seen = self.pods.get(name) or Seen(made=monotonic(), labels=pod["metadata"].get("labels", {}))
+            seen = before or Seen(made=monotonic(), labels=pod["metadata"].get("labels", {}))
             node = pod["spec"].get("nodeName", "")
             if node and not seen.node:
                 seen.bound = monotonic()
@@ -165,6 +170,7 @@ class World:
             seen.refused = said[0].get("message", "") if said else ""
             seen.unschedulable = bool(said) and said[0].get("reason") == "Unschedulable"
             self.pods[name] = seen
+            self.moves += what != (seen.node, seen.phase, seen.leaving, bool(seen.refused))
         self.changes += 1
 
 
