@@ -95,3 +95,34 @@ def site() -> Iterator[SimpleNamespace]:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield answer
         server.shutdown()
+
+
+@pytest.fixture
+def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The only bench, `fake`, with two configurations; its parts may be replaced. No chart, no API server."""
+    from trainyard.bench import columns, registry, tables
+    from trainyard.bench.results import Measured, Run, summarise
+
+    def column(name: str, config: str) -> columns.Column:
+        return columns.Column(name, f"label of {name}", "kube", config)
+
+    made = SimpleNamespace(
+        TITLE="A fake bench",
+        FRESH=False,
+        plan=lambda full: [
+            Run("fake", case, name, seed, {"size": 3})
+            for case in (("small", "large") if full else ("small",))
+            for name in ("ours", "kube-default")
+            for seed in (1, 2)
+        ],
+        measure=lambda run, world: Measured({"used": 90.0 + run.seed}, {"curve": [[0.0, 1.0], [1.0, run.seed]]}),
+        figures=lambda results: summarise(results, "used", "%", 100),
+        draw=lambda results, folder: (folder / "fake-curve.svg").write_text(f"{len(results)} runs"),
+        section=lambda figures: tables.by_column(figures, "small", {"used": "GPUs used, %"}),
+        columns={"ours": column("ours", "a"), "kube-default": column("kube-default", "b")},
+    )
+    monkeypatch.setattr(columns, "columns", lambda: made.columns)
+    monkeypatch.setattr(registry, "ORDER", ("fake",))
+    monkeypatch.setattr(registry, "names", lambda: ["fake"])
+    monkeypatch.setattr(registry, "_module", lambda name: made)
+    return made

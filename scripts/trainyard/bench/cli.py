@@ -27,7 +27,7 @@ def list_benches(full: bool) -> None:
     known = runner.Forecast(results.read(runner.FOLDER / runner.RUNS))
     for name in registry.names():
         runs = registry.plan(name, full)
-        todo = [run for run in runs if not runner.held(run)]
+        todo = [run for run in runs if not runner.held(run, runner.FOLDER)]
         left = f"{len(todo)} to measure, about {runner.minutes_text(sum(map(known.of, todo)))}" if todo else "measured"
         click.echo(f"{name}: {registry.load(name).TITLE}\n  {len(runs)} runs, {left}")
         for what in ("case", "column", "seed"):
@@ -50,8 +50,8 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
         registry.load(name)
     chosen = [name for name in registry.names() if not only or name in only]
     runs = [one for name in chosen for one in registry.plan(name, full)]
-    outcome = runner.execute(runs, again=again, minutes=minutes)
-    found = [result for one in runs if (result := runner.held(one))]
+    outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
+    found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if found:
         made = summary.build(found)
         summary.write(made, runner.FOLDER / summary.FILE)
@@ -70,8 +70,8 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
 def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
     """Measure runs of one bench, and print what they gave."""
     runs = select(name, case, column, _numbers(seeds))
-    outcome = runner.execute(runs, again=again)
-    _print([result for one in runs if (result := runner.held(one))])
+    outcome = runner.execute(runs, runner.FOLDER, again=again)
+    _print([result for one in runs if (result := runner.held(one, runner.FOLDER))])
     _end(outcome)
 
 
@@ -80,20 +80,20 @@ def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
 def publish(full: bool) -> None:
     """Take what is measured in out/bench into docs/benchmarks/, and write the page."""
     runs = [one for name in registry.names() for one in registry.plan(name, full)]
-    found = [result for one in runs if (result := runner.held(one))]
+    found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
         raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench`")
     made = summary.build(found)
     summary.write(made, page.FOLDER / summary.FILE)
     summary.draw(found, page.FOLDER)
-    page.write(made)
+    page.write(made, page.PAGE)
     click.echo(f"{len(made.figures)} figures of {len(found)} of {len(runs)} runs: {page.PAGE}")
 
 
 @bench.command("page")
 def write_page() -> None:
     """Write docs/benchmarks.md from docs/benchmarks/summary.json."""
-    page.write(summary.read(page.FOLDER / summary.FILE))
+    page.write(summary.read(page.FOLDER / summary.FILE), page.PAGE)
     click.echo(str(page.PAGE))
 
 
@@ -128,8 +128,8 @@ def _numbers(text: str) -> list[int]:
     """[1, 2, 3, 7] for 1-3,7. Raises UsageError for anything else."""
     found: list[int] = []
     for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if not first.isdecimal() or not (last or first).isdecimal():
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
             raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7")
         found += range(int(first), int(last or first) + 1)
     return found

@@ -62,7 +62,7 @@ def render(found: Summary) -> str:
     return "\n".join(parts)
 
 
-def write(found: Summary, page: Path = PAGE) -> None:
+def write(found: Summary, page: Path) -> None:
     """Writes the page."""
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(render(found))

@@ -36,7 +36,7 @@ class Outcome:
     left: list[Run] = field(default_factory=list)
 
 
-def held(run: Run, folder: Path = FOLDER) -> Result | None:
+def held(run: Run, folder: Path) -> Result | None:
     """The result of this run if it still holds: same settings, configuration and versions of programs."""
     found = results.read_one(folder / RUNS / f"{run.id}.json")
     if found is None or _plain(found.run.settings) != _plain(run.settings):
@@ -51,7 +51,7 @@ def held(run: Run, folder: Path = FOLDER) -> Result | None:
 
 def execute(
     runs: Sequence[Run],
-    folder: Path = FOLDER,
+    folder: Path,
     *,
     again: bool = False,
     minutes: float = 0.0,
@@ -178,9 +178,8 @@ def _open() -> AbstractContextManager[World]:
 def _measured(run: Run, worlds: _Worlds, folder: Path) -> Result:
     bench = registry.load(run.bench)
     digest = columns.column(run.column).digest
-    here = worlds.empty(bench.FRESH)
     began = monotonic()
-    found = bench.measure(run, here)
+    found = bench.measure(run, worlds.empty(bench.FRESH))
     seconds = round(monotonic() - began, 1)
     result = Result(run, found.values, found.series, digest, environment.versions(), seconds, run.command)
     text = result.to_json()

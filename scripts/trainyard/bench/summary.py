@@ -58,6 +58,7 @@ def build(results: Sequence[Result]) -> Summary:
 
 def draw(results: Sequence[Result], folder: Path) -> None:
     """All plots, in place of those of earlier results."""
+    folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
     for name in registry.names():

@@ -1,0 +1,246 @@
+"""The summary, the page made of it, their commands, and what `make verify` says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from trainyard import verify_generated
+from trainyard.bench import page, registry, runner, summary, tables
+from trainyard.bench.results import Figure, Result
+from trainyard.errors import TrainyardError
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def tree(fake_bench: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree in which the commands measure the fake bench and publish."""
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        yield SimpleNamespace(clear=lambda: None, server=SimpleNamespace(folder=tmp_path))
+
+    monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
+    monkeypatch.setattr(runner, "_open", opened)
+    monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")
+    monkeypatch.setattr(page, "FOLDER", tmp_path / "docs/benchmarks")
+    return tmp_path
+
+
+def results(fake_bench: SimpleNamespace) -> list[Result]:
+    versions = {"volcano": "v1.2.3", "machine": "2 cores"}
+    return [
+        Result(
+            run,
+            {"used": 90.0 + run.seed},
+            {},
+            fake_bench.columns[run.column].digest,
+            versions,
+            60.0,
+            run.command,
+        )
+        for run in registry.plan("fake", False)
+    ]
+
+
+def figure(column: str, value: float, bound: float | None = 100.0, case: str = "small", metric: str = "used") -> Figure:
+    return Figure(
+        f"fake.{case}.{column}.{metric}", value, bound, "%", [1], "command", value, value, case, column, metric
+    )
+
+
+def test_a_summary_is_read_as_it_was_written(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
+    made = summary.build(results(fake_bench))
+    assert made.runs == {"fake": 4}
+    assert made.programs == {"volcano": "v1.2.3"}
+    assert made.columns["ours"] == {"label": "label of ours", "digest": fake_bench.columns["ours"].digest}
+    file = tmp_path / "deep/summary.json"
+    summary.write(made, file)
+    assert summary.read(file) == made
+    [first, _] = json.loads(file.read_text())["figures"]
+    assert {"id", "value", "bound", "unit", "seeds", "command"} <= set(first)
+    assert file.read_text().count("\n  {") == 2, "one figure a line"
+
+
+def test_two_figures_of_one_name_are_refused(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
+    made = summary.build(results(fake_bench))
+    with pytest.raises(TrainyardError, match=r"two figures are called fake\.small\.ours\.used"):
+        summary.write(replace(made, figures=[*made.figures, made.figures[0]]), tmp_path / "s.json")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"figures": [{}]}'])
+def test_a_file_that_is_no_summary(text: str, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(text)
+    with pytest.raises(TrainyardError, match=r"it is no summary of benchmarks\. run `make bench`"):
+        summary.read(tmp_path / "s.json")
+
+
+def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleNamespace) -> None:
+    text = page.render(summary.build(results(fake_bench)))
+    for part in (
+        "# Benchmarks\n",
+        "4 runs, 4 min of measuring",
+        "2 cores. Volcano 1.2.3.",
+        f"| `ours` | label of ours | `{fake_bench.columns['ours'].digest}` |",
+        "## A fake bench\n\n| configuration | GPUs used, % |",
+        "| `kube-default` | 91.5 (91–92) |",
+        "| *limit* | 100 |",
+        "    bin/trainyard bench replay fake --case small --column ours --seed 1-2\n",
+        "CC BY 4.0",
+    ):
+        assert part in text, part
+
+
+def test_the_same_summary_gives_the_same_page(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
+    made = summary.build(results(fake_bench))
+    summary.write(made, tmp_path / "s.json")
+    assert page.render(summary.read(tmp_path / "s.json")) == page.render(made)
+
+
+@pytest.mark.parametrize(
+    ("ours", "other", "lost"),
+    [(90.0, 95.0, True), (95.0, 90.0, False), (95.0, 95.0, False), (95.001, 95.002, False)],
+)
+def test_a_loss_is_a_greater_distance_from_the_limit(ours: float, other: float, lost: bool) -> None:
+    found = page.losses([figure("ours", ours), figure("kube-default", other)])
+    assert [(mine.column, best.column) for mine, best in found] == ([("ours", "kube-default")] if lost else [])
+
+
+def test_a_loss_against_a_limit_of_zero_names_the_best_other() -> None:
+    found = [figure("ours", 3.0, 0.0), figure("a", 2.0, 0.0), figure("b", 1.0, 0.0), figure("ours-order", 0.0, 0.0)]
+    assert [best.column for _, best in page.losses(found)] == ["b"]
+
+
+def test_figures_of_other_cases_metrics_and_without_a_limit_are_no_loss() -> None:
+    others = [
+        figure("a", 99.0, case="large"),
+        figure("a", 99.0, metric="other"),
+        figure("a", 99.0, bound=None),
+        figure("ours", 10.0, bound=None, metric="unbound"),
+        figure("a", 99.0, metric="unbound"),
+    ]
+    assert page.losses([figure("ours", 90.0), *others]) == []
+
+
+def test_losses_stand_on_the_page(fake_bench: SimpleNamespace) -> None:
+    made = summary.build(results(fake_bench))
+    assert "In no case measured" in page.render(made)
+    worse = [replace(one, value=80.0) if one.column == "ours" else one for one in made.figures]
+    text = page.render(replace(made, figures=worse))
+    assert "| fake: small | used, % | 80 (91–92) | `kube-default` | 91.5 (91–92) | 100 |" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"), (0.0341, "0.034"), (1, "1"), (3.214, "3.21"), (97.24, "97.2"), (100, "100"), (1234.5, "1,234"),
+        (21_600_000, "21.6 million"), (-0.5, "-0.5"),
+    ],
+)  # fmt: skip
+def test_numbers_that_can_be_read(value: float, text: str) -> None:
+    assert tables.number(value) == text
+
+
+def test_tables_leave_a_dash_where_nothing_was_measured() -> None:
+    found = [figure("ours", 90.0), figure("a", 80.0, metric="other", bound=None), figure("ours", 70.0, 60.0, "large")]
+    assert tables.by_column(found, "small", {"used": "used", "other": "other", "none": "none"}) == (
+        "| configuration | used | other |\n| --- | ---: | ---: |\n"
+        "| `ours` | 90 | – |\n| `a` | – | 80 |\n| *limit* | 100 | – |\n"
+    )
+    assert tables.by_case(found, "used", only=["ours"]) == (
+        "| configuration | small | large |\n| --- | ---: | ---: |\n| `ours` | 90 | 70 |\n| *limit* | 100 | 60 |\n"
+    )
+
+
+def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: SimpleNamespace) -> None:
+    ended = trainyard("bench", "run")
+    assert (ended.code, ended.err) == (0, "")
+    assert "2 figures of 4 runs" in ended.out
+    for name in ("summary.json", "benchmarks.md", "benchmarks/fake-curve.svg"):
+        assert (tree / "out" / name).is_file()
+    (tree / "docs/benchmarks").mkdir(parents=True)
+    (tree / "docs/benchmarks/fake-old.svg").write_text("of an earlier time")
+    assert "4 of 8 runs" in trainyard("bench", "publish", "--full").out
+    assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {"summary.json", "fake-curve.svg"}
+    assert list(verify_generated._benchmarks(tree)) == []
+
+    text = page.PAGE.read_text()
+    page.PAGE.write_text(text.replace("91.5", "98.5"))
+    out_of_date = ("docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`")
+    assert list(verify_generated._benchmarks(tree)) == [out_of_date]
+    assert trainyard("bench", "page").code == 0
+    assert page.PAGE.read_text() == text
+
+    fake_bench.columns["ours"] = replace(fake_bench.columns["ours"], config="the chart has changed")
+    [(where, what, _)] = verify_generated._benchmarks(tree)
+    assert (where, what) == (
+        "docs/benchmarks/summary.json",
+        "ours is no longer the configuration that was measured",
+    )
+    fault = trainyard("bench", "publish").out
+    assert "1 figures of 2 of 4 runs" in fault, "what was measured with another configuration is not published"
+
+
+def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
+    assert list(verify_generated._benchmarks(tree)) == []
+    page.PAGE.parent.mkdir(parents=True)
+    page.PAGE.write_text("# Benchmarks\n")
+    [(where, what, mend)] = verify_generated._benchmarks(tree)
+    assert (where, what) == ("docs/benchmarks/summary.json", "can't be read: No such file or directory")
+    assert "make bench" in mend
+
+
+def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:
+    assert trainyard("bench", "publish").fault().startswith("nothing is measured with today's configurations. run ")
+
+
+def test_a_failed_run_is_told_and_the_rest_is_published(
+    tree: Path, trainyard: Call, fake_bench: SimpleNamespace
+) -> None:
+    whole = fake_bench.measure
+
+    def measure(run: Any, world: Any) -> Any:
+        if run.seed == 2:
+            raise TrainyardError("the scheduler stood still")
+        return whole(run, world)
+
+    fake_bench.measure = measure
+    ended = trainyard("bench", "run")
+    assert ended.code == 1
+    assert "fake.small.ours.s2 failed: the scheduler stood still" in ended.err
+    assert "2 figures of 2 runs" in ended.out
+
+
+def test_a_replay_prints_what_it_measured(tree: Path, trainyard: Call) -> None:
+    words = ("bench", "replay", "fake", "--case", "large", "--column", "ours", "--seed", "5")
+    ended = trainyard(*words)
+    assert ended.code == 0
+    assert "[1/1] fake large ours, seed 5 (all by " in ended.out
+    assert "fake.large.ours.s5 (0 s)\n  used  95\n" in ended.out
+    assert "1 of 1 runs are measured already" in trainyard(*words).out
+
+
+def test_the_list_says_what_is_left(tree: Path, trainyard: Call) -> None:
+    assert (
+        "fake: A fake bench\n  4 runs, 4 to measure, about 2 min\n  cases:   small\n" in trainyard("bench", "list").out
+    )
+    trainyard("bench", "run")
+    assert "4 runs, measured\n" in trainyard("bench", "list").out
+    assert "cases:   small, large\n  columns: ours, kube-default\n" in trainyard("bench", "list", "--full").out
+
+
+def test_every_bench_has_the_whole_face() -> None:
+    for name in registry.names():
+        for full in (False, True):
+            runs = registry.load(name).plan(full)
+            settings = {run.id: json.dumps(run.settings, sort_keys=True) for run in runs}
+            assert all(json.dumps(run.settings, sort_keys=True) == settings[run.id] for run in runs)
+            assert {run.bench for run in runs} <= {name}
