@@ -65,3 +65,9 @@ def test_long_lines_are_thinned_between_their_ends() -> None:
     kept = plots.thinned(points)
     assert (len(kept), kept[0], kept[-1]) == (plots.MOST_POINTS, points[0], points[-1])
     assert plots.thinned(points[:5]) == points[:5]
+
+
+def test_no_two_lines_look_alike() -> None:
+    looks = plots._looks(["new", *plots.FIXED, *(f"other-{index}" for index in range(10))])
+    assert len(set(looks.values())) == len(looks)
+    assert looks["ours"] == (plots.PALETTE[0], "-")

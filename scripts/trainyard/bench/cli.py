@@ -48,7 +48,7 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
     """
     for name in only:
         registry.load(name)
-    chosen = [name for name in registry.names() if not only or name in only]
+    chosen = [name for name in registry.ORDER if name in only] or registry.names()
     runs = [one for name in chosen for one in registry.plan(name, full)]
     outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]

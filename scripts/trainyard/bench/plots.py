@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which people with colour-blindness tell apart; dashes and hatches tell more than eight apart.
+# Okabe and Ito's colours, which people with colour-blindness tell apart; dashes tell more than eight lines apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 DASHES = ("-", "--", "-.", ":")
 LIMIT = "#666666"
@@ -40,9 +40,10 @@ def lines(
     `limit`: points of the best that is possible; `steps`: a value stays until the next point.
     """
     with _drawing(path, title, x, y) as axes:
-        for index, (name, points) in enumerate(series.items()):
+        looks = _looks(series)
+        for name, points in series.items():
             kept = thinned(points)
-            colour, dash = _look(name, index)
+            colour, dash = looks[name]
             xs = [point[0] for point in kept]
             draw = "steps-post" if steps else "default"
             axes.plot(xs, [point[1] for point in kept], dash, color=colour, label=name, drawstyle=draw)
@@ -70,8 +71,9 @@ def bars(
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
     width = 0.8 / max(1, len(names))
     with _drawing(path, title, x, y) as axes:
+        looks = _looks(names)
         for index, name in enumerate(names):
-            colour, _ = _look(name, index)
+            colour, _ = looks[name]
             having = [(place, group[name]) for place, group in enumerate(groups.values()) if name in group]
             at = [place - 0.4 + width * (index + 0.5) for place, _ in having]
             heights = [value[0] for _, value in having]
@@ -106,11 +108,12 @@ def areas(
     moments = sorted({point[0] for points in series.values() for point in points})
     with _drawing(path, title, x, y) as axes:
         floor = [0.0] * len(moments)
-        for index, (name, points) in enumerate(series.items()):
+        looks = _looks(series)
+        for name, points in series.items():
             values = _at(points, moments)
             top = [below + value for below, value in zip(floor, values, strict=True)]
             kept = thinned([list(row) for row in zip(moments, floor, top, strict=True)])
-            colour, _ = _look(name, index)
+            colour, _ = looks[name]
             axes.fill_between(
                 [row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept], step="post",
                 color=colour, alpha=0.75, linewidth=0, label=name,
@@ -141,11 +144,16 @@ def _at(points: Points, moments: Sequence[float]) -> list[float]:
     return found
 
 
-def _look(name: str, index: int) -> tuple[str, str]:
-    """Colour and dash of a name: fixed for a known configuration, by its place otherwise."""
-    place = FIXED.get(name, index)
-    dash = DASHES[0] if name in FIXED else DASHES[(index // len(PALETTE)) % len(DASHES)]
-    return PALETTE[place % len(PALETTE)], dash
+def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and dash of each name: fixed for known configurations, the first free ones for others."""
+    wanted = list(names)
+    found: dict[str, tuple[str, str]] = {}
+    every = [(colour, dash) for dash in DASHES for colour in PALETTE]
+    for name in sorted(wanted, key=lambda name: name not in FIXED):
+        fixed = PALETTE[FIXED[name]] if name in FIXED else ""
+        free = [look for look in every if look not in found.values() and (not fixed or look[0] == fixed)]
+        found[name] = (free or every)[0]
+    return found
 
 
 def _legend(axes: Axes) -> None:
