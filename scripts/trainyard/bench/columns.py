@@ -77,6 +77,9 @@ def columns() -> dict[str, Column]:
         chart_column("ours-order", "ours, order: submission", "global.contract.scheduler.order=submission"),
         chart_column("ours-reclaim", "ours, reclaim", "global.contract.scheduler.reclaim=true"),
         chart_column("ours-preempt", "ours, preempt", "global.contract.scheduler.preempt=true"),
+        kueue_column("kueue", "Kueue, StrictFIFO", "StrictFIFO"),
+        kueue_column("kueue-best-effort", "Kueue, BestEffortFIFO", "BestEffortFIFO"),
+        kueue_column("kueue-topology", "Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
     ]
     return {one.name: one for one in found}
 
@@ -91,6 +94,12 @@ def chart_column(name: str = "ours", label: str = "ours", *sets: str) -> Column:
     args = " ".join(deployment["spec"]["template"]["spec"]["containers"][0]["args"]).split()
     flags = tuple(word for word in args if not word.startswith((*LOGGING, PERIOD)))
     return Column(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule")
+
+
+def kueue_column(name: str, label: str, strategy: str, *, topology: bool = False) -> Column:
+    """Kueue with one queue for all, before a default kube-scheduler. `topology`: it chooses each pod's node, too."""
+    config = {"strategy": strategy, "topology": topology}
+    return Column(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
 
 
 @functools.cache

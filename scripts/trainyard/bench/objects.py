@@ -7,13 +7,21 @@ from typing import Any
 from trainyard.bench.traces import Pod
 from trainyard.bench.world import GPU, GROUP, MODEL_LABEL
 
+KUEUE = "kueue.x-k8s.io"
 NAMES = {"volcano": "volcano", "kube": "default-scheduler", "kueue": "default-scheduler"}
 
 
 def pod(
-    asked: Pod, scheduler: str, *, group: str = "", priority: str = "", labels: dict[str, str] | None = None
+    asked: Pod,
+    scheduler: str,
+    *,
+    group: str = "",
+    of: int = 1,
+    queue: str = "default",
+    priority: str = "",
+    labels: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """One pod; with Volcano it belongs to the PodGroup `group`."""
+    """One pod; with Volcano it belongs to the PodGroup `group`, with Kueue to the group of that name with `of` pods."""
     room = {"cpu": f"{asked.cpu_milli}m", "memory": f"{asked.memory_mib}Mi"}
     if asked.gpus:
         room[GPU] = str(asked.gpus)
@@ -30,7 +38,20 @@ def pod(
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     notes = {"scheduling.k8s.io/group-name": group} if group and scheduler == "volcano" else {}
     meta = {"name": asked.name, "namespace": "default", "labels": labels or {}, "annotations": notes}
+    if group and scheduler == "kueue":
+        _admitted_by_kueue(meta, spec, group, of, queue)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def _admitted_by_kueue(meta: dict[str, Any], spec: dict[str, Any], group: str, of: int, queue: str) -> None:
+    """What Kueue's webhook would write into a pod of a group: it waits until the whole group has quota."""
+    meta["labels"] = meta["labels"] | {
+        f"{KUEUE}/managed": "true",
+        f"{KUEUE}/queue-name": queue,
+        f"{KUEUE}/pod-group-name": group,
+    }
+    meta["annotations"] = {f"{KUEUE}/pod-group-total-count": str(of), f"{KUEUE}/role-hash": "main"}
+    spec["schedulingGates"] = [{"name": f"{KUEUE}/admission"}, {"name": f"{KUEUE}/topology"}]
 
 
 def pod_group(name: str, least: int, *, queue: str = "default", priority: str = "") -> dict[str, Any]:

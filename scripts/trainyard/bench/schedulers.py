@@ -130,14 +130,20 @@ class Kube:
 @contextmanager
 def scheduler(world: World, column: Column, *, period_ms: int = PERIOD_MS) -> Iterator[Scheduler]:
     """Runs the column's scheduler on the world for the time of the body."""
-    running: Scheduler = Volcano(world, column, period_ms) if column.scheduler == "volcano" else Kube(world, column)
+    from trainyard.bench.scheduler_kueue import Kueue
+
+    running: Scheduler
+    if column.scheduler == "volcano":
+        running = Volcano(world, column, period_ms)
+    else:
+        running = (Kueue if column.scheduler == "kueue" else Kube)(world, column)
     try:
         yield running
     finally:
         running.process.stop()
 
 
-def metrics(port: int, *, tls: bool = False) -> dict[str, float]:
+def metrics(port: int, *, tls: bool = False, token: str = "") -> dict[str, float]:
     """Every sample of a program's metrics, by name with its labels; empty while it doesn't answer."""
     import ssl
 
@@ -149,7 +155,7 @@ def metrics(port: int, *, tls: bool = False) -> dict[str, float]:
         else http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     )
     try:
-        connection.request("GET", "/metrics")
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"} if token else {})
         text = connection.getresponse().read().decode()
     except (OSError, http.client.HTTPException):
         return {}

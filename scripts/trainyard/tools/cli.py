@@ -7,7 +7,7 @@ import click
 from trainyard.tools import build as builder
 from trainyard.versions import load
 
-PURPOSES = ("host", "cluster", "test")
+PURPOSES = ("host", "cluster", "test", "bench")
 
 
 @click.group()
