@@ -90,7 +90,8 @@ def test_another_configuration_other_settings_and_other_programs_are(
     fake_bench.columns = fake_bench.columns | {"ours": type(changed)("ours", "ours", "kube", "changed")}
     assert [one.column for one in run().measured] == ["ours", "ours"]
     assert [one.id for one in run([Run("fake", "small", "ours", 1, {"size": 4})]).measured] == [RUN.id]
-    monkeypatch.setattr(environment, "versions", lambda: {"volcano": "v9", environment.MACHINE: "another"})
+    here = environment.versions("kube")
+    monkeypatch.setattr(environment, "versions", lambda scheduler: here | {"kubernetes": "v9"})
     assert len(run().measured) == 4
 
 
@@ -98,8 +99,8 @@ def test_another_machine_measures_nothing_again(
     run: Callable[..., runner.Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run()
-    here = environment.versions()
-    monkeypatch.setattr(environment, "versions", lambda: here | {environment.MACHINE: "another"})
+    here = environment.versions("kube")
+    monkeypatch.setattr(environment, "versions", lambda scheduler: here | {environment.MACHINE: "another"})
     assert len(run().kept) == 4
 
 
@@ -227,6 +228,11 @@ def test_an_unknown_bench_is_told_before_anything_starts(trainyard: Callable[...
         ended = trainyard("bench", *words)
         assert ended.code == 2
         assert ended.fault().startswith("there is no bench nothing. use one of ")
+
+
+def test_a_result_depends_on_the_programs_that_ran() -> None:
+    assert set(environment.versions("kube")) == {"kubernetes", "etcd", "machine"}
+    assert set(environment.versions("volcano")) == {"kubernetes", "etcd", "volcano", "machine"}
 
 
 def test_the_machine_in_words(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from trainyard.versions import load
 
 MACHINE = "machine"
+ALWAYS = ("kubernetes", "etcd")
 
 
-def versions() -> dict[str, str]:
-    """Program -> version, and `machine` -> what it is in a few words."""
-    pins = load()
-    sets = {name: pins.tools[name].version for name in ("kubernetes", "volcano", "etcd", "kueue") if name in pins.tools}
-    return sets | {MACHINE: machine()}
+def versions(scheduler: str) -> dict[str, str]:
+    """Program -> version of those that run with a scheduler of this kind, and `machine` -> what it is in a few words."""
+    tools = load().tools
+    return {name: tools[name].version for name in (*ALWAYS, scheduler) if name in tools} | {MACHINE: machine()}
 
 
 def programs(found: dict[str, str]) -> dict[str, str]:

@@ -42,11 +42,11 @@ def held(run: Run, folder: Path) -> Result | None:
     if found is None or _plain(found.run.settings) != _plain(run.settings):
         return None
     try:
-        digest = columns.column(run.column).digest
+        column = columns.column(run.column)
     except TrainyardError:
         return None
-    same = environment.programs(found.versions) == environment.programs(environment.versions())
-    return found if same and found.digest == digest else None
+    programs = environment.programs(environment.versions(column.scheduler))
+    return found if (environment.programs(found.versions), found.digest) == (programs, column.digest) else None
 
 
 def execute(
@@ -177,11 +177,12 @@ def _open() -> AbstractContextManager[World]:
 
 def _measured(run: Run, worlds: _Worlds, folder: Path) -> Result:
     bench = registry.load(run.bench)
-    digest = columns.column(run.column).digest
+    column = columns.column(run.column)
     began = monotonic()
     found = bench.measure(run, worlds.empty(bench.FRESH))
     seconds = round(monotonic() - began, 1)
-    result = Result(run, found.values, found.series, digest, environment.versions(), seconds, run.command)
+    versions = environment.versions(column.scheduler)
+    result = Result(run, found.values, found.series, column.digest, versions, seconds, run.command)
     text = result.to_json()
     if bench.FRESH:
         worlds.close()
