@@ -14,7 +14,7 @@ ALWAYS = ("kubernetes", "etcd")
 
 
 def versions(scheduler: str) -> dict[str, str]:
-    """Program -> version of those that run with a scheduler of this kind, and `machine` -> what it is in a few words."""
+    """Program -> version of those that run with a scheduler of this kind, and `machine` -> what it is."""
     tools = load().tools
     return {name: tools[name].version for name in (*ALWAYS, scheduler) if name in tools} | {MACHINE: machine()}
 
