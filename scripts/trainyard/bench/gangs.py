@@ -1,0 +1,248 @@
+"""Gangs: training jobs of Philly, whole or not at all, on 8 nodes of 8 GPUs in virtual time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isfinite
+from pathlib import Path
+
+from trainyard.bench import lockstep, offline, plots, tables
+from trainyard.bench.columns import column, columns
+from trainyard.bench.lockstep import NODE_GPUS, Task, Timeline
+from trainyard.bench.results import Figure, Measured, Result, Run, grouped, summarise
+from trainyard.bench.schedulers import scheduler
+from trainyard.bench.traces import philly
+from trainyard.bench.world import World
+
+TITLE = "Gangs: jobs that start whole or not at all"
+FRESH = False
+
+NODES, GPUS = 8, 8 * NODE_GPUS
+SIZES = (1, 2, 4, 8, 16, 32)
+HOUR, MEGA = 3600.0, 1e6
+CORE = ("ours", "volcano-default", "kube-default", "ours-order")
+REFERENCES = ("reference_pool", "reference_nodes", "reference_longest")
+# Published makespans in Ms of the whole traces, simulated, with eviction and without sharing GPUs (Muri, SIGCOMM'22).
+PUBLISHED = {
+    "trace1_pr": {"SRTF": 24.51, "SRSF": 24.27, "Tiresias": 21.99, "Themis": 23.37},
+    "trace3_pr": {"SRTF": 7.26, "SRSF": 6.91, "Tiresias": 6.76, "Themis": 6.76},
+}
+
+
+def plan(full: bool) -> list[Run]:
+    """Small parts of the trace with most 32-GPU gangs first, then whole traces, the seeds that matter most first."""
+    names = [*CORE, *(["kueue"] if "kueue" in columns() else [])]
+    if not full:
+        return [_run("trace3_pr", 150, name, seed) for seed in (1, 2) for name in names if seed == 1 or name == "ours"]
+    part = [_run("trace3_pr", 150, name, seed) for seed in range(1, 6) for name in names]
+    arrivals = [_run("trace3", 200, name, 1) for name in names]
+    whole = [_run(trace, None, name, 1) for trace in PUBLISHED for name in names if name != "kube-default"]
+    real = [_run(trace, None, name, 1) for trace in ("trace1", "trace3") for name in ("ours", "volcano-default")]
+    more = [_run(trace, None, name, seed) for trace in PUBLISHED for seed in range(2, 6) for name in CORE[:2]]
+    return part + arrivals + whole + real + more
+
+
+def measure(run: Run, world: World) -> Measured:
+    """Replays the jobs; see the section for what the values are."""
+    jobs = dealt(run.settings["trace"], run.settings["count"], run.seed)
+    chosen = column(run.column)
+    world.add_nodes(lockstep.nodes(NODES), effect=chosen.taint)
+    world.add_queue("default")
+    with scheduler(world, chosen) as running:
+        timeline = lockstep.play(world, running, chosen, jobs)
+    return judged(timeline)
+
+
+def dealt(trace: str, count: int | None, seed: int) -> list[Task]:
+    """The first `count` jobs of a trace; those of the same moment in random order, named in the order of submission."""
+    dice = random.Random(f"{trace}/{seed}")
+    jobs = philly(trace, count)
+    dice.shuffle(jobs)
+    jobs.sort(key=lambda job: job.submit_s)
+    return lockstep.tasks([replace(job, name=f"j{index:05d}") for index, job in enumerate(jobs)])
+
+
+def judged(timeline: Timeline) -> Measured:
+    """Values and series of a replay; delays of jobs that never start are infinite, and left out where that shows."""
+    jobs = timeline.tasks
+    end = timeline.samples[-1].at_s
+    bound = offline.makespan_bound(jobs, GPUS)
+    busy = [(s, span) for s, span in timeline.spans() if sum(s.asked.values()) >= GPUS]
+    useful = sum(span * (sum(s.used.values()) - s.incomplete) for s, span in busy)
+    values = {
+        "makespan_bound": bound / MEGA,
+        "finished": 100 * (1 - len(timeline.stuck) / len(jobs)),
+        "held": timeline.incomplete_gpu_s / HOUR,
+        "held_share": 100 * timeline.incomplete_gpu_s / (GPUS * end),
+        "held_for_ever": float(timeline.samples[-1].incomplete if timeline.stuck else 0),
+        "useful": 100 * useful / (GPUS * sum(span for _, span in busy)),
+    }
+    if not timeline.stuck:
+        values["makespan"] = timeline.makespan_s / MEGA
+    for name, start in zip(REFERENCES, _references(jobs), strict=True):
+        values[name] = offline.makespan(jobs, start) / MEGA
+    values |= _delays(jobs)
+    held = [[s.at_s / MEGA, sum(s.used.values()) - s.incomplete, s.incomplete] for s in timeline.samples]
+    return Measured({name: value for name, value in values.items() if isfinite(value)}, {"held": held})
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """Means over the seeds."""
+    wanted: list[tuple[str, str, float | str | None]] = [
+        ("held", "GPU·h", 0.0),
+        ("held_share", "%", 0.0),
+        ("held_for_ever", "GPUs", 0.0),
+        ("finished", "%", 100.0),
+        ("useful", "%", 100.0),
+        ("makespan", "Ms", "makespan_bound"),
+        ("delay_mean", "h", 0.0),
+        *((f"delay_{share}_{size}", "h", 0.0) for size in SIZES for share in ("p50", "p99")),
+        ("delay_max_32", "h", 0.0),
+        ("starved_32", "times", None),
+    ]
+    found = [one for metric, unit, bound in wanted for one in summarise(_always(results, metric), metric, unit, bound)]
+    ours = [one for one in results if one.run.column == "ours"]
+    return found + [one for name in REFERENCES for one in summarise(ours, name, "Ms", "makespan_bound")]
+
+
+def draw(results: Sequence[Result], folder: Path) -> None:
+    """Delay by size for each case, and who holds the GPUs where a part of a trace is replayed."""
+    drawn = figures(results)
+    for case in tables.cases(drawn):
+        groups = {}
+        for size in SIZES:
+            bars = {one.column: one for one in drawn if (one.case, one.metric) == (case, f"delay_p99_{size}")}
+            if bars:
+                groups[f"{size} GPUs"] = {name: (one.value, one.low, one.high) for name, one in bars.items()}
+        if groups:
+            title = f"99th percentile of the delay by size, {case}"
+            plots.bars(folder / f"gangs-delay-{_file(case)}.svg", groups, title=title, y="hours", log_y=True)
+    for (case, name), alike in grouped(results).items():
+        if name in ("kube-default", "ours"):
+            points = alike[0].series["held"]
+            series = {
+                "useful": [[at, useful] for at, useful, _ in points],
+                "incomplete": [[at, held] for at, _, held in points],
+            }
+            title = f"GPUs held by whole and by incomplete jobs, {name}, {case}, seed {alike[0].run.seed}"
+            file = folder / f"gangs-held-{_file(case)}-{name}.svg"
+            plots.areas(file, series, title=title, x="millions of seconds", y="GPUs", total=GPUS)
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """Tables and how to read them."""
+    lines = [
+        f"Jobs of Philly on {NODES} nodes of 8 GPUs, in pods of at most 8 GPUs; `_pr`: all are there at the start, in",
+        "random order; `@150`: the first 150 jobs. A job runs when all its pods have a node. kube-scheduler knows no",
+        "jobs; the pods of a job come one right after the other, which helps it.",
+        "",
+    ]
+    for case in tables.cases(figures):
+        lines += [f"### {case}", "", _case(figures, case)]
+    return "\n".join(lines)
+
+
+def _case(figures: Sequence[Figure], case: str) -> str:
+    here = [one for one in figures if one.case == case]
+    held = {
+        "held": "GPU·h held by incomplete gangs",
+        "held_share": "of the cluster's time, %",
+        "held_for_ever": "GPUs held for ever",
+        "finished": "jobs that finish, %",
+        "useful": "GPUs at work while enough is asked for, %",
+        "makespan": "makespan, Ms",
+    }
+    sizes = [size for size in SIZES if any(one.metric == f"delay_p50_{size}" for one in here)]
+    delay = {"delay_mean": "mean"} | {
+        f"delay_{share}_{size}": f"{size} GPUs, {share}" for size in sizes for share in ("p50", "p99")
+    }
+    delay["starved_32"] = "32 GPUs to others, p99"
+    parts = [
+        tables.by_column(here, case, held),
+        _reading(here, case),
+        "Hours from submission to start (a dash where a job of that rank never starts):\n",
+        tables.by_column(here, case, delay, bounds=False),
+        f"![Delay by size](benchmarks/gangs-delay-{_file(case)}.svg)\n",
+    ]
+    for name in ("kube-default", "ours"):
+        if tables.find(here, case, name, "held"):
+            parts.append(f"![GPUs over time, {name}](benchmarks/gangs-held-{_file(case)}-{name}.svg)\n")
+    return "\n".join(parts)
+
+
+def _reading(figures: Sequence[Figure], case: str) -> str:
+    """One line on gangs, and where the makespan's distance from its bound comes from."""
+    said = []
+    stuck = [one for one in figures if one.metric == "finished" and one.low < 100]
+    for one in stuck:
+        ever = tables.find(figures, case, one.column, "held_for_ever")
+        said.append(
+            f"`{one.column}` deadlocks: {tables.number(100 - one.value)} % of the jobs never finish and "
+            f"{tables.number(ever.value if ever else 0)} of {GPUS} GPUs stay with incomplete jobs for ever."
+        )
+    ours = tables.find(figures, case, "ours", "makespan")
+    parts = [tables.find(figures, case, "ours", name) for name in REFERENCES]
+    if ours and ours.bound is not None and all(parts):
+        pool, nodes, longest = (part.value for part in parts if part)
+        said.append(
+            f"Ours needs {_over(ours.value, ours.bound)} more than the bound. A scheduler on paper that, as ours,"
+            f" starts what fits in the order of submission and evicts nothing needs {_over(pool, ours.bound)} more if GPUs had"
+            f" no nodes, {_over(nodes, ours.bound)} with nodes; one that knows durations and starts the longest job"
+            f" first {_over(longest, ours.bound)}."
+        )
+    published = PUBLISHED.get(case)
+    if published:
+        names = ", ".join(f"{name} {value}" for name, value in published.items())
+        said.append(f"Published for this trace, simulated and with eviction (Muri, SIGCOMM'22), in Ms: {names}.")
+    return " ".join(said) + "\n"
+
+
+def _delays(jobs: Sequence[Task]) -> dict[str, float]:
+    """Hours from submission to start: mean, percentiles by size, and how 32-GPU gangs fare against the others."""
+    waits = {task.name: inf if task.wait_s is None else task.wait_s / HOUR for task in jobs}
+    values = {"delay_mean": sum(waits.values()) / len(waits)}
+    for size in SIZES:
+        alike = sorted(waits[task.name] for task in jobs if task.gpus == size)
+        if alike:
+            values |= {f"delay_p50_{size}": rank(alike, 0.5), f"delay_p99_{size}": rank(alike, 0.99)}
+    large = sorted(waits[task.name] for task in jobs if task.gpus == 32)
+    rest = sorted(waits[task.name] for task in jobs if task.gpus < 32)
+    if large:
+        values["delay_max_32"] = large[-1]
+        others = rank(rest, 0.99)
+        values["starved_32"] = rank(large, 0.99) / others if others and isfinite(others) else inf
+    return values
+
+
+def rank(ordered: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of all values don't exceed."""
+    return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
+
+
+def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
+    """Starts by the scheduler on paper, in the order of REFERENCES."""
+    return [
+        offline.starts(jobs, NODES, pool=True),
+        offline.starts(jobs, NODES),
+        offline.starts(jobs, NODES, order=offline.longest),
+    ]
+
+
+def _always(results: Sequence[Result], metric: str) -> list[Result]:
+    """Results of those (case, column) of which every seed has the metric: no mean over the lucky ones."""
+    return [one for alike in grouped(results).values() for one in alike if all(metric in r.values for r in alike)]
+
+
+def _run(trace: str, count: int | None, name: str, seed: int) -> Run:
+    case = f"{trace}@{count}" if count else trace
+    return Run("gangs", case, name, seed, {"trace": trace, "count": count})
+
+
+def _file(case: str) -> str:
+    return case.replace("@", "-")
+
+
+def _over(value: float, bound: float) -> str:
+    return f"{100 * (value / bound - 1):.1f} %"

@@ -1,0 +1,87 @@
+"""What is possible for gangs: the bound on the makespan, and a scheduler on paper that never evicts.
+
+The paper scheduler tells what is lost by which cause: with one pool of GPUs only by the order of jobs, with nodes also
+by their edges, and what a real scheduler loses beyond that is its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from trainyard.bench.lockstep import NODE_GPUS, Task
+
+Order = Callable[[Task], tuple[float, str]]
+
+
+def submission(task: Task) -> tuple[float, str]:
+    """First come, first tried."""
+    return task.submit_s, task.name
+
+
+def longest(task: Task) -> tuple[float, str]:
+    """The longest job first: what nobody can do who doesn't know how long jobs will last."""
+    return -task.duration_s, task.name
+
+
+def makespan_bound(jobs: Sequence[Task], gpus: int) -> float:
+    """Seconds before which nobody can finish all jobs: what is still to come after each arrival, and the longest."""
+    work, bound = 0.0, 0.0
+    for task in sorted(jobs, key=lambda task: task.submit_s, reverse=True):
+        work += task.gpus * task.duration_s
+        bound = max(bound, task.submit_s + work / gpus, task.submit_s + task.duration_s)
+    return bound
+
+
+def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, pool: bool = False) -> dict[str, float]:
+    """When each job starts: at every arrival and finish, all that fits is started in this order, nothing is evicted.
+
+    Pods go to the fullest node that takes them; with `pool` GPUs have no nodes.
+    """
+    free = [NODE_GPUS] * nodes
+    found: dict[str, float] = {}
+    waiting: list[Task] = []
+    coming = sorted(jobs, key=submission, reverse=True)
+    ends: list[tuple[float, str, list[tuple[int, int]]]] = []
+    while coming or ends:
+        now = min([task.submit_s for task in coming[-1:]] + [end[0] for end in ends[:1]])
+        while ends and ends[0][0] <= now:
+            for node, gpus in heapq.heappop(ends)[2]:
+                free[node] += gpus
+        while coming and coming[-1].submit_s <= now:
+            waiting.append(coming.pop())
+        waiting.sort(key=order)
+        left = []
+        for task in waiting:
+            place = _pooled(free, task.gpus) if pool else _fit(free, task.gpus)
+            if not place:
+                left.append(task)
+                continue
+            for node, gpus in place:
+                free[node] -= gpus
+            found[task.name] = now
+            heapq.heappush(ends, (now + task.duration_s, task.name, place))
+        waiting = left
+    return found
+
+
+def makespan(jobs: Sequence[Task], begun: dict[str, float]) -> float:
+    """The last finish."""
+    return max(begun[task.name] + task.duration_s for task in jobs)
+
+
+def _fit(free: list[int], gpus: int) -> list[tuple[int, int]]:
+    """(node, GPUs) of each pod; nothing where they don't all fit."""
+    each, pods = min(gpus, NODE_GPUS), -(-gpus // NODE_GPUS)
+    nodes = sorted((room, node) for node, room in enumerate(free) if room >= each)[:pods]
+    return [(node, each) for _, node in nodes] if len(nodes) == pods else []
+
+
+def _pooled(free: list[int], gpus: int) -> list[tuple[int, int]]:
+    if sum(free) < gpus:
+        return []
+    taken = []
+    for node, room in enumerate(free):
+        part = min(room, gpus - sum(got for _, got in taken))
+        taken += [(node, part)] if part else []
+    return taken
