@@ -12,6 +12,7 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import data_dir
 
 WHOLE = 1000  # thousandths of a GPU
+MOST_PODS = 110  # on a node, as kubelet sets it
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from trainyard.apiserver import ApiServer, Client, running
-from trainyard.bench.traces import Node
+from trainyard.bench.traces import MOST_PODS, Node
 from trainyard.errors import TrainyardError
 
 GPU, GROUP = "nvidia.com/gpu", "scheduling.volcano.sh/v1beta1"
@@ -53,7 +53,7 @@ class World:
         self._closed = False
         self._watch.start()
 
-    def add_nodes(self, nodes: Sequence[Node], *, effect: str = "", pods: int = 110) -> None:
+    def add_nodes(self, nodes: Sequence[Node], *, effect: str = "", pods: int = MOST_PODS) -> None:
         """Ready nodes; those with GPUs carry the GPU taint with this effect, "" for none."""
 
         def add(lane: Client, node: Node) -> None:
