@@ -57,6 +57,23 @@ def test_submission_order_puts_sla_before_gang(chart: Path) -> None:
     assert yaml.safe_load(text)["actions"] == "allocate, backfill"
 
 
+def test_strict_order_puts_a_program_beside_the_scheduler_that_its_extender_asks(chart: Path) -> None:
+    objects = package.render("kind", chart, [f"{SWITCH}.order=strict"])
+    scheduler = next(o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "trainyard-scheduler")
+    _, turns = scheduler["spec"]["template"]["spec"]["containers"]
+    extender = yaml.safe_load(conf(chart, f"{SWITCH}.order=strict"))["tiers"][0]["plugins"][-1]
+    assert extender["name"] == "extender"
+    port = turns["args"][1].removeprefix("--port=")
+    assert extender["arguments"]["extender.urlPrefix"] == f"http://127.0.0.1:{port}"
+    assert turns["securityContext"]["readOnlyRootFilesystem"]
+    plain = next(
+        o
+        for o in package.render("kind", chart)
+        if o["metadata"]["name"] == "trainyard-scheduler" and o["kind"] == "Deployment"
+    )
+    assert len(plain["spec"]["template"]["spec"]["containers"]) == 1
+
+
 def test_the_tree_is_on_only_where_a_queue_stands_below_another(chart: Path) -> None:
     def tree(*sets: str) -> bool:
         tiers = yaml.safe_load(conf(chart, *sets))["tiers"]
@@ -137,6 +154,11 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
         (override(scheduler={"reclaim": True}), f"{SWITCH}.reclaim is true, but {OWN} lacks the action reclaim"),
         (override("allocate, preempt"), f"{OWN} has the action preempt, but {SWITCH}.preempt is false"),
         (override(scheduler={"order": "submission"}), f"{SWITCH}.order is submission, but {OWN} has no plugin sla"),
+        (override(scheduler={"order": "strict"}), f"{SWITCH}.order is strict, but {OWN} has no plugin extender"),
+        (
+            {"global": {"contract": {"scheduler": {"reclaim": True, "order": "strict"}}}},
+            f"{SWITCH}: reclaim fights with order: strict",
+        ),
         (
             override("enqueue, allocate", ["sla"], ["gang"], ["capacity"], scheduler={"order": "submission"}),
             f"{SWITCH}.order is submission, but {OWN} has the action enqueue",

@@ -54,6 +54,12 @@ global.contract.scheduler.{{ $action }} is true, but {{ $own }} lacks the action
 {{- if and (eq $switches.order "submission") (not $sla) }}
 global.contract.scheduler.order is submission, but {{ $own }} has no plugin sla in a tier before gang; add it or leave the configuration to the contract.
 {{- end }}
+{{- if and (eq $switches.order "strict") (not (has "extender" $plugins)) }}
+global.contract.scheduler.order is strict, but {{ $own }} has no plugin extender that asks the program beside the scheduler; add it or leave the configuration to the contract.
+{{- end }}
+{{- if and (eq $switches.order "strict") $switches.reclaim }}
+global.contract.scheduler: reclaim fights with order: strict, a queue whose first job waits could not take its share back; set reclaim to false or order to priority.
+{{- end }}
 {{- if and (eq $switches.order "submission") (has "enqueue" $actions) }}
 global.contract.scheduler.order is submission, but {{ $own }} has the action enqueue, which lets later jobs pass; take it out.
 {{- end }}

@@ -37,6 +37,17 @@ tiers:
   # In the tier of conformance: the first tier that names victims decides, so capacity would never be asked below.
   {{- include "trainyard.capacityPlugin" . | nindent 2 }}
 {{- end }}
+{{- if eq $switches.order "strict" }}
+  # Before each job the program beside the scheduler is asked: a queue has had enough when its job before didn't fit.
+  - name: extender
+    arguments:
+      extender.urlPrefix: http://127.0.0.1:10260
+      extender.httpTimeout: 10s
+      extender.queueOverusedVerb: overused
+      extender.allocateFuncVerb: allocate
+      extender.deallocateFuncVerb: deallocate
+      extender.onSessionCloseVerb: close
+{{- end }}
 - plugins:
   - name: drf
     enablePreemptable: false

@@ -75,6 +75,7 @@ def columns() -> dict[str, Column]:
         replace(ours, name="ours-no-taint", label="ours without a taint", taint=""),
         _changed(ours, "ours-no-gpu", "ours without the GPU weight", _no_gpu_weight),
         chart_column("ours-order", "ours, order: submission", "global.contract.scheduler.order=submission"),
+        chart_column("ours-strict", "ours, order: strict", "global.contract.scheduler.order=strict"),
         chart_column("ours-reclaim", "ours, reclaim", "global.contract.scheduler.reclaim=true"),
         chart_column("ours-preempt", "ours, preempt", "global.contract.scheduler.preempt=true"),
         kueue_column("kueue", "Kueue, StrictFIFO", "StrictFIFO"),

@@ -15,6 +15,7 @@ import yaml
 from trainyard import tools
 from trainyard.apiserver.processes import Server, free_ports
 from trainyard.bench.columns import Column
+from trainyard.bench.extender import answering
 from trainyard.bench.world import World
 from trainyard.errors import TrainyardError
 
@@ -133,14 +134,15 @@ def scheduler(world: World, column: Column, *, period_ms: int = PERIOD_MS) -> It
     from trainyard.bench.scheduler_kueue import Kueue
 
     running: Scheduler
-    if column.scheduler == "volcano":
-        running = Volcano(world, column, period_ms)
-    else:
-        running = (Kueue if column.scheduler == "kueue" else Kube)(world, column)
-    try:
-        yield running
-    finally:
-        running.process.stop()
+    with answering(world, column) as column:
+        if column.scheduler == "volcano":
+            running = Volcano(world, column, period_ms)
+        else:
+            running = (Kueue if column.scheduler == "kueue" else Kube)(world, column)
+        try:
+            yield running
+        finally:
+            running.process.stop()
 
 
 def metrics(port: int, *, tls: bool = False, token: str = "") -> dict[str, float]:

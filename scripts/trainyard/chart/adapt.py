@@ -58,6 +58,13 @@ VOLCANO = (
         "a changed configuration restarts the scheduler at once",
     ),
     Change(
+        "templates/scheduler.yaml",
+        "            {{- toYaml $scheduler_main_csc | nindent 12 }}\n          {{- end }}\n      volumes:\n",
+        "            {{- toYaml $scheduler_main_csc | nindent 12 }}\n          {{- end }}\n"
+        '        {{- with include "trainyard.schedulerTurns" . }}{{ . | nindent 8 }}{{ end }}\n      volumes:\n',
+        "strict order needs a program of ours beside the scheduler",
+    ),
+    Change(
         "templates/admission.yaml",
         "        rollme/helm-revision: \"{{ .Release.Revision }}\"\n",
         "        trainyard.io/config: {{ .Values.custom | toJson | sha256sum | trunc 16 | quote }}\n",

@@ -68,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     hook.add_argument("--port", type=int, required=True)
     hook.add_argument("--configuration", required=True, help="name of the MutatingWebhookConfiguration")
 
+    turns = commands.add_parser("scheduler-turns", help="beside the scheduler: keep the order of queues, for ever")
+    turns.add_argument("--port", type=int, required=True)
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -122,6 +125,10 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard.platform import launcher
 
             return launcher.run(args.certs, args.port, args.configuration)
+        if args.command == "scheduler-turns":
+            from trainyard.platform import turns
+
+            return turns.run(args.port)
         from trainyard.platform import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

@@ -1,0 +1,16 @@
+{{/* With order strict: the container beside the scheduler that keeps the order of queues; see scripts/trainyard/platform/turns.py. */}}
+{{- define "trainyard.schedulerTurns" -}}
+{{- if eq .Values.global.contract.scheduler.order "strict" -}}
+- name: turns
+  image: {{ include "trainyard.image" (list . "platform") }}
+  imagePullPolicy: {{ .Values.basic.image_pull_policy }}
+  args: [scheduler-turns, --port=10260]
+  terminationMessagePolicy: FallbackToLogsOnError
+  securityContext:
+    {{- toYaml .Values.custom.scheduler_main_csc | nindent 4 }}
+    readOnlyRootFilesystem: true
+  resources:
+    requests: {cpu: 10m, memory: 24Mi}
+    limits: {memory: 128Mi}
+{{- end -}}
+{{- end }}
