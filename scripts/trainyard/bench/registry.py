@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -41,8 +40,7 @@ class Bench(Protocol):
 
 def names() -> list[str]:
     """Every bench."""
-    there = [name for name in ORDER if importlib.util.find_spec(f"{__package__}.{name}")]
-    return [name for name in there if all(hasattr(_module(name), part) for part in FACE)]
+    return [name for name in ORDER if _whole(name)]
 
 
 def load(name: str) -> Bench:
@@ -62,3 +60,10 @@ def plan(name: str, full: bool) -> list[Run]:
 
 def _module(name: str) -> ModuleType:
     return importlib.import_module(f"{__package__}.{name}")
+
+
+def _whole(name: str) -> bool:
+    try:
+        return all(hasattr(_module(name), part) for part in FACE)
+    except ImportError:
+        return False
