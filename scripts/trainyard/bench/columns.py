@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -101,6 +102,13 @@ def kueue_column(name: str, label: str, strategy: str, *, topology: bool = False
     """Kueue with one queue for all, before a default kube-scheduler. `topology`: it chooses each pod's node, too."""
     config = {"strategy": strategy, "topology": topology}
     return Column(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
+
+
+def chart_queues(*sets: str) -> list[tuple[str, dict[str, Any]]]:
+    """Name and spec of every queue that the chart makes with these values, in its order."""
+    plan = next(o for o in _rendered(sets) if o["kind"] == "ConfigMap" and o["metadata"]["name"] == "trainyard-setup")
+    found = [obj for obj in json.loads(plan["data"]["plan.json"])["objects"] if obj["kind"] == "Queue"]
+    return [(obj["metadata"]["name"], obj["spec"]) for obj in found]
 
 
 @functools.cache
