@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -18,14 +19,15 @@ PR_SET_PDEATHSIG = 1
 
 
 class Server:
-    """One running program with its log in a file."""
+    """One running program with its log in a file; `env` is added to this process's environment."""
 
-    def __init__(self, argv: list[str | Path], log: Path) -> None:
+    def __init__(self, argv: list[str | Path], log: Path, env: Mapping[str, str] | None = None) -> None:
         self.name, self.log = Path(argv[0]).name, log
         libc = ctypes.CDLL(None)  # loaded before the fork
         with log.open("wb") as out:
             self._process = subprocess.Popen(
                 [str(word) for word in argv],
+                env=os.environ | dict(env or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -42,6 +42,7 @@ class ApiServer(Client):
 
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
         self.folder, self.kubeconfig = folder, kubeconfig
+        self.programs: dict[str, int] = {}  # name of each program of the server -> its process
         config = yaml.safe_load(kubeconfig.read_text())
         self._host = config["clusters"][0]["cluster"]["server"].removeprefix("https://")
         self._tls = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
@@ -56,7 +57,7 @@ class ApiServer(Client):
         """Every change of the objects at `path`, those that are there first; ends when the server ends it."""
         connection = http.client.HTTPSConnection(self._host, context=self._tls, timeout=3600)
         with suppress(OSError, http.client.HTTPException, ValueError):
-            connection.request("GET", f"{path}?watch=1&timeoutSeconds=3500")
+            connection.request("GET", f"{path}{'&' if '?' in path else '?'}watch=1&timeoutSeconds=3500")
             for line in connection.getresponse():
                 yield json.loads(line)
         connection.close()
@@ -116,6 +117,7 @@ def running(*, audit: bool = True) -> Iterator[ApiServer]:
         server = ApiServer(folder, _certificates(folder, api_port))
         started.append(Server(_kube_apiserver(folder, store, api_port, audit), folder / "kube-apiserver.log"))
         started[-1].wait(lambda: _ready(server), START_S)
+        server.programs = {process.name: process.pid for process in started}
         yield server
     finally:
         for process in reversed(started):

@@ -23,6 +23,7 @@ from trainyard.chart import package
 from trainyard.errors import UsageError
 
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
+DEFAULT_PERIOD_MS = 1000
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
 
 
@@ -30,7 +31,8 @@ LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics
 class Column:
     """One configuration.
 
-    `scheduler` is volcano, kube or kueue; `taint` is the effect of the taint on nodes with GPUs, "" for none.
+    `scheduler` is volcano, kube, kueue or raw; `taint` is the effect of the taint on nodes with GPUs, "" for none;
+    `env` has variables of the scheduler's environment.
     """
 
     name: str
@@ -39,11 +41,13 @@ class Column:
     config: str
     flags: tuple[str, ...] = ()
     taint: str = ""
+    env: tuple[tuple[str, str], ...] = ()
 
     @property
     def digest(self) -> str:
         """Changes when the configuration does."""
-        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint))
+        environment = (f"{name}={value}" for name, value in self.env)
+        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint, *environment))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -57,6 +61,8 @@ def column(name: str) -> Column:
 @functools.cache
 def columns() -> dict[str, Column]:
     """All configurations by name, in the order of tables."""
+    from trainyard.bench import knobs
+
     ours = chart_column()
     default = Column("volcano-default", "Volcano, its chart's default", "volcano", volcano_default())
     found = [
@@ -82,6 +88,8 @@ def columns() -> dict[str, Column]:
         kueue_column("kueue", "Kueue, StrictFIFO", "StrictFIFO"),
         kueue_column("kueue-best-effort", "Kueue, BestEffortFIFO", "BestEffortFIFO"),
         kueue_column("kueue-topology", "Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
+        Column("raw", "binds alone: the next node in turn, nothing looked at", "raw", ""),
+        *knobs.columns(ours),
     ]
     return {one.name: one for one in found}
 
@@ -90,12 +98,34 @@ def chart_column(name: str = "ours", label: str = "ours", *sets: str) -> Column:
     """What the chart renders with these values, on nodes with the taint that pods without GPUs may still bear."""
     objects = _rendered(sets)
     config = next(o["data"] for o in objects if o["metadata"]["name"] == "trainyard-scheduler-configmap")
-    deployment = next(
-        o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "trainyard-scheduler"
-    )
-    args = " ".join(deployment["spec"]["template"]["spec"]["containers"][0]["args"]).split()
-    flags = tuple(word for word in args if not word.startswith((*LOGGING, PERIOD)))
-    return Column(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule")
+    container = _container("trainyard-scheduler", sets)
+    flags = tuple(word for word in _args(container) if not word.startswith((*LOGGING, PERIOD)))
+    env = tuple((one["name"], one["value"]) for one in container.get("env", ()) if one["name"].startswith("GO"))
+    return Column(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule", env)
+
+
+def period_ms(name: str) -> int:
+    """Milliseconds between the rounds of a column's Volcano: the chart's for ours, its own default for others."""
+    if not name.startswith("ours"):
+        return DEFAULT_PERIOD_MS
+    [period] = [arg.removeprefix(PERIOD) for arg in _args(_container("trainyard-scheduler")) if arg.startswith(PERIOD)]
+    return int(float(period.removesuffix("ms"))) if period.endswith("ms") else int(1000 * float(period.rstrip("s")))
+
+
+def controller_flags() -> tuple[str, ...]:
+    """How many requests and threads the chart gives to Volcano's controllers."""
+    args = _args(_container("trainyard-controllers"))
+    return tuple(arg for arg in args if arg.startswith(("--kube-api-", "--worker-threads")))
+
+
+def _container(deployment: str, sets: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The container of a Deployment of the chart."""
+    found = [o for o in _rendered(sets) if o["kind"] == "Deployment" and o["metadata"]["name"] == deployment]
+    return dict(found[0]["spec"]["template"]["spec"]["containers"][0])
+
+
+def _args(container: dict[str, Any]) -> list[str]:
+    return " ".join(container["args"]).split()
 
 
 def kueue_column(name: str, label: str, strategy: str, *, topology: bool = False) -> Column:

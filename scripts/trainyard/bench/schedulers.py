@@ -41,17 +41,18 @@ class Volcano:
 
     def __init__(self, world: World, column: Column, period_ms: int) -> None:
         folder = world.server.folder
-        [self._port] = free_ports(1)
+        [self.port] = free_ports(1)
         file = folder / "vc-scheduler.yaml"
         file.write_text(column.config)
         self.process = Server(
             [
                 tools.binary("vc-scheduler"), "--kubeconfig", world.server.kubeconfig, "--scheduler-conf", file,
                 "--scheduler-name=volcano", "--leader-elect=false", "--cache-dumper=false", "--enable-metrics=true",
-                "--enable-pprof=true", f"--listen-address=127.0.0.1:{self._port}", "--disable-default-scheduler-config",
+                "--enable-pprof=true", f"--listen-address=127.0.0.1:{self.port}", "--disable-default-scheduler-config",
                 "--v=1", *column.flags, f"--schedule-period={period_ms}ms",
             ],
             folder / "vc-scheduler.log",
+            env=dict(column.env),
         )  # fmt: skip
         self.process.wait(lambda: self._rounds() > 0 and _queues(world), START_S)
         self._before = world.bindings  # bindings that an earlier scheduler made
@@ -61,10 +62,10 @@ class Volcano:
         end = monotonic() + STUCK_S
         state, since = (-1, -1), 0.0
         while True:
-            sample = metrics(self._port)
+            sample = metrics(self.port)
             rounds = sample.get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
             given = sample.get("volcano_task_scheduling_latency_milliseconds_count", 0)
-            now = (world.changes, int(given))
+            now = (world.moves, int(given))
             if now != state:
                 state, since = now, rounds
             elif rounds >= since + ROUNDS and given == 2 * (
@@ -76,7 +77,7 @@ class Volcano:
             sleep(PERIOD_MS / 2000)
 
     def _rounds(self) -> float:
-        return metrics(self._port).get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
+        return metrics(self.port).get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
 
 
 class Kube:
