@@ -2,33 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
 
-from trainyard.bench import objects
-from trainyard.bench.columns import Column
+from trainyard.bench import bounds, objects, plots, tables, traces
+from trainyard.bench.columns import Column, column
+from trainyard.bench.costs import peak_mib
+from trainyard.bench.packed import WIDE, Packed
+from trainyard.bench.results import Figure, Measured, Result, Run, grouped, summarise
 from trainyard.bench.schedulers import scheduler
 from trainyard.bench.traces import Node, Pod
 from trainyard.bench.world import World
 
-BATCH = 500
+TITLE = "Packing"
+FRESH = False
+
+BATCH = 500  # pods that arrive together
+LISTS = ("default", "multigpu30", "multigpu20", "gpuspec33", "cpu050", "gpushare40")
+CORE = ("ours", "kube-default", "volcano-default", "kube-tuned")
+SINGLE = (
+    "default+gpu", "default+nodeorder", "default+nodes", "default+taint", "default+capacity", "default+no-enqueue",
+    "ours-no-gpu", "ours-no-taint", "ours-no-balance", "ours-hard-taint",
+)  # fmt: skip
+SEEDS = (1, 2, 3, 4, 5)
+MARKS = (100, 130)  # % of the GPUs asked for so far: when figures are taken
+CURVE = 2  # % between points of a curve
+SIZES = (WIDE, 4, 2, 1)  # of pods, in GPUs
+MEMORY_MIB = 1024  # that a scheduler may need
 
 
-def place(world: World, column: Column, nodes: Sequence[Node], pods: Sequence[Pod]) -> dict[str, str]:
-    """Node of each pod ("" where it was refused). Pods arrive in order; the next batch when nothing moves any more."""
-    world.add_nodes(nodes, effect=column.taint)
-    placed: dict[str, str] = {}
-    with scheduler(world, column) as running:
-        for start in range(0, len(pods), BATCH):
-            batch = pods[start : start + BATCH]
+def plan(full: bool) -> list[Run]:
+    """Full: the whole cluster, all lists and seeds, the first seed of everything first; else two lists on a tenth."""
+    if not full:
+        return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
+    whole = [_run(name, 1.0, col, seed) for seed in SEEDS for name in LISTS for col in CORE]
+    parts = [_run(name, 0.25, col, seed) for seed in SEEDS for name in LISTS[:2] for col in (*CORE, *SINGLE)]
+    first = len(LISTS) * len(CORE)
+    return whole[:first] + parts + whole[first:]
+
+
+def measure(run: Run, world: World) -> Measured:
+    """Places the run's list on an empty cluster and counts what came of it."""
+    nodes = traces.openb_nodes(run.settings["share"])
+    pods = traces.workload(run.settings["list"], run.seed, nodes)
+    world.add_queue("default")
+    placed, peak = place(world, column(run.column), nodes, pods)
+    state = Packed(nodes, [pod for pod in pods if pod.gpus == WIDE])
+    values = {"memory": peak}
+    curve = []
+    for number, (pod, node) in enumerate(zip(pods, placed, strict=True), 1):
+        before = state.arrived
+        state.add(pod, node)
+        if number % BATCH == 0 or number == len(pods):
+            state.judge()
+        if state.arrived // CURVE > before // CURVE:
+            curve.append([state.arrived, state.allocated, state.fragmented])
+        for mark in MARKS:
+            if before < mark <= state.arrived:
+                values |= {f"{name}@{mark}": value for name, value in state.values().items()}
+                values[f"bound@{mark}"] = 100 * bounds.most_gpus(nodes, pods[:number]) / state.gpus
+    fitting = state.refused_fitting
+    values |= {"cpu_placed": 100 - (state.refused(0) or 0.0), "cpu_refused_fitting": fitting[0]}
+    values["gpu_refused_fitting"] = fitting.total() - fitting[0]
+    return Measured(values, {"curve": curve})
+
+
+def place(world: World, with_column: Column, nodes: Sequence[Node], pods: Sequence[Pod]) -> tuple[list[str], float]:
+    """Node of each pod ("" where it was refused) and the scheduler's highest memory in MiB.
+
+    Pods arrive in order; the next batch when nothing moves any more, and what is refused by then is taken away.
+    """
+    world.add_nodes(nodes, effect=with_column.taint)
+    placed: list[str] = []
+    with scheduler(world, with_column) as running:
+        for batch in _batches(pods):
             with running.process.paused():  # it gets the batch as a whole, and leaves the processors to its making
-                if column.scheduler == "volcano":
+                if with_column.scheduler == "volcano":
                     world.create([objects.pod_group(one.name, 1) for one in batch])
-                world.create([objects.pod(one, column.scheduler, group=one.name) for one in batch])
+                world.create([objects.pod(one, with_column.scheduler, group=one.name) for one in batch])
                 world.sees(one.name for one in batch)
             running.settle(world)
-            for one in batch:
-                placed[one.name] = world.pods[one.name].node
-            refused = [one.name for one in batch if not placed[one.name]]
+            found = [world.pods[one.name].node for one in batch]
+            placed += found
+            refused = [one.name for one, node in zip(batch, found, strict=True) if not node]
             world.delete(refused)
             world.sees(refused, gone=True)
-    return placed
+        return placed, peak_mib(running.process.pid)
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """Everything that was measured, over the seeds; allocation beside the bound for the same pods."""
+    found: list[Figure] = []
+    for mark in MARKS:
+        found += summarise(results, f"allocated@{mark}", "%", f"bound@{mark}")
+        found += [one for gpus in SIZES for one in summarise(results, f"refused{gpus}@{mark}", "%")]
+        found += summarise(results, f"fragmented@{mark}", "%")
+        found += summarise(results, f"slots@{mark}", "nodes", f"slots_ideal@{mark}")
+    for metric, unit, bound in (
+        ("cpu_placed", "%", 100),
+        ("cpu_refused_fitting", "pods", 0),
+        ("gpu_refused_fitting", "pods", 0),
+        ("memory", "MiB", MEMORY_MIB),
+    ):
+        found += summarise(results, metric, unit, bound)
+    return found
+
+
+def draw(results: Sequence[Result], folder: Path) -> None:
+    """Allocation and fragmentation against what has arrived, for each case that has results."""
+    for case in dict.fromkeys(one.run.case for one in results):
+        shown = {
+            name: _mean_curve(alike) for (of, name), alike in grouped(results).items() if of == case and name in CORE
+        }
+        if not shown:
+            continue
+        for place, what in ((1, "allocated"), (2, "fragmented")):
+            plots.lines(
+                folder / f"packing-{what}-{_file(case)}.svg",
+                {name: [[row[0], *row[place]] for row in rows] for name, rows in shown.items()},
+                title=f"openb {case}: GPUs {what}",
+                x="GPUs asked for so far, % of the cluster",
+                y="% of the cluster's GPUs",
+                limit=[[0, 0], [100, 100], [130, 100]] if what == "allocated" else (),
+            )
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """The section of the page."""
+    text = [INTRODUCTION]
+    whole = [one for one in figures if one.case.endswith("@1") and one.column in CORE]
+    for heading, metric in HEADINGS.items():
+        if table := [one for one in whole if one.metric == metric]:
+            text += [heading, tables.by_case(table, metric)]
+    for case in tables.cases(figures):
+        of_case = [one for one in figures if one.case == case]
+        text += [f"### {case}\n", tables.by_column(of_case, case, METRICS)]
+        if any(one.column in CORE for one in of_case):
+            text += [
+                f"![{what}](benchmarks/packing-{what}-{_file(case)}.svg)\n" for what in ("allocated", "fragmented")
+            ]
+    return "\n".join(text)
+
+
+INTRODUCTION = """\
+"""
+HEADINGS: dict[str, str] = {}
+METRICS: dict[str, str] = {}
+
+
+def _run(name: str, share: float, of: str, seed: int) -> Run:
+    return Run("packing", f"{name}@{share:g}", of, seed, {"list": name, "share": share})
+
+
+def _batches(pods: Sequence[Pod]) -> Iterator[Sequence[Pod]]:
+    for start in range(0, len(pods), BATCH):
+        yield pods[start : start + BATCH]
+
+
+def _mean_curve(alike: Sequence[Result]) -> list[list[list[float]]]:
+    """Points of the curve over the seeds: [arrived, [mean, low, high] allocated, the same fragmented]."""
+    points = []
+    for rows in zip(*(one.series["curve"] for one in alike), strict=False):
+        spread = [[fmean(of), min(of), max(of)] for of in ([row[k] for row in rows] for k in (1, 2))]
+        points.append([fmean(row[0] for row in rows), *spread])
+    return points
+
+
+def _file(case: str) -> str:
+    return case.replace("@", "-").replace(".", "_")
