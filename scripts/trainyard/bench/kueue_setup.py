@@ -12,6 +12,8 @@ from trainyard.bench.objects import KUEUE
 from trainyard.bench.world import GPU, POOL
 
 SYSTEM, ACCOUNT, SECRET = "kueue-system", "kueue-metrics", "kueue-webhook-server-cert"
+API = f"/apis/{KUEUE}/v1beta1"
+WORKLOADS = f"{API}/namespaces/default/workloads"
 LEVEL = "kubernetes.io/hostname"
 UNITS = {"m": 0.001, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 

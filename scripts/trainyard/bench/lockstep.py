@@ -17,6 +17,7 @@ import yaml
 
 from trainyard.bench import objects
 from trainyard.bench.columns import Column
+from trainyard.bench.kueue_setup import WORKLOADS
 from trainyard.bench.schedulers import Scheduler
 from trainyard.bench.traces import Job, Node, Pod
 from trainyard.bench.world import PODGROUPS, World
@@ -124,14 +125,16 @@ class Replay:
         group = []
         if kind == "volcano" and not task.evictions:
             group = [objects.pod_group(task.name, len(pods), queue=task.queue, priority=task.priority)]
-        labels = {"job": task.name}
-        return group + [objects.pod(pod, kind, group=task.name, priority=task.priority, labels=labels) for pod in pods]
+        place = {"group": task.name, "of": len(pods), "queue": task.queue, "priority": task.priority}
+        return group + [objects.pod(pod, kind, labels={"job": task.name}, **place) for pod in pods]
 
     def remove(self, finished: Sequence[Task]) -> None:
         """Removes what belongs to jobs that are over."""
         self.world.delete([name for task in finished for name in task.pods])
         if self.column.scheduler == "volcano":
             self.world.delete([task.name for task in finished], PODGROUPS)
+        if self.column.scheduler == "kueue":
+            self.world.delete([task.name for task in finished], WORKLOADS)
 
 
 def play(
@@ -271,10 +274,13 @@ def _lost(world: World, pod: str) -> bool:
 
 
 def _waiting_time(column: Column) -> float:
-    """Seconds until Volcano's sla plugin counts a job as late.
+    """Seconds of the machine's time between instants with arrivals, so that its speed makes no difference.
 
-    That is the machine's time. Jobs are shown to the scheduler when they are that old, so speed makes no difference.
+    Volcano's sla plugin counts a job as late when it is that old; Kueue orders workloads by the second in which it made
+    them, those of one second at will.
     """
+    if column.scheduler == "kueue":
+        return 1.0
     config = yaml.safe_load(column.config) or {}
     plugins = [plugin for tier in config.get("tiers", []) for plugin in tier["plugins"] if plugin["name"] == "sla"]
     found = WAITING_TIME.fullmatch(plugins[0]["arguments"]["sla-waiting-time"]) if plugins else None

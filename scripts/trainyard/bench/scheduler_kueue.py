@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
 
 import yaml
 
@@ -23,12 +23,11 @@ from trainyard.apiserver.processes import Server, free_ports
 from trainyard.bench import kueue_setup as setup
 from trainyard.bench import schedulers
 from trainyard.bench.columns import Column
+from trainyard.bench.kueue_setup import API, WORKLOADS
 from trainyard.bench.objects import KUEUE
 from trainyard.bench.world import MERGE, World
 from trainyard.errors import TrainyardError
 
-API = f"/apis/{KUEUE}/v1beta1"
-WORKLOADS = f"{API}/namespaces/default/workloads"
 SHARED = ("clusterqueues", "resourceflavors", "topologies")  # kinds without a namespace
 GATED = "non-empty scheduling gates"
 START_S, STUCK_S, QUIET_S = 120.0, 600.0, 0.1
@@ -85,27 +84,26 @@ class Kueue:
         manager = self._start(world.server.folder)
         self._add_queues()
         self._kube = schedulers.Kube(world, kube)
+        self._kube.quiet_s = QUIET_S / 2  # it has been quiet before it is asked
         self.process = Pair([manager, self._kube.process], self._clear)
         threading.Thread(target=self._follow, daemon=True).start()
 
     def settle(self, world: World) -> None:
         """See the class."""
         end = monotonic() + STUCK_S
-        state: tuple[Any, ...] = ()
-        since, attempts = monotonic(), 0.0
+        state, since, attempts = (-1, -1), monotonic(), inf
         while True:
-            counted = self._counters()
-            pending, reserved = counted["pending_workloads"], counted["reserving_active_workloads"]
-            now = (world.changes, self._changes, pending, reserved)
-            whole = self._seen(world) and (pending, reserved) == self._expected()
-            if now != state or not whole:
-                state, since, attempts = now, monotonic(), counted["admission_attempts_total"]
-            elif monotonic() > since + QUIET_S and (
-                not counted["active"] or counted["admission_attempts_total"] >= attempts + ATTEMPTS
-            ):
-                self._kube.settle(world)
-                if (world.changes, self._changes) == state[:2]:
-                    return
+            now, tried = (world.moves, self._changes), self._seen(world)
+            counted = self._counters() if tried and now == state else {}
+            if counted and (counted["pending_workloads"], counted["reserving_active_workloads"]) == self._expected():
+                attempts = min(attempts, counted["admission_attempts_total"])
+                passed = not counted["active"] or counted["admission_attempts_total"] >= attempts + ATTEMPTS
+                if passed and monotonic() > since + QUIET_S:
+                    self._kube.settle(world)
+                    if (world.moves, self._changes) == state:
+                        return
+            else:
+                state, since, attempts = now, monotonic(), inf
             if monotonic() > end:
                 raise TrainyardError(f"Kueue was still at work after {STUCK_S:.0f} s", mend="see its log")
             sleep(0.01)
