@@ -189,8 +189,8 @@ def _reading(figures: Sequence[Figure], case: str) -> str:
         said.append(
             f"Ours needs {_over(ours.value, ours.bound)} more than the bound. A scheduler on paper that, as ours,"
             f" starts what fits in the order of submission and evicts nothing needs {_over(pool, ours.bound)} more if"
-            f" GPUs had no nodes, {_over(nodes, ours.bound)} with nodes; one that knows durations and starts the longest job"
-            f" first {_over(longest, ours.bound)}."
+            f" GPUs had no nodes, {_over(nodes, ours.bound)} with nodes; one that knows durations and starts the"
+            f" longest job first {_over(longest, ours.bound)}."
         )
     published = PUBLISHED.get(case)
     if published:
