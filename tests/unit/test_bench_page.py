@@ -58,8 +58,8 @@ def figure(column: str, value: float, bound: float | None = 100.0, case: str = "
 
 
 def test_a_summary_is_read_as_it_was_written(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
-    made = summary.build(results(fake_bench))
-    assert made.runs == {"fake": 4}
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
+    assert (made.runs, made.planned) == ({"fake": 4}, {"fake": 8})
     assert made.programs == {"volcano": "v1.2.3"}
     assert made.columns["ours"] == {"label": "label of ours", "digest": fake_bench.columns["ours"].digest}
     file = tmp_path / "deep/summary.json"
@@ -71,7 +71,7 @@ def test_a_summary_is_read_as_it_was_written(fake_bench: SimpleNamespace, tmp_pa
 
 
 def test_two_figures_of_one_name_are_refused(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
-    made = summary.build(results(fake_bench))
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
     with pytest.raises(TrainyardError, match=r"two figures are called fake\.small\.ours\.used"):
         summary.write(replace(made, figures=[*made.figures, made.figures[0]]), tmp_path / "s.json")
 
@@ -84,11 +84,12 @@ def test_a_file_that_is_no_summary(text: str, tmp_path: Path) -> None:
 
 
 def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleNamespace) -> None:
-    text = page.render(summary.build(results(fake_bench)))
+    text = page.render(summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"]))
     for part in (
         "# Benchmarks\n",
         "4 runs, 4 min of measuring",
         "2 cores. Volcano 1.2.3.",
+        "planned: fake 4 of 8.\n\nRuns that failed and are in no figure:\n\n- `fake.large.ours.s9`\n",
         f"| `ours` | label of ours | `{fake_bench.columns['ours'].digest}` |",
         "## A fake bench\n\n| configuration | GPUs used, % |",
         "| `kube-default` | 91.5 (91–92) |",
@@ -100,7 +101,7 @@ def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleN
 
 
 def test_the_same_summary_gives_the_same_page(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
-    made = summary.build(results(fake_bench))
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
     summary.write(made, tmp_path / "s.json")
     assert page.render(summary.read(tmp_path / "s.json")) == page.render(made)
 
@@ -131,7 +132,7 @@ def test_figures_of_other_cases_metrics_and_without_a_limit_are_no_loss() -> Non
 
 
 def test_losses_stand_on_the_page(fake_bench: SimpleNamespace) -> None:
-    made = summary.build(results(fake_bench))
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
     assert "In no case measured" in page.render(made)
     worse = [replace(one, value=80.0) if one.column == "ours" else one for one in made.figures]
     text = page.render(replace(made, figures=worse))
@@ -168,7 +169,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
         assert (tree / "out" / name).is_file()
     (tree / "docs/benchmarks").mkdir(parents=True)
     (tree / "docs/benchmarks/fake-old.svg").write_text("of an earlier time")
-    assert "4 of 8 runs" in trainyard("bench", "publish", "--full").out
+    assert "4 of 8 runs" in trainyard("bench", "publish").out
     assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {"summary.json", "fake-curve.svg"}
     assert list(verify_generated._benchmarks(tree)) == []
 
@@ -186,7 +187,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
         "ours is no longer the configuration that was measured",
     )
     fault = trainyard("bench", "publish").out
-    assert "1 figures of 2 of 4 runs" in fault, "what was measured with another configuration is not published"
+    assert "1 figures of 2 of 8 runs" in fault, "what was measured with another configuration is not published"
 
 
 def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
@@ -217,6 +218,8 @@ def test_a_failed_run_is_told_and_the_rest_is_published(
     assert ended.code == 1
     assert "fake.small.ours.s2 failed: the scheduler stood still" in ended.err
     assert "2 figures of 2 runs" in ended.out
+    trainyard("bench", "publish")
+    assert summary.read(page.FOLDER / summary.FILE).failed == ["fake.small.kube-default.s2", "fake.small.ours.s2"]
 
 
 def test_a_replay_prints_what_it_measured(tree: Path, trainyard: Call) -> None:

@@ -53,7 +53,7 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
     outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if found:
-        made = summary.build(found)
+        made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
         summary.write(made, runner.FOLDER / summary.FILE)
         summary.draw(found, runner.FOLDER / page.FOLDER.name)
         page.write(made, runner.FOLDER / page.PAGE.name)
@@ -76,14 +76,13 @@ def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
 
 
 @bench.command()
-@FULL
-def publish(full: bool) -> None:
-    """Take what is measured in out/bench into docs/benchmarks/, and write the page."""
-    runs = [one for name in registry.names() for one in registry.plan(name, full)]
+def publish() -> None:
+    """Take what is measured of the full plan into docs/benchmarks/, and write the page."""
+    runs = [one for name in registry.names() for one in registry.plan(name, True)]
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
-        raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench`")
-    made = summary.build(found)
+        raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench FULL=1`")
+    made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
     summary.write(made, page.FOLDER / summary.FILE)
     summary.draw(found, page.FOLDER)
     page.write(made, page.PAGE)

@@ -105,7 +105,11 @@ def _head(found: Summary) -> str:
 def _environment(found: Summary) -> str:
     programs = ", ".join(f"{PROGRAMS.get(name, name)} {said.lstrip('v')}" for name, said in found.programs.items())
     machines = "; ".join(found.machines)
-    return f"## Machine and programs\n\n{machines}. {programs}.\n"
+    counts = ", ".join(f"{name} {done} of {found.planned[name]}" for name, done in found.runs.items())
+    failed = "".join(f"\n- `{name}`" for name in found.failed)
+    return f"## Machine and programs\n\n{machines}. {programs}.\n\nRuns measured, of those planned: {counts}.\n" + (
+        f"\nRuns that failed and are in no figure:\n{failed}\n" if failed else ""
+    )
 
 
 def _configurations(found: Summary) -> str:

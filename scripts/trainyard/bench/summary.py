@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from trainyard.bench import columns, environment, registry
-from trainyard.bench.results import Figure, Result
+from trainyard.bench.results import Figure, Result, Run
 from trainyard.errors import TrainyardError
 from trainyard.versions import load
 
@@ -19,7 +19,11 @@ FILE = "summary.json"
 
 @dataclass(frozen=True)
 class Summary:
-    """What is published. `columns`: configuration -> its label and digest; `runs`: bench -> how many were measured."""
+    """What is published.
+
+    `columns`: configuration -> its label and digest; `runs`: bench -> how many were measured, `planned`: of how many;
+    `failed`: ids of runs that ended in a fault.
+    """
 
     trainyard: str
     made: str  # the day, UTC
@@ -27,6 +31,8 @@ class Summary:
     programs: dict[str, str]
     columns: dict[str, dict[str, str]]
     runs: dict[str, int]
+    planned: dict[str, int]
+    failed: list[str]
     seconds: float  # of all runs
     figures: list[Figure]
 
@@ -35,8 +41,8 @@ class Summary:
         return [figure for figure in self.figures if figure.bench == bench]
 
 
-def build(results: Sequence[Result]) -> Summary:
-    """The figures of these results, bench by bench in the order of the page."""
+def build(results: Sequence[Result], planned: Sequence[Run], failed: Iterable[str] = ()) -> Summary:
+    """The figures of these results, bench by bench in the order of the page; `planned`: all runs that were wanted."""
     by_bench = {name: [one for one in results if one.run.bench == name] for name in registry.names()}
     by_bench = {name: found for name, found in by_bench.items() if found}
     used = {one.run.column: one.digest for one in results}
@@ -51,6 +57,8 @@ def build(results: Sequence[Result]) -> Summary:
             if name in used
         },
         runs={name: len(found) for name, found in by_bench.items()},
+        planned={name: sum(run.bench == name for run in planned) for name in by_bench},
+        failed=sorted(failed),
         seconds=round(sum(one.seconds for one in results)),
         figures=[figure for name, found in by_bench.items() for figure in registry.load(name).figures(found)],
     )
