@@ -13,47 +13,70 @@ if TYPE_CHECKING:
     from trainyard.bench.columns import Column
 
 ALL_NODES = "--percentage-nodes-to-find=100"
+Change = Callable[["Column"], "Column"]
 
 
 def columns(ours: Column) -> list[Column]:
     """Ours with each change."""
-    return [
-        replace(ours, name="ours-go-default", label="Go's own garbage collection", env=()),
-        _changed(ours, "ours-affinity0", "no preferred node affinity", _nodeorder("nodeaffinity.weight")),
-        _changed(ours, "ours-images0", "no image locality", _nodeorder("imagelocality.weight")),
-        _changed(
-            ours, "ours-pods0", "no preferred pod affinity and spread",
-            _nodeorder("podaffinity.weight", "podtopologyspread.weight"),
+    return [replace(change(ours), name=name, label=label) for name, (label, change) in NAMES.items()]
+
+
+def _config(change: Callable[[dict[str, Any]], None]) -> Change:
+    """A change of the parsed configuration."""
+
+    def changed(ours: Column) -> Column:
+        config = copy.deepcopy(yaml.safe_load(ours.config))
+        change(config)
+        return replace(ours, config=yaml.safe_dump(config, sort_keys=False))
+
+    return changed
+
+
+def _arguments(plugin: str, **values: object) -> Change:
+    """Arguments of a plugin; _ stands for the dot."""
+
+    def change(config: dict[str, Any]) -> None:
+        for found in (one for tier in config["tiers"] for one in tier["plugins"] if one["name"] == plugin):
+            found.setdefault("arguments", {}).update({key.replace("_", "."): value for key, value in values.items()})
+
+    return _config(change)
+
+
+def _without(flag: str) -> Change:
+    return lambda ours: replace(ours, flags=tuple(one for one in ours.flags if one != flag))
+
+
+# Name -> what is changed in ours, and how.
+NAMES: dict[str, tuple[str, Change]] = {
+    "ours-go-default": ("garbage collected as Go does by default", lambda ours: replace(ours, env=())),
+    "ours-some-nodes": ("not all nodes searched: 42 % of 1,000", _without(ALL_NODES)),
+    "ours-affinity0": ("preferred node affinity not scored", _arguments("nodeorder", nodeaffinity_weight=0)),
+    "ours-images0": ("images on nodes not scored", _arguments("nodeorder", imagelocality_weight=0)),
+    "ours-pods0": (
+        "preferred pod affinity and spread not scored",
+        _arguments("nodeorder", podaffinity_weight=0, podtopologyspread_weight=0),
+    ),
+    "ours-volumes0": (
+        "volumes not looked at",
+        _arguments(
+            "predicates",
+            predicate_VolumeBindingEnable=False,
+            predicate_VolumeZoneEnable=False,
+            predicate_NodeVolumeLimitsEnable=False,
         ),
-        _changed(ours, "ours-volumes0", "no volumes looked at", _predicates("VolumeBindingEnable", "VolumeZoneEnable",
-                                                                            "NodeVolumeLimitsEnable")),
-        _changed(ours, "ours-podpredicates0", "no pod affinity, spread and ports looked at",
-                 _predicates("PodAffinityEnable", "PodTopologySpreadEnable", "NodePortsEnable")),
-        _changed(ours, "ours-cache", "predicates cached by template", _predicates("CacheEnable", value=True)),
-        _changed(ours, "ours-errorcache", "refusals cached", _error_cache),
-        replace(ours, name="ours-some-nodes", label="not all nodes searched",
-                flags=tuple(flag for flag in ours.flags if flag != ALL_NODES)),
-    ]  # fmt: skip
-
-
-def _changed(ours: Column, name: str, label: str, change: Callable[[dict[str, Any]], None]) -> Column:
-    config = copy.deepcopy(yaml.safe_load(ours.config))
-    change(config)
-    return replace(ours, name=name, label=label, config=yaml.safe_dump(config, sort_keys=False))
-
-
-def _plugin(config: dict[str, Any], name: str) -> dict[str, Any]:
-    [found] = [plugin for tier in config["tiers"] for plugin in tier["plugins"] if plugin["name"] == name]
-    return found.setdefault("arguments", {})  # type: ignore[no-any-return]
-
-
-def _nodeorder(*weights: str) -> Callable[[dict[str, Any]], None]:
-    return lambda config: _plugin(config, "nodeorder").update(dict.fromkeys(weights, 0))
-
-
-def _predicates(*switches: str, value: bool = False) -> Callable[[dict[str, Any]], None]:
-    return lambda config: _plugin(config, "predicates").update({f"predicate.{one}": value for one in switches})
-
-
-def _error_cache(config: dict[str, Any]) -> None:
-    config.pop("configurations")
+    ),
+    "ours-neighbours0": (
+        "pod affinity, spread and ports not looked at",
+        _arguments(
+            "predicates",
+            predicate_PodAffinityEnable=False,
+            predicate_PodTopologySpreadEnable=False,
+            predicate_NodePortsEnable=False,
+        ),
+    ),
+    "ours-cache": (
+        "answers on taints and affinity kept by template",
+        _arguments("predicates", predicate_CacheEnable=True),
+    ),
+    "ours-errorcache": ("refusals of nodes kept", _config(lambda config: config.pop("configurations", None))),
+}

@@ -1,0 +1,28 @@
+"""vc-controller-manager, which makes pods and PodGroups of Volcano's jobs, with the chart's flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trainyard import tools
+from trainyard.apiserver.processes import Server
+from trainyard.bench import columns
+from trainyard.bench.world import World
+
+
+@contextmanager
+def controllers(world: World) -> Iterator[Server]:
+    """Runs it on the world for the time of the body."""
+    process = Server(
+        [
+            tools.binary("vc-controller-manager"), "--kubeconfig", world.server.kubeconfig, "--leader-elect=false",
+            "--enable-healthz=false", "--enable-metrics=false", "--scheduler-name=volcano",
+            *columns.controller_flags(), "--v=1",
+        ],
+        world.server.folder / "vc-controller-manager.log",
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.stop()

@@ -1,0 +1,49 @@
+"""What a run costs: processor time and memory of programs, and writes that the API server took."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from trainyard.bench.world import World
+
+TICK = os.sysconf("SC_CLK_TCK")
+WRITES = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+VERBS = ("POST", "PUT", "PATCH", "APPLY")
+LEASES = "leases"  # written by the server itself
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def peak_mib(pid: int) -> float:
+    """The most memory that a process has held at a time, in MiB."""
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def writes(world: World) -> dict[str, float]:
+    """How often each resource was written so far, refused writes too."""
+    text = str(world.server.call("GET", "/metrics").body["text"])
+    return _writes(text)
+
+
+def more(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """What was added between two counts, by name."""
+    return {name: value - before.get(name, 0.0) for name, value in after.items() if value > before.get(name, 0.0)}
+
+
+def _writes(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for labels, value in WRITES.findall(text):
+        of = dict(LABEL.findall(labels))
+        if of["verb"] in VERBS and of["resource"] != LEASES:
+            name = "/".join(filter(None, (of["resource"], of["subresource"])))
+            found[name] = found.get(name, 0.0) + float(value)
+    return found

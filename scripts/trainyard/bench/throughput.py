@@ -1,0 +1,98 @@
+"""Throughput: pods alone and in gangs on many nodes; from the first create to the last bind, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from time import monotonic
+from typing import Any
+
+from trainyard.bench import columns, costs, loads, profiles
+from trainyard.bench.binder import binder
+from trainyard.bench.columns import Column
+from trainyard.bench.controllers import controllers
+from trainyard.bench.results import Measured, Run
+from trainyard.bench.schedulers import scheduler
+from trainyard.bench.throughput_page import draw, figures, section
+from trainyard.bench.world import World
+
+__all__ = ["FRESH", "TITLE", "draw", "figures", "measure", "plan", "section"]
+
+TITLE = "Throughput: from the first create to the last bind"
+FRESH = True
+PATIENCE_S = 1200.0
+POINTS = 200  # of the curve of binds
+PROFILE_S = 10
+SMALL, LARGE = (50, 20), (500, 20)  # gangs, pods of each
+KNOBS = "gangs-30x20@1000+backlog"
+
+
+def plan(full: bool) -> list[Run]:
+    """Gangs and pods alone; 1,000 pods where not everything is wanted, 10,000 and all variants where it is."""
+    jobs, size = SMALL
+    gangs, single = f"gangs-{jobs}x{size}@1000", f"single-{jobs * size}x1@1000"
+    if not full:
+        return [_run(gangs, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(single, "ours", 1)]
+    return []
+
+
+def measure(run: Run, world: World) -> Measured:
+    """One load with one scheduler, on an API server of its own."""
+    asked, column = loads.load(run.case), columns.column(run.column)
+    volcano = column.scheduler == "volcano"
+    world.add_nodes(loads.nodes(asked), effect=column.taint)
+    if volcano:
+        world.add_queue("default")
+    wanted = loads.made(asked, column.scheduler)
+    with ExitStack() as stack:
+        running = stack.enter_context(_scheduler(world, column, int(run.settings["period_ms"])))
+        programs = dict(world.server.programs) | {"scheduler": running.process.pid}
+        if asked.controllers and volcano:
+            programs["controllers"] = stack.enter_context(controllers(world)).pid
+        used, wrote = {name: costs.processor_s(pid) for name, pid in programs.items()}, costs.writes(world)
+        seconds = int(run.settings.get("profile_s", 0))
+        with running.process.paused() if asked.backlog else nullcontext():
+            began = monotonic()
+            world.create(wanted)
+            made = monotonic()
+            if asked.backlog:
+                world.sees(loads.names(wanted))
+                began = monotonic()
+        profile = profiles.of_volcano(running.port, seconds) if seconds else None
+        world.wait("binding", lambda: world.bindings >= asked.pods, PATIENCE_S)
+        running.settle(world)
+        values = _times(world, began) | {"created_s": made - began if made > began else 0.0}
+        for name, pid in programs.items():
+            values[f"{name}_ms"] = 1000 * (costs.processor_s(pid) - used[name]) / asked.pods
+        writes = costs.more(wrote, costs.writes(world))
+        values["writes"] = sum(writes.values()) / asked.pods
+        values |= {f"writes_{name}": count / asked.pods for name, count in writes.items()}
+        values["scheduler_mib"] = costs.peak_mib(running.process.pid)
+        values |= {f"profile_{name}": share for name, share in profile.shares().items()} if profile else {}
+    return Measured(values, {"bound": _curve(world, began)})
+
+
+def _run(case: str, column: str, seed: int, **settings: Any) -> Run:
+    return Run("throughput", case, column, seed, {"period_ms": columns.period_ms(column)} | settings)
+
+
+@contextmanager
+def _scheduler(world: World, column: Column, period_ms: int) -> Iterator[Any]:
+    with binder(world) if column.scheduler == "raw" else scheduler(world, column, period_ms=period_ms) as running:
+        yield running
+
+
+def _times(world: World, began: float) -> dict[str, float]:
+    """Rate over all and waits from the making, or from the begin where pods were there before."""
+    pods = list(world.pods.values())
+    waits = sorted(pod.bound - max(pod.made, began) for pod in pods)
+    took = max(pod.bound for pod in pods) - began
+    middle, late = (waits[min(len(waits) - 1, int(len(waits) * place))] for place in (0.5, 0.99))
+    return {"pods_per_s": len(pods) / took, "wait_p50": middle, "wait_p99": late, "took_s": took}
+
+
+def _curve(world: World, began: float) -> list[list[float]]:
+    """Seconds since the begin, pods bound until then."""
+    moments = sorted(pod.bound - began for pod in world.pods.values())
+    step = max(1, len(moments) // POINTS)
+    return [[moment, float(place)] for place, moment in enumerate(moments, 1) if place % step == 0]
