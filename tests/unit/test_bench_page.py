@@ -88,6 +88,7 @@ def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleN
     for part in (
         "# Benchmarks\n",
         "4 runs, 4 min of measuring",
+        "| fake: small | used, % | 91.5 (91–92) | – | 91.5 (91–92) | 100 |",
         "2 cores. Volcano 1.2.3.",
         "planned: fake 4 of 8.\n\nRuns that failed and are in no figure:\n\n- `fake.large.ours.s9`\n",
         f"| `ours` | label of ours | `{fake_bench.columns['ours'].digest}` |",

@@ -14,6 +14,9 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 FOLDER = ROOT / "docs" / "benchmarks"  # summary.json and the plots
 PROGRAMS = {"kubernetes": "Kubernetes", "volcano": "Volcano", "etcd": "etcd", "kueue": "Kueue"}
 
+SHORT = ("kube-default", "volcano-default", "ours")
+CASES = 3  # of a bench in the short table
+
 METHOD = """## How it is measured
 
 etcd, kube-apiserver and one scheduler at a time run as real processes. Nodes and pods are objects on that API server:
@@ -54,12 +57,12 @@ compare with tables published for the whole lists.
 def render(found: Summary) -> str:
     """The page's text."""
     benches = [name for name in registry.names() if name in found.runs]
-    parts = [_head(found), METHOD, _environment(found), _configurations(found)]
+    parts = [_head(found), _short(found), METHOD, _environment(found), _configurations(found)]
     for name in benches:
         bench = registry.load(name)
         parts.append(f"## {bench.TITLE}\n\n{bench.section(found.of(name)).strip()}\n")
     parts += [_losses(found), _repeat(found), _data()]
-    return "\n".join(parts)
+    return "\n".join(filter(None, parts))
 
 
 def write(found: Summary, page: Path) -> None:
@@ -100,6 +103,22 @@ def _head(found: Summary) -> str:
         f"`bin/trainyard bench page` writes this page from {file}; don't edit it.\n"
         f"trainyard {found.trainyard}, {found.made}: {runs:,} runs, {minutes_text(found.seconds)} of measuring.\n"
     )
+
+
+def _short(found: Summary) -> str:
+    """The first figure of every bench, in its first cases: defaults, ours, limit."""
+    rows = []
+    for name in found.runs:
+        figures = found.of(name)
+        metric = figures[0].metric if figures else ""
+        for case in tables.cases([one for one in figures if (one.metric, one.column) == (metric, "ours")])[:CASES]:
+            cells = [tables.find(figures, case, column, metric) for column in SHORT]
+            limit = next((one.bound for one in cells if one and one.bound is not None), None)
+            ends = [tables.cell(one) for one in cells] + [tables.LACKING if limit is None else tables.number(limit)]
+            rows.append([f"{name}: {case}", f"{metric}, {figures[0].unit}", *ends])
+    if not rows:
+        return ""
+    return "## In short\n\n" + tables.markdown(["case", "figure", *(f"`{name}`" for name in SHORT), "limit"], rows)
 
 
 def _environment(found: Summary) -> str:
