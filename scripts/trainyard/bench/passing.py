@@ -1,0 +1,119 @@
+"""Who passed whom: jobs that started before others that came earlier or have a higher priority, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import ceil, inf
+
+Room = dict[str, int]  # free GPUs by node
+
+
+@dataclass(frozen=True)
+class Course:
+    """One job as it went: its place in the order of submission, when it came, began and ended, and its GPUs by node.
+
+    A job that never began has `start_s` and `end_s` infinite.
+    """
+
+    rank: int
+    name: str
+    gpus: int
+    queue: str
+    priority: int
+    submit_s: float
+    start_s: float = inf
+    end_s: float = inf
+    nodes: Room = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Delay:
+    """A job that would have begun at `could_s` if those `passers` hadn't had its GPUs."""
+
+    job: Course
+    could_s: float
+    passers: list[Course]
+
+
+def violations(jobs: Sequence[Course]) -> list[tuple[Course, Course]]:
+    """(i, j): of one queue and priority, i came first and still waited at a time when j began."""
+    return list(_pairs(jobs, lambda i, j: i.priority == j.priority and i.rank < j.rank))
+
+
+def inversions(jobs: Sequence[Course]) -> list[tuple[Course, Course]]:
+    """(i, j): of one queue, i has the higher priority and still waited at a time when j began."""
+    return list(_pairs(jobs, lambda i, j: i.priority > j.priority))
+
+
+def from_leftovers(first: Course, later: Course, jobs: Sequence[Course], nodes: Room, most: int) -> bool:
+    """Did `later` take only GPUs of nodes on which no pod of `first` had room at that moment?
+
+    Args:
+        jobs: all of them; those that ran before, or began at the same moment and came before `later`, hold their GPUs.
+        nodes: GPUs of each node.
+        most: GPUs of the largest pod.
+    """
+    held = [j for j in jobs if j.start_s < later.start_s < j.end_s or (_together(j, later) and j.rank < later.rank)]
+    free = room(nodes, held)
+    return all(free[name] < min(first.gpus, most) for name in later.nodes)
+
+
+def delays(jobs: Sequence[Course], nodes: Room, most: int) -> list[Delay]:
+    """Jobs that would have begun earlier without those that passed them: the first such moment for each.
+
+    At each moment the GPUs of all who passed the job are given back; it could have begun if it fits then together with
+    all that wait before it in its queue. What followed from its earlier start is not played on.
+    """
+    passers: dict[int, list[Course]] = {}
+    for i, j in (*violations(jobs), *inversions(jobs)):
+        passers.setdefault(i.rank, []).append(j)
+    moments = sorted({moment for job in jobs for moment in (job.submit_s, job.start_s, job.end_s) if moment < inf})
+    found = []
+    for job in jobs:
+        mine = passers.get(job.rank, [])
+        aside = {other.rank for other in mine}
+        for now in moments if mine else ():
+            if now < job.submit_s or now >= job.start_s or not any(j.start_s <= now < j.end_s for j in mine):
+                continue
+            free = room(nodes, [j for j in jobs if j.start_s <= now < j.end_s and j.rank not in aside])
+            before = [j for j in jobs if j.queue == job.queue and j.submit_s <= now < j.start_s and _ahead(j, job)]
+            if all(fit(free, j.gpus, most) for j in (*before, job)):
+                found.append(Delay(job, now, [j for j in mine if j.start_s <= now < j.end_s]))
+                break
+    return found
+
+
+def room(nodes: Room, held: Sequence[Course]) -> Room:
+    """What is free on each node while these jobs run."""
+    free = dict(nodes)
+    for job in held:
+        for name, gpus in job.nodes.items():
+            free[name] -= gpus
+    return free
+
+
+def fit(free: Room, gpus: int, most: int) -> bool:
+    """Gives a job its pods' GPUs in `free`, each pod on the fullest node that has room; False when one has none."""
+    each = min(gpus, most)
+    for _ in range(ceil(gpus / most)):
+        name = min((n for n in free if free[n] >= each), key=lambda n: (free[n], n), default="")
+        if not name:
+            return False
+        free[name] -= each
+    return True
+
+
+def _pairs(jobs: Sequence[Course], before: Callable[[Course, Course], bool]) -> Iterator[tuple[Course, Course]]:
+    for i in jobs:
+        for j in jobs:
+            if i.queue == j.queue and i.submit_s <= j.start_s < i.start_s and before(i, j):
+                yield i, j
+
+
+def _ahead(one: Course, other: Course) -> bool:
+    return (-one.priority, one.rank) < (-other.priority, other.rank)
+
+
+def _together(one: Course, other: Course) -> bool:
+    return one.start_s == other.start_s and one is not other
