@@ -27,7 +27,7 @@ def bars(path: Path) -> None:
 
 def areas(path: Path) -> None:
     series = {"ours": [(0, 1), (5, 2)], "team-b": [(1, 3), (6, 0), (8, 0)]}
-    plots.areas(path, series, title="T <1> & 2", x="s", y="GPUs", total=8, limit=[(0, 4), (8, 4)])
+    plots.areas(path, series, title="T <1> & 2", x="s", y="GPUs", total=8, limits=[[(0, 4), (8, 4)]])
 
 
 @pytest.mark.parametrize("draw", [lines, bars, areas])

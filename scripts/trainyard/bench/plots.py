@@ -99,11 +99,12 @@ def bars(
 
 
 def areas(
-    path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limit: Points = (), total: float = 0.0
-) -> None:
+    path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limits: Sequence[Points] = (),
+    total: float = 0.0,
+) -> None:  # fmt: skip
     """Areas on top of each other over the same moments: name -> points (x, y), a value stays until the next point.
 
-    `limit`: lines of points (x, y) to compare with; `total`: where the axis ends, 0 for what the areas need.
+    `limits`: lines of points (x, y) to compare with, in steps; `total`: where the axis ends, 0 for what the areas need.
     """
     moments = sorted({point[0] for points in series.values() for point in points})
     with _drawing(path, title, x, y) as axes:
@@ -119,8 +120,13 @@ def areas(
                 color=colour, alpha=0.75, linewidth=0, label=name,
             )  # fmt: skip
             floor = top
-        if limit:
-            axes.plot([p[0] for p in limit], [p[1] for p in limit], ":", color=LIMIT, label="limit", linewidth=1.2)
+        for index, points in enumerate(limits):
+            kept = thinned(points)
+            label = "_nolegend_" if index else "limit"
+            axes.plot(
+                [p[0] for p in kept], [p[1] for p in kept], ":", color=LIMIT, label=label, linewidth=1.2,
+                drawstyle="steps-post",
+            )  # fmt: skip
         if total:
             axes.set_ylim(0, total)
         _legend(axes)
