@@ -1,0 +1,203 @@
+"""Fairness: four teams of different weights share a cluster; who has what, and what does taking back cost?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.bench import columns, lockstep, plots, shares, tables, victims
+from trainyard.bench.columns import Column
+from trainyard.bench.lockstep import NODE_GPUS, Task, Timeline
+from trainyard.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard.bench.schedulers import scheduler
+from trainyard.bench.traces import philly
+from trainyard.bench.world import GPU, World
+
+TITLE = "Fairness, preemption and reclaim"
+FRESH = False
+TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age is of no help
+NODES = 8
+DAY_S = 86_400
+CORE = ("kube-default", "volcano-default", "default+capacity", "ours", "ours-reclaim")
+SHARED = {
+    "trace1_pr@200": {"trace": "trace1_pr", "jobs": 200},
+    "trace1_pr@200+late": {"trace": "trace1_pr", "jobs": 200, "late_s": 200_000},
+    "trace3@300": {"trace": "trace3", "jobs": 300},
+    "trace1_pr@200+late+saved": {"trace": "trace1_pr", "jobs": 200, "late_s": 200_000, "saved": True},
+}
+SMALL = {"trace1_pr@60": {"trace": "trace1_pr", "jobs": 60}}
+TAKING = {"ours-reclaim": "trace1_pr@200+late+saved"}  # evictions are the only thing that saved work changes
+
+
+def plan(full: bool) -> list[Run]:
+    """What to measure, the most important first."""
+    if not full:
+        shared = [Run("fairness", case, name, 1, how) for case, how in SMALL.items() for name in CORE]
+        return shared + victims.plan([1], count=4)
+    runs = []
+    for case, how in SHARED.items():
+        runs += [Run("fairness", case, name, seed, how) for name in _columns(case) for seed in range(1, 6)]
+    return runs[:25] + victims.plan(range(1, 6), count=10) + runs[25:]
+
+
+def _columns(case: str) -> Sequence[str]:
+    return [name for name in TAKING if TAKING[name] == case] if case in TAKING.values() else CORE
+
+
+def measure(run: Run, world: World) -> Measured:
+    """One run: teams that share a cluster, or claims on a full one (a case that begins with `claims`)."""
+    column = columns.column(run.column)
+    if run.case.startswith("claims"):
+        return victims.measure(run, column, world)
+    jobs = dealt(run)
+    nodes = lockstep.nodes(NODES)
+    for name, spec in queues(column, sum(node.cpu_milli for node in nodes), sum(node.memory_mib for node in nodes)):
+        world.add_queue(name, **spec)
+    world.add_queue("default")
+    world.add_nodes(nodes, effect=column.taint)
+    with scheduler(world, column) as running:
+        timeline = lockstep.play(
+            world, running, column, jobs, phases=_evicts(column), keep_work=run.settings.get("saved", False)
+        )
+    capacity = NODES * NODE_GPUS
+    found = shares.fairness(timeline, TEAMS, capacity)
+    alone = shares.fairness(shares.reference(dealt(run), TEAMS, NODES, NODE_GPUS), TEAMS, capacity)
+    work = sum(task.gpus * task.duration_s for task in jobs)
+    values = {
+        "distance": found.distance,
+        "distance_by_order_alone": alone.distance,
+        "jain": found.jain,
+        "used_percent": 100 * found.used,
+        "evictions": float(sum(task.evictions for task in jobs)),
+        "lost_percent": 100 * sum(task.lost_gpu_s for task in jobs) / work,
+        "never_finished": float(len(timeline.stuck)),
+        "circles": float(timeline.circles),
+    }
+    return Measured(values, _series(timeline, capacity))
+
+
+def dealt(run: Run) -> list[Task]:
+    """The run's jobs, each given to a team by lot; `late_s`: the heaviest team hands in its own that much later."""
+    dice = random.Random(f"fairness/{run.seed}")
+    tasks = lockstep.tasks(philly(run.settings["trace"], run.settings["jobs"]))
+    heaviest = max(TEAMS, key=lambda name: TEAMS[name])
+    for task in tasks:
+        task.queue = dice.choice(list(TEAMS))
+        if task.queue == heaviest:
+            task.submit_s += run.settings.get("late_s", 0)
+    return tasks
+
+
+def queues(column: Column, cpu_milli: int, memory_mib: int) -> list[tuple[str, dict[str, Any]]]:
+    """The teams' queues as the chart makes them: by weight, and with what each deserves where that can be claimed."""
+    sets = []
+    reclaim = "reclaim" in _actions(column)
+    for index, (name, weight) in enumerate(TEAMS.items()):
+        team = f"global.contract.teams[{index}]"
+        sets += [f"{team}.name={name}", f"{team}.gid={20001 + index}", f"{team}.queue.weight={weight}"]
+        if reclaim:
+            part = weight / sum(TEAMS.values())
+            gpus, gpu = round(NODES * NODE_GPUS * part), GPU.replace(".", "\\.")
+            room = {"cpu": f"{int(cpu_milli * part)}m", "memory": f"{int(memory_mib * part)}Mi", gpu: f"{gpus}"}
+            sets += [f"{team}.queue.deserved.{resource}={amount}" for resource, amount in room.items()]
+    switch = ["global.contract.scheduler.reclaim=true"] if reclaim else []
+    return [(name, spec) for name, spec in columns.chart_queues(*switch, *sets) if name in TEAMS]
+
+
+def _actions(column: Column) -> list[str]:
+    config = yaml.safe_load(column.config) or {}
+    return [action.strip() for action in config.get("actions", "").split(",")]
+
+
+def _evicts(column: Column) -> bool:
+    return bool({"reclaim", "preempt"} & set(_actions(column)))
+
+
+def _series(timeline: Timeline, capacity: int) -> dict[str, list[list[float]]]:
+    """GPUs of each team over virtual days, and what would be fair."""
+    found: dict[str, list[list[float]]] = {name: [] for team in TEAMS for name in (team, f"{team} fair")}
+    for sample in timeline.samples:
+        fair = shares.max_min({team: sample.asked.get(team, 0) for team in TEAMS}, TEAMS, capacity)
+        for team in TEAMS:
+            found[team].append([round(sample.at_s / DAY_S, 4), sample.used.get(team, 0)])
+            found[f"{team} fair"].append([round(sample.at_s / DAY_S, 4), round(fair[team], 3)])
+    return found
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """What is published."""
+    shared = [result for result in results if not result.run.case.startswith("claims")]
+    found = summarise(shared, "distance", "of the cluster", bound=0.0)
+    found += summarise(shared, "distance_by_order_alone", "of the cluster", bound=0.0)
+    found += summarise(shared, "jain", "", bound=1.0)
+    found += summarise(shared, "used_percent", "% of the GPUs", bound=100.0)
+    found += summarise(shared, "evictions", "jobs", bound=0.0)
+    found += summarise(shared, "lost_percent", "% of the jobs' GPU·s", bound=0.0)
+    found += summarise(shared, "never_finished", "jobs", bound=0.0)
+    return found + victims.figures([result for result in results if result.run.case.startswith("claims")])
+
+
+def draw(results: Sequence[Result], folder: Path) -> None:
+    """GPUs of each team over time, for each configuration of the first case; distances of all."""
+    shared = [result for result in results if result.series]
+    groups: dict[str, dict[str, Sequence[float]]] = {}
+    for figure in summarise(shared, "distance", ""):
+        groups.setdefault(figure.case, {})[figure.column] = (figure.value, figure.low, figure.high)
+    order = {figure.case: figure.value for figure in summarise(shared, "distance_by_order_alone", "")}
+    title = "Distance from weighted max-min (dotted: what order can do without taking back)"
+    plots.bars(folder / "fairness-distance.svg", groups, title=title, y="of the cluster", limit=order)
+    for result in shared:
+        if result.run.case == shared[0].run.case and result.run.seed == min(one.run.seed for one in shared):
+            plots.areas(
+                folder / f"fairness-teams-{result.run.column.replace('+', '-')}.svg",
+                {f"{team}, weight {weight}": result.series[team] for team, weight in TEAMS.items()},
+                title=f"{result.run.column}: GPUs of each team ({result.run.case}; dotted: their fair parts)",
+                x="virtual days", y="GPUs", limits=_stacked(result), total=NODES * NODE_GPUS,
+            )  # fmt: skip
+
+
+def _stacked(result: Result) -> list[list[list[float]]]:
+    """Fair parts on top of each other."""
+    floors: list[list[list[float]]] = []
+    for team in TEAMS:
+        below = floors[-1] if floors else [[at, 0.0] for at, _ in result.series[f"{team} fair"]]
+        fair = result.series[f"{team} fair"]
+        floors.append([[at, value + under] for (at, value), (_, under) in zip(fair, below, strict=True)])
+    return floors
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """The part of the page."""
+    shared = [figure for figure in figures if not figure.case.startswith("claims")]
+    teams = ", ".join(f"{name} {weight}" for name, weight in TEAMS.items())
+    text = f"""Four teams ({teams}: the weights of their queues) hand in Philly jobs, each dealt to a team by lot, to 8
+nodes of 8 GPUs. At every instant weighted max-min says how many GPUs each should hold: nobody more than it asks for,
+and nobody can have more without one that has less for its weight giving it up. *Distance* is the sum over the teams of
+|held − fair|, in parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect,
+2 the worst. *By order alone* is the distance that is left when every free GPU goes to the team that has the least for
+its weight and nobody is evicted; less than that takes eviction, or luck. *Jain* is Jain's index of held/fair.
+`late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
+checkpoint of that second; without it the job begins anew.
+
+![distance from weighted max-min](benchmarks/fairness-distance.svg)
+
+"""
+    metrics = {
+        "distance": "distance",
+        "distance_by_order_alone": "by order alone",
+        "jain": "Jain",
+        "used_percent": "GPUs used, %",
+        "evictions": "evictions",
+        "lost_percent": "work lost, %",
+        "never_finished": "never finished",
+    }
+    for case in tables.cases(shared):
+        text += f"**{case}**\n\n{tables.by_column(shared, case, metrics)}\n"
+    first = tables.cases(shared)[:1]
+    for column in tables.columns(shared, first[0]) if first else ():
+        text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{column.replace('+', '-')}.svg)\n"
+    return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])
