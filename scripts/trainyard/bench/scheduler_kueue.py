@@ -78,7 +78,8 @@ class Kueue:
         self._world, self._settings = world, yaml.safe_load(column.config)
         self._workloads: dict[str, Workload] = {}
         self._changes, self._closed = 0, False
-        install(world.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
+        if not world.server.call("GET", API).ok:
+            install(world.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
         self._token = _token(world)
         kube = replace(column, scheduler="kube", config=yaml.safe_dump(self._settings.get("kube") or {}))
         manager = self._start(world.server.folder)
@@ -167,15 +168,15 @@ class Kueue:
         return len(known) - reserved, reserved
 
     def _seen(self, world: World) -> bool:
-        """Every group has its workload and no other is there; pods of those with quota have a node or were tried."""
+        """Every group has its workload and no other is there; pods that may be scheduled have a node or were tried."""
         groups = set()
         for pod in list(world.pods.values()):
-            group = pod.labels.get(f"{KUEUE}/pod-group-name", "")
-            workload = self._workloads.get(group)
+            group = pod.labels.get(f"{KUEUE}/pod-group-name")
+            workload = self._workloads.get(group) if group else Workload(reserved=True)
             if not workload or (workload.reserved and not pod.node and (not pod.refused or GATED in pod.refused)):
                 return False
             groups.add(group)
-        return groups == set(self._workloads)
+        return groups - {None} == set(self._workloads)
 
     def _follow(self) -> None:
         while not self._closed:

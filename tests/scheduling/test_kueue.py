@@ -1,0 +1,60 @@
+"""Kueue as the benchmarks run it: groups get quota whole and in order, and settled means that nothing more happens."""
+
+from __future__ import annotations
+
+import pytest
+from bed import Bed
+
+from trainyard.bench import objects
+from trainyard.bench.columns import column
+from trainyard.bench.kueue_setup import WORKLOADS
+from trainyard.bench.schedulers import scheduler
+from trainyard.bench.traces import Node, Pod
+from trainyard.bench.world import World
+from trainyard.tools.build import is_built
+from trainyard.versions import load
+
+pytestmark = pytest.mark.skipif(
+    not is_built(load().tools["kueue"]), reason="Kueue is not built: bin/trainyard tools build --for bench"
+)
+
+
+def submit(world: World, job: str, pods: int, gpus: int) -> None:
+    """A group of equal pods."""
+    asked = [Pod(f"{job}-{index}", 1000, 1024, gpus) for index in range(pods)]
+    world.create([objects.pod(one, "kueue", group=job, of=pods, labels={"job": job}) for one in asked])
+    world.sees(one.name for one in asked)
+
+
+def bound(world: World) -> dict[str, int]:
+    """How many pods of each job have a node; jobs without one are left out."""
+    jobs = [pod.labels["job"] for pod in world.pods.values() if pod.node]
+    return {job: jobs.count(job) for job in set(jobs)}
+
+
+@pytest.mark.parametrize(
+    ("name", "passed"), [("kueue", {}), ("kueue-best-effort", {"small": 1}), ("kueue-topology", {})]
+)
+def test_a_group_waits_whole_and_whoever_is_behind_it_as_the_column_says(
+    bed: Bed, name: str, passed: dict[str, int]
+) -> None:
+    world = bed.world
+    try:
+        world.add_nodes([Node(f"n{index}", 16_000, 64_000, 8) for index in range(4)])
+        with scheduler(world, column(name)) as running:
+            submit(world, "first", 2, 8)
+            running.settle(world)
+            assert bound(world) == {"first": 2}
+            submit(world, "large", 4, 8)
+            running.settle(world)
+            submit(world, "small", 1, 8)
+            running.settle(world)
+            assert bound(world) == {"first": 2} | passed
+            with running.process.paused():
+                world.delete(["first-0", "first-1"])
+                world.delete(["first"], WORKLOADS)
+                world.sees(["first-0", "first-1"], gone=True)
+            running.settle(world)
+            assert bound(world) == (passed or {"large": 4})
+    finally:
+        world.clear()
