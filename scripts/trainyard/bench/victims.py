@@ -147,8 +147,8 @@ def section(figures: Sequence[Figure]) -> str:
     """The part of the page."""
     if not figures:
         return ""
-    text = """**Victims.** Four nodes of 8 GPUs are full of jobs (gangs of 1 to 4 pods, placed by lot, at work for up to a
-day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+class` as one of a higher priority class
+    text = """**Victims.** Four nodes of 8 GPUs are full of jobs (gangs of 1 to 4 pods, placed by lot, at work for up to
+a day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+class` as one of a higher priority class
 in the same queue, `claims+share` as one of a queue below its share against one above. A job that loses a pod has to
 start again, so it loses all its GPU·hours. The limits are the fewest pods, the fewest jobs and the fewest GPU·hours,
 each found by trying every choice. Sums over the clusters of one seed.
