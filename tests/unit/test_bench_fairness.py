@@ -65,11 +65,7 @@ def test_only_time_in_which_somebody_must_do_without_counts() -> None:
 
 
 def test_the_reference_gives_free_gpus_by_weight_and_leaves_nothing_free_that_fits() -> None:
-    tasks = [
-        Task(f"j{n:02d}", 1, 0.0, 10.0 if n < 8 else 5.0, queue)
-        for n in range(16)
-        for queue in (("a", "b", "c")[n % 3],)
-    ]
+    tasks = [Task(f"j{n:02d}", 1, 0.0, 10.0 if n < 8 else 5.0, "abc"[n % 3]) for n in range(16)]
     timeline = shares.reference(tasks, WEIGHTS, 1, 8)
     assert timeline.samples[0].used == {"a": 2, "b": 2, "c": 4}
     assert timeline.samples[-1].used == {"a": 0, "b": 0, "c": 0}
