@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from trainyard import tools
+from trainyard.bench import cards
 from trainyard.bench.world import GPU
 from trainyard.chart import package
 from trainyard.errors import UsageError
@@ -90,6 +91,8 @@ def columns() -> dict[str, Column]:
         kueue_column("kueue-topology", "Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
         Column("raw", "binds alone: the next node in turn, nothing looked at", "raw", ""),
         *knobs.columns(ours),
+        _changed(ours, "ours-sharing", "ours, cards shared by Volcano's deviceshare", _packed_sharing),
+        _changed(default, "default-sharing", "Volcano's default, cards shared as its guide has it", _guide_sharing),
     ]
     return {one.name: one for one in found}
 
@@ -210,6 +213,15 @@ def _no_spreading(config: dict[str, Any]) -> None:
 
 def _capacity(config: dict[str, Any]) -> None:
     _plugins(config)["proportion"]["name"] = "capacity"
+
+
+def _guide_sharing(config: dict[str, Any]) -> None:
+    cards.sharing(config, {"deviceshare.VGPUEnable": True, "deviceshare.SchedulePolicy": "binpack"})
+
+
+def _packed_sharing(config: dict[str, Any]) -> None:
+    arguments = {"VGPUEnable": True, "SchedulePolicy": "binpack", "ScheduleWeight": 10}
+    cards.sharing(config, {f"deviceshare.{name}": value for name, value in arguments.items()})
 
 
 def _no_enqueue(config: dict[str, Any]) -> None:
