@@ -156,6 +156,10 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
         (override(scheduler={"order": "submission"}), f"{SWITCH}.order is submission, but {OWN} has no plugin sla"),
         (override(scheduler={"order": "strict"}), f"{SWITCH}.order is strict, but {OWN} has no plugin extender"),
         (
+            {"global": {"contract": {"scheduler": {"preempt": True, "order": "strict"}}}},
+            f"{SWITCH}: preempt fights with order: strict",
+        ),
+        (
             {"global": {"contract": {"scheduler": {"reclaim": True, "order": "strict"}}}},
             f"{SWITCH}: reclaim fights with order: strict",
         ),

@@ -60,6 +60,9 @@ global.contract.scheduler.order is strict, but {{ $own }} has no plugin extender
 {{- if and (eq $switches.order "strict") $switches.reclaim }}
 global.contract.scheduler: reclaim fights with order: strict, a queue whose first job waits could not take its share back; set reclaim to false or order to priority.
 {{- end }}
+{{- if and (eq $switches.order "strict") $switches.preempt }}
+global.contract.scheduler: preempt fights with order: strict, it would evict pods for jobs that may not start before the first; set preempt to false or order to priority.
+{{- end }}
 {{- if and (eq $switches.order "submission") (has "enqueue" $actions) }}
 global.contract.scheduler.order is submission, but {{ $own }} has the action enqueue, which lets later jobs pass; take it out.
 {{- end }}
