@@ -1,0 +1,42 @@
+"""What every bench plans to measure: configurations that exist, seeds that may be reported, settings that are clear."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trainyard.bench import columns, registry
+
+TUNED_ON = 42  # the seed on which settings were chosen
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", registry.ORDER)
+def test_a_plan_can_be_measured(name: str, full: bool) -> None:
+    runs = registry.load(name).plan(full)
+    assert runs
+    settings: dict[str, str] = {}
+    for run in runs:
+        assert run.bench == name
+        assert columns.column(run.column).digest
+        assert run.seed not in (0, TUNED_ON)
+        written = json.dumps(run.settings, sort_keys=True)
+        assert settings.setdefault(run.id, written) == written, f"{run.id} means two things"
+
+
+@pytest.mark.parametrize("name", registry.ORDER)
+def test_a_case_means_the_same_for_every_configuration(name: str) -> None:
+    """So that a figure's command finds what to measure by the names of case and configuration."""
+    runs = [*registry.load(name).plan(True), *registry.load(name).plan(False)]
+    of_case = {run.id: json.dumps(run.settings, sort_keys=True) for run in runs}
+    again = {run.id: json.dumps(run.settings, sort_keys=True) for run in reversed(runs)}
+    assert of_case == again
+
+
+@pytest.mark.parametrize("name", registry.ORDER)
+def test_a_bench_has_its_whole_face(name: str) -> None:
+    bench = registry.load(name)
+    assert all(hasattr(bench, part) for part in registry.FACE)
+    assert isinstance(bench.FRESH, bool)
+    assert bench.TITLE
