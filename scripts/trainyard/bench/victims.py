@@ -28,7 +28,7 @@ def plan(seeds: Iterable[int], count: int) -> list[Run]:
     """`count` clusters for each seed, the same ones for every configuration."""
     seeds = list(seeds)
     return [
-        Run("fairness", case, name, seed, {"clusters": count})
+        Run("fairness", f"{case}@{count}", name, seed, {"clusters": count})
         for case, names in COLUMNS.items()
         for name in names
         for seed in seeds
@@ -41,14 +41,15 @@ def measure(run: Run, column: Column, world: World) -> Measured:
     Values are sums over them: pods and jobs evicted, GPU·hours that these had worked (a job that loses a pod has to
     start again), the minimum of each, claims that got their room, and pods evicted for claims that did not.
     """
+    case = run.case.partition("@")[0]
     dice = random.Random(f"claims/{run.seed}")
     done: list[tuple[Least, Least, bool]] = []
     circles = 0
     for _ in range(run.settings["clusters"]):
         layout = layouts.layout(dice)
-        _fill(world, column, layout, shared=run.case == SHARE)
+        _fill(world, column, layout, shared=case == SHARE)
         with scheduler(world, column) as running:
-            gone, served, ended = _claim(world, running, column, layout, run.case)
+            gone, served, ended = _claim(world, running, column, layout, case)
         done.append((layouts.cost(layout, gone), layouts.least(layout), served))
         circles += not ended
         world.clear()
