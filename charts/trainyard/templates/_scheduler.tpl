@@ -65,10 +65,12 @@ tiers:
     enableJobEnqueued: false
     enabledOverused: false
     enabledAllocatable: false
+  # Balance beside packing: a pod with many cores for a GPU goes where cores are plenty, so that the last GPUs of a node
+  # are not left without any.
   - name: nodeorder
     arguments:
       leastrequested.weight: 0
-      balancedresource.weight: 0
+      balancedresource.weight: 10
       mostrequested.weight: 0
       tainttoleration.weight: 100
   - name: binpack

@@ -25,6 +25,23 @@ from trainyard.errors import UsageError
 
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
 DEFAULT_PERIOD_MS = 1000
+# The chart's values for nodes like openb's. The reserve is what most of its GPU nodes have for each GPU.
+RESERVE = {"cpu": 12, "memory": "48Gi"}
+POOLS = tuple(
+    f"global.contract.nodePools[{value}"
+    for value in (
+        "0].name=gpu",
+        "0].kind=gpu",
+        "0].labels.trainyard\\.io/pool=gpu",
+        f"0].taint.key={GPU}",
+        "0].taint.value=present",
+        "0].taint.effect=PreferNoSchedule",
+        f"0].gpu.resource={GPU}",
+        *(f"0].gpu.reserve.{resource}={amount}" for resource, amount in RESERVE.items()),
+        "1].name=cpu",
+        "1].kind=cpu",
+    )
+)
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
 
 
@@ -82,6 +99,8 @@ def columns() -> dict[str, Column]:
         replace(ours, name="ours-hard-taint", label="ours, taint NoSchedule", taint="NoSchedule"),
         replace(ours, name="ours-no-taint", label="ours without a taint", taint=""),
         _changed(ours, "ours-no-gpu", "ours without the GPU weight", _no_gpu_weight),
+        _changed(ours, "ours-no-balance", "ours without balance", _no_balance),
+        _changed(ours, "ours-no-reserve", "ours without a reserve for GPUs", _no_reserve),
         chart_column("ours-order", "ours, order: submission", "global.contract.scheduler.order=submission"),
         chart_column("ours-strict", "ours, order: strict", "global.contract.scheduler.order=strict"),
         chart_column("ours-reclaim", "ours, reclaim", "global.contract.scheduler.reclaim=true"),
@@ -98,7 +117,8 @@ def columns() -> dict[str, Column]:
 
 
 def chart_column(name: str = "ours", label: str = "ours", *sets: str) -> Column:
-    """What the chart renders with these values, on nodes with the taint that pods without GPUs may still bear."""
+    """What the chart renders with these values and `POOLS`: pods without GPUs go to GPU nodes when others are full."""
+    sets = (*POOLS, *sets)
     objects = _rendered(sets)
     config = next(o["data"] for o in objects if o["metadata"]["name"] == "trainyard-scheduler-configmap")
     container = _container("trainyard-scheduler", sets)
@@ -205,6 +225,15 @@ def _gpu_weight(config: dict[str, Any]) -> None:
 
 def _no_gpu_weight(config: dict[str, Any]) -> None:
     _plugins(config)["binpack"]["arguments"] = {"binpack.weight": 10}
+
+
+def _no_balance(config: dict[str, Any]) -> None:
+    _plugins(config)["nodeorder"]["arguments"]["balancedresource.weight"] = 0
+
+
+def _no_reserve(config: dict[str, Any]) -> None:
+    for tier in config["tiers"]:
+        tier["plugins"] = [plugin for plugin in tier["plugins"] if plugin["name"] != "resource-strategy-fit"]
 
 
 def _no_spreading(config: dict[str, Any]) -> None:
