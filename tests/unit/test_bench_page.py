@@ -121,6 +121,12 @@ def test_a_loss_against_a_limit_of_zero_names_the_best_other() -> None:
     assert [best.column for _, best in page.losses(found)] == ["b"]
 
 
+def test_memory_below_its_limit_is_no_loss_and_raw_bindings_are_no_rival() -> None:
+    mine, other = (replace(figure(column, value), unit="MiB") for column, value in (("ours", 50.0), ("a", 90.0)))
+    assert page.losses([mine, other, figure("ours", 50.0, metric="rate"), figure("raw", 100.0, metric="rate")]) == []
+    assert page.losses([replace(mine, value=110.0), other])
+
+
 def test_figures_of_other_cases_metrics_and_without_a_limit_are_no_loss() -> None:
     others = [
         figure("a", 99.0, case="large"),

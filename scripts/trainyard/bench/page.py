@@ -16,6 +16,8 @@ PROGRAMS = {"kubernetes": "Kubernetes", "volcano": "Volcano", "etcd": "etcd", "k
 
 SHORT = ("kube-default", "volcano-default", "ours")
 CASES = 3  # of a bench in the short table
+NO_RIVALS = ("ours", "raw")  # variants of ours; bindings without a scheduler, which are a limit themselves
+MOST = ("MiB",)  # units whose limit is not to be exceeded, others' is to be reached
 
 METHOD = """## How it is measured
 
@@ -82,7 +84,7 @@ def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
             for one in figures
             if (one.bench, one.case, one.metric) == (mine.bench, mine.case, mine.metric)
             and one.bound is not None
-            and one.column.split("-")[0] != "ours"
+            and one.column.split("-")[0] not in NO_RIVALS
         ]
         best = min(others, key=_distance, default=None)
         if best and _distance(best) < _distance(mine) and tables.number(best.value) != tables.number(mine.value):
@@ -91,7 +93,9 @@ def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
 
 
 def _distance(figure: Figure) -> float:
-    return abs(figure.value - (figure.bound or 0.0))
+    """How far from the limit; less than a limit on memory is no distance."""
+    beyond = figure.value - (figure.bound or 0.0)
+    return max(0.0, beyond) if figure.unit in MOST else abs(beyond)
 
 
 def _head(found: Summary) -> str:
