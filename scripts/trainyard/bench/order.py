@@ -28,8 +28,8 @@ CLASSES = {"training-low": 100, "training-normal": 1000, "training-high": 10000}
 BURST, ARRIVALS, CLASSED, TEAMS, NAMES = "burst", "arrivals", "classes", "teams", "names"
 CASES: dict[str, dict[str, Any]] = {
     BURST: {"trace": "trace3_pr", "count": 80},
-    ARRIVALS: {"trace": "trace3", "count": 120},
-    CLASSED: {"trace": "trace3", "count": 120, "classes": True},
+    ARRIVALS: {"trace": "trace3", "count": 80},
+    CLASSED: {"trace": "trace3", "count": 80, "classes": True},
     TEAMS: {"trace": "trace3_pr", "count": 80, "queues": 2},
     NAMES: {"trace": "trace3_pr", "count": 80, "names": True},
 }
@@ -111,10 +111,13 @@ def measure(run: Run, world: World) -> Measured:
 def dealt(settings: Any, seed: int) -> list[Task]:
     """The jobs of a case in the order of submission; what the trace leaves open is drawn with the seed."""
     dice = random.Random(f"order/{settings['trace']}/{seed}")
+    found = philly(settings["trace"])
+    count = settings["count"]
     if settings["trace"].endswith("_pr"):  # all at once: any of them, in any order
-        found = dice.sample(philly(settings["trace"]), settings["count"])
-    else:
-        found = philly(settings["trace"], settings["count"])
+        found = dice.sample(found, count)
+    else:  # one after the other: a part of the trace
+        first = dice.randrange(len(found) - count)
+        found = [replace(job, submit_s=job.submit_s - found[first].submit_s) for job in found[first : first + count]]
     names = [f"j{index:05d}" for index in range(len(found))]
     if settings.get("names"):
         dice.shuffle(names)
