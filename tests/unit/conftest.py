@@ -78,7 +78,7 @@ def trainyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 @pytest.fixture
 def site() -> Iterator[SimpleNamespace]:
     """A web server whose next answer the test sets."""
-    answer = SimpleNamespace(code=200, headers={}, url="")
+    answer = SimpleNamespace(code=200, headers={}, body=b"", url="")
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -86,6 +86,7 @@ def site() -> Iterator[SimpleNamespace]:
             for key, value in answer.headers.items():
                 self.send_header(key, value)
             self.end_headers()
+            self.wfile.write(answer.body)
 
         def log_message(self, *args: object) -> None:
             pass

@@ -6,10 +6,8 @@ import csv
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from trainyard.errors import TrainyardError
-from trainyard.paths import data_dir
+from trainyard.bench.sources import trace
 
 WHOLE = 1000  # thousandths of a GPU
 MOST_PODS = 110  # on a node, as kubelet sets it
@@ -126,12 +124,5 @@ def philly(name: str, count: int | None = None) -> list[Job]:
 
 
 def _rows(folder: str, file: str) -> list[dict[str, str]]:
-    root = data_dir()
-    path = (root or Path("$TRAINYARD_DATA")) / folder / file
-    if root is None or not path.is_file():
-        raise TrainyardError(
-            f"the trace {path} is not there",
-            mend=f"set TRAINYARD_DATA to a folder that holds {folder}/{file}",
-        )
-    with path.open(newline="") as text:
+    with trace(f"{folder}/{file}").open(newline="") as text:
         return list(csv.DictReader(text))
