@@ -168,7 +168,8 @@ def _repeat(found: Summary) -> str:
         "    make bench FULL=1       # everything; hours. Stopped and run again, it goes on where it stopped",
         "    bin/trainyard bench list              # benches, cases and configurations",
     ]
-    firsts = {figure.bench: figure.command for figure in reversed(found.figures)}
+    own = [one for one in found.figures if one.command.startswith("bin/trainyard")]
+    firsts = {figure.bench: figure.command for figure in reversed(own)}
     lines += [f"    {firsts[name]}" for name in found.runs if name in firsts]
     text = (
         "\nThe command of every figure stands in the summary. Traces are read from `$TRAINYARD_DATA`, else fetched once"

@@ -17,7 +17,7 @@ LIMIT = "#666666"
 # The same configuration has the same colour on every plot.
 FIXED = {
     "ours": 0, "kube-default": 1, "kube-tuned": 4, "volcano-default": 2, "ours-order": 3, "ours-reclaim": 5,
-    "ours-preempt": 7, "raw": 6, "kueue": 7,
+    "ours-preempt": 7, "raw": 6, "kueue": 7, "ours-strict": 3,
 }  # fmt: skip
 STYLE = {
     "figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "white", "font.family": "sans-serif",
