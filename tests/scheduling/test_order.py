@@ -69,3 +69,11 @@ def test_a_higher_class_goes_first_and_keeps_lower_ones_out(bed: Bed, config: Co
         bed.finish("first")
         assert bed.runs("large")
         assert bed.stays_out("head")
+
+
+def test_nothing_starts_while_nobody_answers(bed: Bed, config: Config) -> None:
+    with bed.scheduler(config(STRICT).replace("127.0.0.1:10260", "127.0.0.1:1")):
+        bed.node("gpu-0", gpus=4)
+        bed.queue("q")
+        bed.job("first", "q", gpus=1)
+        assert bed.stays_out("first")
