@@ -11,7 +11,7 @@ import yaml
 
 from trainyard.bench import columns, lockstep, plots, shares, tables, victims
 from trainyard.bench.columns import Column
-from trainyard.bench.lockstep import NODE_GPUS, Task, Timeline
+from trainyard.bench.lockstep import CPU_MILLI, MEMORY_MIB, NODE_GPUS, Task, Timeline
 from trainyard.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard.bench.schedulers import scheduler
 from trainyard.bench.traces import philly
@@ -55,7 +55,7 @@ def measure(run: Run, world: World) -> Measured:
         return victims.measure(run, column, world)
     jobs = dealt(run)
     nodes = lockstep.nodes(NODES)
-    for name, spec in queues(column, sum(node.cpu_milli for node in nodes), sum(node.memory_mib for node in nodes)):
+    for name, spec in queues(column, *_room(run)):
         world.add_queue(name, **spec)
     world.add_queue("default")
     world.add_nodes(nodes, effect=column.taint)
@@ -92,17 +92,31 @@ def dealt(run: Run) -> list[Task]:
     return tasks
 
 
+def _room(run: Run) -> tuple[int, int]:
+    """CPU and memory that go with a GPU: what jobs ask for, or with `wide` what nodes have."""
+    if not run.settings.get("wide"):
+        return CPU_MILLI, MEMORY_MIB
+    [node] = lockstep.nodes(1)
+    return node.cpu_milli // NODE_GPUS, node.memory_mib // NODE_GPUS
+
+
 def queues(column: Column, cpu_milli: int, memory_mib: int) -> list[tuple[str, dict[str, Any]]]:
-    """The teams' queues as the chart makes them: by weight, and with what each deserves where that can be claimed."""
+    """The teams' queues as the chart makes them: by weight, and with what each deserves where that can be claimed.
+
+    That is a part of the GPUs by weight, with `cpu_milli` and `memory_mib` to each.
+    """
     sets = []
     reclaim = "reclaim" in _actions(column)
     for index, (name, weight) in enumerate(TEAMS.items()):
         team = f"global.contract.teams[{index}]"
         sets += [f"{team}.name={name}", f"{team}.gid={20001 + index}", f"{team}.queue.weight={weight}"]
         if reclaim:
-            part = weight / sum(TEAMS.values())
-            gpus, gpu = round(NODES * NODE_GPUS * part), GPU.replace(".", "\\.")
-            room = {"cpu": f"{int(cpu_milli * part)}m", "memory": f"{int(memory_mib * part)}Mi", gpu: f"{gpus}"}
+            gpus = NODES * NODE_GPUS * weight // sum(TEAMS.values())
+            room = {
+                "cpu": f"{cpu_milli * gpus}m",
+                "memory": f"{memory_mib * gpus}Mi",
+                GPU.replace(".", "\\."): str(gpus),
+            }
             sets += [f"{team}.queue.deserved.{resource}={amount}" for resource, amount in room.items()]
     switch = ["global.contract.scheduler.reclaim=true"] if reclaim else []
     return [(name, spec) for name, spec in columns.chart_queues(*switch, *sets) if name in TEAMS]
