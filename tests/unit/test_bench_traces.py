@@ -91,7 +91,7 @@ def test_another_file_than_the_published_one_is_refused_and_not_kept(
     cache: Path, site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _offered(monkeypatch, site, JOBS + "3,1,0,1\n", JOBS)
-    with pytest.raises(TrainyardError, match="what is offered as the trace philly/trace1.csv is another file"):
+    with pytest.raises(TrainyardError, match=r"what is offered as the trace philly/trace1\.csv is another file"):
         traces.philly("trace1")
     assert list((cache / "traces" / "philly").iterdir()) == []
 
@@ -101,12 +101,12 @@ def test_a_source_without_the_trace_is_told(
 ) -> None:
     _offered(monkeypatch, site, "no such page", JOBS)
     site.code = 404
-    with pytest.raises(TrainyardError, match="the trace philly/trace1.csv can't be downloaded: Not Found") as fault:
+    with pytest.raises(TrainyardError, match=r"the trace philly/trace1\.csv can't be downloaded: Not Found") as fault:
         traces.philly("trace1")
     assert "set TRAINYARD_DATA to a folder that holds philly/trace1.csv" in str(fault.value)
 
 
 def test_a_trace_that_nobody_publishes_is_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRAINYARD_DATA", raising=False)
-    with pytest.raises(TrainyardError, match="there is no trace philly/trace9.csv"):
+    with pytest.raises(TrainyardError, match=r"there is no trace philly/trace9\.csv"):
         traces.philly("trace9")
