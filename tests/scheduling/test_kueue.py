@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from time import sleep
+
 import pytest
 from bed import Bed
 
 from trainyard.bench import objects
 from trainyard.bench.columns import column
-from trainyard.bench.kueue_setup import WORKLOADS
+from trainyard.bench.kueue_setup import ORDER_S, WORKLOADS
 from trainyard.bench.schedulers import scheduler
 from trainyard.bench.traces import Node, Pod
 from trainyard.bench.world import World
@@ -47,6 +49,7 @@ def test_a_group_waits_whole_and_whoever_is_behind_it_as_the_column_says(
             assert bound(world) == {"first": 2}
             submit(world, "large", 4, 8)
             running.settle(world)
+            sleep(ORDER_S)
             submit(world, "small", 1, 8)
             running.settle(world)
             assert bound(world) == {"first": 2} | passed

@@ -15,6 +15,7 @@ SYSTEM, ACCOUNT, SECRET = "kueue-system", "kueue-metrics", "kueue-webhook-server
 API = f"/apis/{KUEUE}/v1beta1"
 WORKLOADS = f"{API}/namespaces/default/workloads"
 LEVEL = "kubernetes.io/hostname"
+ORDER_S = 1.0  # workloads are ordered by the second in which Kueue made them, those of one second at will
 UNITS = {"m": 0.001, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 

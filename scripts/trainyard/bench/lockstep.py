@@ -17,7 +17,7 @@ import yaml
 
 from trainyard.bench import objects
 from trainyard.bench.columns import Column
-from trainyard.bench.kueue_setup import WORKLOADS
+from trainyard.bench.kueue_setup import ORDER_S, WORKLOADS
 from trainyard.bench.schedulers import Scheduler
 from trainyard.bench.traces import Job, Node, Pod
 from trainyard.bench.world import PODGROUPS, World
@@ -276,11 +276,10 @@ def _lost(world: World, pod: str) -> bool:
 def _waiting_time(column: Column) -> float:
     """Seconds of the machine's time between instants with arrivals, so that its speed makes no difference.
 
-    Volcano's sla plugin counts a job as late when it is that old; Kueue orders workloads by the second in which it made
-    them, those of one second at will.
+    Volcano's sla plugin counts a job as late when it is that old; Kueue tells only seconds apart.
     """
     if column.scheduler == "kueue":
-        return 1.0
+        return ORDER_S
     config = yaml.safe_load(column.config) or {}
     plugins = [plugin for tier in config.get("tiers", []) for plugin in tier["plugins"] if plugin["name"] == "sla"]
     found = WAITING_TIME.fullmatch(plugins[0]["arguments"]["sla-waiting-time"]) if plugins else None

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -78,6 +77,7 @@ class Kueue:
         self._world, self._settings = world, yaml.safe_load(column.config)
         self._workloads: dict[str, Workload] = {}
         self._changes, self._closed = 0, False
+        self._released, self._refusals = False, 0.0  # since it was last settled: quota came free; attempts that failed
         if not world.server.call("GET", API).ok:
             install(world.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
         self._token = _token(world)
@@ -92,22 +92,30 @@ class Kueue:
     def settle(self, world: World) -> None:
         """See the class."""
         end = monotonic() + STUCK_S
-        state, since, attempts = (-1, -1), monotonic(), inf
+        state, since = (-1, -1), monotonic()
+        looks: list[float] = []  # attempts at each look since Kueue counts as many workloads as there are
         while True:
             now, tried = (world.moves, self._changes), self._seen(world)
             counted = self._counters() if tried and now == state else {}
             if counted and (counted["pending_workloads"], counted["reserving_active_workloads"]) == self._expected():
-                attempts = min(attempts, counted["admission_attempts_total"])
-                passed = not counted["active"] or counted["admission_attempts_total"] >= attempts + ATTEMPTS
-                if passed and monotonic() > since + QUIET_S:
+                looks.append(counted["admission_attempts_total"])
+                if self._passed(counted, looks) and monotonic() > since + QUIET_S:
                     self._kube.settle(world)
                     if (world.moves, self._changes) == state:
+                        self._released, self._refusals = False, counted["refusals"]
                         return
             else:
-                state, since, attempts = now, monotonic(), inf
+                state, since, looks = now, monotonic(), []
             if monotonic() > end:
                 raise TrainyardError(f"Kueue was still at work after {STUCK_S:.0f} s", mend="see its log")
             sleep(0.01)
+
+    def _passed(self, counted: dict[str, float], looks: list[float]) -> bool:
+        """Whether all that waits was tried after the last change. Counters of one look are not of one moment."""
+        if counted["active"]:  # it tries the first in line without end
+            return len(looks) > 2 and looks[-2] >= looks[1] + ATTEMPTS
+        again = self._released and counted["refusals"] < self._refusals + counted["pending_workloads"]
+        return len(looks) > 1 and not again
 
     def _clear(self) -> None:
         """Removes all objects of Kueue, which would wait for the manager."""
@@ -153,12 +161,13 @@ class Kueue:
 
     def _counters(self) -> dict[str, float]:
         """Sums over all queues; `active`: the pending workloads that will be tried without a further change."""
-        sums = dict.fromkeys((*COUNTERS, "active"), 0.0)
+        sums = dict.fromkeys((*COUNTERS, "active", "refusals"), 0.0)
         for sample, value in self._metrics().items():
             name = sample.partition("{")[0].removeprefix("kueue_")
             if name in COUNTERS:
                 sums[name] += value
                 sums["active"] += value if name == "pending_workloads" and 'status="active"' in sample else 0
+                sums["refusals"] += value if name == "admission_attempts_total" and "inadmissible" in sample else 0
         return sums
 
     def _expected(self) -> tuple[int, int]:
@@ -183,7 +192,7 @@ class Kueue:
             for event in self._world.server.watch(WORKLOADS):
                 name = event["object"]["metadata"]["name"]
                 if event["type"] == "DELETED":
-                    self._workloads.pop(name, None)
+                    self._released |= self._workloads.pop(name, Workload()).reserved
                 else:
                     conditions = event["object"].get("status", {}).get("conditions", [])
                     true = {one["type"] for one in conditions if one["status"] == "True"}
