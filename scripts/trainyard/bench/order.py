@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,16 @@ FRESH = False
 NODES, GPUS = 8, 8 * NODE_GPUS
 HOUR, MEGA = 3600.0, 1e6
 GATE = "+gate"  # how the name of a case ends whose jobs are submitted one by one
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 CLASSES = {"training-low": 100, "training-normal": 1000, "training-high": 10000}
-BURST, ARRIVALS, CLASSED, TEAMS, NAMES = "burst", "arrivals", "classes", "teams", "names"
+BURST, ARRIVALS, CLASSED, TEAMS, NAMES, RANKED = "burst", "arrivals", "classes", "teams", "names", "ranked"
 CASES: dict[str, dict[str, Any]] = {
     BURST: {"trace": "trace3_pr", "count": 80},
     ARRIVALS: {"trace": "trace3", "count": 80},
     CLASSED: {"trace": "trace3", "count": 80, "classes": True},
     TEAMS: {"trace": "trace3_pr", "count": 80, "queues": 2},
     NAMES: {"trace": "trace3_pr", "count": 80, "names": True},
+    RANKED: {"trace": "trace3_pr", "count": 80, "names": True, "ranked": True},
 }
 ABOUT = {
     BURST: "All jobs are submitted within a second, one queue, one priority.",
@@ -39,6 +42,7 @@ ABOUT = {
     CLASSED: "The same with three priority classes, dealt at random.",
     TEAMS: "The burst dealt to two queues at random.",
     NAMES: "The burst with names that don't rise with submission.",
+    RANKED: "The same names; every job has a priority class of its own, lower than that of the job before.",
 }
 METRICS: dict[str, tuple[str, str, float | str | None]] = {  # heading, unit, limit
     "violations": ("pairs out of order", "pairs", 0.0),
@@ -65,7 +69,8 @@ def plan(full: bool) -> list[Run]:
     main += [_run(BURST + GATE, "ours", seed) for seed in seeds]
     classes = [_run(CLASSED, name, seed) for seed in (1, 2, 3) for name in ("ours", "ours-strict")]
     teams = [_run(TEAMS, name, seed) for seed in (1, 2, 3) for name in ("ours", "ours-strict")]
-    names = [_run(NAMES, "ours-strict", seed) for seed in (1, 2, 3)] + [_run(NAMES + GATE, "ours", 1)]
+    names = [_run(case, "ours-strict", seed) for seed in (1, 2, 3) for case in (NAMES, RANKED)]
+    names.append(_run(NAMES + GATE, "ours", 1))
     arrivals = [_run(ARRIVALS, name, 1) for name in (*ways, *others)] + [_run(ARRIVALS + GATE, "ours", 1)]
     more = [_run(CLASSED, "ours-order", 1), _run(CLASSED + GATE, "ours", 1), _run(TEAMS, "ours-order", 1)]
     late = [_run(case, name, seed) for seed in (4, 5) for case in (CLASSED, TEAMS) for name in ("ours", "ours-strict")]
@@ -92,7 +97,7 @@ def measure(run: Run, world: World) -> Measured:
                     places[task.name][node] = places[task.name].get(node, 0) + task.gpus // len(task.pods)
 
     admit: Callable[[Replay], Sequence[Task]] = gate(ranks) if run.settings.get("gate") else in_turn(ranks)
-    with scheduler(world, chosen) as running:
+    with ranked(world, jobs if run.settings.get("ranked") else []), scheduler(world, chosen) as running:
         timeline = lockstep.play(world, running, chosen, jobs, admit=admit, each_instant=note)
     courses = [_course(task, ranks[task.name], places.get(task.name, {})) for task in timeline.tasks]
     measured = judged(courses, {node.name: node.gpus for node in cluster})
@@ -126,6 +131,21 @@ def dealt(settings: Any, seed: int) -> list[Task]:
         task.priority = dice.choice(list(CLASSES)) if settings.get("classes") else ""
         task.queue = f"team-{dice.randrange(settings['queues'])}" if settings.get("queues") else "default"
     return jobs
+
+
+@contextmanager
+def ranked(world: World, jobs: Sequence[Task]) -> Iterator[None]:
+    """Gives every job a priority class of its own, the first the highest; the classes are gone afterwards."""
+    for rank, task in enumerate(jobs):
+        task.priority = f"place-{rank:05d}"
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    world.create(
+        [kind | {"metadata": {"name": task.priority}, "value": len(jobs) - rank} for rank, task in enumerate(jobs)]
+    )
+    try:
+        yield
+    finally:
+        world.delete([task.priority for task in jobs], PRIORITIES)
 
 
 def in_turn(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
@@ -219,7 +239,7 @@ Where order is lost in Volcano 1.14, and what helps:
 - **Leftovers.** With `order: submission` a later job may still take GPUs of a node on which no pod of the first has
   room, and so keep that node from becoming free. `order: strict` leaves them idle.
 - **Names.** Volcano orders by whole seconds, then by namespace and name. Jobs of one second need names that rise with
-  submission, or a gate.
+  submission, a priority class each, or a gate.
 - **Other queues.** Order holds within a queue. What one queue holds back goes to the next one.
 - **Not in these figures**: a job whose pods are still being made is not in line yet.
 """
