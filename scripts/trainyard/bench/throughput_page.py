@@ -89,7 +89,7 @@ def section(figures: Sequence[Figure]) -> str:
 INTRODUCTION = """\
 The time runs from the harness's first create to the last bind that its watch tells; making the pods is part of it, and
 everything shares this machine: etcd, the API server, the scheduler and the harness. So rates are relative: compare rows
-and not machines. `raw` binds each pod to the next node in turn and looks at nothing: no scheduler can be faster with these
+and not machines. `raw` binds each pod to the next node in turn and looks at nothing: none can be faster with these
 objects. Rounds begin as often as in the chart (`ours`) or in Volcano's own (`volcano-default`). Seeds repeat the load.
 """
 PROFILE = """\

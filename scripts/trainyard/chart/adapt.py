@@ -51,6 +51,12 @@ VOLCANO = (
     ),
     Change(
         "templates/scheduler.yaml",
+        "          env:\n            - name: DEBUG_SOCKET_DIR\n",
+        '          env:\n            - name: GOGC\n              value: "300"\n            - name: DEBUG_SOCKET_DIR\n',
+        "collects garbage less often: a fifth of the scheduler's time went there, and it has memory to spare",
+    ),
+    Change(
+        "templates/scheduler.yaml",
         "        app: volcano-scheduler\n        {{- if or (.Values.custom.scheduler_podLabels)",
         "        app: volcano-scheduler\n        trainyard.io/config: "
         '{{ tpl (.Values.custom.scheduler_config_override | default "") . | sha256sum | trunc 16 | quote }}\n'
