@@ -1,0 +1,43 @@
+"""Packing on real schedulers: a twentieth of openb's cluster and the list with the most pods of 8 GPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainyard.bench import columns, packing, traces
+from trainyard.bench.packed import WIDE, Packed
+from trainyard.bench.traces import Node, Pod
+from trainyard.bench.world import World
+
+SHARE, SEED = 0.05, 42
+Load = tuple[list[Node], list[Pod]]
+
+
+@pytest.fixture(scope="module")
+def load() -> Load:
+    """Nodes, and pods that together ask for all of their GPUs."""
+    nodes = traces.openb_nodes(SHARE)
+    return nodes, traces.workload("multigpu30", SEED, nodes, demand=1.0)
+
+
+def packed(world: World, load: Load, column: str) -> Packed:
+    """The cluster after all pods have come, packed by this configuration."""
+    nodes, pods = load
+    world.clear()
+    world.add_queue("default")
+    placed, _ = packing.place(world, columns.column(column), nodes, pods)
+    world.clear()
+    state = Packed(nodes, [pod for pod in pods if pod.gpus == WIDE])
+    for pod, node in zip(pods, placed, strict=True):
+        state.add(pod, node)
+    state.judge()
+    return state
+
+
+def test_ours_packs_what_the_default_scatters(world: World, load: Load) -> None:
+    ours, default = packed(world, load, "ours"), packed(world, load, "volcano-default")
+    assert ours.allocated >= 96
+    assert ours.allocated > default.allocated
+    assert (ours.refused(WIDE) or 0.0) * 5 <= (default.refused(WIDE) or 0.0)
+    assert ours.refused(0) == 0  # pods without GPUs go to GPU nodes once the others are full
+    assert not ours.refused_fitting.total()
