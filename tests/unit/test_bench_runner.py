@@ -168,11 +168,15 @@ def test_the_forecast_knows_runs_that_are_alike() -> None:
 
 
 def test_benches_take_turns_by_time() -> None:
-    clock = Forecast([taken("a", "ours", 30, "long"), taken("b", "ours", 10, "short")])
-    runs = [Run("long", "a", "ours", seed) for seed in (1, 2)] + [Run("short", "b", "ours", seed) for seed in range(4)]
-    order = [one.bench for one in runner.turns(runs, clock)]
-    assert order == ["long", "short", "short", "short", "long", "short"]
-    assert [one.seed for one in runner.turns(runs, clock) if one.bench == "short"] == [0, 1, 2, 3]
+    todo = [Run("long", "a", "ours", seed) for seed in (1, 2)] + [Run("short", "b", "ours", seed) for seed in range(4)]
+    spent: dict[str, float] = {}
+    order = []
+    while todo:
+        run = runner.turn(todo, spent)
+        todo.remove(run)
+        order.append(f"{run.bench}{run.seed}")
+        spent[run.bench] = spent.get(run.bench, 0) + (30 if run.bench == "long" else 10)
+    assert order == ["long1", "short0", "short1", "short2", "long2", "short3"]
 
 
 def test_no_run_begins_that_would_end_too_late(

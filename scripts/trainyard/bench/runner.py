@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,30 +66,30 @@ def execute(
     todo = [run for run in runs if run not in outcome.kept]
     clock = Forecast(results.read(folder / RUNS))
     end = monotonic() + minutes * 60 if minutes else float("inf")
-    if minutes:
-        todo = turns(todo, clock)
     if outcome.kept:
         print(f"{len(outcome.kept)} of {len(runs)} runs are measured already", flush=True)
     progress = Progress(len(todo), f"Measuring, about {minutes_text(sum(map(clock.of, todo)))}" if todo else "")
-    with ExitStack() as stack:
-        worlds = stack.enter_context(_Worlds(opener or _open))
-        for index, run in enumerate(todo):
+    spent: Counter[str] = Counter()
+    with _Worlds(opener or _open) as worlds:
+        while todo:
+            run = turn(todo, spent) if minutes else todo[0]
+            rest = min(sum(map(clock.of, todo)), end - monotonic())
+            todo.remove(run)
             if monotonic() + clock.of(run) > end:
                 outcome.left.append(run)
                 progress.skip()
                 continue
-            rest = min(sum(map(clock.of, todo[index:])), end - monotonic())
             done = strftime("%H:%M", localtime(time() + rest))
-            title = f"{run.bench} {run.case} {run.column}, seed {run.seed} (all by {done})"
             began = monotonic()
             try:
-                with progress.step(title):
-                    clock.add(_measured(run, worlds, folder))
+                with progress.step(f"{run.bench} {run.case} {run.column}, seed {run.seed} (all by {done})"):
+                    _measure(run, worlds, folder)
                 outcome.measured.append(run)
             except Exception as error:  # whatever a bench stumbles over, the other runs are worth having
-                clock.add_seconds(run, monotonic() - began)
                 outcome.failed[run.id] = _keep_failure(run, error, worlds.logs(), folder)
                 worlds.close()
+            clock.add(run, monotonic() - began)
+            spent[run.bench] += monotonic() - began
     return outcome
 
 
@@ -103,13 +104,9 @@ class Forecast:
     def __init__(self, known: Sequence[Result]) -> None:
         self._seconds: dict[tuple[str, ...], list[float]] = {}
         for result in known:
-            self.add(result)
+            self.add(result.run, result.seconds)
 
-    def add(self, result: Result) -> None:
-        """Learns from a result."""
-        self.add_seconds(result.run, result.seconds)
-
-    def add_seconds(self, run: Run, seconds: float) -> None:
+    def add(self, run: Run, seconds: float) -> None:
         """Learns from a run."""
         for key in _keys(run):
             self._seconds.setdefault(key, []).append(seconds)
@@ -119,19 +116,9 @@ class Forecast:
         return next((fmean(self._seconds[key]) for key in _keys(run) if key in self._seconds), GUESS_S)
 
 
-def turns(runs: Sequence[Run], clock: Forecast) -> list[Run]:
-    """The runs in such an order that every bench gets the same time so far; within a bench the order stays."""
-    waiting: dict[str, list[Run]] = {}
-    for run in runs:
-        waiting.setdefault(run.bench, []).append(run)
-    spent = dict.fromkeys(waiting, 0.0)
-    order = []
-    while any(waiting.values()):
-        bench = min((name for name in waiting if waiting[name]), key=lambda name: spent[name])
-        run = waiting[bench].pop(0)
-        spent[bench] += clock.of(run)
-        order.append(run)
-    return order
+def turn(todo: Sequence[Run], spent: Mapping[str, float]) -> Run:
+    """The next run of the bench that has had the least seconds so far."""
+    return min(todo, key=lambda run: spent.get(run.bench, 0.0))
 
 
 def minutes_text(seconds: float) -> str:
@@ -180,7 +167,7 @@ def _open() -> AbstractContextManager[World]:
     return world(columns.crds())
 
 
-def _measured(run: Run, worlds: _Worlds, folder: Path) -> Result:
+def _measure(run: Run, worlds: _Worlds, folder: Path) -> None:
     bench = registry.load(run.bench)
     column = columns.column(run.column)
     began = monotonic()
@@ -197,7 +184,6 @@ def _measured(run: Run, worlds: _Worlds, folder: Path) -> Result:
     beside.write_text(text)
     beside.replace(file)
     (folder / FAILED / f"{run.id}.txt").unlink(missing_ok=True)
-    return result
 
 
 def _keep_failure(run: Run, error: Exception, logs: str, folder: Path) -> str:
