@@ -129,14 +129,20 @@ def chart_column(name: str = "ours", label: str = "ours", *sets: str) -> Column:
 
 def period_ms(name: str) -> int:
     """Milliseconds between the rounds of a column's Volcano: the chart's for ours, its own default for others."""
+    from trainyard.bench import knobs
+
+    if name in knobs.PERIODS_MS:
+        return knobs.PERIODS_MS[name]
     if not name.startswith("ours"):
         return DEFAULT_PERIOD_MS
     [period] = [arg.removeprefix(PERIOD) for arg in _args(_container("trainyard-scheduler")) if arg.startswith(PERIOD)]
     return int(float(period.removesuffix("ms"))) if period.endswith("ms") else int(1000 * float(period.rstrip("s")))
 
 
-def controller_flags() -> tuple[str, ...]:
-    """How many requests and threads the chart gives to Volcano's controllers."""
+def controller_flags(name: str) -> tuple[str, ...]:
+    """How many requests and threads Volcano's controllers have: the chart's for ours, their own default for others."""
+    if not name.startswith("ours"):
+        return ()
     args = _args(_container("trainyard-controllers"))
     return tuple(arg for arg in args if arg.startswith(("--kube-api-", "--worker-threads")))
 

@@ -1,4 +1,4 @@
-"""vc-controller-manager, which makes pods and PodGroups of Volcano's jobs, with the chart's flags."""
+"""vc-controller-manager, which makes pods and PodGroups of Volcano's jobs, with a configuration's flags."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from trainyard import tools
 from trainyard.apiserver.processes import Server
 from trainyard.bench import columns
+from trainyard.bench.columns import Column
 from trainyard.bench.world import World
 
 
 @contextmanager
-def controllers(world: World) -> Iterator[Server]:
+def controllers(world: World, column: Column) -> Iterator[Server]:
     """Runs it on the world for the time of the body."""
     process = Server(
         [
             tools.binary("vc-controller-manager"), "--kubeconfig", world.server.kubeconfig, "--leader-elect=false",
             "--enable-healthz=false", "--enable-metrics=false", "--scheduler-name=volcano",
-            *columns.controller_flags(), "--v=1",
+            *columns.controller_flags(column.name), "--v=1",
         ],
         world.server.folder / "vc-controller-manager.log",
     )  # fmt: skip

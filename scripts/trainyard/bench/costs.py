@@ -31,7 +31,7 @@ def peak_mib(pid: int) -> float:
 def writes(world: World) -> dict[str, float]:
     """How often each resource was written so far, refused writes too."""
     text = str(world.server.call("GET", "/metrics").body["text"])
-    return _writes(text)
+    return counted(text)
 
 
 def more(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
@@ -39,7 +39,8 @@ def more(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, f
     return {name: value - before.get(name, 0.0) for name, value in after.items() if value > before.get(name, 0.0)}
 
 
-def _writes(text: str) -> dict[str, float]:
+def counted(text: str) -> dict[str, float]:
+    """The same from the text of the API server's metrics, without what the server writes for itself."""
     found: dict[str, float] = {}
     for labels, value in WRITES.findall(text):
         of = dict(LABEL.findall(labels))

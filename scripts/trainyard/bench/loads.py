@@ -82,7 +82,8 @@ def made(asked: Load, scheduler: str) -> list[dict[str, Any]]:
         if grouped:
             found.append(objects.pod_group(name, 1 if asked.kind == "bulk" else asked.size))
         pods = (_pod(f"{name}-{number:04d}", asked) for number in range(asked.size))
-        found += [objects.pod(one, scheduler, group=name if grouped else "") for one in pods]
+        group = name if grouped or scheduler == "kueue" else ""
+        found += [objects.pod(one, scheduler, group=group, of=asked.size) for one in pods]
     return found
 
 

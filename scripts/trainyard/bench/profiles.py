@@ -13,7 +13,7 @@ from trainyard import tools
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
 
-LINE = re.compile(r"^\s*\S+\s+\S+%\s+\S+%\s+\S+\s+(\S+)%\s+(\S+)", re.MULTILINE)
+LINE = re.compile(r"^\s*\S+\s+[\d.]+%\s+[\d.]+%\s+\S+\s+([\d.]+)%\s+(\S+)", re.MULTILINE)
 # Share -> the function whose time, with all that it calls, is meant. Collecting and allocating are parts of the others.
 SHARES = {
     "filter": "volcano.sh/volcano/pkg/scheduler/util.(*predicateHelper).PredicateNodes.func1",

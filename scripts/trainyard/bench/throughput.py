@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from time import monotonic
 from typing import Any
 
-from trainyard.bench import columns, costs, loads, profiles
+from trainyard.bench import columns, costs, knobs, loads, profiles
 from trainyard.bench.binder import binder
 from trainyard.bench.columns import Column
 from trainyard.bench.controllers import controllers
@@ -23,17 +23,33 @@ FRESH = True
 PATIENCE_S = 1200.0
 POINTS = 200  # of the curve of binds
 PROFILE_S = 10
-SMALL, LARGE = (50, 20), (500, 20)  # gangs, pods of each
-KNOBS = "gangs-30x20@1000+backlog"
+SEEDS = (1, 2, 3, 4, 5)
+GANGS, SINGLE = "gangs-50x20@1000", "single-1000x1@1000"
+ALL_GANGS, ALL_SINGLE = "gangs-500x20@1000", "single-10000x1@1000"
+MEMORY, KNOBS = "gangs-300x20@openb", "gangs-30x20@1000+backlog"
+OTHERS = ("bulk-10x100@1000", "vcjobs-50x20@1000", "bare-1000x1@1000")
 
 
 def plan(full: bool) -> list[Run]:
-    """Gangs and pods alone; 1,000 pods where not everything is wanted, 10,000 and all variants where it is."""
-    jobs, size = SMALL
-    gangs, single = f"gangs-{jobs}x{size}@1000", f"single-{jobs * size}x1@1000"
+    """Gangs and single pods; 1,000 pods where not everything is wanted, 10,000 and all variants where it is."""
     if not full:
-        return [_run(gangs, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(single, "ours", 1)]
-    return []
+        return [_run(GANGS, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(SINGLE, "ours", 1)]
+    runs = plan(False) + [_run(case, "volcano-default", 1) for case in (GANGS, SINGLE)]
+    runs += [_run(KNOBS, "ours", 1, profile_s=PROFILE_S)]
+    runs += [_run(ALL_GANGS, of, 1) for of in ("ours", "kube-default", "raw")]
+    runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default")]
+    runs += [_run(OTHERS[0], "ours", 1), _run(OTHERS[1], "ours", 1), _run(OTHERS[1], "volcano-default", 1)]
+    runs += [_run(ALL_SINGLE, "ours", 1), _run(GANGS, "kube-tuned", 1)]
+    runs += [_knob(of, 1) for of in knobs.NAMES]
+    for seed in SEEDS[1:]:
+        runs += [_run(GANGS, of, seed) for of in ("ours", "kube-default", "raw", "volcano-default", "kube-tuned")]
+        runs += [_run(SINGLE, of, seed) for of in ("ours", "volcano-default")]
+    for seed in SEEDS[1:]:
+        runs += [_run(KNOBS, "ours", seed, profile_s=PROFILE_S), *(_knob(of, seed) for of in knobs.NAMES)]
+        runs += [_run(case, "ours", seed) for case in OTHERS] + [_run(OTHERS[1], "volcano-default", seed)]
+        runs += [_run(ALL_GANGS, of, seed) for of in ("ours", "kube-default", "raw")]
+        runs += [_run(ALL_SINGLE, "ours", seed), *(_run(MEMORY, of, seed) for of in ("ours", "kube-default"))]
+    return runs
 
 
 def measure(run: Run, world: World) -> Measured:
@@ -48,7 +64,8 @@ def measure(run: Run, world: World) -> Measured:
         running = stack.enter_context(_scheduler(world, column, int(run.settings["period_ms"])))
         programs = dict(world.server.programs) | {"scheduler": running.process.pid}
         if asked.controllers and volcano:
-            programs["controllers"] = stack.enter_context(controllers(world)).pid
+            programs["controllers"] = stack.enter_context(controllers(world, column)).pid
+        bound = world.bindings
         used, wrote = {name: costs.processor_s(pid) for name, pid in programs.items()}, costs.writes(world)
         seconds = int(run.settings.get("profile_s", 0))
         with running.process.paused() if asked.backlog else nullcontext():
@@ -59,7 +76,7 @@ def measure(run: Run, world: World) -> Measured:
                 world.sees(loads.names(wanted))
                 began = monotonic()
         profile = profiles.of_volcano(running.port, seconds) if seconds else None
-        world.wait("binding", lambda: world.bindings >= asked.pods, PATIENCE_S)
+        world.wait("binding", lambda: world.bindings >= bound + asked.pods, PATIENCE_S)
         running.settle(world)
         values = _times(world, began) | {"created_s": made - began if made > began else 0.0}
         for name, pid in programs.items():
@@ -70,6 +87,11 @@ def measure(run: Run, world: World) -> Measured:
         values["scheduler_mib"] = costs.peak_mib(running.process.pid)
         values |= {f"profile_{name}": share for name, share in profile.shares().items()} if profile else {}
     return Measured(values, {"bound": _curve(world, began)})
+
+
+def _knob(column: str, seed: int) -> Run:
+    """One setting changed: how often rounds begin matters only to pods that come one by one."""
+    return _run(SINGLE if column in knobs.PERIODS_MS else KNOBS, column, seed)
 
 
 def _run(case: str, column: str, seed: int, **settings: Any) -> Run:

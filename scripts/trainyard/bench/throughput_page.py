@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainyard.bench import knobs, plots, tables
+from trainyard.bench import knobs, loads, plots, tables
 from trainyard.bench.results import Figure, Result, grouped, summarise
 
 RAW, MEMORY_MIB = "raw", 1024.0
@@ -30,6 +30,7 @@ SHARES = {
     "profile_allocate": "allocating memory (part of the others)",
     "profile_collect": "collecting garbage",
 }
+KNOB_METRICS = ("pods_per_s", "wait_p50", "writes", "scheduler_mib")
 LOADS = {
     "gangs": "Gangs: {jobs} × {size} pods, one PodGroup each",
     "single": "Single pods: {pods}, each with a PodGroup of its own",
@@ -42,11 +43,11 @@ LOADS = {
 def figures(results: Sequence[Result]) -> list[Figure]:
     """All figures over the seeds."""
     found: list[Figure] = []
-    raw = {one.case: one.value for one in summarise(results, "pods_per_s", "") if one.column == RAW}
+    raw = {_same(one.case): one.value for one in summarise(results, "pods_per_s", "") if one.column == RAW}
     for case in dict.fromkeys(one.run.case for one in results):
         of_case = [one for one in results if one.run.case == case]
         for metric, (unit, _) in UNITS.items():
-            bound = {"pods_per_s": raw.get(case), "scheduler_mib": MEMORY_MIB}.get(metric)
+            bound = {"pods_per_s": raw.get(_same(case)), "scheduler_mib": MEMORY_MIB}.get(metric)
             found += summarise(of_case, metric, unit, bound)
         for metric in SHARES:
             found += summarise(of_case, metric, "%")
@@ -54,7 +55,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
 
 
 def draw(results: Sequence[Result], folder: Path) -> None:
-    """Pods bound against time for each load, the first seed of each configuration; and the rates beside each other."""
+    """Pods bound against time for each load, the first seed of each configuration."""
     shown = [one for one in results if not _single_change(one.run.column)]
     for case in dict.fromkeys(one.run.case for one in shown):
         curves = {column: alike[0].series["bound"] for (of, column), alike in grouped(shown).items() if of == case}
@@ -79,10 +80,12 @@ def section(figures: Sequence[Figure]) -> str:
         text += [_reading(plain, case), f"![{case}](benchmarks/throughput-{_file(case)}.svg)\n"]
     profiled = [one for one in figures if one.metric in SHARES]
     for case in tables.cases(profiled):
-        text += [PROFILE.format(case=case), _profile(profiled, case)]
+        text += [PROFILE.format(load=_title(case)), _profile(profiled, case)]
     for case in tables.cases(figures):
         if any(_single_change(one.column) for one in figures if one.case == case):
-            text += [KNOBS.format(case=case), _knobs(figures, case), KNOBS_READING]
+            text += [f"### One change at a time: {_title(case)}\n", _knobs(figures, case)]
+    if any(_single_change(one.column) for one in figures):
+        text += [KNOBS_READING]
     return "\n".join(text)
 
 
@@ -95,37 +98,37 @@ objects. Rounds begin as often as in the chart (`ours`) or in Volcano's own (`vo
 PROFILE = """\
 ### Where the scheduler's time goes
 
-Shares of the scheduler's processor time in its own profile, {case}:
-"""
-KNOBS = """\
-### What was tried, one change at a time
-
-Processor time of the scheduler for a pod, {case}, all pods there before it begins; the difference is to `ours`:
+Shares of the scheduler's processor time in its own profile, which takes what each part calls as its own. {load}.
 """
 KNOBS_READING = """\
+A change that makes pods' wishes count less is not in the chart, however much it saves: preferred affinity, images that
+are there already, spread, volumes. Garbage is collected less often, since that costs nothing but memory.
 """
 
 
 def _title(case: str) -> str:
-    kind, _, rest = case.partition("-")
-    size, _, where = rest.partition("@")
-    jobs, pods = (int(part) for part in size.split("x"))
-    nodes, _, backlog = where.partition("+")
-    what = LOADS[kind].format(jobs=f"{jobs:,}", size=pods, pods=f"{jobs * pods:,}")
-    place = "openb's 1,523 nodes" if nodes == "openb" else f"{int(nodes):,} nodes"
-    return f"{what}; {place}{', all made before the scheduler begins' if backlog else ''}"
+    asked = loads.load(case)
+    what = LOADS[asked.kind].format(jobs=f"{asked.jobs:,}", size=asked.size, pods=f"{asked.pods:,}")
+    place = "openb's 1,523 nodes" if asked.nodes == "openb" else f"{int(asked.nodes):,} nodes"
+    return f"{what}; {place}{', all made before the scheduler begins' if asked.backlog else ''}"
 
 
 def _reading(figures: Sequence[Figure], case: str) -> str:
-    """One line: ours beside kube-scheduler and raw binds."""
-    rate = {column: tables.find(figures, case, column, "pods_per_s") for column in ("ours", "kube-default", RAW)}
-    mine = rate.pop("ours")
-    if mine is None:
-        return ""
+    """One line: ours beside kube-scheduler and raw binds with as many pods on the same nodes."""
+    rates = {one.column: one for one in figures if one.metric == "pods_per_s" and _same(one.case) == _same(case)}
+    mine = tables.find(figures, case, "ours", "pods_per_s")
     beside = [
-        f"{100 * mine.value / other.value:.0f} % of {name}'s rate" for name, other in rate.items() if other is not None
+        f"{100 * mine.value / rates[name].value:.0f} % of the rate of `{name}`"
+        for name in ("kube-default", RAW)
+        if mine and name in rates
     ]
-    return f"Ours reaches {' and '.join(beside)}.\n" if beside else ""
+    return f"`ours` reaches {' and '.join(beside)} with as many pods.\n" if beside else ""
+
+
+def _same(case: str) -> tuple[int, str, bool]:
+    """What is the same work for a scheduler that knows no PodGroups."""
+    asked = loads.load(case)
+    return asked.pods, asked.nodes, asked.backlog
 
 
 def _profile(figures: Sequence[Figure], case: str) -> str:
@@ -140,15 +143,16 @@ def _profile(figures: Sequence[Figure], case: str) -> str:
 def _knobs(figures: Sequence[Figure], case: str) -> str:
     ours = tables.find(figures, case, "ours", "scheduler_ms")
     rows = []
-    for name in tables.columns(figures, case):
+    for name in ("ours", *knobs.NAMES):
         found = tables.find(figures, case, name, "scheduler_ms")
-        if found is None or not (name == "ours" or _single_change(name)):
+        if found is None:
             continue
         change = "" if ours is None or name == "ours" else f"{100 * (found.value / ours.value - 1):+.0f} %"
-        label = knobs.NAMES[name][0] if name in knobs.NAMES else "as the chart has it"
-        memory = tables.cell(tables.find(figures, case, name, "scheduler_mib"))
-        rows.append([f"`{name}`: {label}", tables.cell(found), change, memory])
-    return tables.markdown(["change", "CPU ms per pod", "against ours", "peak MiB"], rows)
+        label = knobs.NAMES[name][0] if name in knobs.NAMES else "as in the chart"
+        rest = [tables.cell(tables.find(figures, case, name, metric)) for metric in KNOB_METRICS]
+        rows.append([f"`{name}`: {label}", tables.cell(found), change, *rest])
+    heads = [UNITS[metric][1] for metric in ("scheduler_ms", *KNOB_METRICS)]
+    return tables.markdown(["change", heads[0], "against `ours`", *heads[1:]], rows)
 
 
 def _single_change(column: str) -> bool:
