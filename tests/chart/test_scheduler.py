@@ -51,6 +51,18 @@ def test_reclaim_asks_capacity_in_the_tier_that_names_victims(chart: Path) -> No
     assert gang == {"name": "gang", "enablePreemptable": False, "enableReclaimable": False}
 
 
+def test_preempt_compares_nodes(chart: Path) -> None:
+    text = conf(chart, f"{SWITCH}.preempt=true")
+    arguments = {one["name"]: one["arguments"] for one in yaml.safe_load(text)["configurations"]}
+    assert arguments.pop("preempt") == {
+        "predicateErrorCacheEnable": False,
+        "enableTopologyAwarePreemption": True,
+        "minCandidateNodesPercentage": 100,
+    }
+    assert set(arguments) == {"allocate", "backfill"}
+    assert all("TopologyAware" not in key for found in arguments.values() for key in found)
+
+
 def test_submission_order_puts_sla_before_gang(chart: Path) -> None:
     text = conf(chart, f"{SWITCH}.order=submission")
     assert plugins(text)[:2] == [["priority", "sla"], ["gang", "conformance"]]

@@ -37,3 +37,21 @@ def test_a_gang_larger_than_its_queues_part_starts_where_it_fits(bed: Bed, confi
         bed.job("waiting", "heavy", gpus=1)
         assert bed.stays_out("waiting")
         assert len(bed.placed("gang")) == 4
+
+
+def test_preempt_takes_the_node_that_costs_the_fewest(bed: Bed, config: Config) -> None:
+    """Three nodes are full: of eight small jobs, of four, and of one, which is the one that has to go."""
+    with bed.scheduler(config("global.contract.scheduler.preempt=true")):
+        bed.queue("q")
+        for node, count in (("gpu-0", 8), ("gpu-1", 4), ("gpu-2", 1)):
+            bed.node(node, gpus=8, cpu="64")
+            for index in range(count):
+                bed.job(f"{node}-{index}", "q", gpus=8 // count, priority="training-low")
+            for index in range(count):
+                assert bed.runs(f"{node}-{index}")
+        assert bed.stays_out("nothing")  # all that run say so
+        bed.job("high", "q", gpus=8, cpu="4", priority="training-high")
+        assert bed.wait(lambda: bed.evicted("gpu-2-0") == 1)
+        assert bed.runs("high")
+        assert all(bed.placed(f"gpu-0-{index}") for index in range(8))
+        assert all(bed.placed(f"gpu-1-{index}") for index in range(4))

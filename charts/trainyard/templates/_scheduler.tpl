@@ -13,6 +13,11 @@ configurations:
 - name: {{ . }}
   arguments:
     predicateErrorCacheEnable: false
+{{- if eq . "preempt" }}
+    # Up to a hundred nodes are compared and the one with the fewest victims is taken, not the first that would do.
+    enableTopologyAwarePreemption: true
+    minCandidateNodesPercentage: 100
+{{- end }}
 {{- end }}
 tiers:
 {{- if eq $switches.order "submission" }}
