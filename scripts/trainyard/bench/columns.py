@@ -95,6 +95,8 @@ def columns() -> dict[str, Column]:
         replace(default, name="default+taint", label="… + GPU nodes tainted (NoSchedule)", taint="NoSchedule"),
         _changed(default, "default+capacity", "… + capacity instead of proportion", _capacity),
         _changed(default, "default+no-enqueue", "… + no enqueue", _no_enqueue),
+        _changed(default, "default+preempt", "… + preempt", _preempt),
+        _changed(default, "default+reclaim", "… + capacity instead of proportion, and reclaim", _reclaim),
         ours,
         replace(ours, name="ours-hard-taint", label="ours, taint NoSchedule", taint="NoSchedule"),
         replace(ours, name="ours-no-taint", label="ours without a taint", taint=""),
@@ -248,6 +250,15 @@ def _no_spreading(config: dict[str, Any]) -> None:
 
 def _capacity(config: dict[str, Any]) -> None:
     _plugins(config)["proportion"]["name"] = "capacity"
+
+
+def _preempt(config: dict[str, Any]) -> None:
+    config["actions"] = "enqueue, allocate, preempt, backfill"
+
+
+def _reclaim(config: dict[str, Any]) -> None:
+    _capacity(config)
+    config["actions"] = "enqueue, allocate, reclaim, backfill"
 
 
 def _guide_sharing(config: dict[str, Any]) -> None:
