@@ -23,29 +23,34 @@ TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest
 NODES = 8
 DAY_S = 86_400
 CORE = ("kube-default", "volcano-default", "default+capacity", "ours", "ours-reclaim")
+LATE = {"late_s": 200_000}
+SMALL = {"trace1_pr@60+late": {"trace": "trace1_pr", "jobs": 60, **LATE}}
 SHARED = {
+    "trace1_pr@200+late": {"trace": "trace1_pr", "jobs": 200, **LATE},
     "trace1_pr@200": {"trace": "trace1_pr", "jobs": 200},
-    "trace1_pr@200+late": {"trace": "trace1_pr", "jobs": 200, "late_s": 200_000},
     "trace3@300": {"trace": "trace3", "jobs": 300},
-    "trace1_pr@200+late+saved": {"trace": "trace1_pr", "jobs": 200, "late_s": 200_000, "saved": True},
 }
-SMALL = {"trace1_pr@60": {"trace": "trace1_pr", "jobs": 60}}
-TAKING = {"ours-reclaim": "trace1_pr@200+late+saved"}  # evictions are the only thing that saved work changes
+# What only taking back can change: work that is kept, and what queues deserve beside GPUs.
+RECLAIM = "ours-reclaim"
+TAKING = {
+    "trace1_pr@60+late": SMALL["trace1_pr@60+late"],
+    "trace1_pr@60+late+gpus": {"trace": "trace1_pr", "jobs": 60, **LATE, "beside": "none"},
+    "trace1_pr@60+late+nodes": {"trace": "trace1_pr", "jobs": 60, **LATE, "beside": "nodes"},
+    "trace1_pr@200+late+saved": {"trace": "trace1_pr", "jobs": 200, **LATE, "saved": True},
+}
+SEEDS = range(1, 6)
 
 
 def plan(full: bool) -> list[Run]:
     """What to measure, the most important first."""
     if not full:
         shared = [Run("fairness", case, name, 1, how) for case, how in SMALL.items() for name in CORE]
-        return shared + victims.plan([1], count=4)
-    runs = []
-    for case, how in SHARED.items():
-        runs += [Run("fairness", case, name, seed, how) for name in _columns(case) for seed in range(1, 6)]
-    return runs[:25] + victims.plan(range(1, 6), count=10) + runs[25:]
-
-
-def _columns(case: str) -> Sequence[str]:
-    return [name for name in TAKING if TAKING[name] == case] if case in TAKING.values() else CORE
+        return shared + victims.plan([1], count=3)
+    [first, *rest] = [
+        [Run("fairness", case, name, seed, how) for seed in SEEDS for name in CORE] for case, how in SHARED.items()
+    ]
+    taking = [Run("fairness", case, RECLAIM, seed, how) for seed in SEEDS for case, how in TAKING.items()]
+    return [*first, *victims.plan(SEEDS, count=10), *taking, *(run for runs in rest for run in runs)]
 
 
 def measure(run: Run, world: World) -> Measured:
@@ -93,11 +98,13 @@ def dealt(run: Run) -> list[Task]:
 
 
 def _room(run: Run) -> tuple[int, int]:
-    """CPU and memory that go with a GPU: what jobs ask for, or with `wide` what nodes have."""
-    if not run.settings.get("wide"):
-        return CPU_MILLI, MEMORY_MIB
+    """Thousandths of a core and MiB in a team's deserved share with each GPU; `beside`: jobs', nodes' or none."""
     [node] = lockstep.nodes(1)
-    return node.cpu_milli // NODE_GPUS, node.memory_mib // NODE_GPUS
+    return {
+        "jobs": (CPU_MILLI, MEMORY_MIB),
+        "nodes": (node.cpu_milli // NODE_GPUS, node.memory_mib // NODE_GPUS),
+        "none": (0, 0),
+    }[run.settings.get("beside", "jobs")]
 
 
 def queues(column: Column, cpu_milli: int, memory_mib: int) -> list[tuple[str, dict[str, Any]]]:
@@ -152,6 +159,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     found += summarise(shared, "evictions", "jobs", bound=0.0)
     found += summarise(shared, "lost_percent", "% of the jobs' GPU·s", bound=0.0)
     found += summarise(shared, "never_finished", "jobs", bound=0.0)
+    found += summarise(shared, "circles", "instants", bound=0.0)
     return found + victims.figures([result for result in results if result.run.case.startswith("claims")])
 
 
@@ -195,7 +203,9 @@ and nobody can have more without one that has less for its weight giving it up. 
 2 the worst. *By order alone* is the distance that is left when every free GPU goes to the team that has the least for
 its weight and nobody is evicted; less than that takes eviction, or luck. *Jain* is Jain's index of held/fair.
 `late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
-checkpoint of that second; without it the job begins anew.
+checkpoint of that second; without it the job begins anew. What the teams may claim back with `reclaim` is their part of
+the GPUs, with as much CPU and memory as their jobs take; `gpus`: no CPU and memory, so that GPUs alone decide; `nodes`:
+a part of the nodes' CPU and memory, more than the jobs take. *Circles* are instants at which eviction found no end.
 
 ![distance from weighted max-min](benchmarks/fairness-distance.svg)
 
@@ -208,6 +218,7 @@ checkpoint of that second; without it the job begins anew.
         "evictions": "evictions",
         "lost_percent": "work lost, %",
         "never_finished": "never finished",
+        "circles": "circles",
     }
     for case in tables.cases(shared):
         text += f"**{case}**\n\n{tables.by_column(shared, case, metrics)}\n"

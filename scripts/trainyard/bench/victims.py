@@ -74,11 +74,11 @@ def _fill(world: World, column: Column, layout: Layout, *, shared: bool) -> None
     world.add_nodes(
         [Node(_node(n), cpu * 2, memory * 2, layouts.NODE_GPUS) for n in range(layout.nodes)], effect=column.taint
     )
-    half = layout.nodes * layouts.NODE_GPUS // 2
-    deserved = {GPU: str(half), "cpu": f"{CPU_MILLI * half}m", "memory": f"{MEMORY_MIB * half}Mi"} if shared else {}
     world.add_queue("default")
-    for queue in ("others", "claimant") if shared else ("others",):
-        world.add_queue(queue, **({"deserved": deserved} if shared else {}))
+    for queue, part in (("others", 1), ("claimant", 3)) if shared else (("others", 0),):
+        gpus = layout.nodes * layouts.NODE_GPUS * part // 4
+        room = {GPU: str(gpus), "cpu": f"{CPU_MILLI * gpus}m", "memory": f"{MEMORY_MIB * gpus}Mi"}
+        world.add_queue(queue, **({"deserved": room} if part else {}))
     for job in layout.jobs:
         made: list[dict[str, Any]] = []
         priority = "" if shared else "training-low"
