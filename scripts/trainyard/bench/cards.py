@@ -19,6 +19,7 @@ from trainyard.errors import TrainyardError
 NUMBER, CORES, MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory"
 REGISTER, HANDSHAKE = "volcano.sh/node-vgpu-register", "volcano.sh/node-vgpu-handshake"
 ASSIGNED = "volcano.sh/vgpu-ids-new"
+RESERVE = "resource-strategy-fit"  # Volcano's plugin that keeps cores and memory free for free GPUs
 PARTS = 100
 # The scheduler answers a handshake that is older than a minute with a client that works only inside a cluster.
 LATER = datetime(2099, 1, 1)
@@ -87,13 +88,19 @@ def overfull(taken: Mapping[str, Mapping[str, int]]) -> int:
 
 
 def sharing(config: dict[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Lets a Volcano configuration share cards; GPUs that it weighs become parts of cards."""
+    """Lets a Volcano configuration share cards; GPUs that it weighs become parts of cards.
+
+    What it keeps free for whole GPUs goes: all nodes have cards, so pods without one have nowhere else to be.
+    """
+    for tier in config["tiers"]:
+        tier["plugins"] = [plugin for plugin in tier["plugins"] if plugin["name"] != RESERVE]
+        for plugin in tier["plugins"]:
+            if "arguments" in plugin:
+                plugin["arguments"] = {
+                    key.replace(GPU, CORES): value.replace(GPU, CORES) if isinstance(value, str) else value
+                    for key, value in plugin["arguments"].items()
+                }
     config["tiers"][-1]["plugins"].append({"name": "deviceshare", "arguments": dict(arguments)})
-    for plugin in (plugin for tier in config["tiers"] for plugin in tier["plugins"] if "arguments" in plugin):
-        plugin["arguments"] = {
-            key.replace(GPU, CORES): value.replace(GPU, CORES) if isinstance(value, str) else value
-            for key, value in plugin["arguments"].items()
-        }
 
 
 def _register(node: Node) -> str:

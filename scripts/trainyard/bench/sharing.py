@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from time import monotonic, sleep
 
 from trainyard.bench import bestfit, cards, objects, plots, traces
 from trainyard.bench.columns import Column, column
@@ -19,7 +21,8 @@ from trainyard.bench.world import PODGROUPS, World
 TITLE = "Sharing cards"
 FRESH = False
 
-BATCH = 20  # pods that arrive together: few, as the scheduler counts a pod twice until the device plugin speaks
+TOGETHER = 20  # pods that arrive at a time where they don't come one by one
+ANSWER_S = 1.0  # after that a pod without an answer is waited for by the scheduler's own counters
 COLUMNS = ("ours-sharing", "default-sharing")
 PAPER = "best-fit"  # our own best fit on paper, on the same pods
 SEEDS = (1, 2, 3, 4, 5)
@@ -31,13 +34,14 @@ KINDS = {"part": "part of a card", "card": "one card", "cards": "2 to 8 cards"}
 
 
 def plan(full: bool) -> list[Run]:
-    """Full: a quarter of the cluster with all seeds, then the whole cluster and other lists; else a twentieth."""
+    """Full: a tenth of the cluster with all seeds, pods one by one and together, larger parts and other lists later."""
     if not full:
-        return [_run("default", 0.05, name, 1) for name in COLUMNS]
-    quarter = [_run("default", 0.25, name, seed) for seed in SEEDS for name in COLUMNS]
-    lists = [_run(name, 0.25, "ours-sharing", seed) for seed in SEEDS[:2] for name in ("gpushare40", "gpuspec33")]
-    whole = [_run("default", 1.0, name, seed) for seed in SEEDS for name in COLUMNS]
-    return quarter + whole[: len(COLUMNS)] + lists + whole[len(COLUMNS) :]
+        return [_run("default", 0.03, "ours-sharing", 1)]
+    tenth = [_run("default", 0.1, name, seed) for seed in SEEDS for name in COLUMNS]
+    together = [_run("default", 0.1, "ours-sharing", seed, TOGETHER) for seed in SEEDS]
+    lists = [_run(name, 0.1, "ours-sharing", seed) for seed in SEEDS for name in ("gpushare40", "gpuspec33")]
+    larger = [_run("default", share, name, seed) for share in (0.25, 1.0) for seed in SEEDS for name in COLUMNS]
+    return tenth + together + lists + larger
 
 
 def measure(run: Run, world: World) -> Measured:
@@ -45,7 +49,7 @@ def measure(run: Run, world: World) -> Measured:
     nodes = traces.openb_nodes(run.settings["share"], "gpu")
     pods = traces.workload(run.settings["list"], run.seed, nodes, fractional=True)
     world.add_queue("default")
-    placed = place(world, column(run.column), nodes, pods)
+    placed = place(world, column(run.column), nodes, pods, run.settings["together"])
     taken = cards.assigned(world)
     lost = {one.name for one in pods if one.gpus and placed[one.name] and not taken[one.name]}
     real = [placed[one.name] if one.name not in lost else "" for one in pods]
@@ -61,23 +65,29 @@ def measure(run: Run, world: World) -> Measured:
     return Measured(values, {"curve": _thin(curve), PAPER: _thin(paper)})
 
 
-def place(world: World, with_column: Column, nodes: Sequence[Node], pods: Sequence[Pod]) -> dict[str, str]:
-    """Node of each pod by its name, "" where it was refused. A refusal counts when all cards were told of anew."""
-    world.add_nodes(nodes, effect=with_column.taint)
+def place(
+    world: World, with_column: Column, nodes: Sequence[Node], pods: Sequence[Pod], together: int = 1
+) -> dict[str, str]:
+    """Node of each pod by its name, "" where it was refused: when all cards were told of anew and it was tried again.
+
+    `together` pods arrive at a time; when they have an answer the device plugin speaks of the nodes that took some.
+    """
+    world.add_nodes([replace(node, gpus=0) for node in nodes])  # the plugin offers the cards
     plugin = cards.DevicePlugin(world, nodes)
     plugin.register()
     placed: dict[str, str] = {}
     with scheduler(world, with_column) as running:
         plugin.report(node.name for node in nodes)
         running.settle(world)
-        for start in range(0, len(pods), BATCH):
-            batch = pods[start : start + BATCH]
-            with running.process.paused():
-                world.create([objects.pod_group(one.name, 1) for one in batch])
+        for start in range(0, len(pods), together):
+            batch = pods[start : start + together]
+            names = [one.name for one in batch]
+            with running.process.paused() if together > 1 else nullcontext():
+                world.create([objects.pod_group(name, 1) for name in names])
                 world.create([cards.pod(one) for one in batch])
-                world.sees(one.name for one in batch)
-            refused = _settled(world, running, plugin, [one.name for one in batch])
-            placed |= {one.name: world.pods[one.name].node for one in batch}
+                world.sees(names)
+            refused = _refused_of(world, running, plugin, names)
+            placed |= {name: world.pods[name].node for name in names}
             world.delete(refused)
             world.sees(refused, gone=True)
             world.delete(refused, PODGROUPS)
@@ -127,15 +137,20 @@ SHOWN = {
 }
 
 
-def _settled(world: World, running: Scheduler, plugin: cards.DevicePlugin, names: Collection[str]) -> list[str]:
-    """Lets the scheduler try until it places nothing more, each time with cards told of anew; those still waiting."""
+def _refused_of(world: World, running: Scheduler, plugin: cards.DevicePlugin, names: Collection[str]) -> list[str]:
+    """Those of the pods that the scheduler doesn't place, though it knows all cards anew after each that it placed."""
+    end = monotonic() + ANSWER_S
+    while monotonic() < end and not all(world.pods[name].node or world.pods[name].refused for name in names):
+        sleep(0.002)
     waiting = list(names)
     while True:
+        nodes = {name: world.pods[name].node for name in waiting}
+        plugin.report(set(nodes.values()) - {""})
+        waiting = [name for name, node in nodes.items() if not node]
+        if not waiting:
+            return waiting
         running.settle(world)
-        done = {world.pods[name].node for name in waiting} - {""}
-        waiting = [name for name in waiting if not world.pods[name].node]
-        plugin.report(done)
-        if not waiting or not done:
+        if not any(world.pods[name].node for name in waiting):
             return waiting
 
 
@@ -224,9 +239,10 @@ def _published(lists: Collection[str]) -> list[Figure]:
     return found
 
 
-def _run(name: str, share: float, of: str, seed: int) -> Run:
-    return Run("sharing", f"{name}@{share:g}", of, seed, {"list": name, "share": share})
+def _run(name: str, share: float, of: str, seed: int, together: int = 1) -> Run:
+    case = f"{name}@{share:g}" + (f"+{together}" if together > 1 else "")
+    return Run("sharing", case, of, seed, {"list": name, "share": share, "together": together})
 
 
 def _file(case: str) -> str:
-    return f"sharing-{case.replace('@', '-').replace('.', '_')}.svg"
+    return f"sharing-{case.replace('@', '-').replace('.', '_').replace('+', '-')}.svg"
