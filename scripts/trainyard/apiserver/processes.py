@@ -53,6 +53,11 @@ class Server:
         """The process's id."""
         return self._process.pid
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The ids of all processes that do its work."""
+        return (self.pid,)
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stands still for the time of the body."""

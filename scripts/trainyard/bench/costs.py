@@ -16,16 +16,16 @@ VERBS = ("POST", "PUT", "PATCH", "APPLY")
 LEASES = "leases"  # written by the server itself
 
 
-def processor_s(pid: int) -> float:
-    """Seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+def processor_s(*pids: int) -> float:
+    """Seconds of processor time that these processes have used."""
+    stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
+    return sum(int(fields[11]) + int(fields[12]) for fields in stats) / TICK
 
 
-def peak_mib(pid: int) -> float:
-    """The most memory that a process has held at a time, in MiB."""
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0
+def peak_mib(*pids: int) -> float:
+    """The most memory that each of these processes has held at a time, in MiB, all together."""
+    found = [re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in pids]
+    return sum(int(one[1]) for one in found if one) / 1024
 
 
 def writes(world: World) -> dict[str, float]:

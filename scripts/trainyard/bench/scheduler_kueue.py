@@ -53,6 +53,11 @@ class Pair:
         """The process id of the first."""
         return self.servers[0].pid
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Both process ids."""
+        return tuple(server.pid for server in self.servers)
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Both stand still for the time of the body."""

@@ -35,14 +35,15 @@ def plan(full: bool) -> list[Run]:
     if not full:
         return [_run(GANGS, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(SINGLE, "ours", 1)]
     runs = plan(False) + [_run(case, "volcano-default", 1) for case in (GANGS, SINGLE)]
-    runs += [_run(KNOBS, "ours", 1, profile_s=PROFILE_S)]
+    runs += [_run(GANGS, "kueue", 1), _run(KNOBS, "ours", 1, profile_s=PROFILE_S)]
     runs += [_run(ALL_GANGS, of, 1) for of in ("ours", "kube-default", "raw")]
     runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default")]
     runs += [_run(OTHERS[0], "ours", 1), _run(OTHERS[1], "ours", 1), _run(OTHERS[1], "volcano-default", 1)]
     runs += [_run(ALL_SINGLE, "ours", 1), _run(GANGS, "kube-tuned", 1)]
     runs += [_knob(of, 1) for of in knobs.NAMES]
     for seed in SEEDS[1:]:
-        runs += [_run(GANGS, of, seed) for of in ("ours", "kube-default", "raw", "volcano-default", "kube-tuned")]
+        runs += [_run(GANGS, of, seed) for of in ("ours", "kube-default", "raw", "volcano-default")]
+        runs += [_run(GANGS, of, seed) for of in ("kube-tuned", "kueue")]
         runs += [_run(SINGLE, of, seed) for of in ("ours", "volcano-default")]
     for seed in SEEDS[1:]:
         runs += [_run(KNOBS, "ours", seed, profile_s=PROFILE_S), *(_knob(of, seed) for of in knobs.NAMES)]
@@ -62,11 +63,11 @@ def measure(run: Run, world: World) -> Measured:
     wanted = loads.made(asked, column.scheduler)
     with ExitStack() as stack:
         running = stack.enter_context(_scheduler(world, column, int(run.settings["period_ms"])))
-        programs = dict(world.server.programs) | {"scheduler": running.process.pid}
+        programs = {name: (pid,) for name, pid in world.server.programs.items()} | {"scheduler": running.process.pids}
         if asked.controllers and volcano:
-            programs["controllers"] = stack.enter_context(controllers(world, column)).pid
+            programs["controllers"] = stack.enter_context(controllers(world, column)).pids
         bound = world.bindings
-        used, wrote = {name: costs.processor_s(pid) for name, pid in programs.items()}, costs.writes(world)
+        used, wrote = {name: costs.processor_s(*pids) for name, pids in programs.items()}, costs.writes(world)
         seconds = int(run.settings.get("profile_s", 0))
         with running.process.paused() if asked.backlog else nullcontext():
             began = monotonic()
@@ -79,12 +80,12 @@ def measure(run: Run, world: World) -> Measured:
         world.wait("binding", lambda: world.bindings >= bound + asked.pods, PATIENCE_S)
         running.settle(world)
         values = _times(world, began) | {"created_s": made - began if made > began else 0.0}
-        for name, pid in programs.items():
-            values[f"{name}_ms"] = 1000 * (costs.processor_s(pid) - used[name]) / asked.pods
+        for name, pids in programs.items():
+            values[f"{name}_ms"] = 1000 * (costs.processor_s(*pids) - used[name]) / asked.pods
         writes = costs.more(wrote, costs.writes(world))
         values["writes"] = sum(writes.values()) / asked.pods
         values |= {f"writes_{name}": count / asked.pods for name, count in writes.items()}
-        values["scheduler_mib"] = costs.peak_mib(running.process.pid)
+        values["scheduler_mib"] = costs.peak_mib(*running.process.pids)
         values |= {f"profile_{name}": share for name, share in profile.shares().items()} if profile else {}
     return Measured(values, {"bound": _curve(world, began)})
 
