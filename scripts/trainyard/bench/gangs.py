@@ -145,7 +145,7 @@ def section(figures: Sequence[Figure]) -> str:
     ]
     if any(one.column.startswith("kueue") for one in figures):
         lines += [
-            "Kueue gives a job room in a queue of 64 GPUs, then a default kube-scheduler looks for nodes: what fits the",
+            "Kueue gives a job room in a queue of 64 GPUs, then a default kube-scheduler looks for nodes: what fits a",
             "sum may fit no nodes. `kueue-topology` looks for the nodes first. It runs without its webhooks: pods come",
             "with what these would write. It orders jobs by whole seconds, those of one second (all of `_pr`) at will.",
             "",
