@@ -12,7 +12,6 @@ from trainyard.bench.results import Figure, Measured, Result, Run
 from trainyard.bench.world import World
 from trainyard.errors import UsageError
 
-FACE = ("TITLE", "FRESH", "plan", "measure", "figures", "draw", "section")
 ORDER = ("packing", "gangs", "order", "fairness", "throughput", "sharing")
 
 
@@ -40,7 +39,7 @@ class Bench(Protocol):
 
 def names() -> list[str]:
     """Every bench."""
-    return [name for name in ORDER if _whole(name)]
+    return list(ORDER)
 
 
 def load(name: str) -> Bench:
@@ -60,10 +59,3 @@ def plan(name: str, full: bool) -> list[Run]:
 
 def _module(name: str) -> ModuleType:
     return importlib.import_module(f"{__package__}.{name}")
-
-
-def _whole(name: str) -> bool:
-    try:
-        return all(hasattr(_module(name), part) for part in FACE)
-    except ImportError:
-        return False
