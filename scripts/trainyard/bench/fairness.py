@@ -23,34 +23,38 @@ TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest
 NODES = 8
 DAY_S = 86_400
 CORE = ("kube-default", "volcano-default", "default+capacity", "ours", "ours-reclaim")
-LATE = {"late_s": 200_000}
-SMALL = {"trace1_pr@60+late": {"trace": "trace1_pr", "jobs": 60, **LATE}}
-SHARED = {
-    "trace1_pr@200+late": {"trace": "trace1_pr", "jobs": 200, **LATE},
-    "trace1_pr@200": {"trace": "trace1_pr", "jobs": 200},
-    "trace3@300": {"trace": "trace3", "jobs": 300},
-}
-# What only taking back can change: work that is kept, and what queues deserve beside GPUs.
 RECLAIM = "ours-reclaim"
-TAKING = {
-    "trace1_pr@60+late": SMALL["trace1_pr@60+late"],
-    "trace1_pr@60+late+gpus": {"trace": "trace1_pr", "jobs": 60, **LATE, "beside": "none"},
-    "trace1_pr@60+late+nodes": {"trace": "trace1_pr", "jobs": 60, **LATE, "beside": "nodes"},
-    "trace1_pr@200+late+saved": {"trace": "trace1_pr", "jobs": 200, **LATE, "saved": True},
+LATE = {"late_s": 200_000}
+ALL60 = {"trace": "trace1_pr", "jobs": 60}
+LATE60 = ALL60 | LATE
+SHARED = {
+    "trace1_pr@100": {"trace": "trace1_pr", "jobs": 100},
+    "trace1_pr@100+late": {"trace": "trace1_pr", "jobs": 100, **LATE},
 }
+# What only taking back can change: what queues deserve beside GPUs, and work that is kept.
+TAKING = {
+    "trace1_pr@60+late": LATE60,
+    "trace1_pr@60+late+gpus": LATE60 | {"beside": "none"},
+    "trace1_pr@60+late+nodes": LATE60 | {"beside": "nodes"},
+    "trace1_pr@60+late+saved": LATE60 | {"saved": True},
+}
+ARRIVING = {"trace3@300": {"trace": "trace3", "jobs": 300}}
 SEEDS = range(1, 6)
 
 
 def plan(full: bool) -> list[Run]:
     """What to measure, the most important first."""
     if not full:
-        shared = [Run("fairness", case, name, 1, how) for case, how in SMALL.items() for name in CORE]
-        return shared + victims.plan([1], count=3)
-    [first, *rest] = [
-        [Run("fairness", case, name, seed, how) for seed in SEEDS for name in CORE] for case, how in SHARED.items()
-    ]
-    taking = [Run("fairness", case, RECLAIM, seed, how) for seed in SEEDS for case, how in TAKING.items()]
-    return [*first, *victims.plan(SEEDS, count=10), *taking, *(run for runs in rest for run in runs)]
+        runs = [Run("fairness", "trace1_pr@60", name, 1, ALL60) for name in CORE if name != RECLAIM]
+        runs += [Run("fairness", "trace1_pr@60+late", name, 1, LATE60) for name in ("ours", RECLAIM)]
+        return runs + victims.plan([1], count=3)
+    first, late = (_runs({case: how}, CORE) for case, how in SHARED.items())
+    return [*first, *victims.plan(SEEDS, count=10), *late, *_runs(TAKING, [RECLAIM]), *_runs(ARRIVING, CORE)]
+
+
+def _runs(cases: dict[str, dict[str, Any]], names: Sequence[str]) -> list[Run]:
+    """Every seed, one after the other: what is stopped half way has all configurations."""
+    return [Run("fairness", case, name, seed, how) for seed in SEEDS for case, how in cases.items() for name in names]
 
 
 def measure(run: Run, world: World) -> Measured:
@@ -201,7 +205,8 @@ nodes of 8 GPUs. At every instant weighted max-min says how many GPUs each shoul
 and nobody can have more without one that has less for its weight giving it up. *Distance* is the sum over the teams of
 |held − fair|, in parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect,
 2 the worst. *By order alone* is the distance that is left when every free GPU goes to the team that has the least for
-its weight and nobody is evicted; less than that takes eviction, or luck. *Jain* is Jain's index of held/fair.
+its weight and nobody is evicted; less than that takes eviction, or luck: which jobs run when demand changes. *Jain* is
+Jain's index of held/fair.
 `late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
 checkpoint of that second; without it the job begins anew. What the teams may claim back with `reclaim` is their part of
 the GPUs, with as much CPU and memory as their jobs take; `gpus`: no CPU and memory, so that GPUs alone decide; `nodes`:
