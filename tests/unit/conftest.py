@@ -119,7 +119,13 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         measure=lambda run, world: Measured({"used": 90.0 + run.seed}, {"curve": [[0.0, 1.0], [1.0, run.seed]]}),
         figures=lambda results: summarise(results, "used", "%", 100),
         draw=lambda results, folder: (folder / "fake-curve.svg").write_text(f"{len(results)} runs"),
-        section=lambda figures: tables.by_column(figures, "small", {"used": "GPUs used, %"}),
+        section=lambda figures: "\n".join(
+            [
+                tables.by_column(figures, "small", {"used": "GPUs used, %"}),
+                "![A curve](benchmarks/fake-curve.svg)\n",
+                "![Not drawn](benchmarks/fake-absent.svg)\n",
+            ]
+        ),
         columns={"ours": column("ours", "a"), "kube-default": column("kube-default", "b")},
     )
     monkeypatch.setattr(columns, "columns", lambda: made.columns)

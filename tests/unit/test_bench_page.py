@@ -181,6 +181,8 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     assert list(verify_generated._benchmarks(tree)) == []
 
     text = page.PAGE.read_text()
+    assert "(benchmarks/fake-curve.svg)" in text
+    assert "fake-absent" not in text, "no link to a plot that nothing was measured for"
     page.PAGE.write_text(text.replace("91.5", "98.5"))
     out_of_date = ("docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`")
     assert list(verify_generated._benchmarks(tree)) == [out_of_date]

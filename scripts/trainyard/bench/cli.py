@@ -53,9 +53,9 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
     outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if found:
-        made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
+        plots = summary.draw(found, runner.FOLDER / page.FOLDER.name)
+        made = summary.build(found, runs, runner.failures(runs, runner.FOLDER), plots)
         summary.write(made, runner.FOLDER / summary.FILE)
-        summary.draw(found, runner.FOLDER / page.FOLDER.name)
         page.write(made, runner.FOLDER / page.PAGE.name)
         click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
     _end(outcome)
@@ -82,9 +82,9 @@ def publish() -> None:
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
         raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench FULL=1`")
-    made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
+    plots = summary.draw(found, page.FOLDER)
+    made = summary.build(found, runs, runner.failures(runs, runner.FOLDER), plots)
     summary.write(made, page.FOLDER / summary.FILE)
-    summary.draw(found, page.FOLDER)
     page.write(made, page.PAGE)
     click.echo(f"{len(made.figures)} figures of {len(found)} of {len(runs)} runs: {page.PAGE}")
 

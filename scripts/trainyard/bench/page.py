@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from trainyard.bench import registry, summary, tables
@@ -18,6 +19,8 @@ SHORT = ("kube-default", "volcano-default", "ours")
 CASES = 3  # of a bench in the short table
 NO_RIVALS = ("ours", "raw")  # variants of ours; bindings without a scheduler, which are a limit themselves
 MOST = ("MiB",)  # units whose limit is not to be exceeded, others' is to be reached
+
+PLOT = re.compile(r"^!\[[^]\n]*\]\(benchmarks/([^)\n]+)\)\n*", re.M)
 
 METHOD = """## How it is measured
 
@@ -62,7 +65,7 @@ def render(found: Summary) -> str:
     parts = [_head(found), _short(found), METHOD, _environment(found), _configurations(found)]
     for name in benches:
         bench = registry.load(name)
-        parts.append(f"## {bench.TITLE}\n\n{bench.section(found.of(name)).strip()}\n")
+        parts.append(f"## {bench.TITLE}\n\n{_drawn(bench.section(found.of(name)), found.plots).strip()}\n")
     parts += [_losses(found), _repeat(found), _data()]
     return "\n".join(filter(None, parts))
 
@@ -96,6 +99,11 @@ def _distance(figure: Figure) -> float:
     """How far from the limit; less than a limit on memory is no distance."""
     beyond = figure.value - (figure.bound or 0.0)
     return max(0.0, beyond) if figure.unit in MOST else abs(beyond)
+
+
+def _drawn(text: str, plots: list[str]) -> str:
+    """The text without plots of what is not measured yet."""
+    return PLOT.sub(lambda match: match[0] if match[1] in plots else "", text)
 
 
 def _head(found: Summary) -> str:

@@ -22,7 +22,7 @@ class Summary:
     """What is published.
 
     `columns`: configuration -> its label and digest; `runs`: bench -> how many were measured, `planned`: of how many;
-    `failed`: ids of runs that ended in a fault.
+    `failed`: ids of runs that ended in a fault; `plots`: names of the files that were drawn.
     """
 
     trainyard: str
@@ -33,6 +33,7 @@ class Summary:
     runs: dict[str, int]
     planned: dict[str, int]
     failed: list[str]
+    plots: list[str]
     seconds: float  # of all runs
     figures: list[Figure]
 
@@ -41,7 +42,9 @@ class Summary:
         return [figure for figure in self.figures if figure.bench == bench]
 
 
-def build(results: Sequence[Result], planned: Sequence[Run], failed: Iterable[str] = ()) -> Summary:
+def build(
+    results: Sequence[Result], planned: Sequence[Run], failed: Iterable[str] = (), plots: Iterable[str] = ()
+) -> Summary:
     """The figures of these results, bench by bench in the order of the page; `planned`: all runs that were wanted."""
     by_bench = {name: [one for one in results if one.run.bench == name] for name in registry.names()}
     by_bench = {name: found for name, found in by_bench.items() if found}
@@ -59,19 +62,21 @@ def build(results: Sequence[Result], planned: Sequence[Run], failed: Iterable[st
         runs={name: len(found) for name, found in by_bench.items()},
         planned={name: sum(run.bench == name for run in planned) for name in by_bench},
         failed=sorted(failed),
+        plots=sorted(plots),
         seconds=round(sum(one.seconds for one in results)),
         figures=[figure for name, found in by_bench.items() for figure in registry.load(name).figures(found)],
     )
 
 
-def draw(results: Sequence[Result], folder: Path) -> None:
-    """All plots, in place of those of earlier results."""
+def draw(results: Sequence[Result], folder: Path) -> list[str]:
+    """All plots, in place of those of earlier results; their names."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
     for name in registry.names():
         if found := [one for one in results if one.run.bench == name]:
             registry.load(name).draw(found, folder)
+    return [file.name for file in folder.glob("*.svg")]
 
 
 def write(summary: Summary, file: Path) -> None:
