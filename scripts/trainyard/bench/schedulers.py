@@ -23,6 +23,7 @@ from trainyard.errors import TrainyardError
 
 START_S, STUCK_S = 60.0, 600.0
 ROUNDS = 3  # a round that began before a change, one that may have missed it, and one that has seen it
+PATIENCE = 100  # rounds while a pod is neither placed nor refused: the scheduler may not have been told of it yet
 PERIOD_MS = 20
 SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.e+-]+)$", re.MULTILINE)
 
@@ -70,9 +71,11 @@ class Volcano:
             now = (world.moves, int(given))
             if now != state:
                 state, since = now, rounds
-            elif rounds >= since + ROUNDS and given == 2 * (
-                world.bindings - self._before
-            ):  # counted as given and as bound
+            elif (
+                rounds >= since + ROUNDS
+                and given == 2 * (world.bindings - self._before)  # counted as given and as bound
+                and (rounds >= since + PATIENCE or all(pod.node or pod.refused for pod in list(world.pods.values())))
+            ):
                 return
             if monotonic() > end:
                 raise TrainyardError(f"vc-scheduler was still at work after {STUCK_S:.0f} s", mend="see its log")
