@@ -15,9 +15,9 @@ Load = tuple[list[Node], list[Pod]]
 
 @pytest.fixture(scope="module")
 def load() -> Load:
-    """Nodes, and pods that together ask for all of their GPUs."""
+    """Nodes, and pods that together ask for most of their GPUs."""
     nodes = traces.openb_nodes(SHARE)
-    return nodes, traces.workload("multigpu30", SEED, nodes, demand=1.0)
+    return nodes, traces.workload("multigpu30", SEED, nodes, demand=0.95)
 
 
 def packed(world: World, load: Load, column: str) -> Packed:
@@ -36,8 +36,8 @@ def packed(world: World, load: Load, column: str) -> Packed:
 
 def test_ours_packs_what_the_default_scatters(world: World, load: Load) -> None:
     ours, default = packed(world, load, "ours"), packed(world, load, "volcano-default")
-    assert ours.allocated >= 96
-    assert ours.allocated > default.allocated
-    assert (ours.refused(WIDE) or 0.0) * 5 <= (default.refused(WIDE) or 0.0)
-    assert ours.refused(0) == 0  # pods without GPUs go to GPU nodes once the others are full
-    assert not ours.refused_fitting.total()
+    assert {gpus: ours.refused(gpus) for gpus in (0, 1, 2, 4, WIDE)} == dict.fromkeys((0, 1, 2, 4, WIDE), 0)
+    assert ours.allocated == ours.arrived
+    assert default.refused(0) == 0
+    assert (default.refused(WIDE) or 0.0) > 20
+    assert not default.refused_fitting.total()
