@@ -50,7 +50,7 @@ class Column:
     """One configuration.
 
     `scheduler` is volcano, kube, kueue or raw; `taint` is the effect of the taint on nodes with GPUs, "" for none;
-    `env` has variables of the scheduler's environment.
+    `rare`: that taint tells rarer models of GPUs apart; `env` has variables of the scheduler's environment.
     """
 
     name: str
@@ -60,12 +60,14 @@ class Column:
     flags: tuple[str, ...] = ()
     taint: str = ""
     env: tuple[tuple[str, str], ...] = ()
+    rare: bool = False
 
     @property
     def digest(self) -> str:
         """Changes when the configuration does."""
         environment = (f"{name}={value}" for name, value in self.env)
-        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint, *environment))
+        rare = ["rare"] if self.rare else []
+        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint, *environment, *rare))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -99,6 +101,7 @@ def columns() -> dict[str, Column]:
         _changed(default, "default+reclaim", "… + capacity instead of proportion, and reclaim", _reclaim),
         ours,
         replace(ours, name="ours-hard-taint", label="ours, taint NoSchedule", taint="NoSchedule"),
+        replace(ours, name="ours-models", label="ours, rarer models with taints of their own", rare=True),
         replace(ours, name="ours-no-taint", label="ours without a taint", taint=""),
         _changed(ours, "ours-no-gpu", "ours without the GPU weight", _no_gpu_weight),
         _changed(ours, "ours-no-balance", "ours without balance", _no_balance),

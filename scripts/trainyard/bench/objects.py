@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainyard.bench.traces import Pod
-from trainyard.bench.world import GPU, GROUP, MODEL_LABEL
+from trainyard.bench.world import GPU, GROUP, MODEL_LABEL, PRESENT
 
 KUEUE = "kueue.x-k8s.io"
 NAMES = {"volcano": "volcano", "kube": "default-scheduler", "kueue": "default-scheduler"}
@@ -28,7 +28,7 @@ def pod(
     spec: dict[str, Any] = {
         "schedulerName": NAMES[scheduler],
         "containers": [{"name": "main", "image": "none", "resources": {"requests": room, "limits": room}}],
-        "tolerations": [{"key": GPU, "operator": "Exists"}] if asked.gpus else [],
+        "tolerations": [{"key": GPU, "value": value} for value in (PRESENT, *asked.models)] if asked.gpus else [],
         "priorityClassName": priority,
         "automountServiceAccountToken": False,
     }

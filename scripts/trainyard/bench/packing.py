@@ -25,6 +25,7 @@ SINGLE = (
     "default+gpu", "default+nodeorder", "default+nodes", "default+taint", "default+capacity", "default+no-enqueue",
     "ours-no-balance", "ours-no-reserve", "ours-no-gpu", "ours-no-taint", "ours-hard-taint",
 )  # fmt: skip
+SPECIAL = {"gpuspec33": ("ours-models",)}  # a third of its pods ask for a model of GPU
 SEEDS = (1, 2, 3, 4, 5)
 MARKS = (100, 130)  # % of the GPUs asked for so far: when figures are taken
 CURVE = 2  # % between points of a curve
@@ -45,6 +46,10 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
 - Refused though it fits: at the end of its batch of 500 the pod was without a node, yet had room on one.
 - GPU nodes are tainted for `ours` and `kube-tuned` (`PreferNoSchedule`), and the chart's values for `ours` keep 12
   cores and 48 GiB free for each free GPU (`gpu.reserve`), which is what most GPU nodes have.
+- A third of the pods of `gpuspec33` take certain models of GPU only. Whoever fills small nodes first gives these models
+  to pods that would take any, and has none left. With `ours-models` every model but the commonest has a taint of its
+  own (`PreferNoSchedule`, one node pool for each), which pods that ask for the model tolerate; the scheduler's
+  configuration is the same.
 """
 COMPARED = {
     "allocated@100": "GPUs given away when the pods have asked for 100 % of them, %",
@@ -69,9 +74,9 @@ def plan(full: bool) -> list[Run]:
     """Full: the whole cluster, all lists and seeds, the first seed of everything first; else two lists on a tenth."""
     if not full:
         return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
-    whole = [_run(name, 1.0, col, seed) for seed in SEEDS for name in LISTS for col in CORE]
+    whole = [_run(name, 1.0, col, seed) for seed in SEEDS for name in LISTS for col in (*CORE, *SPECIAL.get(name, ()))]
     parts = [_run(name, 0.25, col, seed) for seed in SEEDS for name in LISTS[:2] for col in (*CORE, *SINGLE)]
-    first = len(LISTS) * len(CORE)
+    first = len(whole) // len(SEEDS)
     return whole[:first] + parts + whole[first:]
 
 
@@ -106,7 +111,7 @@ def place(world: World, with_column: Column, nodes: Sequence[Node], pods: Sequen
 
     Pods arrive in order; the next batch when nothing moves any more, and what is refused by then is taken away.
     """
-    world.add_nodes(nodes, effect=with_column.taint)
+    world.add_nodes(nodes, effect=with_column.taint, rare=with_column.rare)
     placed: list[str] = []
     with scheduler(world, with_column) as running:
         for batch in _batches(pods):
@@ -165,7 +170,8 @@ def section(figures: Sequence[Figure]) -> str:
     """The lists beside each other on the largest share that was measured, then each case with its plots."""
     cases = tables.cases(figures)
     largest = max((_share(case) for case in cases), default=0.0)
-    compared = [one for one in figures if _share(one.case) == largest and one.column in CORE]
+    names = {*CORE, *(name for special in SPECIAL.values() for name in special)}
+    compared = [one for one in figures if _share(one.case) == largest and one.column in names]
     text = [INTRODUCTION, _reading(compared)]
     for metric, heading in COMPARED.items():
         if any(one.metric == metric for one in compared):
