@@ -1,0 +1,115 @@
+"""Run as a script of its own: imports one Python file or package and compiles a pipeline of it with kfp.
+
+    child.py PATH NAME OUT REPORT
+
+NAME may be empty. On a fault of the author it writes REPORT: {"what", "line", "mend"}. Imports nothing of trainyard,
+for the author's imports must not meet it.
+"""
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+
+
+def main(path: str, name: str, out: str, report: str) -> int:
+    sys.path[:] = [entry for entry in sys.path if entry and os.path.realpath(entry) != os.path.dirname(__file__)]
+    sys.argv = [path]
+    try:
+        module = load(path)
+        chosen = choose(module, name)
+        from kfp import compiler
+
+        compiler.Compiler().compile(pipeline_func=chosen, package_path=out)
+    except AuthorError as fault:
+        write(report, str(fault), 0, fault.mend)
+        return 1
+    except SyntaxError as error:
+        line = error.lineno if error.filename and same(error.filename, path) else 0
+        write(report, f"this is no valid Python: {error.msg}", line or 0)
+        return 1
+    except ModuleNotFoundError as error:
+        write(report, f"the module {error.name} is not installed", line_of(error, path), MODULE)
+        return 1
+    except BaseException as error:
+        text = " ".join(str(error).split()) or "no message"
+        write(report, f"{type(error).__name__}: {text}", line_of(error, path))
+        return 1
+    return 0
+
+
+MODULE = "import it inside the component that needs it, or install it beside trainyard"
+
+
+class AuthorError(Exception):
+    def __init__(self, what: str, mend: str) -> None:
+        super().__init__(what)
+        self.mend = mend
+
+
+def load(path: str):
+    """Imports the file under its own name with its folder first on sys.path, as python would."""
+    folder, file = os.path.split(path.rstrip("/"))
+    if os.path.isdir(path):
+        sys.path.insert(0, folder)
+        if os.path.exists(os.path.join(path, "__init__.py")):
+            return importlib.import_module(file)
+        if not os.path.exists(os.path.join(path, "pipeline.py")):
+            raise AuthorError("the folder is no Python package and holds no pipeline.py", "give the pipeline's file")
+        folder, file, path = path, "pipeline.py", os.path.join(path, "pipeline.py")
+    sys.path.insert(0, folder)
+    name = os.path.splitext(file)[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def choose(module, name: str):
+    """The pipeline to compile; a file with a single component and no pipeline gives that component."""
+    from kfp.dsl import base_component, graph_component
+
+    own, others, components = {}, {}, {}
+    for key, value in vars(module).items():
+        if isinstance(value, graph_component.GraphComponent):
+            mine = getattr(value.pipeline_func, "__module__", module.__name__) == module.__name__
+            (own if mine else others)[key] = value
+        elif isinstance(value, base_component.BaseComponent):
+            components[key] = value
+    pipelines = own or others
+    if name:
+        for key, value in {**components, **others, **own}.items():
+            if name in (key, value.name, value.component_spec.name):
+                return value
+        known = ", ".join(sorted(pipelines or components)) or "none"
+        raise AuthorError(f"there is no pipeline {name} in this file", f"it has: {known}")
+    found = {id(value): (key, value) for key, value in (pipelines or components).items()}
+    if not found:
+        raise AuthorError("there is no pipeline in this file", "decorate a function with @dsl.pipeline")
+    if len(found) > 1:
+        names = ", ".join(sorted(key for key, _ in found.values()))
+        kind = "pipelines" if pipelines else "components and no pipeline"
+        raise AuthorError(f"this file has several {kind}: {names}", "name one with --name")
+    return next(iter(found.values()))[1]
+
+
+def same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def line_of(error: BaseException, path: str) -> int:
+    """The innermost line of the author's own file on the way to the error."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if same(f.filename, path)]
+    return (lines[-1] or 0) if lines else 0
+
+
+def write(report: str, what: str, line: int, mend: str = "") -> None:
+    with open(report, "w", encoding="utf-8") as file:
+        json.dump({"what": what, "line": line, "mend": mend}, file)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:5]))

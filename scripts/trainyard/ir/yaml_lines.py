@@ -1,0 +1,72 @@
+"""YAML or JSON text to plain data, with the line on which each part begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from trainyard.errors import UsageError
+
+Path = tuple[str | int, ...]
+Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML document: its data and `lines`, the line (from 1) of every path in it."""
+
+    data: Any
+    lines: dict[Path, int]
+
+    def line(self, *path: str | int) -> int:
+        """The line of `path`, or of the nearest part around it that is there."""
+        for length in range(len(path), -1, -1):
+            if found := self.lines.get(path[:length]):
+                return found
+        return 1
+
+
+def documents(text: str, file: str) -> list[Document]:
+    """Every document of `text` that isn't empty.
+
+    Raises:
+        UsageError: the text is no YAML, or says the same key twice.
+    """
+    found = []
+    loader = Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            lines: dict[Path, int] = {}
+            _walk(node, (), lines, file)
+            data = loader.construct_document(node)
+            if data is not None:
+                found.append(Document(data, lines))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{file}:{mark.line + 1}" if mark else file
+        raise UsageError(f"this is no YAML: {error.problem or error.context}", where=where) from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"this is no YAML: {error}".splitlines()[0], where=file) from None
+    finally:
+        loader.dispose()
+    return found
+
+
+def _walk(node: yaml.Node, path: Path, lines: dict[Path, int], file: str) -> None:
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            here = (*path, str(key.value))
+            line = key.start_mark.line + 1
+            if here in lines:
+                raise UsageError(
+                    f"the key {key.value} is written twice, first on line {lines[here]}", where=f"{file}:{line}"
+                )
+            lines[here] = line
+            _walk(value, here, lines, file)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _walk(item, (*path, index), lines, file)
