@@ -1,0 +1,6 @@
+"""A person's way to the cluster: kubectl's habits, raw objects, streams, and faults as one sentence."""
+
+from trainyard.kube.access import Access, options
+from trainyard.kube.client import Kube, KubeError
+
+__all__ = ["Access", "Kube", "KubeError", "options"]

@@ -1,0 +1,142 @@
+"""Which cluster, which namespace and as whom: kubectl's options and kubectl's rules."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard.errors import TrainyardError, UsageError
+
+if TYPE_CHECKING:
+    from trainyard.kube.client import Kube
+
+HOME_CONFIG = Path("~/.kube/config")
+POD_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the options said; "" means what kubectl would take."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    user: str = ""  # --as
+    groups: tuple[str, ...] = ()  # --as-group
+
+    def connect(self) -> Kube:
+        """A client of the chosen cluster; nothing is asked of it yet. Raises TrainyardError for a bad kubeconfig."""
+        from kubernetes.client import Configuration
+        from kubernetes.config import ConfigException, load_incluster_config
+
+        from trainyard.kube.client import Kube
+
+        if self.groups and not self.user:
+            raise UsageError("--as-group needs --as", mend="say who acts, as for kubectl: --as NAME --as-group GROUP")
+        configuration = Configuration()
+        files = self.files()
+        if not files and "KUBERNETES_SERVICE_HOST" in os.environ and not self.context:
+            try:
+                load_incluster_config(configuration)
+            except ConfigException as error:
+                raise TrainyardError(f"this pod has no token for the API: {error}", mend="give --kubeconfig") from None
+            own = POD_ACCOUNT / "namespace"
+            return Kube(configuration, self.namespace or (own.read_text().strip() if own.exists() else "default"))
+        found = self._load(configuration, files)
+        return Kube(configuration, self.namespace or found or "default", self.user, self.groups)
+
+    def files(self) -> list[Path]:
+        """The kubeconfig files that exist, where kubectl looks for them. TrainyardError for one named and absent."""
+        if self.kubeconfig:
+            named = Path(self.kubeconfig).expanduser()
+            if not named.is_file():
+                raise TrainyardError("there is no such kubeconfig", where=str(named), mend="correct --kubeconfig")
+            return [named]
+        places = [Path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+        return [path for path in places or [HOME_CONFIG.expanduser()] if path.is_file()]
+
+    def _load(self, configuration: Any, files: list[Path]) -> str:
+        """Fills the client's configuration; returns the namespace of the context."""
+        import yaml
+        from kubernetes.config import ConfigException
+        from kubernetes.config.kube_config import _get_kube_config_loader
+
+        if not files:
+            asked = os.environ.get("KUBECONFIG", "") or str(HOME_CONFIG)
+            raise TrainyardError(
+                f"no kubeconfig found at {asked}", mend="give --kubeconfig, or ask your platform engineer for one"
+            )
+        where = ", ".join(map(str, files))
+        complaints = _Complaints()
+        try:
+            loader = _get_kube_config_loader(
+                filename=os.pathsep.join(map(str, files)), active_context=self.context or None
+            )
+            with complaints:
+                loader.load_and_set(configuration)
+            namespace = str(loader._current_context["context"].safe_get("namespace") or "")
+            configuration.proxy = _proxy(configuration.host, str(loader._cluster.safe_get("proxy-url") or ""))
+        except (ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
+            text = " ".join(str(error).split())
+            raise TrainyardError(
+                f"the kubeconfig can't be used: {text}",
+                where=where,
+                mend="choose another with --context or --kubeconfig; `kubectl config get-contexts` lists them",
+            ) from None
+        if complaints.found:
+            raise TrainyardError(
+                f"the log-in of the kubeconfig failed: {complaints.found[-1]}", where=where, mend="log in again"
+            )
+        return namespace
+
+
+def _proxy(host: str, chosen: str) -> str | None:
+    """The kubeconfig's proxy, else the environment's, as for kubectl."""
+    from requests.utils import get_environ_proxies, select_proxy
+
+    return chosen or select_proxy(host, get_environ_proxies(host))
+
+
+class _Complaints(logging.Handler):
+    """Catches what the kubeconfig loader only logs: a log-in program that failed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps one message."""
+        self.found.append(" ".join(record.getMessage().split()))
+
+    def __enter__(self) -> None:
+        logging.getLogger().addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger().removeHandler(self)
+
+
+def options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --kubeconfig, --context, -n/--namespace, --as and --as-group; the command gets them as `access: Access`."""
+
+    @functools.wraps(function)
+    def command(
+        *args: Any, kubeconfig: str, context: str, namespace: str, as_user: str, as_group: tuple[str, ...], **rest: Any
+    ) -> Any:
+        return function(*args, access=Access(kubeconfig, context, namespace, as_user, as_group), **rest)
+
+    for option in (
+        click.option("--as-group", "as_group", multiple=True, metavar="GROUP", help="A group to act as, beside --as."),
+        click.option("--as", "as_user", default="", metavar="USER", help="Act as this user, as for kubectl."),
+        click.option("-n", "--namespace", default="", metavar="TEAM", help="Your team; else the context's namespace."),
+        click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+        click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG or ~/.kube/config."),
+    ):
+        command = option(command)
+    return command

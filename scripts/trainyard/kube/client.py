@@ -1,0 +1,296 @@
+"""Objects, logs, watches and streams of one cluster, as plain dictionaries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+from urllib.parse import urlencode
+
+import urllib3
+
+from trainyard.errors import TrainyardError
+from trainyard.kube.streams import Done, Exec
+
+MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
+MANAGER = "trainyard"
+CONNECT_S, READ_S, WATCH_S = 10.0, 60.0, 240
+Object = dict[str, Any]
+
+
+class KubeError(TrainyardError):
+    """The cluster refused or did not answer; `status` is HTTP's number, 0 when it could not be reached."""
+
+    def __init__(self, what: str, *, status: int = 0, reason: str = "", where: str = "", mend: str = "") -> None:
+        super().__init__(what, where=where, mend=mend)
+        self.status, self.reason = status, reason
+
+
+class Kube:
+    """One cluster as one person. May be used by several threads."""
+
+    def __init__(
+        self, configuration: Any, namespace: str = "default", user: str = "", groups: Sequence[str] = ()
+    ) -> None:
+        from kubernetes.client.rest import RESTClientObject
+
+        self.configuration, self.namespace = configuration, namespace
+        self.user, self.groups = user, tuple(groups)
+        self.host = str(configuration.host).rstrip("/")
+        self._pool = RESTClientObject(configuration, maxsize=8).pool_manager
+        self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def path(self, version: str, resource: str, name: str = "", *, namespace: str | None = None, sub: str = "") -> str:
+        """Where objects live: `path("v1", "pods")`. `namespace=""` means objects outside namespaces."""
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        place = self.namespace if namespace is None else namespace
+        return "/".join(filter(None, [root, f"namespaces/{place}" if place else "", resource, name, sub]))
+
+    def path_of(self, obj: Object) -> str:
+        """Where objects of this object's kind live: its own namespace, else the chosen one."""
+        version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
+        if kind not in self._kinds.get(version, {}):
+            root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+            found = (self.find(root) or {}).get("resources", [])
+            self._kinds[version] = {r["kind"]: (r["name"], r["namespaced"]) for r in found if "/" not in r["name"]}
+        if kind not in self._kinds[version]:
+            raise KubeError(
+                f"the cluster knows no kind {kind or '(none)'} of {version or 'no apiVersion'}",
+                status=404,
+                mend="correct apiVersion and kind, or ask your platform engineer whether the part is installed",
+            )
+        resource, namespaced = self._kinds[version][kind]
+        place = obj.get("metadata", {}).get("namespace") or self.namespace
+        return self.path(version, resource, namespace=place if namespaced else "")
+
+    def get(self, path: str, **query: str) -> Object:
+        """One object or list. Raises KubeError."""
+        return self._json("GET", path, query=query)
+
+    def find(self, path: str, **query: str) -> Object | None:
+        """The same, or None when it isn't there."""
+        try:
+            return self.get(path, **query)
+        except KubeError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(self, path: str, **query: str) -> list[Object]:
+        """All objects at `path`, fetched in pages; `labelSelector` and `fieldSelector` as the API names them."""
+        found: list[Object] = []
+        page: dict[str, str] = {}
+        while True:
+            answer = self.get(path, **{"limit": "500", **query, **page})
+            found += answer.get("items", [])
+            page = {"continue": answer.get("metadata", {}).get("continue", "")}
+            if not page["continue"]:
+                return found
+
+    def create(self, obj: Object, *, dry_run: bool = False) -> Object:
+        """POST; with `dry_run` admission is asked and nothing is stored."""
+        query = {"fieldManager": MANAGER, **({"dryRun": "All"} if dry_run else {})}
+        return self._json("POST", self.path_of(obj), obj, query=query)
+
+    def apply(self, obj: Object) -> Object:
+        """Server-side apply."""
+        path = f"{self.path_of(obj)}/{obj['metadata']['name']}"
+        return self._json("PATCH", path, obj, content=APPLY, query={"fieldManager": MANAGER, "force": "true"})
+
+    def patch(self, path: str, change: Any, *, content: str = MERGE) -> Object:
+        """A merge patch, unless `content` says otherwise."""
+        return self._json("PATCH", path, change, content=content, query={"fieldManager": MANAGER})
+
+    def delete(self, path: str, *, propagation: str = "Background", grace_s: int | None = None) -> bool:
+        """Whether there was something to delete; the rest goes on in the background."""
+        body: Object = {"propagationPolicy": propagation}
+        if grace_s is not None:
+            body["gracePeriodSeconds"] = grace_s
+        try:
+            self._json("DELETE", path, body)
+        except KubeError as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    def watch(self, path: str, **query: str) -> Iterator[tuple[str, Object]]:
+        """(ADDED | MODIFIED | DELETED, object): those that are there first, then every change, without an end.
+
+        A watch that the server ends or that breaks is taken up again; KubeError when the server stays away.
+        """
+        version, failures = "", 0
+        while True:
+            asked = {**query, "watch": "true", "timeoutSeconds": str(WATCH_S), "allowWatchBookmarks": "true"}
+            if version:
+                asked["resourceVersion"] = version
+            try:
+                for line in self.lines(path, READ_S + WATCH_S, **asked):
+                    event = json.loads(line)
+                    failures = 0
+                    if event["type"] == "ERROR":
+                        version = ""  # what we knew is too old: all comes again
+                        break
+                    version = event["object"]["metadata"].get("resourceVersion", version)
+                    if event["type"] != "BOOKMARK":
+                        yield event["type"], event["object"]
+            except KubeError as error:
+                failures += 1
+                if error.status == 410:
+                    version = ""
+                elif error.status or failures > 3:
+                    raise
+
+    def logs(
+        self, pod: str, container: str = "", *, follow: bool = False, tail: int | None = None, since: str = ""
+    ) -> Iterator[bytes]:
+        """Lines of a container's log, without their line ends. `since` is an RFC 3339 time."""
+        query = {"follow": "true"} if follow else {}
+        if container:
+            query["container"] = container
+        if tail is not None:
+            query["tailLines"] = str(tail)
+        if since:
+            query["sinceTime"] = since
+        yield from self.lines(self.path("v1", "pods", pod, sub="log"), None if follow else READ_S, **query)
+
+    def exec(
+        self,
+        pod: str,
+        command: Sequence[str],
+        *,
+        container: str = "",
+        stdin: IO[bytes] | None = None,
+        stdout: IO[bytes] | None = None,
+        timeout_s: float | None = None,
+    ) -> Done:
+        """Runs a program in a container until it ends: all of `stdin` goes to it, its output to `stdout`, byte by byte.
+
+        Without `stdout` the output is in the answer. `timeout_s` bounds the silence, not the whole.
+        A program that fails is an answer with its code; KubeError when it could not be started or the stream broke.
+        """
+        query = [("command", word) for word in command]
+        query += [("stdin", "true")] if stdin else []
+        query += [("stdout", "true"), ("stderr", "true")]
+        query += [("container", container)] if container else []
+        path = f"{self.path('v1', 'pods', pod, sub='exec')}?{urlencode(query)}"
+        try:
+            return Exec(self.host, path, self._headers(), self.configuration).run(stdin, stdout, timeout_s)
+        except ConnectionError as error:
+            status = getattr(error, "status", 0)
+            raise KubeError(str(error), status=status, where=f"pod {self.namespace}/{pod}") from None
+
+    def lines(self, path: str, read_s: float | None, **query: str) -> Iterator[bytes]:
+        """The lines of a streamed answer; ends when the server ends it. KubeError when the connection breaks."""
+        with self._reached(path):
+            answer = self._pool.request(
+                "GET",
+                self.host + path + (f"?{urlencode(query)}" if query else ""),
+                headers=self._headers(),
+                timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
+                retries=_retries(False),
+                preload_content=False,
+            )
+            try:
+                if answer.status >= 400:
+                    raise _refusal(answer.status, answer.data, path)
+                rest = b""
+                for piece in answer.stream(65536):
+                    *whole, rest = (rest + piece).split(b"\n")
+                    yield from whole
+                if rest:
+                    yield rest
+            finally:
+                answer.close()
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content: str = "application/json",
+        query: Mapping[str, str] | None = None,
+    ) -> Object:
+        headers = self._headers()
+        headers["Content-Type"] = content
+        with self._reached(path):
+            answer = self._pool.request(
+                method,
+                self.host + path + (f"?{urlencode(query)}" if query else ""),
+                body=json.dumps(body).encode() if body is not None else None,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S),
+                retries=_retries(method == "GET"),
+            )
+        if answer.status >= 400:
+            raise _refusal(answer.status, answer.data, path)
+        try:
+            found = json.loads(answer.data)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise KubeError(
+                "this is not a Kubernetes API", where=self.host, mend="correct the server in the kubeconfig"
+            )
+        return found
+
+    def _headers(self) -> urllib3.HTTPHeaderDict:
+        headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
+        for setting in self.configuration.auth_settings().values():  # asks for a fresh token where one expires
+            if setting["in"] == "header" and setting["value"]:
+                headers[setting["key"]] = setting["value"]
+        if self.user:
+            headers["Impersonate-User"] = self.user
+            for group in self.groups:
+                headers.add("Impersonate-Group", group)
+        return headers
+
+    @contextmanager
+    def _reached(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except urllib3.exceptions.HTTPError as error:
+            why = getattr(error, "reason", None) or error
+            raise KubeError(
+                f"the API server did not answer: {_cause(why)}",
+                where=self.host,
+                mend="see whether the cluster runs and is reachable from here, or choose another with --context",
+            ) from None
+
+
+def _retries(again: bool) -> urllib3.Retry:
+    """A request that never left is always tried again, one that may have been done only when it changes nothing."""
+    return urllib3.Retry(
+        total=3 if again else 2,
+        connect=2,
+        read=2 if again else 0,
+        redirect=0,
+        status=3 if again else 0,
+        status_forcelist=(429, 502, 503, 504) if again else (),
+        allowed_methods=None,
+        backoff_factor=0.3,
+        raise_on_status=False,
+    )
+
+
+def _cause(error: object) -> str:
+    """The innermost reason, without the library's names of objects."""
+    text = str(error)
+    return text.rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
+
+
+def _refusal(status: int, data: bytes, path: str) -> KubeError:
+    try:
+        answer = json.loads(data)
+    except ValueError:
+        answer = {}
+    answer = answer if isinstance(answer, dict) else {}
+    message = str(answer.get("message") or data.decode(errors="replace").strip()[:300] or f"code {status}")
+    mend = ""
+    if status == 401:
+        mend = "log in again: the cluster does not know who you are"
+    elif status == 403 and "denied" not in message and "is forbidden: User" in message:
+        mend = "ask your platform engineer for the right, or choose your own team with -n"
+    return KubeError(message, status=status, reason=str(answer.get("reason", "")), mend=mend)

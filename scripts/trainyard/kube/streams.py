@@ -1,0 +1,196 @@
+"""A program's three streams in a pod, over one WebSocket: binary, both ways at once, in one thread.
+
+Speaks v5.channel.k8s.io, which can end standard input; the API server offers it since Kubernetes 1.30.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import select
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import IO, Any
+from urllib.parse import urlparse
+
+import websocket
+
+PROTOCOL = "v5.channel.k8s.io"
+STDIN, STDOUT, STDERR, STATUS, CLOSE = 0, 1, 2, 3, 255
+CHUNK = 32 * 1024  # the API server takes frames of any size, the kubelet copies in pieces of this one
+CONNECT_S, PING_S = 15.0, 20.0
+ERRORS = 64 * 1024  # how much of the end of standard error is kept
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a program ended. `stdout` is empty where the caller gave a file for it."""
+
+    code: int
+    stdout: bytes
+    stderr: str
+
+
+class StreamError(ConnectionError):
+    """The stream could not be opened, or broke; `status` is HTTP's number, 0 after it was open."""
+
+    def __init__(self, what: str, status: int = 0) -> None:
+        super().__init__(what)
+        self.status = status
+
+
+class Exec:
+    """One run of a program in a pod."""
+
+    def __init__(self, host: str, path: str, headers: Mapping[str, str], configuration: Any) -> None:
+        url = urlparse(host)
+        self._url = f"{'wss' if url.scheme == 'https' else 'ws'}://{url.netloc}{url.path}{path}"
+        self._headers = [f"{name}: {value}" for name, value in _pairs(headers)]
+        self._tls = _tls(configuration) if url.scheme == "https" else {}
+        self._proxy = _proxy(configuration.proxy)
+        self._socket: websocket.WebSocket
+
+    def run(self, stdin: IO[bytes] | None, stdout: IO[bytes] | None, timeout_s: float | None) -> Done:
+        """Until the program ends. Raises StreamError."""
+        kept = io.BytesIO()
+        errors = bytearray()
+        self._connect()
+        try:
+            return self._pump(stdin, stdout or kept, kept, errors, timeout_s)
+        except (websocket.WebSocketException, OSError) as error:
+            if isinstance(error, StreamError):
+                raise
+            tail = errors.decode(errors="replace").strip()
+            raise StreamError(f"the connection to the pod broke: {tail or error}") from None
+        finally:
+            self._socket.shutdown()
+
+    def _connect(self) -> None:
+        self._socket = websocket.WebSocket(sslopt=self._tls, skip_utf8_validation=True)
+        try:
+            self._socket.connect(
+                self._url,
+                header=self._headers,
+                subprotocols=[PROTOCOL],
+                timeout=CONNECT_S,
+                suppress_origin=True,
+                **self._proxy,
+            )
+        except websocket.WebSocketBadStatusException as error:
+            raise StreamError(_message(error), error.status_code) from None
+        except (websocket.WebSocketException, OSError) as error:
+            raise StreamError(f"no connection to the pod: {error}") from None
+        if self._socket.getsubprotocol() != PROTOCOL:
+            self._socket.shutdown()
+            raise StreamError(f"the API server does not speak {PROTOCOL}: it is older than Kubernetes 1.30")
+
+    def _pump(
+        self,
+        stdin: IO[bytes] | None,
+        stdout: IO[bytes],
+        kept: io.BytesIO,
+        errors: bytearray,
+        timeout_s: float | None,
+    ) -> Done:
+        """Reads whenever something is there and writes whenever there is room, so that neither side waits for both."""
+        raw = self._socket.sock
+        raw.setblocking(False)
+        waiting = memoryview(b"")
+        silent = 0.0
+        while True:
+            while frame := self._frame():
+                silent = 0.0
+                opcode, data = frame
+                if opcode == websocket.ABNF.OPCODE_CLOSE:
+                    raise StreamError("the connection to the pod was closed before the program ended")
+                if opcode == websocket.ABNF.OPCODE_PING:
+                    waiting = memoryview(bytes(waiting) + _frame(data, websocket.ABNF.OPCODE_PONG))
+                if opcode not in (websocket.ABNF.OPCODE_BINARY, websocket.ABNF.OPCODE_TEXT) or not data:
+                    continue
+                channel, payload = data[0], data[1:]
+                if channel == STDOUT:
+                    stdout.write(payload)
+                elif channel == STDERR:
+                    errors += payload
+                    del errors[:-ERRORS]
+                elif channel == STATUS:
+                    return _done(payload, kept.getvalue(), errors.decode(errors="replace"))
+            if not waiting and stdin:
+                piece = stdin.read(CHUNK)
+                if piece:
+                    waiting = memoryview(_frame(bytes([STDIN]) + piece))
+                else:
+                    waiting, stdin = memoryview(_frame(bytes([CLOSE, STDIN]))), None
+            if waiting:
+                try:
+                    sent = raw.send(waiting)
+                except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                    sent = 0
+                waiting = waiting[sent:]
+                if sent:
+                    silent = 0.0
+                    continue
+            ready = select.select([raw], [raw] if waiting else [], [], PING_S)
+            if not any(ready):
+                silent += PING_S
+                if timeout_s is not None and silent >= timeout_s:
+                    raise StreamError(f"the program in the pod was silent for {silent:.0f} s")
+                waiting = memoryview(bytes(waiting) + _frame(b"", websocket.ABNF.OPCODE_PING))
+
+    def _frame(self) -> tuple[int, bytes] | None:
+        """The next whole frame, or None as long as it isn't there; what came of it is kept."""
+        try:
+            frame = self._socket.recv_frame()
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        return frame.opcode, frame.data
+
+
+def _frame(data: bytes, opcode: int = websocket.ABNF.OPCODE_BINARY) -> bytes:
+    return websocket.ABNF.create_frame(data, opcode).format()
+
+
+def _done(status: bytes, stdout: bytes, stderr: str) -> Done:
+    """The last message of the stream says how the program ended. Raises StreamError when it could not be run."""
+    try:
+        answer = json.loads(status)
+    except ValueError:
+        raise StreamError(f"the pod's last message can't be read: {status[:200]!r}") from None
+    if answer.get("status") == "Success":
+        return Done(0, stdout, stderr)
+    causes = (answer.get("details") or {}).get("causes") or []
+    for cause in causes:
+        if cause.get("reason") == "ExitCode":
+            return Done(int(cause.get("message", "1")), stdout, stderr)
+    raise StreamError(str(answer.get("message") or "the program could not be started"), int(answer.get("code") or 500))
+
+
+def _message(error: websocket.WebSocketBadStatusException) -> str:
+    try:
+        return str(json.loads(error.resp_body or b"")["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"the API server refused the stream with code {error.status_code}"
+
+
+def _pairs(headers: Any) -> Iterable[tuple[str, str]]:
+    return headers.iteritems() if hasattr(headers, "iteritems") else headers.items()
+
+
+def _proxy(chosen: str | None) -> dict[str, Any]:
+    """The same way as other requests go, whatever the environment says."""
+    if not chosen:
+        return {"http_no_proxy": ["*"]}
+    url = urlparse(chosen)
+    auth = {"http_proxy_auth": (url.username, url.password or "")} if url.username else {}
+    return {"http_proxy_host": url.hostname, "http_proxy_port": url.port, **auth}
+
+
+def _tls(configuration: Any) -> dict[str, Any]:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+    if not configuration.verify_ssl:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    named = {"server_hostname": configuration.tls_server_name} if configuration.tls_server_name else {}
+    return {"context": context, **named}

@@ -1,0 +1,88 @@
+"""Which kubeconfig, context and namespace are taken, and what a bad one is answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard.kube import Access
+
+
+def _config(path: Path, **user: object) -> Path:
+    contexts = [
+        {"name": "lab", "context": {"cluster": "lab", "user": "me", "namespace": "vision"}},
+        {"name": "bare", "context": {"cluster": "lab", "user": "me"}},
+    ]
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "lab",
+        "clusters": [{"name": "lab", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "contexts": contexts,
+        "users": [{"name": "me", "user": user or {"token": "abc"}}],
+    }
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kubeconfig of whoever runs the tests."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+
+def test_the_context_s_namespace_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'absent'}:{_config(tmp_path / 'config')}")
+    assert Access().connect().namespace == "vision"
+    assert Access(context="bare").connect().namespace == "default"
+    assert Access(namespace="speech").connect().namespace == "speech"
+
+
+def test_home(tmp_path: Path) -> None:
+    (tmp_path / "home" / ".kube").mkdir(parents=True)
+    _config(tmp_path / "home" / ".kube" / "config")
+    assert Access().connect().namespace == "vision"
+
+
+def test_no_kubeconfig() -> None:
+    with pytest.raises(TrainyardError, match=r"no kubeconfig found at ~/\.kube/config\. give --kubeconfig"):
+        Access().connect()
+
+
+def test_a_kubeconfig_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TrainyardError, match="there is no such kubeconfig"):
+        Access(kubeconfig=str(tmp_path / "absent")).connect()
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "{", "apiVersion: v1\nkind: Config\n", "\x00\xff"])
+def test_a_file_that_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(TrainyardError, match="the kubeconfig can't be used"):
+        Access(kubeconfig=str(tmp_path / "config")).connect()
+
+
+def test_an_unknown_context(tmp_path: Path) -> None:
+    with pytest.raises(TrainyardError, match="Expected object with name moon"):
+        Access(kubeconfig=str(_config(tmp_path / "config")), context="moon").connect()
+
+
+def test_a_log_in_that_fails(tmp_path: Path) -> None:
+    plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "false", "interactiveMode": "Never"}}
+    with pytest.raises(TrainyardError, match="the log-in of the kubeconfig failed"):
+        Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
+
+
+def test_groups_without_a_user(tmp_path: Path) -> None:
+    with pytest.raises(TrainyardError, match="--as-group needs --as"):
+        Access(kubeconfig=str(_config(tmp_path / "config")), groups=("staff",)).connect()
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+    kube = Access(kubeconfig=str(_config(tmp_path / "config"))).connect()
+    with pytest.raises(TrainyardError, match=r"http://127.0.0.1:1: the API server did not answer: .*[Rr]efused"):
+        kube.get(kube.path("v1", "pods"))
