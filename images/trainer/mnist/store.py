@@ -3,6 +3,7 @@
 S3 settings come from the environment: S3_ENDPOINT (`http://host:9000`, `https://…` or `host:9000`, which means https),
 S3_ACCESS_KEY, S3_SECRET_KEY and, optionally, S3_REGION. S3_CA holds the PEM of the store's own certificate authority,
 the only one that is then believed; without it SSL_CERT_FILE or the usual ones are.
+Where TRAINYARD_BUCKETS names a folder (a local run of a pipeline), buckets are its sub-folders and no store is asked.
 Every failure is a `TrainError`; failures that may pass (network, 5xx, throttling) are retried for about half a minute.
 """
 
@@ -218,10 +219,12 @@ def s3_client(env: Mapping[str, str]) -> Any:
 
 def open_store(uri: str, env: Mapping[str, str] | None = None) -> Store:
     """The store behind a URI; S3 is not contacted before the first read or write."""
-    location = parse_uri(uri)
+    location, env = parse_uri(uri), os.environ if env is None else env
     if not location.is_s3:
         return DirectoryStore(uri, Path(location.path))
-    return S3Store(uri, location, s3_client(os.environ if env is None else env))
+    if env.get("TRAINYARD_BUCKETS"):
+        return DirectoryStore(uri, Path(env["TRAINYARD_BUCKETS"], location.bucket, location.path))
+    return S3Store(uri, location, s3_client(env))
 
 
 def put_checked(store: Store, name: str, data: bytes) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 World from the environment (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, as the PyTorchJob operator and Volcano's
 pytorch plugin set them); without WORLD_SIZE it trains alone. CUDA and NCCL with a GPU, else CPU and gloo.
+In a local run of a pipeline on a machine without PyTorch, numpy does the same.
 """
 
 from __future__ import annotations
@@ -9,45 +10,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import timedelta
+from importlib.util import find_spec
 
-from mnist import data, options, store
+from mnist import data, options, perceptron, store
 from mnist.errors import TrainError
 from mnist.result import Result
-
-
-@dataclass(frozen=True)
-class World:
-    """This process among its peers; rank 0 is the master, rank n the worker n-1."""
-
-    rank: int
-    size: int
-    master: str
-
-    @property
-    def role(self) -> str:
-        return "master" if self.rank == 0 else "worker"
-
-    @property
-    def index(self) -> int:
-        return max(self.rank - 1, 0)
-
-
-def world_of(env: Mapping[str, str]) -> World:
-    """Reads the world from the environment; raises TrainError when it is incomplete or contradicts itself."""
-    if not env.get("WORLD_SIZE"):
-        return World(0, 1, "")
-    try:
-        rank, size = int(env.get("RANK", "")), int(env["WORLD_SIZE"])
-    except ValueError:
-        raise TrainError("RANK and WORLD_SIZE must both be whole numbers") from None
-    if not 0 <= rank < size:
-        raise TrainError(f"RANK {rank} is outside WORLD_SIZE {size}")
-    if size > 1 and not (env.get("MASTER_ADDR") and env.get("MASTER_PORT")):
-        raise TrainError("MASTER_ADDR and MASTER_PORT must be set when WORLD_SIZE is above 1")
-    return World(rank, size, env.get("MASTER_ADDR", ""))
+from mnist.world import world_of
 
 
 def main(argv: Sequence[str]) -> None:
@@ -55,6 +25,11 @@ def main(argv: Sequence[str]) -> None:
     options.early_threads(argv)
     args = options.parser("PyTorch DDP on MNIST", lr=0.002, epochs=2).parse_args(argv)
     world = world_of(os.environ)
+    if os.environ.get("TRAINYARD_LOCAL") and find_spec("torch") is None:
+        from mnist import train_numpy
+
+        print("PyTorch is not installed here: numpy trains the same network", flush=True)
+        return train_numpy.main(argv)
     source, target = store.open_store(args.data), store.open_store(args.out)
 
     import torch
@@ -112,6 +87,8 @@ def main(argv: Sequence[str]) -> None:
     result.loss = float(tally[1]) / (len(y) * world.size)
     if world.rank == 0:
         result.checkpoint = store.put_checked(target, "checkpoint.pt", torch_model.checkpoint_bytes(bare, args.epochs))
+        arrays = {name: value.detach().cpu().numpy() for name, value in bare.state_dict().items()}
+        store.put_checked(target, perceptron.FILE, perceptron.to_bytes(perceptron.from_torch(arrays)))
     result.write_rank(target)
     if world.size > 1:
         dist.barrier()  # metrics.json appears only when every rank has written its own file
