@@ -52,8 +52,9 @@ VOLCANO = (
     Change(
         "templates/scheduler.yaml",
         "          env:\n            - name: DEBUG_SOCKET_DIR\n",
-        '          env:\n            - name: GOGC\n              value: "300"\n            - name: DEBUG_SOCKET_DIR\n',
-        "collects garbage less often: a fifth of the scheduler's time went there, and it has memory to spare",
+        '          env:\n            - name: GOGC\n              value: "300"\n            - name: GOMEMLIMIT\n'
+        "              value: {{ .Values.custom.scheduler_memory_target | quote }}\n            - name: DEBUG_SOCKET_DIR\n",
+        "collects garbage less often, as a fifth of the scheduler's time went there, until its memory reaches the target",
     ),
     Change(
         "templates/scheduler.yaml",
