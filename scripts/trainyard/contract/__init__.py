@@ -1,0 +1,29 @@
+"""The platform contract as Python: what a site's teams, queues, pools, classes, buckets, images and rules are.
+
+from trainyard import contract
+
+found = contract.load(Path("values.yaml"))   # values, the rendered chart, or its ConfigMap
+found = contract.live(access.connect())      # ConfigMap trainyard-contract of the cluster
+found = contract.find(file, kube)            # file, else $TRAINYARD_CONTRACT, else live, else defaults
+
+found.team("vision").queues                  # UsageError with the teams there are, for an unknown one
+found.source                                 # where it comes from, for people
+"""
+
+from trainyard.contract.find import CONFIG_MAP, SYSTEM, VARIABLE, defaults, find, live, load
+from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
+
+__all__ = [
+    "CONFIG_MAP",
+    "SYSTEM",
+    "VARIABLE",
+    "Bucket",
+    "Contract",
+    "Pool",
+    "Queue",
+    "Team",
+    "defaults",
+    "find",
+    "live",
+    "load",
+]

@@ -1,0 +1,117 @@
+"""Where the contract is found: a file, the cluster, or the chart's own defaults."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from trainyard.contract import read
+from trainyard.contract.model import Contract
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.paths import ROOT
+
+if TYPE_CHECKING:
+    from trainyard.kube import Kube
+
+VARIABLE = "TRAINYARD_CONTRACT"
+CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
+MEND = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
+VALUES = ROOT / "charts" / "trainyard" / "values.yaml"
+Raw = dict[str, Any]
+
+
+def find(file: str | Path | None = None, kube: Kube | None = None) -> Contract:
+    """The contract to go by: `file`, else $TRAINYARD_CONTRACT, else that of the cluster, else the chart's defaults.
+
+    A cluster that can't be asked does not matter here: `source` of the answer says what was taken.
+    """
+    named = file or os.environ.get(VARIABLE)
+    if named:
+        return load(Path(named))
+    if kube is not None:
+        try:
+            return live(kube)
+        except TrainyardError:
+            return defaults()
+    return defaults()
+
+
+def load(file: Path) -> Contract:
+    """The contract of a file: values (merged over the chart's defaults), a rendered chart, the ConfigMap, or its data.
+
+    Raises:
+        UsageError: the file can't be read or holds no contract.
+    """
+    try:
+        documents = [one for one in yaml.safe_load_all(file.read_text(encoding="utf-8")) if one is not None]
+    except OSError as error:
+        raise UsageError(f"the contract can't be read: {error.strerror}", where=str(file), mend=MEND) from None
+    except UnicodeDecodeError:
+        raise UsageError("the contract is no text", where=str(file), mend=MEND) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        where = str(file) if line is None else f"{file}:{line + 1}"
+        raise UsageError("the contract is no YAML", where=where, mend="correct that line") from None
+    for document in documents:
+        if isinstance(document, dict) and (raw := _raw(document, str(file))):
+            return read.contract(raw, str(file))
+    raise UsageError("the file holds no contract", where=str(file), mend=MEND)
+
+
+def live(kube: Kube, namespace: str = SYSTEM) -> Contract:
+    """The contract that the cluster's chart published. Raises TrainyardError where it can't be read."""
+    found = kube.find(kube.path("v1", "configmaps", CONFIG_MAP, namespace=namespace))
+    if found is None:
+        what = f"the cluster has no ConfigMap {CONFIG_MAP} in {namespace}"
+        raise TrainyardError(what, where=kube.host, mend="is trainyard installed there? Else give --contract FILE")
+    return read.contract(_published(found, kube.host), f"cluster {kube.host}")
+
+
+def defaults() -> Contract:
+    """What the chart's values say: the usual queue, classes and buckets, and no team."""
+    values = yaml.safe_load(VALUES.read_text())
+    return read.contract(_of_values(values, {}), "the chart's defaults")
+
+
+def _raw(document: Raw, where: str) -> Raw | None:
+    if document.get("kind") == "ConfigMap" and "data" in document:
+        named = (document.get("metadata") or {}).get("name")
+        return _published(document, where) if named == CONFIG_MAP else None
+    if "apiVersion" in document:
+        return None
+    if "nodePools" in document:
+        return document
+    if isinstance(document.get("global"), dict) and "contract" in document["global"]:
+        return _of_values(yaml.safe_load(VALUES.read_text()), document)
+    return None
+
+
+def _published(config_map: Raw, where: str) -> Raw:
+    try:
+        raw = yaml.safe_load(config_map["data"]["contract.yaml"])
+    except (KeyError, TypeError, yaml.YAMLError):
+        raise UsageError(f"the ConfigMap {CONFIG_MAP} has no contract.yaml that can be read", where=where) from None
+    if not isinstance(raw, dict):
+        raise UsageError(f"contract.yaml of ConfigMap {CONFIG_MAP} is empty", where=where)
+    return raw
+
+
+def _of_values(defaults: Raw, own: Raw) -> Raw:
+    """The contract of values over the chart's, with what the chart adds from elsewhere in them."""
+    merged = _merged(defaults, own)
+    shared = merged.get("global") or {}
+    return {
+        **(shared.get("contract") or {}),
+        "imageRegistry": shared.get("imageRegistry"),
+        "policies": merged["policies"],
+    }
+
+
+def _merged(base: Any, over: Any) -> Any:
+    """As Helm merges values: maps by key, everything else is replaced."""
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return {**base, **{key: _merged(base[key], value) if key in base else value for key, value in over.items()}}

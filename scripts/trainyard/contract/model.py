@@ -1,0 +1,146 @@
+"""The contract's parts. Amounts stay as they are written (`16Gi`, `8`); `raw` has everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.errors import UsageError
+from trainyard.names import GPU
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A Volcano queue. `capability` empty: unlimited; else a resource that it leaves out counts as zero."""
+
+    name: str
+    parent: str = "root"
+    capability: dict[str, Any] = field(default_factory=dict)
+    deserved: dict[str, Any] = field(default_factory=dict)
+    guarantee: dict[str, Any] = field(default_factory=dict)
+    leaf: bool = True  # only a queue without queues below it runs jobs
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A kind of nodes. `gpus` is what one node has and `nodes` how many there are at most; None: not said."""
+
+    name: str
+    kind: str
+    labels: dict[str, str] = field(default_factory=dict)
+    taint: dict[str, str] = field(default_factory=dict)
+    resource: str = ""
+    gpus: int | None = None
+    nodes: int | None = None
+    capacity: dict[str, Any] = field(default_factory=dict)
+    spot: bool = False
+
+    @property
+    def tolerations(self) -> list[dict[str, str]]:
+        """What a pod needs to be let in."""
+        if not self.taint:
+            return []
+        value = (
+            {"operator": "Equal", "value": self.taint["value"]} if self.taint.get("value") else {"operator": "Exists"}
+        )
+        return [{"key": self.taint["key"], **value, "effect": self.taint["effect"]}]
+
+
+@dataclass(frozen=True)
+class Team:
+    """A team, which is a namespace of the same name. Its queues begin with its own."""
+
+    name: str
+    queues: tuple[str, ...]
+    priority_classes: tuple[str, ...]
+    max_gpus: int
+    max_claim: str
+    gid: int | None = None
+    quota: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A bucket. `teams` says what a team may do there: none, read, or own (write below <team>/, read below shared/)."""
+
+    name: str
+    teams: str
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The whole of it. `parameters` and `modes` are those of the admission policies."""
+
+    source: str
+    teams: dict[str, Team]
+    queues: dict[str, Queue]
+    default_queue: str
+    priority_classes: tuple[str, ...]
+    pools: tuple[Pool, ...]
+    shared_class: str
+    workspace_class: str
+    buckets: dict[str, Bucket]
+    images: dict[str, str]  # name -> full reference
+    scheduler: str
+    namespace: str  # of the release
+    release: str
+    parameters: dict[str, str]
+    modes: dict[str, str]
+    raw: dict[str, Any]
+
+    def team(self, name: str) -> Team:
+        """The team of that name. UsageError, with the names there are, for another."""
+        if name not in self.teams:
+            known = ", ".join(self.teams) or "none"
+            raise UsageError(f"the contract has no team {name}; its teams: {known}", where=self.source)
+        return self.teams[name]
+
+    @property
+    def gpu_pools(self) -> tuple[Pool, ...]:
+        """Pools with GPUs, in their order."""
+        return tuple(pool for pool in self.pools if pool.kind == "gpu")
+
+    @property
+    def gpu_resources(self) -> tuple[str, ...]:
+        """Names of the GPU resources, that of the first GPU pool first."""
+        return tuple(dict.fromkeys(pool.resource for pool in self.gpu_pools if pool.resource)) or (GPU,)
+
+    @property
+    def gpu_resource(self) -> str:
+        """The GPU resource of jobs that say no other."""
+        return self.gpu_resources[0]
+
+    def most_gpus_per_node(self, resource: str = "") -> int | None:
+        """What the largest node holds; None where a pool with that resource does not say."""
+        counts = [pool.gpus for pool in self.gpu_pools if pool.resource == (resource or self.gpu_resource)]
+        return None if not counts or None in counts else max(count for count in counts if count is not None)
+
+    @property
+    def allowed_images(self) -> tuple[str, ...]:
+        """Prefixes of images that need no digest."""
+        return self.listed("allowedImages")
+
+    @property
+    def storage_classes(self) -> tuple[str, ...]:
+        """Classes that a team's claims may have."""
+        return self.listed("storageClasses")
+
+    def listed(self, parameter: str) -> tuple[str, ...]:
+        """A parameter of the policies that is a list."""
+        return tuple(part for part in self.parameters.get(parameter, "").split(",") if part)
+
+    @property
+    def pipelines(self) -> dict[str, Any]:
+        """How pipelines run: service account, bucket; {} where the site has none."""
+        return self.raw.get("pipelines") or {}
+
+    def limits(self, queue: str) -> list[Queue]:
+        """The queue and those above it, as far as the contract knows them."""
+        found: list[Queue] = []
+        while queue in self.queues and self.queues[queue] not in found:
+            found.append(self.queues[queue])
+            queue = found[-1].parent
+        return found

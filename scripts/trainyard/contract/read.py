@@ -1,0 +1,142 @@
+"""Raw values to the typed contract."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+
+from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
+from trainyard.errors import UsageError
+
+BLOCKS = ("queue", "quota", "limits", "storage")  # of a team: each key by itself replaces the default
+Raw = dict[str, Any]
+
+
+def contract(raw: Raw, source: str) -> Contract:
+    """The contract of `raw`: the chart's ConfigMap, or `global.contract` with what it lacks of release and policies.
+
+    Raises:
+        UsageError: a part is missing or of the wrong type.
+    """
+    try:
+        return _contract(raw, source)
+    except KeyError as error:
+        what = f"the contract lacks {error.args[0]}"
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"the contract is not of the shape that the chart gives it ({error})"
+    raise UsageError(what, where=source, mend="give your values.yaml, or the data of ConfigMap trainyard-contract")
+
+
+def _contract(raw: Raw, source: str) -> Contract:
+    teams = [_with_defaults(team, raw.get("teamDefaults") or {}) for team in raw.get("teams") or []]
+    release = raw.get("release") or {}
+    namespace, name = release.get("namespace", "trainyard-system"), release.get("name", "trainyard")
+    registry = str(raw.get("imageRegistry") or "docker.io").rstrip("/")
+    images = {key: f"{registry}/{ref}" for key, ref in (raw.get("images") or {}).items()}
+    pools = tuple(_pool(pool) for pool in raw["nodePools"])
+    policies = raw.get("policies") or {}
+    storage = raw["storage"]
+    return Contract(
+        source=source,
+        teams={team["name"]: _team(team) for team in teams},
+        queues=_queues(raw, teams),
+        default_queue=raw["defaultQueue"],
+        priority_classes=tuple(one["name"] for one in raw["priorityClasses"]),
+        pools=pools,
+        shared_class=storage["sharedClass"],
+        workspace_class=storage.get("workspaceClass") or "",
+        buckets={one["name"]: Bucket(one["name"], one.get("teams", "none")) for one in storage["buckets"]},
+        images=images,
+        scheduler=raw["scheduler"]["name"],
+        namespace=namespace,
+        release=name,
+        parameters=policies.get("parameters")
+        or _parameters(
+            raw, policies, [team["name"] for team in teams], images, f"system:serviceaccount:{namespace}:{name}"
+        ),
+        modes={str(rule): str(mode) for rule, mode in (policies.get("modes") or {}).items()},
+        raw=raw,
+    )
+
+
+def _with_defaults(own: Raw, base: Raw) -> Raw:
+    team = {**base, **own}
+    for block in BLOCKS:
+        if isinstance(own.get(block), dict):
+            team[block] = {**(base.get(block) or {}), **own[block]}
+    return team
+
+
+def _team(raw: Raw) -> Team:
+    members = raw.get("members") or {}
+    return Team(
+        name=raw["name"],
+        queues=tuple(dict.fromkeys([raw["name"], *(raw.get("queues") or [])])),
+        priority_classes=tuple(raw.get("priorityClasses") or ()),
+        max_gpus=int(raw.get("maxGpusPerJob", 0)),
+        max_claim=str((raw.get("storage") or {}).get("maxClaim", "")),
+        gid=int(raw["gid"]) if raw.get("gid") is not None else None,
+        quota=raw.get("quota") or {},
+        limits=raw.get("limits") or {},
+        groups=tuple(members.get("groups") or ()),
+        users=tuple(members.get("users") or ()),
+    )
+
+
+def _queues(raw: Raw, teams: list[Raw]) -> dict[str, Queue]:
+    given = {one["name"]: one for one in raw["queues"]}
+    given |= {team["name"]: team.get("queue") or {} for team in teams}
+    parents = {one.get("parent") or "root" for one in given.values()}
+    return {
+        name: Queue(
+            name,
+            one.get("parent") or "root",
+            one.get("capability") or {},
+            one.get("deserved") or {},
+            one.get("guarantee") or {},
+            leaf=name not in parents,
+        )
+        for name, one in given.items()
+    }
+
+
+def _pool(raw: Raw) -> Pool:
+    gpu, count = raw.get("gpu") or {}, raw.get("count")
+    return Pool(
+        name=raw["name"],
+        kind=raw["kind"],
+        labels={str(key): str(value) for key, value in (raw.get("labels") or {}).items()},
+        taint=raw.get("taint") or {},
+        resource=gpu.get("resource", "") if raw["kind"] == "gpu" else "",
+        gpus=int(gpu["count"]) if gpu.get("count") else None,
+        nodes=int(count) if count is not None else None,
+        capacity=raw.get("capacity") or {},
+        spot=bool(raw.get("spot")),
+    )
+
+
+def _parameters(raw: Raw, policies: Raw, teams: list[str], images: dict[str, str], account: str) -> dict[str, str]:
+    """What the policies compare with, as the chart's template trainyard.policyParameters makes it; a test compares."""
+    gpu = [pool for pool in raw["nodePools"] if pool["kind"] == "gpu"]
+    resources = [pool["gpu"]["resource"] for pool in gpu if pool.get("gpu")]
+    places = {f"{posixpath.dirname(ref)}/" for ref in images.values()} | set(policies.get("allowedImages") or [])
+    storage = raw["storage"]
+    classes = [storage["sharedClass"], storage.get("workspaceClass"), *(policies.get("storageClasses") or [])]
+    operators = [f"{account}-training-operator", f"{account}-controllers", *(policies.get("operators") or [])]
+    return {
+        "gpuResources": _joined(resources or ["nvidia.com/gpu"]),
+        "gpuTaints": _joined(pool["taint"]["key"] for pool in gpu if pool.get("taint")),
+        "schedulerName": raw["scheduler"]["name"],
+        "allowedImages": _joined(sorted(places)),
+        "maxDeadlineSeconds": str(int(policies.get("maxDeadlineSeconds") or 604800)),
+        "storageClasses": _joined(one for one in classes if one),
+        "maxClaim": str(((raw.get("teamDefaults") or {}).get("storage") or {}).get("maxClaim", "100Gi")),
+        "teamNamespaces": _joined(teams),
+        "tokenServiceAccounts": _joined(policies.get("tokenServiceAccounts") or []),
+        "operators": _joined(operators),
+        "provisioners": _joined([f"{account}-nfs-provisioner", *(policies.get("provisioners") or [])]),
+    }
+
+
+def _joined(parts: Any) -> str:
+    return ",".join(dict.fromkeys(parts))
