@@ -1,0 +1,98 @@
+"""Reads and checks trainyard.yaml: its schema, with the line of each fault."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import UsageError
+from trainyard.ir.yaml_lines import Document, documents
+
+SCHEMA = Path(__file__).with_name("schema.json")
+MEND = "see docs/train.md for all settings"
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The schema of a job's settings."""
+    return json.loads(SCHEMA.read_text())
+
+
+def settings(text: str, file: str) -> dict[str, Any]:
+    """The settings that a file holds, well-formed. Raises UsageError, which names the line of the first fault."""
+    found = documents(text, file)
+    if not found:
+        return {}
+    if len(found) > 1:
+        raise UsageError("the file holds several documents", where=file, mend="keep one, remove the lines of ---")
+    faults(found[0], file)
+    return found[0].data
+
+
+def faults(document: Document, file: str) -> None:
+    """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
+    if not isinstance(document.data, dict):
+        raise UsageError("settings are a list of `key: value`", where=f"{file}:1", mend=MEND)
+    from jsonschema import Draft202012Validator
+
+    bare = {key: value for key, value in schema().items() if key != "required"}
+    errors = sorted(
+        Draft202012Validator(bare).iter_errors(document.data), key=lambda e: document.line(*e.absolute_path)
+    )
+    for error in errors:
+        path = list(error.absolute_path)
+        if error.validator == "additionalProperties" and not path:
+            unknown = next(key for key in document.data if key not in schema()["properties"])
+            line = document.line(str(unknown))
+            raise UsageError(f"there is no setting {unknown}", where=f"{file}:{line}", mend=_near(str(unknown)))
+        raise UsageError(_said(error, path), where=f"{file}:{document.line(*path)}", mend=_mend(path, error))
+
+
+def _said(error: Any, path: list[str | int]) -> str:
+    place = ".".join(str(part) for part in path)
+    value = error.instance
+    shown = json.dumps(value, default=str)
+    if "propertyNames" in error.absolute_schema_path:
+        return f"{place} has the name {shown}, which is no text of letters, digits and _"
+    if isinstance(value, bool):
+        return f"{place} is {shown}, which YAML reads as yes or no"
+    return f"{place} is {shown if len(shown) < 60 else shown[:57] + '…'}"
+
+
+def _mend(path: list[str | int], error: Any) -> str:
+    if path and path[0] == "env":
+        return "write each value as a text in quotes, or as {secret: NAME, key: KEY}"
+    if path and path[0] == "command":
+        return 'write it as a list of words, such as [python, train.py, "--epochs=3"]'
+    rule = {
+        "enum": lambda: f"take one of {', '.join(map(str, error.validator_value))}",
+        "minimum": lambda: f"the least is {error.validator_value}",
+        "maximum": lambda: f"the most is {error.validator_value}",
+        "maxLength": lambda: f"take at most {error.validator_value} characters",
+        "type": lambda: f"it must be {_types(error.validator_value)}",
+        "required": lambda: f"it needs {', '.join(error.validator_value)}",
+    }.get(error.validator)
+    if rule:
+        return rule()
+    about = schema()["properties"].get(path[0], {}).get("description", "") if path else ""
+    return about.rstrip(".") or MEND
+
+
+def _types(value: Any) -> str:
+    words = {
+        "integer": "a whole number",
+        "string": "a text",
+        "array": "a list",
+        "object": "a map",
+        "boolean": "true or false",
+    }
+    return " or ".join(words.get(one, one) for one in ([value] if isinstance(value, str) else value))
+
+
+def _near(unknown: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(unknown, schema()["properties"], n=1, cutoff=0.6)
+    return f"did you mean {close[0]}" if close else MEND

@@ -1,0 +1,145 @@
+"""What a user says of a training job, and what can be wrong with it before anything of the platform is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.errors import UsageError
+
+PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB = "pytorch", "tensorflow", "mpi", "volcano", "job"
+NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+NAME_LONGEST = 50  # pods are called after the job, its role and number, and a pod's name is its host name: 63 at most
+DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15} | {
+    f"{letter}i": 1024**power for power, letter in enumerate("KMGTP", 1)
+}
+QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGTP]|[KMGTP]i)?")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A claim of the team's namespace, and where the command finds it."""
+
+    claim: str
+    path: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One training job. Empty texts mean the platform's default; times are seconds.
+
+    `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
+    archive that is unpacked where the command runs, and the folder that results go to.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    framework: str = PYTORCH
+    team: str = ""
+    image: str = ""
+    nodes: int = 1
+    gpus: int = 0
+    processes: int = 0
+    parameter_servers: int = 0
+    pool: str = ""
+    queue: str = ""
+    priority: str = ""
+    cpu: str = "1"
+    memory: str = "2Gi"
+    shared_memory: str = "256Mi"
+    env: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    results: str = "results"
+    checkpoints: str = ""
+    deadline: int = 86400
+    retries: int = 0
+    keep: int = 86400
+    code: str = ""
+    code_sha256: str = ""
+    output: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    owner: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuses what contradicts itself. Raises UsageError."""
+        if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
+            mend = f"take up to {NAME_LONGEST} small letters, digits and hyphens, the first a letter"
+            raise UsageError(f"{self.name!r} can't be a job's name", mend=mend)
+        if self.framework not in (PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB):
+            mend = f"take one of {PYTORCH}, {TENSORFLOW}, {MPI}, {VOLCANO}, {JOB}"
+            raise UsageError(f"there is no framework {self.framework!r}", mend=mend)
+        if not self.command:
+            raise UsageError("the job has no command", where=self.name, mend="write it after --, or under command")
+        if self.nodes < 1 or self.gpus < 0:
+            raise UsageError("a job needs a node, and can't have less than no GPU", where=self.name)
+        if self.framework == JOB and self.nodes > 1:
+            what = f"a plain Job is one pod, and nodes is {self.nodes}: nothing would start its pods together"
+            raise UsageError(what, where=self.name, mend="take framework volcano, pytorch, tensorflow or mpi")
+        if self.parameter_servers and self.framework != TENSORFLOW:
+            what = f"parameterServers are TensorFlow's, and framework is {self.framework}"
+            raise UsageError(what, where=self.name, mend="remove them, or take framework tensorflow")
+        if self.processes and self.framework in (TENSORFLOW, JOB):
+            what = f"{self.framework} has one process a node, and processes is {self.processes}"
+            raise UsageError(what, where=self.name, mend="remove processes")
+        if self.checkpoints and self.checkpoints == self.results:
+            what = f"results and checkpoints are the same folder, {self.results}"
+            raise UsageError(what, where=self.name, mend="give checkpoints a folder of their own")
+        for title, amount in (("cpu", self.cpu), ("memory", self.memory), ("sharedMemory", self.shared_memory)):
+            if amount_of(amount) <= 0:
+                raise UsageError(f"{title} is {amount!r}", where=self.name, mend="take an amount such as 2 or 4Gi")
+        if amount_of(self.shared_memory) > amount_of(self.memory):
+            what = f"sharedMemory {self.shared_memory} is more than memory {self.memory}, of which it is a part"
+            raise UsageError(what, where=self.name, mend="raise memory")
+
+    @property
+    def ranks_per_node(self) -> int:
+        """Processes of the command on each node."""
+        if self.processes:
+            return self.processes
+        return max(1, self.gpus) if self.framework in (PYTORCH, MPI, VOLCANO) else 1
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **more: Any) -> JobSpec:
+        """From the keys of trainyard.yaml, which `check` has found well-formed; `more` are further fields."""
+        given: dict[str, Any] = {}
+        for key, value in values.items():
+            name = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
+            if name not in cls.__dataclass_fields__:
+                raise UsageError(f"a job has no setting {key}", mend="see docs/train.md for all of them")
+            given[name] = value
+        for name in ("deadline", "keep"):
+            if name in given:
+                given[name] = seconds(given[name])
+        for name in ("cpu", "memory", "shared_memory"):
+            if name in given:
+                given[name] = str(given[name])
+        given["command"] = tuple(given.get("command") or ())
+        given["mounts"] = tuple(
+            Mount(mount["claim"], mount["path"], bool(mount.get("readOnly"))) for mount in given.get("mounts") or ()
+        )
+        return cls(**{**given, "name": given.get("name", ""), **more})
+
+
+def seconds(text: str | int) -> int:
+    """`90m`, `1d12h` or a number as seconds. Raises UsageError."""
+    match = DURATION.fullmatch(str(text))
+    if str(text).isdigit():
+        found = int(text)
+    else:
+        parts = match.groups() if match else ()
+        found = sum(int(part or 0) * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
+    if found < 1:
+        raise UsageError(f"{text!r} is no length of time", mend="write it as 90m, 12h or 2d")
+    return found
+
+
+def amount_of(quantity: str) -> float:
+    """A Kubernetes quantity as a number; 0 when it is none."""
+    match = QUANTITY.fullmatch(str(quantity))
+    if not match:
+        return 0.0
+    return float(match[1]) * (0.001 if match[2] == "m" else UNITS[match[2] or ""])
