@@ -1,0 +1,247 @@
+"""The admission policies, asked without a cluster: their own expressions, with a site's parameters.
+
+What an API server alone knows is left out: rights beyond the queues of a team, quotas, Pod Security, schemas.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from trainyard import cel
+from trainyard.contract import Contract, Team
+from trainyard.paths import ROOT
+
+Object = dict[str, Any]
+Path = tuple[str | int, ...]
+# (group, kind) -> resource, of everything that policies look at.
+RESOURCES = {
+    ("", "Pod"): "pods",
+    ("", "PersistentVolumeClaim"): "persistentvolumeclaims",
+    ("", "PersistentVolume"): "persistentvolumes",
+    ("", "Namespace"): "namespaces",
+    ("apps", "Deployment"): "deployments",
+    ("apps", "StatefulSet"): "statefulsets",
+    ("batch", "Job"): "jobs",
+    ("batch", "CronJob"): "cronjobs",
+    ("batch.volcano.sh", "Job"): "jobs",
+    ("kubeflow.org", "PyTorchJob"): "pytorchjobs",
+    ("kubeflow.org", "TFJob"): "tfjobs",
+    ("kubeflow.org", "MPIJob"): "mpijobs",
+    ("scheduling.volcano.sh", "PodGroup"): "podgroups",
+    ("argoproj.io", "Workflow"): "workflows",
+    ("argoproj.io", "CronWorkflow"): "cronworkflows",
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): "clusterrolebindings",
+    ("rbac.authorization.k8s.io", "RoleBinding"): "rolebindings",
+}
+
+
+@dataclass(frozen=True)
+class Objection:
+    """What one rule says. `path` is the part of the object that it speaks of, as far as that can be told."""
+
+    rule: str
+    message: str
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks: a user's name, the queues that they may use, and whether they may manage tenants."""
+
+    user: str = "member"
+    queues: tuple[str, ...] = ()
+    manages: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to the API server; `team` is None outside of teams' namespaces."""
+
+    obj: Object
+    asker: Asker
+    team: Team | None
+    old: Object | None = None
+    sub: str = ""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One rule with its programs. `looks` are its (group, resource, operations)."""
+
+    name: str
+    about: str
+    clusterwide: bool
+    looks: tuple[tuple[str, str, tuple[str, ...]], ...]
+    conditions: tuple[str, ...]
+    variables: Mapping[str, str]
+    validations: tuple[tuple[str, str, str], ...]  # expression, message, messageExpression
+
+    def concerns(self, request: Request) -> bool:
+        """Whether the request is one that the rule matches by kind, operation and namespace."""
+        if request.team is None and not self.clusterwide:
+            return False
+        obj = request.obj
+        group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+        resource = RESOURCES.get((group, str(obj.get("kind"))), "") + (f"/{request.sub}" if request.sub else "")
+        operation = "CREATE" if request.old is None else "UPDATE"
+        return any(
+            at == group and (name == resource or (name.endswith("/*") and resource.startswith(name[:-1])))
+            and operation in operations
+            for at, name, operations in self.looks
+        )  # fmt: skip
+
+
+@functools.cache
+def policies() -> tuple[Policy, ...]:
+    """All rules of policies/, by name."""
+    files = sorted(file for file in (ROOT / "policies").glob("*.yaml") if not file.name.endswith(".cases.yaml"))
+    return tuple(_policy(file.stem, yaml.safe_load(file.read_text())) for file in files)
+
+
+def _policy(name: str, raw: Object) -> Policy:
+    spec, notes = raw["spec"], raw["metadata"]["annotations"]
+    looks = [
+        (group, resource, tuple(rule["operations"]))
+        for rule in spec["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    ]
+    return Policy(
+        name=name,
+        about=notes["trainyard.io/about"],
+        clusterwide=notes.get("trainyard.io/scope") == "cluster" or name == "namespace-guard",
+        looks=tuple(looks),
+        conditions=tuple(one["expression"] for one in spec.get("matchConditions") or []),
+        variables={one["name"]: one["expression"] for one in spec.get("variables") or []},
+        validations=tuple(
+            (one["expression"], one["message"].strip(), one.get("messageExpression", "")) for one in spec["validations"]
+        ),
+    )
+
+
+def objections(request: Request, contract: Contract) -> list[Objection]:
+    """Everything that the rules in force say against the request, one for each validation that fails."""
+    found: list[Objection] = []
+    obj, old = cel.place(request.obj), None if request.old is None else cel.place(request.old)
+    for policy in policies():
+        if contract.modes.get(policy.name) != "off" and policy.concerns(request):
+            found += judge(policy, obj, old, request, contract)
+    return found
+
+
+def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contract) -> list[Objection]:
+    """What one rule says of an object whose parts know their places (`cel.place`)."""
+    scope: Object = {
+        "object": obj,
+        "oldObject": old,
+        "request": {
+            "operation": "CREATE" if old is None else "UPDATE",
+            "namespace": request.team.name if request.team else "",
+            "userInfo": {"username": request.asker.user},
+        },
+        "namespaceObject": {"metadata": {"annotations": annotations(request.team)}},
+        "authorizer": _Authorizer(request.asker),
+    }
+    scope["variables"] = _Variables(policy.variables, scope, contract.parameters)
+    try:
+        if not all(cel.compile(condition)(scope) for condition in policy.conditions):
+            return []
+    except cel.CelError as error:
+        return [Objection(policy.name, f"the rule can't be asked: {error}")]
+    found = []
+    for expression, message, explains in policy.validations:
+        try:
+            if cel.compile(expression)(scope):
+                continue
+        except cel.CelError as error:
+            found.append(Objection(policy.name, f"the rule can't be asked: {error}"))
+            continue
+        try:
+            said = cel.compile(explains)(scope) if explains else message
+        except cel.CelError:
+            said = message
+        found.append(Objection(policy.name, str(said), cel.path(said)))
+    return found
+
+
+def annotations(team: Team | None) -> dict[str, str]:
+    """Those of a team's namespace, as the chart writes them."""
+    if team is None:
+        return {}
+    return {
+        "trainyard.io/queues": ",".join(team.queues),
+        "trainyard.io/priority-classes": ",".join(team.priority_classes),
+        "trainyard.io/max-gpus-per-job": str(team.max_gpus),
+        "trainyard.io/max-claim": team.max_claim,
+    }
+
+
+def defaulted(obj: Object, team: Team | None) -> Object:
+    """The object as it reaches the rules: after the API server's defaults, and a team's LimitRange for pods."""
+    done = json.loads(json.dumps(obj))
+    kind, spec = done.get("kind"), done.get("spec")
+    if not isinstance(spec, dict):
+        return done
+    if kind == "Pod":
+        spec.setdefault("schedulerName", "default-scheduler")
+        for key in ("containers", "initContainers", "ephemeralContainers"):
+            for container in spec.get(key) or []:
+                _amounts(container, team.limits if team and key != "ephemeralContainers" else {})
+    elif str(done.get("apiVersion")).startswith("batch.volcano.sh/"):
+        spec.setdefault("queue", "default")
+    elif kind in ("Job", "CronJob", "Deployment", "StatefulSet"):
+        inner = (spec.get("jobTemplate") or {}).get("spec") if kind == "CronJob" else spec
+        pod = ((inner or {}).get("template") or {}).get("spec")
+        if isinstance(pod, dict):
+            pod.setdefault("schedulerName", "default-scheduler")
+    elif kind == "PodGroup":
+        spec.setdefault("queue", "default")
+    return done
+
+
+def _amounts(container: Object, limits: Object) -> None:
+    resources = container.setdefault("resources", {})
+    given = resources.get("limits") or {}
+    requests = {**given, **(resources.get("requests") or {})}
+    resources["requests"] = {**(limits.get("requests") or {}), **requests}
+    resources["limits"] = {**(limits.get("limits") or {}), **given}
+
+
+class _Variables:
+    """`variables.<name>`: evaluated when it is first asked for. `params` are the site's."""
+
+    def __init__(self, expressions: Mapping[str, str], scope: Object, parameters: Mapping[str, str]) -> None:
+        self._expressions, self._scope, self._parameters = expressions, scope, parameters
+        self._known: dict[str, Any] = {}
+
+    def cel_select(self, name: str) -> Any:
+        if name not in self._expressions:
+            raise cel.CelError(f"no variable {name}")
+        if name not in self._known:
+            value = cel.compile(self._expressions[name])(self._scope)
+            if name == "params":
+                value = {key: self._parameters.get(key, default) for key, default in value.items()}
+            self._known[name] = value
+        return self._known[name]
+
+
+class _Authorizer:
+    """`authorizer.group(…).resource(…).name(…).check(…).allowed()`, for the two rights that rules ask about."""
+
+    def __init__(self, asker: Asker, asked: Mapping[str, str] | None = None) -> None:
+        self._asker, self._asked = asker, dict(asked or {})
+
+    def cel_call(self, name: str, arguments: list[Any]) -> Any:
+        if name == "allowed":
+            if self._asked.get("resource") == "queues":
+                return self._asked.get("name") in self._asker.queues
+            return self._asker.manages
+        if name in ("group", "resource", "name", "check") and len(arguments) == 1:
+            return _Authorizer(self._asker, {**self._asked, name: str(arguments[0])})
+        raise cel.CelError(f"the authorizer knows no {name}")

@@ -1,0 +1,69 @@
+"""The policies without a cluster say what the API server says: every case beside the rules, both ways."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import sys
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from trainyard import contract
+from trainyard.paths import ROOT
+from trainyard.policy import offline
+
+
+def _cases() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("policy_cases", ROOT / "tests" / "policies" / "cases.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["policy_cases"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+CASES = _cases()
+SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
+BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi")  # as tests/policies/extra.yaml makes it
+
+
+def request(case: Any) -> offline.Request:
+    """The case as a request, with what the API server would fill in."""
+    team = BARE if case.namespace == "bare" else SITE.team(case.namespace)
+    who = CASES.WHO[case.who]
+    member = case.who in ("member", "speech-member")
+    asker = offline.Asker(who.user if who else "admin", SITE.team("vision").queues if member else (), who is None)
+    base = copy.deepcopy(CASES.bases()[case.base])
+    base["metadata"]["namespace"] = case.namespace
+    obj, old = CASES.changed(base, case.change), None
+    if case.update is not None:
+        old = CASES.changed(base, case.begin)
+        obj = CASES.changed(old, case.update)
+        old = offline.defaulted(old, team)
+    return offline.Request(offline.defaulted(obj, team), asker, team, old, case.sub)
+
+
+@pytest.mark.parametrize("case", [case for rule in CASES.rules() for case in CASES.cases(rule)], ids=str)
+def test_case(case: Any) -> None:
+    found = offline.objections(request(case), SITE)
+    if case.allowed:
+        assert not found
+    else:
+        assert case.rule in {one.rule for one in found}
+        assert case.says in " / ".join(one.message for one in found if one.rule == case.rule)
+
+
+def test_a_rule_that_is_off_says_nothing() -> None:
+    case = next(case for case in CASES.cases("node-name") if not case.allowed)
+    off = replace(SITE, modes={**SITE.modes, "node-name": "off"})
+    assert offline.objections(request(case), SITE) and not offline.objections(request(case), off)
+
+
+def test_the_place_that_a_message_speaks_of() -> None:
+    case = next(case for case in CASES.cases("image-source") if case.name == "a PyTorchJob")
+    (found,) = offline.objections(request(case), SITE)
+    assert found.path is not None
+    assert found.path[:4] == ("spec", "pytorchReplicaSpecs", "Worker", "template") and found.path[-1] == "image"
