@@ -18,6 +18,7 @@ from trainyard.e2e.checks import (
     storage,
     teams,
     training,
+    turns,
     uninstall,
     upgrade,
     volumes,
@@ -38,6 +39,7 @@ def checks(context: Context, data: Dataset) -> None:
     for kind in training.KINDS:
         training.train(context, kind, data)
     gang.refused(context, data)
+    turns.strict(context)
     _storage(context)
     network.policies(context)
     network.storage_closed(context)
