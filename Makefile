@@ -27,7 +27,8 @@ lint: ## ruff: style and format
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q
-	@cd tools/nfs-provisioner && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...
+	@for set in nfs-provisioner step; do \
+	  (cd tools/$$set && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
 storage-test: ## buckets, users, backup and restore on a real MinIO
 	@$(TRAINYARD) tools path minio >/dev/null
 	@$$(bin/bootstrap) -m pytest tests/storage -q

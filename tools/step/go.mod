@@ -1,0 +1,3 @@
+module trainyard.io/tools/step
+
+go 1.25

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// runStep is the life of a step: inputs, command, outputs, lineage.
+func runStep(where place, words []string) error {
+	s, err := readStep()
+	if err != nil {
+		return err
+	}
+	facts := readFacts(s, where)
+	input, err := newExecutorInput(s, where, facts)
+	var made results
+	if err == nil {
+		made, err = work(input, words)
+	}
+	return errors.Join(err, writeLineage(where, lineage(s, facts, input, made, err)))
+}
+
+func work(input *executorInput, words []string) (results, error) {
+	command, err := input.command(words)
+	if err != nil {
+		return results{}, err
+	}
+	if len(command) == 0 {
+		return results{}, fault(codeData, "nothing is left of the command once its placeholders are filled in")
+	}
+	if err := os.MkdirAll(filepath.Dir(input.where.outputFile()), 0o755); err != nil {
+		return results{}, err
+	}
+	if err := execute(command); err != nil {
+		return results{}, err
+	}
+	return collectOutputs(input)
+}

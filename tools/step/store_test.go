@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bucket is a store that knows these objects and answers 503 so many times before.
+func bucket(t *testing.T, p *pod, objects map[string]string, outages int) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if outages--; outages >= 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=me/") {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>")
+			return
+		}
+		if r.URL.Query().Get("list-type") == "" {
+			data, ok := objects[r.URL.Path]
+			if !ok {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			fmt.Fprint(w, data)
+			return
+		}
+		// One key a page, as a store with very many would answer.
+		var keys []string
+		for _, name := range sortedNames(objects) {
+			if key, ok := strings.CutPrefix(name, r.URL.Path+"/"); ok && strings.HasPrefix(key, r.URL.Query().Get("prefix")) && key > r.URL.Query().Get("continuation-token") {
+				keys = append(keys, key)
+			}
+		}
+		fmt.Fprint(w, "<ListBucketResult>")
+		if len(keys) > 0 {
+			fmt.Fprintf(w, "<Contents><Key>%s</Key></Contents><IsTruncated>%t</IsTruncated><NextContinuationToken>%s</NextContinuationToken>", keys[0], len(keys) > 1, keys[0])
+		}
+		fmt.Fprint(w, "</ListBucketResult>")
+	}))
+	t.Cleanup(server.Close)
+	storePause = time.Millisecond
+	p.template.ArchiveLocation.S3.Endpoint = strings.TrimPrefix(server.URL, "http://")
+	t.Setenv("TRAINYARD_S3_ACCESS_KEY", "me")
+	t.Setenv("TRAINYARD_S3_SECRET_KEY", "secret")
+}
+
+func TestCollect(t *testing.T) {
+	p := newPod(t, "{}", nil)
+	bucket(t, &p, map[string]string{"/runs/v/1/m/data": "one", "/runs/v/1/m/meta.json": "{}", "/runs/v/2/m/data/a b": "two", "/runs/v/10/m/data": "no"}, 3)
+	t.Setenv("TRAINYARD_LISTS", `{"models": [["s3://runs/v/1/m"], "[\"s3://runs/v/2/m\"]", "", null], "none": []}`)
+	if err := collect(p.place); err != nil {
+		t.Fatal(err)
+	}
+	p.is("one", "kfp/in/models/0/data")
+	p.is("two", "kfp/in/models/1/data/a b")
+	if !exists(p.kfp("in/none")) || exists(p.kfp("in/models/2")) {
+		t.Error("the lists have other lengths")
+	}
+	t.Setenv("TRAINYARD_LISTS", `{"models": ["s3://runs/v/3/m"]}`)
+	fails(t, collect(p.place), codeData, "s3://runs/v/3/m is not there any more")
+	t.Setenv("TRAINYARD_LISTS", `{"models": ["s3://other/v/1/m"]}`)
+	fails(t, collect(p.place), codeData, "list models", "bucket of this run")
+	t.Setenv("TRAINYARD_LISTS", `{"models": ["s3://runs/v/1/m"]}`)
+	t.Setenv("TRAINYARD_S3_ACCESS_KEY", "you")
+	fails(t, collect(p.place), codeStore, "s3://runs/v/1/m/ can't be read", "AccessDenied")
+}
+
+func TestImport(t *testing.T) {
+	const step = `{"task": "importer", "outputs": {"artifacts": {"artifact": {"type": "system.Dataset"}}}}`
+	p := newPod(t, step, map[string]string{"uri": "s3://datasets/set.csv", "metadata": `{"rows": 2.0}`})
+	bucket(t, &p, map[string]string{"/datasets/set.csv": "a,b", "/datasets/tree/x/y": "z"}, 0)
+	if err := importArtifact(p.place); err != nil {
+		t.Fatal(err)
+	}
+	p.is("a,b", "kfp/out/artifact/data")
+	if m := p.document("kfp/out/artifact/meta.json"); m["uri"] != "s3://datasets/set.csv" || toJSON(m["metadata"]) != `{"rows":2}` {
+		t.Error(m)
+	}
+	first := p.read("kfp/outp/.sha-artifact")
+	for uri, words := range map[string]string{"s3://datasets/tree": "", "gs://else/where": "", "s3://datasets/gone": "does not exist", "": "no uri", "s3://": "no bucket"} {
+		t.Setenv("TRAINYARD_PARAMS", toJSON(map[string]string{"uri": uri}))
+		q := p
+		q.root = t.TempDir()
+		if err := importArtifact(q.place); words != "" {
+			fails(t, err, codeData, words)
+		} else if err != nil || q.read("kfp/outp/.sha-artifact") == first || exists(q.kfp("out/artifact/data")) == strings.HasPrefix(uri, "gs") {
+			t.Error(uri, err)
+		}
+	}
+}
+
+func TestSignature(t *testing.T) {
+	// The example "GET Bucket Lifecycle" of the S3 documentation, whose signature is given there.
+	request, _ := http.NewRequest(http.MethodGet, "https://examplebucket.s3.amazonaws.com/?lifecycle=", nil)
+	k := signer{"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1"}
+	k.sign(request, time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC))
+	const want = "Signature=fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"
+	if got := request.Header.Get("Authorization"); !strings.HasSuffix(got, want) {
+		t.Error(got)
+	}
+}
