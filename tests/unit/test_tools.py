@@ -207,6 +207,47 @@ def test_the_real_compiler_without_a_network(
     assert left(cache) == []
 
 
+ADDED = "_source/pkg/lost_linux.go"
+
+
+@pytest.fixture
+def mended(demo: ToolSet, program: Program, tmp_path: Path) -> ToolSet:
+    """A set that puts a file into its module's source; `go` shows what it would build from."""
+    module = tmp_path / "module"
+    (module / "pkg").mkdir(parents=True)
+    (module / "pkg" / "there.go").write_text("package pkg\n")
+    (module / "pkg" / "there.go").chmod(0o444)
+    added = tools.source_dir(demo) / ADDED
+    added.parent.mkdir(parents=True)
+    added.write_text("package pkg // ours\n")
+    program(
+        "go",
+        f"""
+        if [ "$1" = list ]; then echo '{json.dumps({"Dir": str(module)})}'; exit; fi
+        {{ echo "-- $PWD"; ls; tail -n 1 go.mod; ls ../source/pkg; }} >> {tmp_path}/calls
+        {GO}""",
+    )
+    return demo
+
+
+def test_files_that_a_module_lacks_are_put_into_a_copy_of_it(mended: ToolSet, cache: Path, tmp_path: Path) -> None:
+    tools.build(mended)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert not any(line.startswith(f"-- {tmp_path}/tree") for line in calls)
+    assert calls.count("lost_linux.go") == calls.count("there.go") == 2  # one build a binary
+    assert calls.count("replace example.org/demo => ../source") == 2
+    assert "_source" not in calls
+    assert left(cache) == [tools.pin(mended)]
+    assert (tools.source_dir(mended) / "go.mod").read_text().endswith("require example.org/demo v1.2.3\n")
+    assert sorted(p.name for p in (tmp_path / "module" / "pkg").iterdir()) == ["there.go"]
+
+
+def test_pin_changes_with_files_that_are_put_in(mended: ToolSet) -> None:
+    before = tools.pin(mended)
+    (tools.source_dir(mended) / ADDED).write_text("package pkg // better\n")
+    assert tools.pin(mended) != before
+
+
 def test_module_dir_downloads_what_is_not_there(demo: ToolSet, program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "module"
     program(

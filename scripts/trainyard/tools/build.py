@@ -15,6 +15,9 @@ from trainyard.progress import Progress
 from trainyard.shell import CommandError, run
 from trainyard.versions import ToolSet, load
 
+# Beside a go.mod: files that a module's archive lacks (archives drop links and generated files) or has too slow. The set
+# is then built from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
+ADDED = "_source"
 NETWORK_SIGNS = (
     "dial tcp",
     "no such host",
@@ -40,6 +43,9 @@ def pin(tool: ToolSet) -> str:
     for path in sorted(source_dir(tool).iterdir()):
         if path.name in ("go.mod", "go.sum") or (path.suffix == ".go" and not path.name.endswith("_test.go")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    added = source_dir(tool) / ADDED
+    for path in sorted(file for file in added.rglob("*") if file.is_file()):
+        digest.update(str(path.relative_to(added)).encode() + b"\0" + path.read_bytes())
     return f"{tool.version}-{digest.hexdigest()[:12]}"
 
 
@@ -91,11 +97,14 @@ def build(tool: ToolSet) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
+        made = work / "bin"
+        made.mkdir()
+        folder = _completed(tool, work) if (source_dir(tool) / ADDED).is_dir() else source_dir(tool)
         for package, name in tool.packages:
-            argv = ["go", "build", *flags, "-o", work / name, package]
-            run(argv, cwd=source_dir(tool), env=_go_env(tool), mend="run `trainyard doctor`")
+            argv = ["go", "build", *flags, "-o", made / name, package]
+            run(argv, cwd=folder, env=_go_env(tool), mend="run `trainyard doctor`")
         shutil.rmtree(target, ignore_errors=True)
-        work.rename(target)
+        made.rename(target)
     except CommandError as error:
         raise TrainyardError(
             f"building {tool.name} {tool.version} failed: {_reason(error)}",
@@ -126,6 +135,17 @@ def module_dir(tool_name: str) -> Path:
             run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool)).stdout
         )["Dir"]
     return Path(folder)
+
+
+def _completed(tool: ToolSet, work: Path) -> Path:
+    """A copy of the set in `work` whose main module comes from a copy of its source, with the files of `_source` in it."""
+    source, folder = work / "source", work / "set"
+    run(["cp", "-r", "--no-preserve=mode", module_dir(tool.name), source])
+    shutil.copytree(source_dir(tool) / ADDED, source, dirs_exist_ok=True)
+    shutil.copytree(source_dir(tool), folder, ignore=shutil.ignore_patterns(ADDED, "*_test.go"))
+    with (folder / "go.mod").open("a") as file:
+        file.write(f"\nreplace {tool.module} => ../{source.name}\n")
+    return folder
 
 
 def _go_env(tool: ToolSet) -> dict[str, str]:

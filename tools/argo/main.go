@@ -1,0 +1,81 @@
+// argoexec is Argo's executor with one thing more: the container "init" of a step also brings trainyard-step, which
+// lies beside this program in the image, to where the step's own container finds it. See tools/step.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/argoproj/argo-workflows/v3/cmd/argoexec/commands"
+	"github.com/argoproj/argo-workflows/v3/util"
+	argoerrors "github.com/argoproj/argo-workflows/v3/util/errors"
+	"github.com/argoproj/argo-workflows/v3/workflow/common"
+)
+
+const step = "trainyard-step"
+
+// What Argo's controller understands as "the executor failed", and as "killed".
+const (
+	failed = 64
+	killed = 137
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if slices.Contains(os.Args[1:], "init") {
+		if err := bringStep(common.VarRunArgoPath); err != nil {
+			end(err)
+		}
+	}
+	if err := commands.NewRootCommand().ExecuteContext(ctx); err != nil {
+		end(err)
+	}
+}
+
+// bringStep copies the program beside this one into a folder, where every user may run it.
+func bringStep(folder string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	from, err := os.Open(filepath.Join(filepath.Dir(self), step))
+	if err != nil {
+		return fmt.Errorf("the executor's image lacks %s: %w", step, err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(filepath.Join(folder, step), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		to.Close()
+		return err
+	}
+	if err := to.Chmod(0o755); err != nil { // whatever the umask took away
+		to.Close()
+		return err
+	}
+	return to.Close()
+}
+
+// end leaves with the code of the step's own program, or with the executor's own fault as the pod's message.
+func end(err error) {
+	var exited argoerrors.Exited
+	if errors.As(err, &exited) {
+		if code := exited.ExitCode(); code >= 0 {
+			os.Exit(code)
+		}
+		os.Exit(killed)
+	}
+	util.WriteTerminateMessage(err.Error())
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(failed)
+}
