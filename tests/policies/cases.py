@@ -26,6 +26,7 @@ WHO: dict[str, Identity | None] = {
     "editor": Identity("eve", ("test-editors",)),
     "training-operator": Identity.account(SYSTEM, "trainyard-training-operator"),
     "volcano": Identity.account(SYSTEM, "trainyard-controllers"),
+    "argo": Identity.account(SYSTEM, "trainyard-workflow-controller"),
     "provisioner": Identity.account(SYSTEM, "trainyard-nfs-provisioner"),
     "job-controller": Identity.account(KUBE, "job-controller"),
     "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),

@@ -27,6 +27,8 @@ with all that lies beside them, since operators put them into teams' pods.
 {{- $images := list -}}
 {{- range $name, $_ := $c.images }}{{ $images = append $images (printf "%s/" (dir (include "trainyard.image" (list $ $name)))) }}{{ end -}}
 {{- $classes := list $c.storage.sharedClass (dig "workspaceClass" "" $c.storage) -}}
+{{- $operators := list "training-operator" "controllers" "workflow-controller" -}}
+{{- $users := list -}}{{- range $operators }}{{ $users = append $users (printf "%s-%s" $account .) }}{{ end -}}
 {{- $teams := list -}}{{- range include "trainyard.teams" . | fromJsonArray }}{{ $teams = append $teams .name }}{{ end -}}
 {{- dict
       "gpuResources" (join "," (uniq $resources | default (list (include "trainyard.gpuResource" .))))
@@ -37,8 +39,9 @@ with all that lies beside them, since operators put them into teams' pods.
       "storageClasses" (join "," (concat $classes $p.storageClasses | compact | uniq))
       "maxClaim" $c.teamDefaults.storage.maxClaim
       "teamNamespaces" (join "," $teams)
-      "tokenServiceAccounts" (join "," $p.tokenServiceAccounts)
-      "operators" (join "," (concat (list (printf "%s-training-operator" $account) (printf "%s-controllers" $account)) $p.operators))
+      "tokenServiceAccounts" (join "," (prepend $p.tokenServiceAccounts $c.pipelines.serviceAccount | uniq))
+      "pipelineServiceAccount" $c.pipelines.serviceAccount
+      "operators" (join "," (concat $users $p.operators))
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
     | toJson -}}
 {{- end }}

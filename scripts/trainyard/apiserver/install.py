@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from time import monotonic, sleep
 from typing import Any
 
-from trainyard.apiserver.argo import CRDS
 from trainyard.apiserver.client import Client
 from trainyard.errors import TrainyardError
 
@@ -29,7 +28,7 @@ def install(server: Client, objects: Objects) -> None:
     Raises:
         TrainyardError: an object is refused, or something is not in force after half a minute.
     """
-    wanted = [obj for obj in [*objects, *_by_setup(objects), *CRDS] if obj["kind"] not in LEFT_OUT and _stays(obj)]
+    wanted = [obj for obj in [*objects, *_by_setup(objects)] if obj["kind"] not in LEFT_OUT and _stays(obj)]
     spaces = {obj["metadata"]["namespace"] for obj in wanted if obj["metadata"].get("namespace")}
     known = {obj["metadata"]["name"] for obj in wanted if obj["kind"] == "Namespace"}
     wanted += [namespace(name) for name in sorted(spaces - known)]

@@ -40,11 +40,11 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     for name in parts.OWN:
         if (parts.chart_folder(name) / "Chart.yaml").exists():
             shutil.copytree(parts.chart_folder(name), chart / "charts" / name)
-    operator = load().raw["components"]["training-operator"]
-    crds = chart / "charts" / "training-operator" / "crds"
-    crds.mkdir()
-    for file in parts.operator_crds():
-        (crds / file.name).write_text(adapt.slim_crd(file.read_text(), version=operator))
+    for name, files in parts.crd_files().items():
+        crds = chart / "charts" / name / "crds"
+        crds.mkdir()
+        for file in files:
+            (crds / file.name).write_text(adapt.slim_crd(file.read_text(), version=load().raw["components"][name]))
     for part in parts.UPSTREAM:
         target = chart / "charts" / part.name
         run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part.name), target])

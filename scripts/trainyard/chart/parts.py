@@ -13,8 +13,12 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 
 UMBRELLA = ROOT / "charts" / "trainyard"
-OWN = ("training-operator", "minio", "nfs")
+OWN = ("training-operator", "argo", "minio", "nfs")
 OPERATOR_CRDS = ("tfjobs", "pytorchjobs", "mpijobs")
+# Of Argo's kinds those that its controller watches, but for the one of the whole cluster, which no team could use.
+ARGO_CRDS = (
+    "workflows", "workflowtemplates", "cronworkflows", "workflowtaskresults", "workflowtasksets", "workflowartifactgctasks",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,15 @@ def chart_folder(name: str) -> Path:
     return ROOT / "charts" / name
 
 
-def operator_crds() -> list[Path]:
-    """training-operator's CRD files, of the kinds that we install, in its module."""
-    folder = tools.module_dir("training-operator") / "manifests" / "base" / "crds"
-    return [folder / f"kubeflow.org_{kind}.yaml" for kind in OPERATOR_CRDS]
+def crd_files() -> dict[str, list[Path]]:
+    """By chart of ours, the CRD files in its module, of the kinds that we install. Argo's are those without schemas:
+    the full ones would fill half of a release's Secret."""
+    operator = tools.module_dir("training-operator") / "manifests" / "base" / "crds"
+    argo = tools.module_dir("argo") / "manifests" / "base" / "crds" / "minimal"
+    return {
+        "training-operator": [operator / f"kubeflow.org_{kind}.yaml" for kind in OPERATOR_CRDS],
+        "argo": [argo / f"argoproj.io_{kind}.yaml" for kind in ARGO_CRDS],
+    }
 
 
 def policy_files() -> list[Path]:

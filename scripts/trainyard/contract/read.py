@@ -122,7 +122,13 @@ def _parameters(raw: Raw, policies: Raw, teams: list[str], images: dict[str, str
     places = {f"{posixpath.dirname(ref)}/" for ref in images.values()} | set(policies.get("allowedImages") or [])
     storage = raw["storage"]
     classes = [storage["sharedClass"], storage.get("workspaceClass"), *(policies.get("storageClasses") or [])]
-    operators = [f"{account}-training-operator", f"{account}-controllers", *(policies.get("operators") or [])]
+    operators = [f"{account}-training-operator", f"{account}-controllers"]
+    tokens = list(policies.get("tokenServiceAccounts") or [])
+    pipelines = (raw.get("pipelines") or {}).get("serviceAccount", "")
+    if pipelines:
+        operators.append(f"{account}-workflow-controller")
+        tokens.insert(0, pipelines)
+    operators += policies.get("operators") or []
     return {
         "gpuResources": _joined(resources or ["nvidia.com/gpu"]),
         "gpuTaints": _joined(pool["taint"]["key"] for pool in gpu if pool.get("taint")),
@@ -132,7 +138,8 @@ def _parameters(raw: Raw, policies: Raw, teams: list[str], images: dict[str, str
         "storageClasses": _joined(one for one in classes if one),
         "maxClaim": str(((raw.get("teamDefaults") or {}).get("storage") or {}).get("maxClaim", "100Gi")),
         "teamNamespaces": _joined(teams),
-        "tokenServiceAccounts": _joined(policies.get("tokenServiceAccounts") or []),
+        "tokenServiceAccounts": _joined(tokens),
+        "pipelineServiceAccount": pipelines,
         "operators": _joined(operators),
         "provisioners": _joined([f"{account}-nfs-provisioner", *(policies.get("provisioners") or [])]),
     }

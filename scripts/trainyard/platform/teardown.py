@@ -19,6 +19,7 @@ from trainyard.platform.setup import Clock
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1/podgroups"
 ENDED = {"Succeeded", "Failed", "Complete", "Completed", "Aborted", "Terminated"}
+WORKFLOW_ENDED = {"Succeeded", "Failed", "Error"}
 STUCK_S = 60.0  # beyond the end that a pod's grace period allows; deletionTimestamp has that in it
 BACKGROUND = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
 
@@ -52,8 +53,10 @@ def path_of(resource: str, item: dict[str, Any]) -> str:
 
 
 def ended(job: dict[str, Any]) -> bool:
-    """Has a training job come to its end? A record of a finished run is data."""
+    """Has a training job, or a workflow, come to its end? A record of a finished run is data."""
     status = job.get("status") or {}
+    if job.get("apiVersion", "").startswith("argoproj.io/"):  # whose conditions tell of pods
+        return status.get("phase") in WORKFLOW_ENDED
     conditions = [c["type"] for c in status.get("conditions") or [] if c.get("status") == "True"]
     return bool(ENDED & {*conditions, (status.get("state") or {}).get("phase", "")})
 

@@ -15,7 +15,11 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 OWNER = "meta.helm.sh/release-name"
 APPLIED_BY = "trainyard.io/applied-by"  # label of what is the release's and stays
 ADMISSION = "volcano-admission-secret"  # made by Volcano's own job
-OPERATOR_CRDS = tuple(f"{kind}.kubeflow.org" for kind in parts.OPERATOR_CRDS)
+# CRDs that Helm installs from crds/, without a mark of its own.
+PLAIN_CRDS = (
+    *(f"{kind}.kubeflow.org" for kind in parts.OPERATOR_CRDS), *(f"{kind}.argoproj.io" for kind in parts.ARGO_CRDS),
+)  # fmt: skip
+CACHES = "workflows.argoproj.io/configmap-type=Cache"  # label of what Argo keeps of steps that were done
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Remains:
     claims: list[Claim] = field(default_factory=list)
     volumes: list[Volume] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)  # names in the release's namespace
+    caches: list[str] = field(default_factory=list)  # the same: ConfigMaps with results of pipelines' steps
     crds: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
@@ -60,6 +65,7 @@ class Remains:
         rows = [f"namespace {team}" for team in self.teams]
         rows += [str(one) for one in (*self.claims, *self.volumes)]
         rows += [f"Secret {name}" for name in self.secrets]
+        rows += [f"cache {name} of a pipeline" for name in self.caches]
         return rows + [f"CRD {name}" for name in self.crds]
 
 
@@ -80,6 +86,7 @@ def remains(installed: Installed) -> Remains:
         claims=[_claim(item) for item in claims],
         volumes=[_volume(volumes[key]) for key in sorted((bound | outlived) & set(volumes))],
         secrets=sorted(item["metadata"]["name"] for item in kubectl.get("secrets", "-n", space) if _made(item, name)),
+        caches=sorted(item["metadata"]["name"] for item in kubectl.get("configmaps", "-n", space, "-l", CACHES)),
         crds=sorted(
             item["metadata"]["name"] for item in kubectl.get("crd", "--show-managed-fields") if _is_our_crd(item, name)
         ),
@@ -116,10 +123,10 @@ def _made(secret: dict[str, Any], release: str) -> bool:
 
 
 def _is_our_crd(crd: dict[str, Any], release: str) -> bool:
-    """Helm's own by its mark; training-operator's by name and by the version in them, or by Helm's first apply."""
+    """Helm's own by its mark; training-operator's and Argo's by name and by the version in them, or by Helm's first apply."""
     meta = crd["metadata"]
     notes = meta.get("annotations") or {}
-    if meta["name"] in OPERATOR_CRDS:
+    if meta["name"] in PLAIN_CRDS:
         return CRD_VERSION in notes or any(one.get("manager") == "helm" for one in meta.get("managedFields") or [])
     return notes.get(OWNER) == release
 

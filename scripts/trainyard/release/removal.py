@@ -14,7 +14,11 @@ Say = Callable[[str], None]
 UNINSTALL_S = 420
 WAIT_S = 180
 # Whatever a CRD of ours can hold; a purge ends the jobs before their operators go.
-JOBS = ("pytorchjobs.kubeflow.org", "tfjobs.kubeflow.org", "mpijobs.kubeflow.org", "jobs.batch.volcano.sh")
+# Workflows first, since a running one submits its job again.
+JOBS = (
+    "cronworkflows.argoproj.io", "workflows.argoproj.io", "pytorchjobs.kubeflow.org", "tfjobs.kubeflow.org",
+    "mpijobs.kubeflow.org", "jobs.batch.volcano.sh",
+)  # fmt: skip
 # A volume of the provisioner keeps here what is to become of its files; see tools/nfs-provisioner.
 ON_DELETE = "trainyard.io/nfs-on-delete"
 
@@ -75,6 +79,8 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
         _delete(installed, say, "pv", volume.name)
     for secret in left.secrets:
         _delete(installed, say, "secret", secret, installed.namespace)
+    for cache in left.caches:
+        _delete(installed, say, "configmap", cache, installed.namespace)
     for crd in left.crds:
         _delete(installed, say, "crd", crd)
     for kind, names in (("pv", [v.name for v in left.volumes]), ("crd", left.crds)):
