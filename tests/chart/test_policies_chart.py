@@ -80,7 +80,8 @@ def test_parameters_come_from_the_contract(chart: Path) -> None:
     assert data["maxDeadlineSeconds"] == "3600"
     assert data["teamNamespaces"] == "vision"
     assert data["operators"].split(",") == [
-        f"{account}-training-operator", f"{account}-controllers", "system:serviceaccount:argo:argo",
+        f"{account}-training-operator", f"{account}-controllers", f"{account}-workflow-controller",
+        "system:serviceaccount:argo:argo",
     ]  # fmt: skip
     assert data["provisioners"] == f"{account}-nfs-provisioner"
     assert data["storageClasses"] == "trainyard-shared,trainyard-workspace"

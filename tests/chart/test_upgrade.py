@@ -69,7 +69,8 @@ def test_crds_move_before_an_upgrade_and_never_back(objects: Objects) -> None:
 
 def test_the_bundle_is_the_crds_that_helm_installs(objects: Objects, chart: Path) -> None:
     data = of(objects, "ConfigMap", "trainyard-crds")["data"]
-    files = sorted((chart / "charts" / "training-operator" / "crds").glob("*.yaml"))
+    files = sorted((chart / "charts").glob("*/crds/*.yaml"))
+    assert {file.parts[-3] for file in files} == {"training-operator", "argo"}
     crds = [yaml.safe_load(file.read_text()) for file in files]
     assert {name: json.loads(text) for name, text in data.items()} == {f"{c['metadata']['name']}.json": c for c in crds}
     assert sum(map(len, data.values())) < LIMIT / 2
@@ -87,7 +88,8 @@ def test_setup_runs_after_a_rollback_too(objects: Objects) -> None:
 def test_teardown_has_rights_to_stop_and_none_on_data(objects: Objects) -> None:
     rules = of(objects, "ClusterRole", "trainyard-teardown")["rules"]
     deletable = {resource for rule in rules if "delete" in rule["verbs"] for resource in rule["resources"]}
-    assert deletable == {"pytorchjobs", "tfjobs", "mpijobs", "jobs", "queues", "podgroups", "pods"}
+    assert deletable == {
+        "pytorchjobs", "tfjobs", "mpijobs", "workflows", "jobs", "queues", "podgroups", "pods"}  # fmt: skip
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "delete"}
 
 
@@ -97,8 +99,16 @@ def test_rights_of_hooks_end_with_them(objects: Objects, name: str) -> None:
     assert {notes(obj)["helm.sh/hook-delete-policy"] for obj in mine} == {"before-hook-creation,hook-succeeded"}
 
 
-def test_without_the_operator_its_crds_are_left_alone(chart: Path) -> None:
+def test_workflows_are_stopped_before_the_jobs_that_they_submit(objects: Objects) -> None:
+    plan = json.loads(of(objects, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
+    assert plan["training"][0] == "argoproj.io/v1alpha1/workflows"
+    assert len(plan["training"]) == 5
+
+
+def test_crds_of_a_part_that_is_off_are_left_alone(chart: Path) -> None:
     found = package.render("kind", chart, ["training-operator.enabled=false"])
+    assert {name.split(".", 1)[1] for name in of(found, "ConfigMap", "trainyard-crds")["data"]} == {"argoproj.io.json"}
+    found = package.render("kind", chart, ["training-operator.enabled=false", "argo.enabled=false"])
     assert [obj for obj in found if obj["metadata"]["name"] == "trainyard-crds"] == []
     plan = json.loads(of(found, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
     assert plan["training"] == ["batch.volcano.sh/v1alpha1/jobs"]

@@ -11,6 +11,7 @@ from trainyard.apiserver import ApiServer, Identity
 MEMBER = Identity("ada", ("vision-members",))
 VIEWER = Identity("bob", ("vision-viewers",))
 JOB = Identity.account("vision", "training")
+PIPELINE = Identity.account("vision", "pipeline")
 DEFAULT = Identity.account("vision", "default")
 SYSTEM = "trainyard-system"
 
@@ -35,11 +36,21 @@ RUN: dict[str, set[str]] = {
     **{resource: {*READ, *WRITE} for resource in (*JOBS, "persistentvolumeclaims")},
     "pods": {*READ, "create", "delete"},
     "configmaps": {*READ, *WRITE, "update"},
-    "workflows.argoproj.io": {*READ, "create", "delete"},
+    "workflows.argoproj.io": {*READ, *WRITE, "update"},
     "pods/exec": {"get", "create"},
     "pods/portforward": {"get", "create"},
 }
+# What a step of a pipeline may do.
+STEP: dict[str, set[str]] = {
+    "workflowtaskresults.argoproj.io": {"create", "patch"},
+    **{f"{kind}.kubeflow.org": {*READ, "create", "delete"} for kind in ("pytorchjobs", "tfjobs", "mpijobs")},
+    "jobs.batch.volcano.sh": {*READ, "create", "delete"},
+    "pods": set(READ),
+    "events": set(READ),
+    "pods/log": {"get"},
+}
 GUARDED = (
+    "workflowtaskresults.argoproj.io", "workflowtasksets.argoproj.io", "cronworkflows.argoproj.io",
     "secrets", "serviceaccounts", "serviceaccounts/token", "roles.rbac.authorization.k8s.io",
     "rolebindings.rbac.authorization.k8s.io", "networkpolicies.networking.k8s.io", "namespaces/finalize", "pods/attach",
     "pods/ephemeralcontainers", "pods/eviction", "pods/binding", "cronjobs.batch", "deployments.apps",
@@ -59,7 +70,13 @@ SHARED = {
     "storageclasses.storage.k8s.io": set(READ),
 }
 
-ROLES = {"member": (MEMBER, SEE | RUN), "viewer": (VIEWER, SEE), "job": (JOB, {}), "default account": (DEFAULT, {})}
+ROLES = {
+    "member": (MEMBER, SEE | RUN),
+    "viewer": (VIEWER, SEE),
+    "job": (JOB, {}),
+    "step": (PIPELINE, STEP),
+    "default account": (DEFAULT, {}),
+}
 
 
 def may(server: ApiServer, who: Identity, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
@@ -110,6 +127,7 @@ QUEUES = {
     "member": {"vision": True, "training": True, "speech": False, "default": False, "root": False},
     "viewer": dict.fromkeys(("vision", "training", "speech"), False),
     "job": dict.fromkeys(("vision", "training", "speech"), False),
+    "step": {"vision": True, "training": True, "speech": False, "default": False},
     "default account": dict.fromkeys(("vision", "training", "speech"), False),
 }
 
@@ -218,3 +236,34 @@ def test_volcano_removes_network_policies_of_its_jobs_only(server: ApiServer) ->
     assert server.create(policy, identity=volcano).ok
     answer = server.call("DELETE", f"{path}/case", identity=volcano)
     assert answer.ok, answer.message
+
+
+ARGO = Identity.account(SYSTEM, "trainyard-workflow-controller")
+
+
+def test_argo_acts_in_the_namespaces_of_teams_only(server: ApiServer) -> None:
+    for team in ("vision", "speech"):
+        assert may(server, ARGO, "create", "pods", team)
+        assert may(server, ARGO, "update", "workflows.argoproj.io", team)
+        assert not may(server, ARGO, "create", "configmaps", team)
+    for namespace in (SYSTEM, "kube-system", "default"):
+        assert not may(server, ARGO, "create", "pods", namespace)
+        assert not may(server, ARGO, "create", "pods/exec", namespace)
+    for namespace in ("", "vision", SYSTEM):
+        assert not may(server, ARGO, "get", "secrets", namespace)
+        assert not may(server, ARGO, "create", "serviceaccounts/token", namespace)
+
+
+CACHES = {"vision.mnist": True, "speech.x": True, "trainyard-contract": False, "visions.mnist": False, "vision": False}
+
+
+@pytest.mark.parametrize(("name", "allowed"), CACHES.items())
+def test_argo_writes_caches_of_teams_and_nothing_beside(server: ApiServer, name: str, allowed: bool) -> None:
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": SYSTEM}}
+    if name == "trainyard-contract":
+        answer = server.call("DELETE", f"{server.path(made)}/{name}", identity=ARGO, query={"dryRun": "All"})
+    else:
+        answer = server.create(made, identity=ARGO, dry_run=True)
+    assert answer.ok is allowed, answer.message
+    if not allowed:
+        assert "Argo may change only caches" in answer.message

@@ -1,0 +1,143 @@
+"""Argo in the chart: the controller's configuration, its images, and what each team gets for its pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.chart import package
+from trainyard.errors import TrainyardError
+
+Objects = list[dict[str, Any]]
+TEAMS = [
+    f"global.contract.teams[{i}].{key}={value}"
+    for i, (team, gid) in enumerate((("vision", 20001), ("speech", 20002)))
+    for key, value in (("name", team), ("gid", gid), ("members.groups[0]", f"{team}-members"))
+]
+NAME = "trainyard-workflow-controller"
+EXTERNAL = ["global.contract.network.s3[0].cidr=203.0.113.0/24", "global.contract.network.s3[0].port=443"]
+
+
+@pytest.fixture(scope="module")
+def objects(chart: Path) -> Objects:
+    return package.render("kind", chart, TEAMS)
+
+
+def of(objects: Objects, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
+    [found] = [
+        o for o in objects
+        if o["kind"] == kind and o["metadata"]["name"] == name
+        and (namespace is None or o["metadata"].get("namespace") == namespace)
+    ]  # fmt: skip
+    return found
+
+
+def config(objects: Objects) -> dict[str, Any]:
+    """The controller's configuration as it reads it."""
+    return yaml.safe_load(of(objects, "ConfigMap", NAME)["data"]["config"])
+
+
+def container(objects: Objects) -> dict[str, Any]:
+    return of(objects, "Deployment", NAME)["spec"]["template"]["spec"]["containers"][0]
+
+
+def test_what_a_workflow_leaves_out_fits_admission(objects: Objects) -> None:
+    found = config(objects)
+    spec = found["workflowDefaults"]["spec"]
+    assert spec["schedulerName"] == "volcano"
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["podMetadata"]["labels"] == {"trainyard.io/api-access": "true"}
+    for part in ("executor", "mainContainer"):
+        assert found[part]["securityContext"] == {
+            "runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }  # fmt: skip
+
+
+def test_a_step_waits_for_the_store_as_long_as_the_values_say(chart: Path) -> None:
+    objects = package.render("kind", chart, [*TEAMS, "argo.executor.storeOutageSeconds=120"])
+    env = {one["name"]: one["value"] for one in config(objects)["executor"]["env"]}
+    assert env["EXECUTOR_RETRY_BACKOFF_DURATION"] == "3s"
+    assert (int(env["EXECUTOR_RETRY_BACKOFF_STEPS"]) - 1) * 3 * float(env["EXECUTOR_RETRY_BACKOFF_FACTOR"]) >= 120
+
+
+def test_a_changed_configuration_starts_the_controller_anew(objects: Objects, chart: Path) -> None:
+    other = package.render("kind", chart, [*TEAMS, "argo.workflowsPerTeam=5"])
+    assert config(other)["namespaceParallelism"] == 5
+    notes = [of(one, "Deployment", NAME)["spec"]["template"]["metadata"]["annotations"] for one in (objects, other)]
+    assert notes[0] != notes[1]
+
+
+def test_images_follow_the_mirror(chart: Path) -> None:
+    objects = package.render("kind", chart, [*TEAMS, "global.imageRegistry=mirror.example/x"])
+    assert container(objects)["image"] == "mirror.example/x/argoproj/workflow-controller:v3.7.2"
+    assert "--executor-image=mirror.example/x/trainyard/argoexec:0.2.0" in container(objects)["args"]
+
+
+@pytest.mark.parametrize("team", ["vision", "speech"])
+def test_artifacts_of_a_team_lie_below_its_prefix(objects: Objects, team: str) -> None:
+    found = of(objects, "ConfigMap", "artifact-repositories", team)
+    key = found["metadata"]["annotations"]["workflows.argoproj.io/default-artifact-repository"]
+    repository = yaml.safe_load(found["data"][key])
+    assert repository == {
+        "archiveLogs": True,
+        "s3": {
+            "endpoint": "trainyard-minio.trainyard-system.svc:9000", "insecure": True, "region": "us-east-1",
+            "bucket": "runs", "keyFormat": team + "/pipelines/{{workflow.name}}/{{pod.name}}",
+            "accessKeySecret": {"name": "trainyard-s3", "key": "access-key"},
+            "secretKeySecret": {"name": "trainyard-s3", "key": "secret-key"},
+        },
+    }  # fmt: skip
+
+
+def test_a_store_with_https_is_reached_by_https(chart: Path) -> None:
+    objects = package.render("kind", chart, [*TEAMS, "minio.tls.enabled=true"])
+    s3 = yaml.safe_load(of(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
+    assert s3["insecure"] is False
+    assert s3["caSecret"] == {"name": "trainyard-s3", "key": "ca.crt"}
+    objects = package.render("cloud", chart, [*TEAMS, *EXTERNAL])
+    s3 = yaml.safe_load(of(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
+    assert (s3["endpoint"], s3["insecure"]) == ("s3.eu-central-1.amazonaws.com", False)
+    assert "caSecret" not in s3
+
+
+def test_steps_use_their_teams_queues(objects: Objects) -> None:
+    account = {"kind": "ServiceAccount", "name": "pipeline", "namespace": "vision"}
+    assert account in of(objects, "ClusterRoleBinding", "trainyard-team-vision")["subjects"]
+    assert account not in of(objects, "ClusterRoleBinding", "trainyard-team-speech")["subjects"]
+
+
+def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
+    objects = package.render("kind", chart, [*TEAMS, "argo.enabled=false"])
+    names = {o["metadata"]["name"] for o in objects}
+    assert names.isdisjoint({NAME, "pipeline", "artifact-repositories", "trainyard-pipeline", "workflows.argoproj.io"})
+    of(objects, "ClusterRoleBinding", "trainyard-team-vision")
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        (["argo.requeueTime=soon"], ["requeueTime"]),
+        (["argo.cache.unusedFor=3 days"], ["unusedFor"]),
+        (["argo.replicas=2"], ["replicas"]),
+        (["argo.image.tag=latest"], ["tag"]),
+        (["argo.executor.storeOutageSeconds=0"], ["storeOutageSeconds"]),
+        (
+            ["global.contract.pipelines.serviceAccount=training"],
+            ["pipelines.serviceAccount is training", "one of their own"],
+        ),
+        (["global.contract.pipelines.bucket=raw-data"], ["pipelines.bucket is raw-data", "where teams may not write"]),
+        (
+            ["global.contract.pipelines.bucket=nowhere"],
+            ["pipelines.bucket is nowhere", "none of global.contract.storage"],
+        ),
+    ],
+)
+def test_wrong_values_are_refused(sets: list[str], words: list[str], chart: Path) -> None:
+    with pytest.raises(TrainyardError) as caught:
+        package.render("kind", chart, sets)
+    for word in words:
+        assert word in str(caught.value)
