@@ -58,8 +58,10 @@ def parse_idx(blob: bytes, name: str = "idx") -> np.ndarray:
     return body.reshape(shape)
 
 
-def load_pair(store: Store, images: str, labels: str, limit: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Images and labels of one half of the data set, the first `limit` ones (0: all)."""
+def load_pair(
+    store: Store, images: str, labels: str, limit: int = 0, *, raw: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Images and labels of one half of the data set, the first `limit` ones (0: all); `raw`: as the files have them."""
     pixels = parse_idx(store.get(images), images)
     classes = parse_idx(store.get(labels), labels)
     if pixels.ndim != 3 or pixels.shape[1] * pixels.shape[2] != PIXELS or classes.ndim != 1:
@@ -71,6 +73,8 @@ def load_pair(store: Store, images: str, labels: str, limit: int = 0) -> tuple[n
     if limit > len(classes):
         raise TrainError(f"{limit} samples asked for, {len(classes)} there", where=images, mend="lower --train-samples")
     count = limit or len(classes)
+    if raw:
+        return pixels[:count], classes[:count]
     rows = pixels[:count].reshape(count, PIXELS).astype(np.float32) / np.float32(255)
     return rows, classes[:count].astype(np.int64)
 

@@ -116,7 +116,8 @@ class DirectoryStore:
         try:
             return path.read_bytes()
         except FileNotFoundError:
-            raise TrainError("no such file", where=str(path), mend="check --data and the volume mount") from None
+            mend = "check --data and the volume mount"
+            raise TrainError("no such file", where=str(path), mend=mend, missing=True) from None
         except OSError as error:
             raise TrainError(f"can't be read ({error.strerror})", where=str(path)) from error
 
@@ -178,7 +179,8 @@ class S3Store:
                 "AccessDenied": "check the rights of the S3 user",
             }
             mend = mends.get(reason, "check S3_ENDPOINT and the keys")
-            raise TrainError(f"can't be {verb} ({reason})", where=where, mend=mend) from error
+            missing = reason == "NoSuchKey"
+            raise TrainError(f"can't be {verb} ({reason})", where=where, mend=mend, missing=missing) from error
 
 
 def _untrusted(error: Exception) -> bool:

@@ -1,0 +1,26 @@
+"""Training as steps of kfp pipelines, one function for each kind of job. Copy this folder beside your pipeline.
+
+    from components import pytorch_job
+
+    @dsl.pipeline
+    def mine(lr: float = 0.1):
+        data = prepare()
+        trained = pytorch_job(
+            command=["python3", "train.py", "--data={data}", "--out={out}"],
+            arguments=f"--lr={lr}",
+            image="…", nodes=2, gpus=1, data=data.output,
+        )
+        evaluate(model=trained.outputs["model"])
+
+In words of the command `{data}` is where the input artifact is, `{out}` where results go, `{checkpoints}` where
+checkpoints go (all of them readable by every rank), `{job}` the job's name. What lies at `{out}` when the job has
+succeeded becomes the artifact `model`, and numbers of its `metrics.json` become `metrics`.
+"""
+
+from components.mpi import mpi_job
+from components.pytorch import pytorch_job
+from components.store import with_store
+from components.tensorflow import tf_job
+from components.volcano import volcano_job
+
+__all__ = ["mpi_job", "pytorch_job", "tf_job", "volcano_job", "with_store"]

@@ -1,0 +1,151 @@
+"""Runs one step: inputs as kfp describes them, the component's command as a process, outputs read back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import threading
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from kfp.dsl import component_factory
+from kfp.local import executor_input_utils, executor_output_utils, placeholder_utils, status
+from kfp.local.subprocess_task_handler import replace_python_executable
+
+from trainyard.errors import UsageError
+from trainyard.ir.model import Pipeline
+from trainyard.local import folders as places
+from trainyard.local import notes
+from trainyard.local.processes import Ended, Processes, say
+
+NUMBER_INTEGER = 2  # kfp's ParameterTypeEnum
+REMOTE = ("gs://", "minio://", "http://", "https://", "oci://", "hf://")
+
+
+class Runner:
+    """Runs steps for kfp's orchestrator. `failed` holds (step, reason, log) of those that failed."""
+
+    def __init__(self, pipeline: Pipeline, folders: places.Folders, processes: Processes) -> None:
+        self.failed: list[tuple[str, str, Path]] = []
+        self.done: list[tuple[str, float]] = []  # (step, seconds)
+        self._pipeline, self._folders, self._processes = pipeline, folders, processes
+        self._env = places.environment(folders)
+        self._count, self._lock = 0, threading.Lock()
+
+    def run(self, name: str, *, component_name: str, component_spec: Any, executor_spec: Any, **given: Any) -> Any:
+        """One step in a folder of its own; returns kfp's (outputs, status)."""
+        with self._lock:
+            self._count += 1
+            title = name.removeprefix("comp-")
+            folder = self._folders.run / f"{self._count:02d}-{title}"
+        folder.mkdir()
+        image = executor_spec.container.image
+        if image.startswith((notes.CREATE, notes.DELETE)):
+            return ({"name": "local"} if image.startswith(notes.CREATE) else {}), status.Status.SUCCESS
+        inputs = executor_input_utils.construct_executor_input(
+            component_spec=component_spec,
+            arguments=given["arguments"],
+            task_root=str(folder),
+            block_input_artifact=False,
+        )
+        described = executor_input_utils.executor_input_to_dict(inputs, component_spec)
+        _whole_numbers(described, component_spec)
+        command = placeholder_utils.replace_placeholders(
+            full_command=[*executor_spec.container.command, *executor_spec.container.args],
+            executor_input_dict=described,
+            pipeline_resource_name=self._folders.name,
+            task_resource_name=title,
+            pipeline_root=str(self._folders.run),
+            unique_pipeline_id=given["unique_pipeline_id"],
+        )
+        own = {entry.name: entry.value for entry in executor_spec.container.env}
+        env = {**self._env, **own, "TRAINYARD_STEP": json.dumps({"task": name, "component": component_name})}
+        say(title, "begins")
+        began, log = time.monotonic(), folder / "log.txt"
+        ended = self._start(command, title, folder, env, log)
+        if ended.code:
+            say(title, f"FAILED after {time.monotonic() - began:.1f} s")
+            with self._lock:
+                self.failed.append((title, ended.reason, log))
+            return {}, status.Status.FAILURE
+        say(title, f"done in {time.monotonic() - began:.1f} s")
+        with self._lock:
+            self.done.append((title, time.monotonic() - began))
+        outputs = executor_output_utils.get_outputs_for_task(executor_input=inputs, component_spec=component_spec)
+        for (
+            key,
+            artifact,
+        ) in inputs.outputs.artifacts.items():  # a program other than kfp's says nothing of its artifacts
+            if key not in outputs:
+                outputs[key] = executor_output_utils.runtime_artifact_to_dsl_artifact(artifact.artifacts[0])
+        return outputs, status.Status.SUCCESS
+
+    def importer_uri(self, importer_spec: Any, executor_input: Any) -> str:
+        """The URI that an importer reads; in a bucket: its file on this machine. Raises UsageError."""
+        kind = importer_spec.artifact_uri.WhichOneof("value")
+        value = importer_spec.artifact_uri.constant
+        uri = (value if kind == "constant" else executor_input.inputs.parameter_values["uri"]).string_value
+        if uri.startswith(REMOTE):
+            raise UsageError(f"the importer's {uri} can't be fetched here", mend="import from s3:// or a path")
+        if uri.startswith(places.S3):
+            path = self._folders.of_uri(uri)
+            if not path.exists():
+                raise UsageError(f"the importer's {uri} is not on this machine", mend=f"put it at {path}")
+            return str(path)
+        return uri
+
+    def _start(self, command: list[str], title: str, folder: Path, env: dict[str, str], log: Path) -> Ended:
+        command, wanted = _without_pip(command)
+        if wanted:
+            site = self._folders.run / "site"
+            env |= {"PIP_TARGET": str(site), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+            env["PYTHONPATH"] += f":{site}"
+            say(title, f"installs {', '.join(wanted)} for this run only; build an image that has them for the cluster")
+        if any(component_factory.EXECUTOR_MODULE in word for word in command):
+            command = replace_python_executable(command, sys.executable)
+        elif command and not shutil.which(command[0]):
+            return Ended(127, [f"the program {command[0]} of its image is not on this machine"])
+        return self._processes.run(command, name=title, folder=folder, env=env, log=log)
+
+
+def _without_pip(command: list[str]) -> tuple[list[str], list[str]]:
+    """A component's command without the installation in front of it, where all is installed; and what isn't."""
+    if command[:2] != ["sh", "-c"] or len(command) < 4 or "pip install" not in command[2]:
+        return command, []
+    quoted = [word for word in command[2].split("'")[1::2] if word and not word.startswith("-")]
+    missing = [word for word in quoted if not _installed(word)]
+    return (command, missing) if missing else (command[3:], [])
+
+
+def _installed(requirement: str) -> bool:
+    """Whether `name` or `name==version` is here; anything more complicated counts as missing."""
+    name, _, version = requirement.partition("==")
+    try:
+        found = metadata.version(name.split("[")[0].strip())
+    except (metadata.PackageNotFoundError, ValueError):
+        return False
+    return not version or found == version
+
+
+def _whole_numbers(described: dict[str, Any], component_spec: Any) -> None:
+    """Whole numbers inside lists and structs, and of f-strings, as integers: protobuf made fractions of them, which
+    components refuse. A cluster hands them on as integers, too.
+    """
+    kinds = {key: one.parameter_type for key, one in component_spec.input_definitions.parameters.items()}
+    values = described.get("inputs", {}).get("parameterValues", {})
+    for key, value in values.items():
+        if isinstance(value, (list, dict)) or key not in kinds or kinds[key] == NUMBER_INTEGER:
+            values[key] = _whole(value)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    return value
