@@ -23,6 +23,7 @@ COMMANDS = {
     "e2e": "trainyard.e2e.cli",
     "images": "trainyard.images.cli",
     "policy": "trainyard.policy.cli",
+    "run": "trainyard.local.cli",
     "tools": "trainyard.tools.cli",
     "uninstall": "trainyard.release.cli",
     "verify": "trainyard.verify",
