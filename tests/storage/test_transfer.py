@@ -1,0 +1,177 @@
+"""Transfer between a member's machine and the store: the pod's program and a real MinIO, the cluster's part played."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+import yaml
+from conftest import Server
+
+from trainyard import contract, transfer
+from trainyard.errors import TrainyardError
+from trainyard.jobs import Facts
+from trainyard.kube import KubeError
+from trainyard.kube.streams import Done
+from trainyard.paths import ROOT
+from trainyard.transfer import pod
+
+BUCKET = "runs"
+
+
+class Cluster:
+    """A cluster whose pods are processes on this machine. `breaks`: so many streams end early."""
+
+    namespace = "vision"
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.jobs, self.breaks, self.ran = server, [], 0, []  # type: ignore[var-annotated]
+        self.pods: list[dict[str, Any]] = [{"metadata": {"name": "transfer-x"}, "status": {"phase": "Running"}}]
+        self.events: list[dict[str, Any]] = []
+
+    def path(self, version: str, resource: str) -> str:
+        return resource
+
+    def path_of(self, obj: dict[str, Any]) -> str:
+        return "jobs"
+
+    def create(self, obj: dict[str, Any]) -> None:
+        self.jobs.append(obj["metadata"]["name"])
+
+    def delete(self, path: str) -> bool:
+        self.jobs.remove(path.rpartition("/")[2])
+        return True
+
+    def list(self, path: str, **_: str) -> list[dict[str, Any]]:
+        return self.events if path == "events" else self.pods
+
+    def exec(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        stdin: IO[bytes] | None = None,
+        stdout: IO[bytes] | None = None,
+        timeout_s: float | None = None,
+    ) -> Done:
+        self.ran.append(command[4])
+        if self.breaks:
+            self.breaks -= 1
+            raise KubeError("the connection to the pod broke")
+        root = self.server.root
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "scripts"), "S3_ENDPOINT": root.endpoint}
+        env |= {"S3_ACCESS_KEY": root.user, "S3_SECRET_KEY": root.password}
+        data = stdin.read() if stdin else b""
+        ran = subprocess.run([sys.executable, *command[1:]], env=env, input=data, capture_output=True, check=False)
+        if stdout:
+            stdout.write(ran.stdout)
+        return Done(ran.returncode, b"" if stdout else ran.stdout, ran.stderr.decode())
+
+
+@pytest.fixture
+def cluster(server: Server) -> Cluster:
+    if not server.admin.bucket_exists(BUCKET):
+        server.admin.make_bucket(BUCKET)
+    return Cluster(server)
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Facts:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
+    return Facts.of(contract.load(file), "vision")
+
+
+def test_the_same_content_is_sent_once(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+    source, seen = tmp_path / "code", []
+    source.write_bytes(os.urandom(100_000))
+    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+        place = f"{BUCKET}/vision/code/one"
+        assert store.stat(place) is None
+        assert store.put(source, place, progress=seen.append) is True
+        assert store.put(source, place) is False
+        store.get(place, tmp_path / "deep" / "back")
+    assert sum(seen) == 100_000 and cluster.ran.count("put") == 1
+    assert (tmp_path / "deep/back").read_bytes() == source.read_bytes()
+    assert os.listdir(tmp_path / "deep") == ["back"]
+
+
+def test_a_folder_comes_back_as_files(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+    for name in ("a.txt", "sub/b.txt"):
+        (tmp_path / "x").write_text(name)
+        with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+            store.put(tmp_path / "x", f"{BUCKET}/vision/jobs/one/{name}")
+    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+        assert store.tree(f"{BUCKET}/vision/jobs/one", tmp_path / "out") == ["a.txt", "sub/b.txt"]
+        assert store.list(f"{BUCKET}/vision/jobs/one") == {"a.txt": 5, "sub/b.txt": 9}
+    assert (tmp_path / "out/sub/b.txt").read_text() == "sub/b.txt"
+
+
+def test_a_broken_stream_is_begun_anew(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+    source = tmp_path / "x"
+    source.write_text("hello")
+    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+        store.put(source, f"{BUCKET}/vision/broken")
+        cluster.breaks = 2
+        store.get(f"{BUCKET}/vision/broken", tmp_path / "y")
+        assert (tmp_path / "y").read_text() == "hello"
+        cluster.breaks = 9
+        with pytest.raises(TrainyardError, match="the connection to the pod broke"):
+            store.get(f"{BUCKET}/vision/broken", tmp_path / "z")
+    assert sorted(os.listdir(tmp_path)) == ["values.yaml", "x", "y"]
+
+
+def test_what_the_store_refuses_is_one_sentence(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+        with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey"):
+            store.get(f"{BUCKET}/none", tmp_path / "y")
+        assert not (tmp_path / "y").exists()
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, TrainyardError("no")])
+def test_the_pod_goes_whatever_ends_the_work(cluster: Cluster, facts: Facts, ending: Any) -> None:
+    with pytest.raises((KeyboardInterrupt, TrainyardError)), transfer.opened(cluster, facts):  # type: ignore[arg-type]
+        assert len(cluster.jobs) == 1
+        raise ending
+    assert cluster.jobs == []
+
+
+def test_a_pod_that_is_refused_or_can_not_start_is_said_at_once(cluster: Cluster, facts: Facts) -> None:
+    cluster.pods = []
+    cluster.events = [{"reason": "FailedCreate", "message": "exceeded quota: team"}]
+    with (
+        pytest.raises(TrainyardError, match="did not start: FailedCreate: exceeded quota: team"),
+        transfer.opened(cluster, facts),
+    ):  # type: ignore[arg-type]
+        pass
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    cluster.pods = [{"metadata": {"name": "x"}, "status": {"containerStatuses": [{"state": waiting}]}}]
+    with pytest.raises(TrainyardError, match="ImagePullBackOff: no such image"), transfer.opened(cluster, facts):  # type: ignore[arg-type]
+        pass
+    assert cluster.jobs == []
+
+
+def test_a_pod_that_does_not_come_in_time_is_said(cluster: Cluster, facts: Facts, monkeypatch: Any) -> None:
+    monkeypatch.setattr(pod, "START_S", 0.5)
+    full = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}
+    cluster.pods = [{"metadata": {"name": "x"}, "status": {"phase": "Pending", "conditions": [full]}}]
+    with (
+        pytest.raises(TrainyardError, match="Unschedulable: 0/3 nodes are available"),
+        transfer.opened(cluster, replace(facts, priorities=())),
+    ):  # type: ignore[arg-type]
+        pass
+
+
+def test_the_pod_waits_while_it_is_used_and_ends_by_itself() -> None:
+    command = [sys.executable, "-m", "trainyard.platform", "objects", "hold", "--idle=1"]
+    unshared = ["unshare", "--pid", "--fork", "--mount-proc", *command]
+    if os.geteuid():
+        pytest.skip("a process space of its own needs root")
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "scripts")}
+    assert subprocess.run(unshared, env=env, timeout=30, check=False).returncode == 0
