@@ -38,6 +38,14 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
     return make
 
 
+@pytest.fixture
+def image_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
+    """A repository with one image and one tool set; images and tools know no other."""
+    from images_demo import demo_tree
+
+    return demo_tree(tmp_path / "tree", monkeypatch)
+
+
 @dataclass
 class Ended:
     """How a run of the command line ended."""
