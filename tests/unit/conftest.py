@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pretended_machine import Machine
 
 
 @pytest.fixture
@@ -104,6 +108,20 @@ def site() -> Iterator[SimpleNamespace]:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield answer
         server.shutdown()
+
+
+@pytest.fixture
+def machine(
+    tmp_path: Path,
+    cache: Path,
+    program: Callable[[str, str], Path],
+    site: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Machine:
+    """A machine on which podman, kind and kubectl pretend, as root, with room, /dev/fuse and no GPU."""
+    from pretended_machine import pretend
+
+    return pretend(tmp_path, cache, site.url.split(":")[2].split("/")[0], program, monkeypatch)
 
 
 @pytest.fixture
