@@ -25,7 +25,7 @@ MOST = 8  # processes of one job on this machine
 
 
 def run(request: Request, env: Mapping[str, str]) -> None:
-    """Runs all ranks to their end, in `ranks` of the current folder. Raises TrainyardError: the failing rank's words."""
+    """Runs all ranks to their end, in the folder `ranks`. Raises TrainyardError with the failing rank's words."""
     spec = request.spec()
     roles = _roles(spec)
     home = Path.cwd() / "ranks"

@@ -7,6 +7,7 @@ import json
 import os
 import ssl
 import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,27 @@ class Api:
         if response.status >= 400:
             raise ApiError(response.status, _message(text) or f"{method} {path}: {response.status} {response.reason}")
         return json.loads(text) if text else {}
+
+    def text(self, path: str, query: dict[str, str] | None = None) -> str:
+        """GET what is no JSON, such as a log."""
+        return "\n".join(self.lines(path, query))
+
+    def lines(self, path: str, query: dict[str, str] | None = None, *, timeout: float = 60.0) -> Iterator[str]:
+        """GET text line by line as it comes. Raises ApiError, also when nothing has come for `timeout` seconds."""
+        token = (self._account / "token").read_text().strip()
+        target = path + ("?" + urllib.parse.urlencode(query) if query else "")
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
+        try:
+            connection.request("GET", target, headers={"Authorization": f"Bearer {token}"})
+            response = connection.getresponse()
+            if response.status >= 400:
+                raise ApiError(response.status, _message(response.read()) or f"GET {path}: {response.status}")
+            for line in response:
+                yield line.decode(errors="replace").rstrip("\r\n")
+        except (OSError, http.client.HTTPException) as error:
+            raise ApiError(0, f"the API server did not answer: {error}") from error
+        finally:
+            connection.close()
 
     def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
         """GET one object or list."""

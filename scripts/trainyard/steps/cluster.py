@@ -1,0 +1,83 @@
+"""A training job in the cluster: made by the platform's contract or adopted, followed, stopped with its step."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard.jobs import Facts, manifest
+from trainyard.platform.api import Api, ApiError
+from trainyard.steps import kinds
+from trainyard.steps.jobs import Jobs
+from trainyard.steps.request import Request
+from trainyard.steps.wait import Watch
+
+CONTRACT = "trainyard-contract"
+SYSTEM = "trainyard-system"
+
+
+class Stopped(BaseException):
+    """The step got SIGTERM: its run was stopped, or its node is emptied."""
+
+
+def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> None:
+    """Brings the job to success. Raises TrainyardError; ends the process with code 143 when the step is stopped."""
+    if api is None:
+        try:
+            api = Api()
+        except OSError as error:
+            what = f"this step has no way to the API server ({error.strerror or error})"
+            raise TrainyardError(what, mend="run it with the account of pipelines") from None
+    jobs = Jobs(api, request.run.namespace)
+    wanted = manifest(request.spec(), facts(jobs, request, env))
+    with _stoppable():
+        try:
+            made = jobs.adopt(wanted)
+            Watch(jobs, wanted, made["metadata"]["uid"]).to_end()
+        except Stopped:
+            _stop(jobs, wanted)
+
+
+def facts(jobs: Jobs, request: Request, env: Mapping[str, str]) -> Facts:
+    """What the contract says to this step's team."""
+    path = f"/api/v1/namespaces/{env.get('TRAINYARD_SYSTEM') or SYSTEM}/configmaps/{CONTRACT}"
+    try:
+        found = jobs.ask("GET", path)
+    except ApiError as error:
+        mend = "ask the platform's engineers: pipelines must be able to read it"
+        raise TrainyardError(f"the platform's contract can't be read: {error.message}", mend=mend) from None
+    return Facts.of(json.loads(found["data"]["contract.json"]), request.run.team)
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM raises Stopped inside, once."""
+
+    def stop(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(jobs: Jobs, wanted: dict[str, Any]) -> None:
+    """Takes the job along, unless it has ended; ends the process."""
+    name = f"{wanted['kind']} {wanted['metadata']['name']}"
+    code = 128 + signal.SIGTERM
+    with contextlib.suppress(TrainyardError):
+        found = jobs.find(wanted)
+        if found is not None and not kinds.state_of(found).ended:
+            jobs.delete(wanted)
+            print(f"the step is stopped: {name} is deleted", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(code)
