@@ -17,7 +17,10 @@ type facts struct {
 }
 
 func readFacts(s step, where place) facts {
-	pod, _ := os.Hostname()
+	pod := os.Getenv("HOSTNAME") // runtimes set it in every container
+	if pod == "" {
+		pod, _ = os.Hostname()
+	}
 	f := facts{
 		run: os.Getenv("TRAINYARD_RUN"), runUID: os.Getenv("TRAINYARD_RUN_UID"),
 		namespace: os.Getenv("TRAINYARD_NAMESPACE"), team: os.Getenv("TRAINYARD_TEAM"),

@@ -1,0 +1,32 @@
+"""One platform for all tests of pipelines: real API server with the chart's rules and rights, real controller, real
+store, the real step program; only kubelet and the containers are ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import controller
+import kubelet
+import pytest
+import store
+from yard import Yard
+
+from trainyard.apiserver import running
+from trainyard.apiserver.install import install
+from trainyard.chart import package
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    """The running platform with the teams vision and speech."""
+    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
+    folder = tmp_path_factory.mktemp("yard")
+    objects = package.render("kind", values=[HERE / "teams.yaml"])
+    with store.running(folder / "store") as objects_store, running() as server:
+        install(server, objects)
+        with kubelet.running(server, objects_store) as pods, controller.running(server, objects, folder) as argo:
+            yield Yard(server, objects, objects_store, pods, argo, folder)

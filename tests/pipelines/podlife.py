@@ -1,0 +1,232 @@
+"""What kubelet and Argo's executor do with one pod of a workflow, done to processes on this machine: inputs from the
+store, the main container's command with the real step program, outputs to the store, and the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from store import PASSWORD, USER, NotThereError, Store
+
+from trainyard import tools
+from trainyard.apiserver import Client, Identity
+
+STEP = "/var/run/argo/trainyard-step"
+RESULTS = "/apis/argoproj.io/v1alpha1/namespaces/{}/workflowtaskresults"
+MERGE = "application/merge-patch+json"
+REPORTED = "workflows.argoproj.io/report-outputs-completed"
+KEYS = {"access-key": USER, "secret-key": PASSWORD}
+
+
+class ContainerError(Exception):
+    """A container ended with a code other than 0."""
+
+    def __init__(self, container: str, code: int, message: str) -> None:
+        super().__init__(message)
+        self.container, self.code, self.message = container, code, message
+
+
+@dataclass
+class PodLife:
+    """One pod from its creation to its end; everything of it lies in `root`."""
+
+    pod: dict[str, Any]
+    client: Client
+    store: Store
+    faults: list[str]  # "upload": the executor can't store outputs; "evicted": the pod is thrown off its node
+    root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="trainyard-pod-")))
+    process: subprocess.Popen[bytes] | None = None
+    stopping: int = 0
+
+    def __post_init__(self) -> None:
+        meta = self.pod["metadata"]
+        self.namespace, self.name = meta["namespace"], meta["name"]
+        self.path = f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+        self.account = Identity.account(self.namespace, self.pod["spec"]["serviceAccountName"])
+        self.environments = {
+            one["name"]: one.get("env", [])
+            for one in [*self.pod["spec"]["initContainers"], *self.pod["spec"]["containers"]]
+        }
+        self.node = next(one["value"] for one in self.environments["main"] if one["name"] == "ARGO_NODE_ID")
+        self.template = self._template()
+        self.statuses: dict[str, dict[str, Any]] = {}
+
+    def live(self) -> None:
+        """All of it. What goes wrong becomes the pod's phase, as in a cluster."""
+        try:
+            self._init()
+            self._say("Running")
+            self._main()
+            if "evicted" in self.faults:
+                return self._say("Failed", reason="Evicted", message="The node was low on resource: memory.")
+            self._report()
+        except ContainerError as error:
+            self._ended(error.container, error.code, error.message)
+        failed = any(status["terminated"]["exitCode"] for status in self.statuses.values())
+        return self._say("Failed" if failed else "Succeeded")
+
+    def send(self, number: int) -> None:
+        """A signal for the main container's command, as `argoexec kill` sends it."""
+        self.stopping = number
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    @property
+    def log(self) -> str:
+        """What the main container has written."""
+        return (self.root / "main.log").read_text(errors="replace")
+
+    def _init(self) -> None:
+        for folder in ("kfp", "dev", "tmp", "var/run/argo"):
+            (self.root / folder).mkdir(parents=True)
+        (self.root / "dev/termination-log").touch()
+        (self.root / "main.log").touch()
+        (self.root / "var/run/argo/template").write_text(json.dumps(self.template))
+        for artifact in self.template.get("inputs", {}).get("artifacts", []):
+            self._load(artifact)
+        self._ended("init", 0)
+        for container in self.pod["spec"]["initContainers"]:
+            if container["name"] != "init":
+                code = self._run(container)
+                if code:
+                    raise ContainerError(container["name"], code, self._message())
+                self._ended(container["name"], 0)
+
+    def _load(self, artifact: dict[str, Any]) -> None:
+        place = artifact.get("s3", {})
+        if not place.get("key"):
+            if artifact.get("optional"):
+                return
+            raise ContainerError("init", 64, f"required artifact '{artifact['name']}' not supplied")
+        bucket = place.get("bucket") or self.template["archiveLocation"]["s3"]["bucket"]
+        target = self.root / artifact["path"].lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.store.load(bucket, place["key"], target)
+        except NotThereError as error:
+            if not artifact.get("optional"):
+                raise ContainerError("init", 64, f"artifact {artifact['name']} failed to load: {error}") from None
+
+    def _main(self) -> None:
+        main = next(one for one in self.pod["spec"]["containers"] if one["name"] == "main")
+        words = main["command"]
+        assert words[:2] == ["/var/run/argo/argoexec", "emissary"], words
+        code = self._run(main | {"command": words[words.index("--") + 1 :]})
+        self._ended("main", code, self._message() if code else "")
+
+    def _run(self, container: dict[str, Any]) -> int:
+        words = [*container["command"], *container.get("args", [])]
+        words[0] = str(tools.binary("trainyard-step")) if words[0] == STEP else words[0]
+        given = {one["name"]: self._value(one) for one in container.get("env", [])}
+        own = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOSTNAME": self.name,
+            "HOME": str(self.root / "tmp"), "TRAINYARD_ROOT": str(self.root), "PYTHONDONTWRITEBYTECODE": "1",
+        }  # fmt: skip
+        if self.stopping:
+            return 128 + self.stopping
+        with (self.root / "main.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                words, env=given | own, cwd=self.root / "tmp", stdin=subprocess.DEVNULL, stdout=log,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        code = self.process.wait()
+        return code if code >= 0 else 128 - code
+
+    def _report(self) -> None:
+        """What Argo's container `wait` does."""
+        declared, outputs = self.template.get("outputs", {}), {}
+        body: dict[str, Any] = {"apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTaskResult"}
+        body["metadata"] = {
+            "name": self.node,
+            "labels": {
+                "workflows.argoproj.io/workflow": self.pod["metadata"]["labels"]["workflows.argoproj.io/workflow"],
+                REPORTED: "false",
+            },
+        }
+        problem = ""
+        parameters = []
+        for parameter in declared.get("parameters", []):
+            file = self.root / parameter["valueFrom"]["path"].lstrip("/")
+            if file.exists():
+                parameters.append(parameter | {"value": file.read_text().removesuffix("\n")})
+            elif "default" in parameter["valueFrom"]:
+                parameters.append(parameter | {"value": parameter["valueFrom"]["default"]})
+            else:
+                problem = f"open {parameter['valueFrom']['path']}: no such file or directory"
+        if "upload" in self.faults:
+            problem, artifacts = "failed to put file: connection refused", []
+        else:
+            artifacts = [saved for one in declared.get("artifacts", []) if (saved := self._save(one))]
+        if parameters or artifacts:
+            outputs = {"outputs": {"parameters": parameters, "artifacts": artifacts}}
+        path = RESULTS.format(self.namespace)
+        answer = self.client.call("POST", path, body | outputs, identity=self.account)
+        assert answer.ok, answer.message
+        done = {"metadata": {"labels": {REPORTED: "true"}}}
+        answer = self.client.call("PATCH", f"{path}/{self.node}", done, content=MERGE, identity=self.account)
+        assert answer.ok, answer.message
+        self._ended("wait", 64 if problem else 0, problem)
+
+    def _save(self, artifact: dict[str, Any]) -> dict[str, Any] | None:
+        source = self.root / artifact["path"].lstrip("/")
+        if not source.exists():
+            return None
+        archived = "none" not in artifact.get("archive", {})
+        base = self.template["archiveLocation"]["s3"]["key"]
+        key = artifact.get("s3", {}).get("key") or f"{base}/{artifact['name'] + '.tgz' if archived else source.name}"
+        self.store.save(source, key, archived=archived)
+        return artifact | {"s3": {"key": key}}
+
+    def _template(self) -> dict[str, Any]:
+        text = next(one["value"] for one in self.environments["init"] if one["name"] == "ARGO_TEMPLATE")
+        if text == "offloaded":
+            found = self.client.call("GET", f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}")
+            text = found.body["data"]["ARGO_TEMPLATE"]
+        template = json.loads(text)
+        if "s3" in template.get("archiveLocation", {}):
+            template["archiveLocation"]["s3"] |= {"endpoint": self.store.endpoint, "insecure": True}
+        return template
+
+    def _value(self, variable: dict[str, Any]) -> str:
+        source = variable.get("valueFrom", {})
+        if "secretKeyRef" in source:
+            return KEYS.get(source["secretKeyRef"]["key"], "")
+        if "fieldRef" in source:
+            found: Any = self.pod
+            for part in source["fieldRef"]["fieldPath"].split("."):
+                found = found[part]
+            return str(found)
+        return variable.get("value", "")
+
+    def _message(self) -> str:
+        return (self.root / "dev/termination-log").read_text(errors="replace")
+
+    def _ended(self, container: str, code: int, message: str = "") -> None:
+        ended = {"exitCode": code, "reason": "Error" if code else "Completed", "message": message}
+        self.statuses[container] = {"terminated": ended}
+
+    def _say(self, phase: str, **more: str) -> None:
+        inits = [one["name"] for one in self.pod["spec"]["initContainers"]]
+        status: dict[str, Any] = {"phase": phase, **more}
+        for key, names in (("initContainerStatuses", inits), ("containerStatuses", ["main", "wait"])):
+            status[key] = [
+                {"name": name, "ready": False, "restartCount": 0, "image": "", "imageID": "",
+                 "state": self.statuses.get(name, {"running": {}})}
+                for name in names if phase == "Running" or name in self.statuses
+            ]  # fmt: skip
+        with suppress(Exception):  # the pod may be gone
+            self.client.call("PATCH", f"{self.path}/status", {"status": status}, content=MERGE)
+
+    def kill(self) -> None:
+        """Ends what still runs of it."""
+        if self.process and self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
