@@ -24,6 +24,8 @@ COMMANDS = {
     "images": "trainyard.images.cli",
     "policy": "trainyard.policy.cli",
     "run": "trainyard.local.cli",
+    "runs": "trainyard.runs.cli",
+    "submit": "trainyard.submit.cli",
     "tools": "trainyard.tools.cli",
     "uninstall": "trainyard.release.cli",
     "verify": "trainyard.verify",
