@@ -21,7 +21,7 @@ _IMAGE_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?image[\"']?:\s*[\"']?([^\s\"'#]+)")
 _NAMED = re.compile(r"[a-z0-9][\w.-]*(?:/[\w.-]+)+:[\w][\w.-]*")
 _LATEST = re.compile(r"[\w}/]:latest\b")
 # Folders and files whose text is searched for references; tests invent their own.
-SEARCHED = ("charts", "manifests", "images", "scripts", "docs", "README.md", "CONTRIBUTING.md")
+SEARCHED = ("charts", "manifests", "images", "pipelines", "scripts", "docs", "README.md", "CONTRIBUTING.md")
 YAML_ONLY = ("charts", "manifests", "images")
 TEXT = {".yaml", ".yml", ".tpl", ".txt", ".py", ".md", ".sh", ".json", ""}
 

@@ -116,10 +116,12 @@ def _stage(image: Image, context: Path) -> Path:
     """Lays out the build context: the inputs, `bin/`, `files/`; returns the Containerfile to use."""
     top = ROOT / image.context
     for entry in sorted({image.dir, *image.inputs}):
-        source = ROOT / entry
-        shutil.copytree(
-            source, context / source.relative_to(top), dirs_exist_ok=True, ignore=shutil.ignore_patterns(*SKIP)
-        )
+        source, target = ROOT / entry, context / (ROOT / entry).relative_to(top)
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+        else:
+            shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*SKIP))
     for name in image.bin:
         (context / "bin").mkdir(exist_ok=True)
         shutil.copy2(tools.binary(name), context / "bin" / name)
@@ -144,4 +146,5 @@ def _certificates() -> list[str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file() and not SKIP & set(p.parts))
+    found = [folder] if folder.is_file() else folder.rglob("*")
+    return sorted(p for p in found if p.is_file() and not SKIP & set(p.parts))

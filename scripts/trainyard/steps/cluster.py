@@ -12,8 +12,8 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.jobs import Facts, manifest
+from trainyard.jobs.status import RUNNING, outcome
 from trainyard.platform.api import Api, ApiError
-from trainyard.steps import kinds
 from trainyard.steps.jobs import Jobs
 from trainyard.steps.request import Request
 from trainyard.steps.wait import Watch
@@ -52,7 +52,9 @@ def facts(jobs: Jobs, request: Request, env: Mapping[str, str]) -> Facts:
     except ApiError as error:
         mend = "ask the platform's engineers: pipelines must be able to read it"
         raise TrainyardError(f"the platform's contract can't be read: {error.message}", mend=mend) from None
-    return Facts.of(json.loads(found["data"]["contract.json"]), request.run.team)
+    from trainyard.contract import read
+
+    return Facts.of(read.contract(json.loads(found["data"]["contract.json"]), path), request.run.team)
 
 
 @contextlib.contextmanager
@@ -76,7 +78,7 @@ def _stop(jobs: Jobs, wanted: dict[str, Any]) -> None:
     code = 128 + signal.SIGTERM
     with contextlib.suppress(TrainyardError):
         found = jobs.find(wanted)
-        if found is not None and not kinds.state_of(found).ended:
+        if found is not None and outcome(found)[0] == RUNNING:
             jobs.delete(wanted)
             print(f"the step is stopped: {name} is deleted", file=sys.stderr, flush=True)
     sys.stdout.flush()

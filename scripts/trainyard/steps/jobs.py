@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard.jobs.status import FAILED, RUNNING, SUCCEEDED, outcome
 from trainyard.platform.api import Api, ApiError
 from trainyard.steps import kinds
 
@@ -14,6 +15,7 @@ Object = dict[str, Any]
 PATIENCE_S = 600.0
 LONGEST_WAIT_S = 10.0
 GONE_S = 180.0  # how long an earlier attempt's pods may take to go
+STANDS = {RUNNING: "has not ended", SUCCEEDED: "has succeeded"}
 PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
 
 
@@ -70,15 +72,15 @@ class Jobs:
             if found is not None:
                 if _owner(found) != _owner(manifest):
                     raise TrainyardError(f"{name} is there already and belongs to another run", mend="delete it")
-                state = kinds.state_of(found)
+                phase, _ = outcome(found)
                 if found["metadata"].get("deletionTimestamp"):
                     self._wait_gone(manifest)
-                elif state.phase == kinds.FAILED:
+                elif phase == FAILED:
                     print(f"{name} of an earlier attempt failed: it is made anew", flush=True)
                     self.delete(manifest)
                     self._wait_gone(manifest)
                 else:
-                    print(f"{name} of an earlier attempt is {state.phase.lower()}: adopted", flush=True)
+                    print(f"{name} of an earlier attempt {STANDS[phase]}: adopted", flush=True)
                     return found
             try:
                 made = self.ask("POST", kinds.path_of(manifest), manifest)

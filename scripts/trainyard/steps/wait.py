@@ -6,7 +6,8 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.jobs.pods import JOB_LABEL
-from trainyard.steps import kinds, pods, refusals
+from trainyard.jobs.status import FAILED, RUNNING, outcome
+from trainyard.steps import pods, refusals
 from trainyard.steps.follow import Follower
 from trainyard.steps.jobs import Jobs
 
@@ -33,28 +34,28 @@ class Watch:
             job = self._jobs.find(self._manifest)
             if job is None or job["metadata"].get("uid") != self._uid:
                 raise TrainyardError(f"{self._title} was deleted while it ran")
-            state = kinds.state_of(job)
+            phase, message = outcome(job)
             found = self._jobs.pods(JOB_LABEL, self._name)
-            if state.ended:
+            if phase != RUNNING:
                 self._follower.finish(10.0)
-                if state.phase == kinds.FAILED:
-                    raise self._failed(state, found)
+                if phase == FAILED:
+                    raise self._failed(message, found)
                 print(f"{self._title} succeeded", flush=True)
                 return
-            self._look(state, found)
+            self._look(found)
             self._jobs.sleep(QUICK_S if self._jobs.clock() - began < SILENT_S else SLOW_S)
 
     @property
     def _title(self) -> str:
         return f"{self._manifest['kind']} {self._name}"
 
-    def _look(self, state: kinds.State, found: list[Object]) -> None:
+    def _look(self, found: list[Object]) -> None:
         if found and pods.running(found[:1]):
             self._follower.follow(
                 found[0]["metadata"]["name"], pods.main_container(found[0]), found[0]["metadata"]["uid"]
             )
         up = pods.running(found)
-        if state.phase == kinds.RUNNING and found and up == len(found):
+        if found and up == len(found):
             self._say(f"{up} pods run")
             self._stuck_since = 0.0
             return
@@ -81,10 +82,10 @@ class Watch:
         """Its controller would try for ever."""
         self._jobs.delete(self._manifest)
 
-    def _failed(self, state: kinds.State, found: list[Object]) -> TrainyardError:
+    def _failed(self, message: str, found: list[Object]) -> TrainyardError:
         first = pods.first_failure(found)
         if first is None:
-            return TrainyardError(f"{self._title} failed: {state.message or 'its controller gives no reason'}")
+            return TrainyardError(f"{self._title} failed: {message}")
         lines = self._jobs.log(first.pod, first.container, TAIL)
         for line in lines:
             print(f"  {first.pod} | {line}", flush=True)
