@@ -1,0 +1,80 @@
+"""What has to be known of a whole pipeline before single templates are made."""
+
+from __future__ import annotations
+
+from trainyard.ir.model import Artifact, Component, FinalStatus, FromInput, FromTask, Pipeline, Source, Task
+from trainyard.translate.errors import Unsupported
+
+
+class Graph:
+    """Looks things up in a pipeline; a reference that leads nowhere is refused here, so that nobody else has to."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self.places: set[tuple[str, str]] = set()
+        for component in [pipeline.root, *pipeline.components.values()]:
+            for task in component.dag.tasks.values() if component.dag else ():
+                inner = self.component(task)
+                if task.loop:
+                    for name in inner.outputs.artifacts:
+                        self._locate(inner, name)
+
+    def component(self, task: Task) -> Component:
+        """What `task` runs."""
+        found = self.pipeline.component(task)
+        if found is None:
+            raise self.dangling(f"the component {task.component or '(none)'}", task)
+        return found
+
+    def task(self, owner: Component, name: str, user: Task | None = None) -> Task:
+        """A task of `owner`'s DAG."""
+        tasks = owner.dag.tasks if owner.dag else {}
+        if name not in tasks:
+            raise self.dangling(f"the task {name or '(none)'}", user or owner)
+        return tasks[name]
+
+    def dangling(self, what: str, user: Task | Component) -> Unsupported:
+        """The refusal of a reference to something that isn't there."""
+        return Unsupported(
+            what, user=user.name, where=self.pipeline.where(user.line), reason="which isn't there", mend="mend the name"
+        )
+
+    def located(self, component: Component, artifact: str) -> bool:
+        """Whether something needs to know where this output is in the store, because a loop collects it."""
+        return (component.name, artifact) in self.places
+
+    def output_artifact(self, task: Task, key: str) -> Artifact:
+        """An output artifact of what `task` runs."""
+        found = self.component(task).outputs.artifacts.get(key)
+        if found is None:
+            raise self.dangling(f"the output artifact {key} of {task.name}", task)
+        return found
+
+    def is_list(self, owner: Component, source: Source) -> bool:
+        """Whether an artifact source is a list: a loop's output, or one handed on."""
+        if isinstance(source, FromTask):
+            task = self.task(owner, source.task)
+            return bool(task.loop) or self.output_artifact(task, source.key).is_list
+        if isinstance(source, FromInput) and source.name in owner.inputs.artifacts:
+            return owner.inputs.artifacts[source.name].is_list
+        return False
+
+    def _locate(self, component: Component, artifact: str) -> None:
+        if (component.name, artifact) in self.places:
+            return
+        self.places.add((component.name, artifact))
+        if component.dag and artifact in component.dag.artifacts:
+            for place in component.dag.artifacts[artifact].places:
+                task = component.dag.tasks.get(place.task)
+                inner = self.pipeline.component(task) if task else None
+                if inner:
+                    self._locate(inner, place.key)
+
+
+def producers(task: Task) -> list[str]:
+    """The tasks that have to end before this one, in the order in which the pipeline names them."""
+    found = list(task.depends)
+    for source in [*task.parameters.values(), *task.artifacts.values()]:
+        if isinstance(source, FromTask | FinalStatus) and source.task not in found:
+            found.append(source.task)
+    return found

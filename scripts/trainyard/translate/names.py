@@ -1,0 +1,46 @@
+"""Names that Argo takes, made of kfp's, the same each time."""
+
+from __future__ import annotations
+
+import re
+
+# Words of Argo's expression language; a task of that name could not be depended upon.
+_WORDS = {"and", "or", "not", "in", "let", "matches", "contains", "true", "false", "nil", "if", "else"}
+
+
+def task(name: str) -> str:
+    """A DAG task's name. kfp's are fine but for a few."""
+    clean = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-") or "task"
+    return f"task-{clean}" if clean in _WORDS or clean[0].isdigit() else clean
+
+
+def template(name: str) -> str:
+    """A template's name, which becomes part of its pods' names."""
+    clean = re.sub(r"[^a-z0-9-]+", "-", name.lower().removeprefix("comp-")).strip("-")
+    return clean or "step"
+
+
+def workflow(pipeline: str) -> str:
+    """What a run's name begins with."""
+    clean = re.sub(r"[^a-z0-9-]+", "-", pipeline.lower()).strip("-") or "pipeline"
+    return clean[:40].rstrip("-")
+
+
+def label(value: str) -> str:
+    """A label's value."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", value)[:63].strip("-._")
+
+
+class Unique:
+    """Gives each name once; a second one gets a number."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def __call__(self, wanted: str) -> str:
+        name, count = wanted, 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}-{count}"
+        self._taken.add(name)
+        return name

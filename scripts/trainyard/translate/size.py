@@ -1,0 +1,38 @@
+"""Whether a workflow fits into the API server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trainyard.errors import UsageError
+
+
+def check(workflow: dict[str, Any], largest: int, file: str) -> None:
+    """Refuses a workflow that etcd would, with its size and what takes the room.
+
+    Raises:
+        UsageError: with the largest parts and the mend.
+    """
+    total = of(workflow)
+    if total <= largest:
+        return
+    spec = workflow["spec"]
+    arguments = sorted(
+        ((of(one), f"argument {one['name']}") for one in spec.get("arguments", {}).get("parameters", ())), reverse=True
+    )
+    templates = sorted(((of(one), f"template {one['name']}") for one in spec["templates"]), reverse=True)
+    parts = ", ".join(f"{name} {size:,}" for size, name in sorted(arguments + templates, reverse=True)[:3])
+    data = arguments and arguments[0][0] > templates[0][0]
+    mend = (
+        "hand large values over as artifacts"
+        if data
+        else "put long code into the image, loop over a list instead of writing tasks out, or cut the pipeline in two"
+    )
+    what = f"the workflow has {total:,} bytes, etcd takes {largest:,}; largest parts: {parts}"
+    raise UsageError(what, where=file, mend=mend)
+
+
+def of(value: Any) -> int:
+    """Bytes of a value as JSON, the way the API server keeps it."""
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())

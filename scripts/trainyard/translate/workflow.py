@@ -1,0 +1,217 @@
+"""The whole Workflow: arguments, root, and what holds for all of a run's pods."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+from hera.workflows import models as hera
+
+from trainyard.errors import UsageError
+from trainyard.ir.model import ROOT, Parameter, Pipeline
+from trainyard.translate import dags, importer, names, size, values
+from trainyard.translate.context import Context, Object
+from trainyard.translate.settings import Settings
+
+USER = 1000
+QUEUE = "scheduling.volcano.sh/queue-name"
+_TYPES: dict[str, tuple[type, ...]] = {
+    "STRING": (str,),
+    "NUMBER_INTEGER": (int,),
+    "NUMBER_DOUBLE": (int, float),
+    "BOOLEAN": (bool,),
+    "LIST": (list,),
+    "STRUCT": (dict,),
+}
+_WORDS = {"STRING": "text", "NUMBER_INTEGER": "a whole number", "NUMBER_DOUBLE": "a number", "BOOLEAN": "true or false"}
+
+
+def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, settings: Settings | None = None) -> Object:
+    """The pipeline as a Workflow, a plain dict that hera's models have checked.
+
+    Args:
+        arguments: values of the pipeline's inputs, as text or as Python values; an artifact is given as its URI.
+
+    Raises:
+        Unsupported: something that would not keep its meaning, with who uses it.
+        UsageError: an argument that is missing, unknown or of the wrong type, or a workflow too large for etcd.
+    """
+    settings = settings or Settings()
+    given = checked(pipeline, {**pipeline.arguments, **(arguments or {})})
+    ctx = Context(pipeline, given, settings)
+    entry = _entry(ctx)
+    spec: Object = {
+        "entrypoint": entry,
+        "serviceAccountName": settings.service_account,
+        "schedulerName": settings.scheduler,
+        **({"podPriorityClassName": settings.priority} if settings.priority else {}),
+        "podMetadata": {
+            "labels": {**_labels(ctx), "trainyard.io/api-access": "true"},
+            "annotations": {QUEUE: settings.queue},
+        },
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "podGC": {"strategy": "OnWorkflowCompletion", "deleteDelayDuration": "600s"},
+        "ttlStrategy": _ttl(ctx),
+        "templates": ctx.templates,
+    }
+    if parameters := _arguments(ctx):
+        spec["arguments"] = {"parameters": parameters}
+    if ctx.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in ctx.pull_secrets]
+    if seconds := pipeline.config.get("activeDeadlineSeconds"):
+        spec["activeDeadlineSeconds"] = seconds
+    if workspace := pipeline.config.get("workspace"):
+        spec["volumeClaimTemplates"] = [_workspace(workspace)]
+        spec["volumeClaimGC"] = {"strategy": "OnWorkflowCompletion"}
+    start = {"name": settings.name} if settings.name else {"generateName": f"{names.workflow(pipeline.name)}-"}
+    annotations = {"trainyard.io/pipeline-name": pipeline.name}
+    metadata = {**start, "namespace": settings.namespace, "labels": _labels(ctx), "annotations": annotations}
+    found = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
+    workflow = through_hera(found)
+    size.check(workflow, settings.largest, pipeline.file)
+    return workflow
+
+
+def through_hera(workflow: Object) -> Object:
+    """The workflow after hera's models: a wrong type or name is found here, before Argo sees it."""
+    model = hera.Workflow.model_validate(workflow)
+    return json.loads(model.model_dump_json(exclude_none=True, by_alias=True, exclude_unset=True))
+
+
+def checked(pipeline: Pipeline, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by the pipeline's types; text is read by the type that is asked for.
+
+    Raises:
+        UsageError: naming the argument, and those the pipeline takes.
+    """
+    inputs = pipeline.inputs
+    known = {**inputs.parameters, **inputs.artifacts}
+    found = {}
+    for name, value in arguments.items():
+        if name not in known:
+            names_ = ", ".join(known) or "none"
+            raise UsageError(f"the pipeline has no input {name}; its inputs: {names_}", where=pipeline.file)
+        declared = inputs.parameters.get(name)
+        found[name] = _typed(pipeline, declared, value) if declared else str(value)
+    missing = [one.name for one in inputs.parameters.values() if one.required and one.name not in found]
+    missing += [one.name for one in inputs.artifacts.values() if not one.optional and one.name not in found]
+    if missing:
+        uris = [name for name in missing if name in inputs.artifacts]
+        mend = "give it with --param " + (f"{missing[0]}=s3://bucket/key" if uris else f"{missing[0]}=VALUE")
+        raise UsageError(f"the pipeline needs a value for {', '.join(missing)}", where=pipeline.file, mend=mend)
+    return found
+
+
+def _typed(pipeline: Pipeline, declared: Parameter, value: Any) -> Any:
+    kinds = _TYPES.get(declared.type)
+    if kinds is None or value is None:
+        return value
+    if isinstance(value, str) and str not in kinds:
+        with contextlib.suppress(ValueError):
+            value = json.loads(value.lower() if declared.type == "BOOLEAN" else value)
+    if isinstance(value, float) and kinds == (int,) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        word = _WORDS.get(declared.type, "a JSON list" if declared.type == "LIST" else "a JSON object")
+        raise UsageError(f"{declared.name} is {value!r}, it takes {word}", where=pipeline.file)
+    if declared.literals and value not in declared.literals:
+        words = ", ".join(str(one) for one in declared.literals)
+        raise UsageError(f"{declared.name} is {value!r}, it takes one of {words}", where=pipeline.file)
+    if "{{" in values.to_text(value):
+        raise UsageError(f"{declared.name} contains {{{{, which Argo would replace", where=pipeline.file)
+    return value
+
+
+def _entry(ctx: Context) -> str:
+    """The root's template. Artifacts that the pipeline takes are imported first, by a template around it."""
+    root = ctx.pipeline.root
+    given = [one for one in root.inputs.artifacts.values() if one.name in ctx.arguments]
+    name = dags.template(ctx, root)
+    if not given:
+        return name
+    tasks = []
+    for one in given:
+        component = importer.for_input(one)
+        step, _ = ctx.template(
+            ["input", one.name],
+            component.name,
+            lambda c=component: (importer.body(ctx, c, c.executor, cache=False), None),
+        )
+        uri = values.literal(ctx.arguments[one.name])
+        tasks.append(
+            {
+                "name": component.name,
+                "template": step,
+                "arguments": {"parameters": [{"name": "uri", "value": uri.text}]},
+            }
+        )
+    parameters = [
+        {"name": one, "value": values.tag(f"workflow.parameters.{one}")} for one in [p["name"] for p in _arguments(ctx)]
+    ]
+    parameters += [
+        {"name": f"sha-{one.name}", "value": values.output_parameter(f"import-{one.name}", f"sha-{one.name}").text}
+        for one in given
+    ]
+    artifacts = [
+        {"name": one.name, "from": values.tag(f"tasks.import-{one.name}.outputs.artifacts.{one.name}")} for one in given
+    ]
+    body = {
+        "name": ROOT,
+        "template": name,
+        "depends": " && ".join(f"{task['name']}.Succeeded" for task in tasks),
+        "arguments": {"parameters": parameters, "artifacts": artifacts},
+    }
+    entry, _ = ctx.template(["entry"], "with-inputs", lambda: ({"dag": {"tasks": [*tasks, body]}}, None))
+    return entry
+
+
+def _arguments(ctx: Context) -> list[Object]:
+    found = []
+    for one in ctx.pipeline.inputs.parameters.values():
+        default = dags.default_of(one)
+        if one.name in ctx.arguments:
+            found.append({"name": one.name, "value": values.to_text(ctx.arguments[one.name])})
+        elif "default" in default:
+            found.append({"name": one.name, "value": default["default"]})
+    return found
+
+
+def _labels(ctx: Context) -> dict[str, str]:
+    settings = ctx.settings
+    return {
+        "trainyard.io/pipeline": names.label(ctx.pipeline.name),
+        "trainyard.io/experiment": names.label(settings.experiment),
+        **settings.labels,
+    }
+
+
+def _ttl(ctx: Context) -> Object:
+    """How long a finished run stays. What kfp says of one outcome leaves the others as the platform keeps them."""
+    config = ctx.pipeline.config
+    found = {"secondsAfterCompletion": config.get("resourceTtlOnCompletion") or ctx.settings.keep}
+    for field, key in (
+        ("resourceTtlOnSuccess", "secondsAfterSuccess"),
+        ("resourceTtlOnFailure", "secondsAfterFailure"),
+    ):
+        if config.get(field):
+            found[key] = config[field]
+    return found
+
+
+def _workspace(workspace: dict[str, Any]) -> Object:
+    """The claim that all steps of a run share."""
+    patch = workspace.get("kubernetes", {}).get("pvcSpecPatch", {})
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        **patch,
+        "resources": {"requests": {"storage": workspace.get("size", "")}},
+    }
+    return {"metadata": {"name": "kfp-workspace"}, "spec": spec}
