@@ -17,7 +17,7 @@ def lines(path: Path) -> None:
         "volcano-default": [[x, x / 40] for x in range(1, 1000)],
         "nothing": [],
     }
-    plots.lines(path, series, title="T <1> & 2", x="arrived", y="used", limit=[(1, 0), (1000, 30)], log_x=True)
+    plots.lines(path, series, title="T <1> & 2", x="arrived", y="used", limit=[(1, 0), (1000, 30)])
 
 
 def bars(path: Path) -> None:

@@ -87,9 +87,9 @@ class Timeline:
             yield sample, after.at_s - sample.at_s
 
 
-def tasks(jobs: Sequence[Job], *, queue: str = "default", priority: str = "") -> list[Task]:
-    """The jobs of a trace as tasks, all of one queue and priority class."""
-    return [Task(job.name, job.gpus, job.submit_s, job.duration_s, queue, priority) for job in jobs]
+def tasks(jobs: Sequence[Job]) -> list[Task]:
+    """The jobs of a trace as tasks, all of one queue and no priority class."""
+    return [Task(job.name, job.gpus, job.submit_s, job.duration_s) for job in jobs]
 
 
 def nodes(count: int = 8) -> list[Node]:
@@ -98,7 +98,7 @@ def nodes(count: int = 8) -> list[Node]:
 
 
 def shape(task: Task) -> list[Pod]:
-    """A job's pods: as few as nodes of 8 GPUs allow, all alike."""
+    """A job's pods: as few as nodes of 8 GPUs allow, all alike. Those of a job that was evicted have other names."""
     each = min(task.gpus, NODE_GPUS)
     names = (f"{task.name}-{task.evictions}-{index}" for index in range(ceil(task.gpus / NODE_GPUS)))
     return [Pod(name, CPU_MILLI * each, MEMORY_MIB * each, each) for name in names]
@@ -107,8 +107,8 @@ def shape(task: Task) -> list[Pod]:
 class Replay:
     """The state of a replay, for hooks: `now`, `held` (arrived, not submitted), `waiting` and `working`."""
 
-    def __init__(self, world: World, running: Scheduler, column: Column, jobs: Sequence[Task]) -> None:
-        self.world, self.running, self.column = world, running, column
+    def __init__(self, world: World, column: Column, jobs: Sequence[Task]) -> None:
+        self.world, self.column = world, column
         self.now = 0.0
         self.held: list[Task] = []
         self.waiting: dict[str, Task] = {}
@@ -143,10 +143,7 @@ def play(
     column: Column,
     jobs: Sequence[Task],
     *,
-    pods_of: Callable[[Task], list[Pod]] = shape,
     admit: Callable[[Replay], Sequence[Task]] = lambda replay: replay.held,
-    make: Callable[[Replay, Task, Sequence[Pod]], list[dict[str, Any]]] = Replay.make,
-    remove: Callable[[Replay, Sequence[Task]], None] = Replay.remove,
     phases: bool = False,
     keep_work: bool = False,
     each_instant: Callable[[Replay], None] = lambda replay: None,
@@ -156,15 +153,12 @@ def play(
     Names should rise with submission: Volcano orders the jobs of one second by name.
 
     Args:
-        pods_of: a job's pods; their names differ with task.evictions, so that none is made twice.
         admit: which of replay.held are submitted now; asked before and after the scheduler's work at each instant.
-        make: the objects of a job.
-        remove: deletes what belongs to finished jobs.
         phases: say that pods run once they are bound; preemption takes no others.
         keep_work: a job that was evicted goes on where it was, as with a checkpoint of that very second.
         each_instant: called when the scheduler has come to rest.
     """
-    replay = Replay(world, running, column, jobs)
+    replay = Replay(world, column, jobs)
     timeline = replay.timeline
     age_s = _waiting_time(column)
     arrivals = sorted(jobs, key=lambda task: (task.submit_s, task.name), reverse=True)
@@ -178,13 +172,13 @@ def play(
         gone = [name for task in (*over, *again) for name in task.pods]
         with running.process.paused():
             if over:
-                remove(replay, over)
+                replay.remove(over)
             world.delete([name for task in again for name in task.pods])
             made = []
             for task in (*again, *new):
-                pods = pods_of(task)
+                pods = shape(task)
                 task.pods = [pod.name for pod in pods]
-                made += make(replay, task, pods)
+                made += replay.make(task, pods)
                 replay.waiting[task.name] = task
             world.create(made, in_order=True)
             replay.held = [task for task in replay.held if task not in new]

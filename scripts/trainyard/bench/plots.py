@@ -31,13 +31,10 @@ MOST_POINTS = 600  # of a line: more can't be seen
 Points = Sequence[Sequence[float]]
 
 
-def lines(
-    path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limit: Points = (), log_x: bool = False,
-    log_y: bool = False, steps: bool = False,
-) -> None:  # fmt: skip
+def lines(path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limit: Points = ()) -> None:
     """One line for each name through its points (x, y), or (x, mean, low, high) with the spread as a band.
 
-    `limit`: points of the best that is possible; `steps`: a value stays until the next point.
+    `limit`: points of the best that is possible.
     """
     with _drawing(path, title, x, y) as axes:
         looks = _looks(series)
@@ -45,23 +42,18 @@ def lines(
             kept = thinned(points)
             colour, dash = looks[name]
             xs = [point[0] for point in kept]
-            draw = "steps-post" if steps else "default"
-            axes.plot(xs, [point[1] for point in kept], dash, color=colour, label=name, drawstyle=draw)
+            axes.plot(xs, [point[1] for point in kept], dash, color=colour, label=name)
             if kept and len(kept[0]) == 4:
                 low, high = [point[2] for point in kept], [point[3] for point in kept]
-                axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0, step="post" if steps else None)
+                axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0)
         if limit:
             kept = thinned(limit)
             axes.plot([p[0] for p in kept], [p[1] for p in kept], ":", color=LIMIT, label="limit", linewidth=1.2)
-        if log_x:
-            axes.set_xscale("log")
-        if log_y:
-            axes.set_yscale("log")
         _legend(axes)
 
 
 def bars(
-    path: Path, groups: Mapping[str, Mapping[str, Sequence[float]]], *, title: str, y: str, x: str = "",
+    path: Path, groups: Mapping[str, Mapping[str, Sequence[float]]], *, title: str, y: str,
     limit: Mapping[str, float] | None = None, log_y: bool = False,
 ) -> None:  # fmt: skip
     """Bars side by side: group -> name -> (value,) or (mean, low, high), whose spread is drawn as a whisker.
@@ -70,7 +62,7 @@ def bars(
     """
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
     width = 0.8 / max(1, len(names))
-    with _drawing(path, title, x, y) as axes:
+    with _drawing(path, title, "", y) as axes:
         looks = _looks(names)
         for index, name in enumerate(names):
             colour, _ = looks[name]

@@ -76,8 +76,6 @@ class Pair:
 class Kueue:
     """Kueue's manager and a kube-scheduler. Settled when both counted everything and tried what still waits."""
 
-    name = "kueue"
-
     def __init__(self, world: World, column: Column) -> None:
         self._world, self._settings = world, yaml.safe_load(column.config)
         self._workloads: dict[str, Workload] = {}
@@ -86,7 +84,7 @@ class Kueue:
         if not world.server.call("GET", API).ok:
             install(world.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
         self._token = _token(world)
-        kube = replace(column, scheduler="kube", config=yaml.safe_dump(self._settings.get("kube") or {}))
+        kube = replace(column, scheduler="kube", config="")
         manager = self._start(world.server.folder)
         self._add_queues()
         self._kube = schedulers.Kube(world, kube)

@@ -8,7 +8,6 @@ import re
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Protocol
 
@@ -39,8 +38,6 @@ class Scheduler(Protocol):
 
 class Volcano:
     """vc-scheduler. It is settled when whole rounds have passed without a change and no binding is under way."""
-
-    name = "volcano"
 
     def __init__(self, world: World, column: Column, period_ms: int) -> None:
         folder = world.server.folder
@@ -88,7 +85,6 @@ class Volcano:
 class Kube:
     """kube-scheduler. It is settled when all pods have been tried and its queues are empty for a while."""
 
-    name = "kube"
     quiet_s = 0.15
 
     def __init__(self, world: World, column: Column) -> None:
@@ -178,8 +174,3 @@ def _unchecked() -> ssl.SSLContext:
 
 def _queues(world: World) -> bool:
     return bool(world.server.call("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default").ok)
-
-
-def log_of(world: World, column: Column) -> Path:
-    """Where the column's scheduler writes its log."""
-    return world.server.folder / ("vc-scheduler.log" if column.scheduler == "volcano" else "kube-scheduler.log")

@@ -41,12 +41,12 @@ def by_column(figures: Sequence[Figure], case: str, metrics: Mapping[str, str], 
     return markdown(head, rows)
 
 
-def by_case(figures: Sequence[Figure], metric: str, *, only: Sequence[str] = (), bounds: bool = True) -> str:
-    """One metric: a row for each configuration (`only` these, where given), a column for each case."""
-    found = [one for one in figures if one.metric == metric and (not only or one.column in only)]
+def by_case(figures: Sequence[Figure], metric: str) -> str:
+    """One metric: a row for each configuration, a column for each case, the limits in the last row."""
+    found = [one for one in figures if one.metric == metric]
     rows = [[f"`{name}`", *(cell(find(found, case, name, metric)) for case in cases(found))] for name in columns(found)]
     limits = [_limit([one for one in found if one.case == case]) for case in cases(found)]
-    if bounds and any(limits):
+    if any(limits):
         rows.append(["*limit*", *(limit or LACKING for limit in limits)])
     return markdown(["configuration", *cases(found)], rows)
 
