@@ -66,8 +66,10 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
         spec["arguments"] = {"parameters": parameters}
     if ctx.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in ctx.pull_secrets]
-    if seconds := pipeline.config.get("activeDeadlineSeconds"):
-        spec["activeDeadlineSeconds"] = seconds
+    # A workflow without a deadline is refused; a run may not last longer than the site allows a job to.
+    spec["activeDeadlineSeconds"] = min(
+        pipeline.config.get("activeDeadlineSeconds") or settings.deadline, settings.deadline
+    )
     if workspace := pipeline.config.get("workspace"):
         spec["volumeClaimTemplates"] = [_workspace(workspace)]
         spec["volumeClaimGC"] = {"strategy": "OnWorkflowCompletion"}
