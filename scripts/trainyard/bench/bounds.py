@@ -1,4 +1,4 @@
-"""How many GPUs could be given away at best: a bound from above, and what a packer that knows all pods reaches."""
+"""How many GPUs could be given away at best: a bound from above."""
 
 from __future__ import annotations
 
@@ -56,46 +56,6 @@ def most_gpus(nodes: Sequence[Node], pods: Sequence[Pod], *, most_pods: int = MO
     return float(-found.fun)
 
 
-def offline(nodes: Sequence[Node], pods: Sequence[Pod], *, most_pods: int = MOST_PODS) -> list[str]:
-    """The node of each pod, "" for none, by a packer that sees all pods first and fills one node after the other.
-
-    Nodes with the fewest cores for a GPU come first. Each takes large pods before small ones, and of those of one size
-    the one that asks for about the cores that are left for so many GPUs. Pods without GPUs come last.
-    It shows how much of the bound can be had by who knows the future.
-    """
-    waiting: dict[Pod, list[int]] = {}
-    for index, pod in enumerate(pods):
-        waiting.setdefault(replace(pod, name=""), []).append(index)
-    placed = [""] * len(pods)
-    rooms = {node.name: [*size(node), most_pods] for node in nodes}
-
-    def take(node: Node, kinds: Sequence[Pod]) -> bool:
-        """Puts one pod on the node, of the most GPUs, then of the cores that fit best."""
-        room = rooms[node.name]
-        fitting = [pod for pod in kinds if waiting[pod] and room[3] and suits(pod, _left(node, room))]
-        if not fitting:
-            return False
-        each = room[1] / max(1, room[0])
-        best = min(
-            fitting,
-            key=lambda pod: (
-                -pod.gpus,
-                pod.cpu_milli > each * pod.gpus,
-                abs(pod.cpu_milli / max(1, pod.gpus) - each),
-                pod.memory_mib,
-            ),
-        )
-        placed[waiting[best].pop()] = node.name
-        room[:] = [have - gone for have, gone in zip(room, (*size(best), 1), strict=True)]
-        return True
-
-    for kinds in ([pod for pod in waiting if pod.gpus], [pod for pod in waiting if not pod.gpus]):
-        for node in sorted(nodes, key=lambda one: rooms[one.name][1] / max(1, one.gpus)):
-            while take(node, kinds):
-                pass
-    return placed
-
-
 def size(one: Node | Pod) -> Kind:
     """What it has, or asks for."""
     return one.gpus, one.cpu_milli, one.memory_mib
@@ -106,7 +66,3 @@ def suits(pod: Pod, node: Node) -> bool:
     return all(asked <= room for asked, room in zip(size(pod), size(node), strict=True)) and (
         not pod.models or node.model in pod.models
     )
-
-
-def _left(node: Node, room: Sequence[int]) -> Node:
-    return replace(node, gpus=room[0], cpu_milli=room[1], memory_mib=room[2])
