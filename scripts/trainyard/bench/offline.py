@@ -53,7 +53,7 @@ def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, pool:
         waiting.sort(key=order)
         left = []
         for task in waiting:
-            place = _pooled(free, task.gpus) if pool else _fit(free, task.gpus)
+            place = _pooled(free, task.gpus) if pool else places(free, task.gpus, NODE_GPUS)
             if not place:
                 left.append(task)
                 continue
@@ -70,9 +70,9 @@ def makespan(jobs: Sequence[Task], begun: dict[str, float]) -> float:
     return max(begun[task.name] + task.duration_s for task in jobs)
 
 
-def _fit(free: list[int], gpus: int) -> list[tuple[int, int]]:
-    """(node, GPUs) of each pod; nothing where they don't all fit."""
-    each, pods = min(gpus, NODE_GPUS), -(-gpus // NODE_GPUS)
+def places(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
+    """Nodes for a job and the GPUs on each, whole nodes or the fullest one that has room; nothing if it doesn't fit."""
+    each, pods = min(gpus, node_gpus), -(-gpus // node_gpus)
     nodes = sorted((room, node) for node, room in enumerate(free) if room >= each)[:pods]
     return [(node, each) for _, node in nodes] if len(nodes) == pods else []
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from trainyard.bench.lockstep import Sample, Task, Timeline
+from trainyard.bench.offline import places
 
 Amounts = Mapping[str, float]
 NEARLY = 1e-9
@@ -84,22 +85,22 @@ def reference(tasks: Sequence[Task], weights: Amounts, nodes: int, node_gpus: in
     while arrivals or working:
         now = min([task.submit_s for task in arrivals[-1:]] + [item[0] for item in working[:1]])
         while working and working[0][0] <= now:
-            _, _, task, places = heappop(working)
+            _, _, task, held = heappop(working)
             used[task.queue] -= task.gpus
             asked[task.queue] -= task.gpus
-            for node, gpus in places:
+            for node, gpus in held:
                 free[node] += gpus
         while arrivals and arrivals[-1].submit_s <= now:
             task = arrivals.pop()
             waiting[task.queue].append(task)
             asked[task.queue] += task.gpus
         while found := _next(waiting, used, weights, free, node_gpus):
-            task, places = found
-            for node, gpus in places:
+            task, held = found
+            for node, gpus in held:
                 free[node] -= gpus
             used[task.queue] += task.gpus
             waiting[task.queue].remove(task)
-            heappush(working, (now + task.duration_s, task.name, task, places))
+            heappush(working, (now + task.duration_s, task.name, task, held))
         timeline.samples.append(Sample(now, dict(used), dict(asked), 0))
     timeline.stuck = [task.name for tasks in waiting.values() for task in tasks]
     return timeline
@@ -110,17 +111,9 @@ def _next(
 ) -> tuple[Task, list[tuple[int, int]]] | None:
     """The oldest job that fits of the queue that has the least, or of the one after it; with its places."""
     sizes = {task.gpus for tasks in waiting.values() for task in tasks}
-    places = {gpus: found for gpus in sizes if (found := _places(gpus, free, node_gpus))}
+    fitting = {gpus: found for gpus in sizes if (found := places(free, gpus, node_gpus))}
     for queue in sorted(waiting, key=lambda name: (used[name] / weights[name], name)):
         for task in waiting[queue]:
-            if task.gpus in places:
-                return task, places[task.gpus]
+            if task.gpus in fitting:
+                return task, fitting[task.gpus]
     return None
-
-
-def _places(gpus: int, free: Sequence[int], node_gpus: int) -> list[tuple[int, int]]:
-    """Nodes for a job and the GPUs on each, whole nodes or the fullest one that has room; nothing if it doesn't fit."""
-    each = min(gpus, node_gpus)
-    fitting = sorted((room, node) for node, room in enumerate(free) if room >= each)
-    count = -(-gpus // node_gpus)
-    return [(node, each) for _, node in fitting[:count]] if len(fitting) >= count else []
