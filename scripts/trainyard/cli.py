@@ -22,11 +22,13 @@ COMMANDS = {
     "doctor": "trainyard.doctor.cli",
     "e2e": "trainyard.e2e.cli",
     "images": "trainyard.images.cli",
+    "init": "trainyard.train.cli",
     "policy": "trainyard.policy.cli",
     "run": "trainyard.local.cli",
     "runs": "trainyard.runs.cli",
     "submit": "trainyard.submit.cli",
     "tools": "trainyard.tools.cli",
+    "train": "trainyard.train.cli",
     "uninstall": "trainyard.release.cli",
     "verify": "trainyard.verify",
 }

@@ -31,6 +31,11 @@ def settings(text: str, file: str) -> dict[str, Any]:
     return found[0].data
 
 
+def values(given: dict[str, Any], source: str) -> None:
+    """The same for settings that come from no file. Raises UsageError."""
+    faults(Document(given, {}), source)
+
+
 def faults(document: Document, file: str) -> None:
     """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
     if not isinstance(document.data, dict):
@@ -45,9 +50,13 @@ def faults(document: Document, file: str) -> None:
         path = list(error.absolute_path)
         if error.validator == "additionalProperties" and not path:
             unknown = next(key for key in document.data if key not in schema()["properties"])
-            line = document.line(str(unknown))
-            raise UsageError(f"there is no setting {unknown}", where=f"{file}:{line}", mend=_near(str(unknown)))
-        raise UsageError(_said(error, path), where=f"{file}:{document.line(*path)}", mend=_mend(path, error))
+            where = _where(document, file, str(unknown))
+            raise UsageError(f"there is no setting {unknown}", where=where, mend=_near(str(unknown)))
+        raise UsageError(_said(error, path), where=_where(document, file, *path), mend=_mend(path, error))
+
+
+def _where(document: Document, file: str, *path: str | int) -> str:
+    return f"{file}:{document.line(*path)}" if document.lines else file
 
 
 def _said(error: Any, path: list[str | int]) -> str:

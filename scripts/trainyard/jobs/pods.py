@@ -195,8 +195,8 @@ def _fetch(spec: JobSpec, facts: Facts) -> Object:
         words += [f"--code={BUCKET}/{spec.code}", f"--sha256={spec.code_sha256}"]
     if spec.checkpoints:
         words.append(f"--folder={spec.checkpoints}")
-    if spec.checkpoints and spec.output:
-        words.append(f"--restore={BUCKET}/{spec.output}/{spec.checkpoints}={spec.checkpoints}")
+        for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
+            words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
     return _helper(FETCH, words, facts)
 
 

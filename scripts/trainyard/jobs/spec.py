@@ -33,7 +33,8 @@ class JobSpec:
     """One training job. Empty texts mean the platform's default; times are seconds.
 
     `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
-    archive that is unpacked where the command runs, and the folder that results go to.
+    archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
+    earlier job, whose checkpoints this one begins with.
     """
 
     name: str
@@ -61,6 +62,7 @@ class JobSpec:
     code: str = ""
     code_sha256: str = ""
     output: str = ""
+    resume: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, Any] = field(default_factory=dict)
 
