@@ -179,7 +179,7 @@ def draw(results: Sequence[Result], folder: Path) -> None:
     for result in shared:
         if result.run.case == shared[0].run.case and result.run.seed == min(one.run.seed for one in shared):
             plots.areas(
-                folder / f"fairness-teams-{result.run.column.replace('+', '-')}.svg",
+                folder / f"fairness-teams-{plots.word(result.run.column)}.svg",
                 {f"{team}, weight {weight}": result.series[team] for team, weight in TEAMS.items()},
                 title=f"{result.run.column}: GPUs of each team ({result.run.case}; dotted: their fair parts)",
                 x="virtual days", y="GPUs", limits=_stacked(result), total=NODES * NODE_GPUS,
@@ -229,5 +229,5 @@ a part of the nodes' CPU and memory, more than the jobs take. *Circles* are inst
         text += f"**{case}**\n\n{tables.by_column(shared, case, metrics)}\n"
     first = tables.cases(shared)[:1]
     for column in tables.columns(shared, first[0]) if first else ():
-        text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{column.replace('+', '-')}.svg)\n"
+        text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{plots.word(column)}.svg)\n"
     return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])

@@ -122,7 +122,7 @@ def draw(results: Sequence[Result], folder: Path) -> None:
                 groups[f"{size} GPUs"] = {name: (one.value, one.low, one.high) for name, one in bars.items()}
         if groups:
             title = f"99th percentile of the delay by size, {case}"
-            plots.bars(folder / f"gangs-delay-{_file(case)}.svg", groups, title=title, y="hours", log_y=True)
+            plots.bars(folder / f"gangs-delay-{plots.word(case)}.svg", groups, title=title, y="hours", log_y=True)
     for (case, name), alike in grouped(results).items():
         if name in ("kube-default", "ours"):
             points = alike[0].series["held"]
@@ -131,7 +131,7 @@ def draw(results: Sequence[Result], folder: Path) -> None:
                 "incomplete": [[at, held] for at, _, held in points],
             }
             title = f"GPUs held by whole and by incomplete jobs, {name}, {case}, seed {alike[0].run.seed}"
-            file = folder / f"gangs-held-{_file(case)}-{name}.svg"
+            file = folder / f"gangs-held-{plots.word(case)}-{name}.svg"
             plots.areas(file, series, title=title, x="millions of seconds", y="GPUs", total=GPUS)
 
 
@@ -175,11 +175,11 @@ def _case(figures: Sequence[Figure], case: str) -> str:
         _reading(here, case),
         "Hours from submission to start (a dash where a job of that rank never starts):\n",
         tables.by_column(here, case, delay, bounds=False),
-        f"![Delay by size](benchmarks/gangs-delay-{_file(case)}.svg)\n",
+        f"![Delay by size](benchmarks/gangs-delay-{plots.word(case)}.svg)\n",
     ]
     for name in ("kube-default", "ours"):
         if tables.find(here, case, name, "held"):
-            parts.append(f"![GPUs over time, {name}](benchmarks/gangs-held-{_file(case)}-{name}.svg)\n")
+            parts.append(f"![GPUs over time, {name}](benchmarks/gangs-held-{plots.word(case)}-{name}.svg)\n")
     return "\n".join(parts)
 
 
@@ -266,10 +266,6 @@ def _always(results: Sequence[Result], metric: str) -> list[Result]:
 def _run(trace: str, count: int | None, name: str, seed: int) -> Run:
     case = f"{trace}@{count}" if count else trace
     return Run("gangs", case, name, seed, {"trace": trace, "count": count})
-
-
-def _file(case: str) -> str:
-    return case.replace("@", "-")
 
 
 def _over(value: float, bound: float) -> str:

@@ -157,7 +157,7 @@ def draw(results: Sequence[Result], folder: Path) -> None:
             continue
         for what, place in CURVES.items():
             plots.lines(
-                folder / f"packing-{what}-{_file(case)}.svg",
+                folder / f"packing-{what}-{plots.word(case)}.svg",
                 {name: [[row[0], *row[place]] for row in rows] for name, rows in shown.items()},
                 title=f"openb {case}: GPUs {what}",
                 x="GPUs asked for so far, % of the cluster",
@@ -179,7 +179,7 @@ def section(figures: Sequence[Figure]) -> str:
     for case in cases:
         text += [f"### {case}\n", *(tables.by_column(figures, case, metrics) for metrics in TABLES)]
         if any(one.case == case and one.column in CORE for one in figures):
-            text += [f"![{what}](benchmarks/packing-{what}-{_file(case)}.svg)\n" for what in CURVES]
+            text += [f"![{what}](benchmarks/packing-{what}-{plots.word(case)}.svg)\n" for what in CURVES]
     return "\n".join(text)
 
 
@@ -219,7 +219,3 @@ def _mean_curve(alike: Sequence[Result]) -> list[list[list[float]]]:
 
 def _share(case: str) -> float:
     return float(case.partition("@")[2])
-
-
-def _file(case: str) -> str:
-    return case.replace("@", "-").replace(".", "_")

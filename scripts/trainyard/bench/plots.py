@@ -124,6 +124,11 @@ def areas(
         _legend(axes)
 
 
+def word(name: str) -> str:
+    """The name of a case or configuration as a part of a file's name."""
+    return name.replace("@", "-").replace("+", "-").replace(".", "_")
+
+
 def thinned(points: Points) -> Points:
     """At most MOST_POINTS of them, the first and the last among these."""
     if len(points) <= MOST_POINTS:

@@ -245,4 +245,4 @@ def _run(name: str, share: float, of: str, seed: int, together: int = 1) -> Run:
 
 
 def _file(case: str) -> str:
-    return f"sharing-{case.replace('@', '-').replace('.', '_').replace('+', '-')}.svg"
+    return f"sharing-{plots.word(case)}.svg"

@@ -60,7 +60,7 @@ def draw(results: Sequence[Result], folder: Path) -> None:
     for case in dict.fromkeys(one.run.case for one in shown):
         curves = {column: alike[0].series["bound"] for (of, column), alike in grouped(shown).items() if of == case}
         plots.lines(
-            folder / f"throughput-{_file(case)}.svg",
+            folder / f"throughput-{plots.word(case)}.svg",
             {column: [[0.0, 0.0], *points] for column, points in curves.items()},
             title=f"Pods bound, {case}",
             x="seconds since the first create" if "backlog" not in case else "seconds since the scheduler began",
@@ -77,7 +77,7 @@ def section(figures: Sequence[Figure]) -> str:
             f"### {_title(case)}\n",
             tables.by_column(plain, case, {name: head for name, (_, head) in UNITS.items()}),
         ]
-        text += [_reading(plain, case), f"![{case}](benchmarks/throughput-{_file(case)}.svg)\n"]
+        text += [_reading(plain, case), f"![{case}](benchmarks/throughput-{plots.word(case)}.svg)\n"]
     profiled = [one for one in figures if one.metric in SHARES]
     for case in tables.cases(profiled):
         text += [PROFILE.format(load=_title(case)), _profile(profiled, case)]
@@ -157,7 +157,3 @@ def _knobs(figures: Sequence[Figure], case: str) -> str:
 
 def _single_change(column: str) -> bool:
     return column in knobs.NAMES
-
-
-def _file(case: str) -> str:
-    return case.replace("@", "-").replace("+", "-")
