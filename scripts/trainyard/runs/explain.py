@@ -1,0 +1,38 @@
+"""Why a run failed: the failing steps' own words and the end of their logs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from trainyard.kube import Kube
+from trainyard.runs import logs
+from trainyard.runs.model import BAD, Run, Step
+
+SHOWN, LOG_LINES = 3, 12
+LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+def failures(run: Run) -> list[Step]:
+    """The steps that failed, the first one first: the others may follow from it."""
+    return sorted((step for step in run.steps if step.state in BAD), key=lambda step: step.finished or LATEST)
+
+
+def text(run: Run, kube: Kube | None = None) -> str:
+    """What to read first after a failure. With `kube`, the end of each failing step's log is fetched."""
+    failed = failures(run)
+    parts = []
+    if run.stopping:
+        parts.append(f"run {run.name} was stopped")
+    elif not failed:
+        parts.append(f"run {run.name} failed: {run.message or 'Argo gives no reason'}")
+    for step in failed[:SHOWN]:
+        tries = f" after {step.attempts} tries" if step.attempts > 1 else ""
+        parts.append(f"step {step.name} failed{tries}: {step.reason or run.message or 'Argo gives no reason'}")
+        tail = logs.last(kube, run, step, LOG_LINES) if kube and (step.nodes or step.outputs) else []
+        if tail:
+            parts += ["  the end of its log:", *(f"  | {line}" for line in tail)]
+    if len(failed) > SHOWN:
+        parts.append(
+            f"and {len(failed) - SHOWN} more steps failed: `trainyard runs show {run.name} -n {run.namespace}`"
+        )
+    return "\n".join(parts)

@@ -1,0 +1,99 @@
+"""Logs of steps: from the pod as long as it is there, afterwards from the store, where Argo put them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from trainyard.errors import TrainyardError
+from trainyard.kube import Kube, KubeError
+from trainyard.runs import nodes, scene, stored
+from trainyard.runs.model import Run, Step
+
+CONTAINER = "main"
+ARCHIVED = f"{CONTAINER}-logs"
+LOOK_S = 2.0
+
+
+def lines(
+    kube: Kube,
+    run: Run,
+    step: Step,
+    *,
+    follow: bool = False,
+    tail: int | None = None,
+    attempt: int | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Iterator[bytes]:
+    """A step's log, line by line.
+
+    Args:
+        follow: wait for the pod where it isn't there yet, and go on until the step ends.
+        attempt: which one, from 1; the last one without.
+        say: is told what is waited for.
+
+    Raises:
+        TrainyardError: there is no log, with the reason.
+    """
+    while follow and not step.nodes and not step.ended:
+        say(f"{step.name} has not started yet; waiting for it")
+        time.sleep(LOOK_S)
+        run = nodes.run(scene.fetch(kube, run.name))
+        step = run.find(step.name)
+    node = _node(step, attempt)
+    pod = scene.pod_of(kube, run.name, node) if node and step.state != "cached" else ""
+    if pod:
+        try:
+            yield from _of_pod(kube, pod, follow, tail, say)
+            return
+        except KubeError as error:
+            if error.status not in (400, 404):  # the pod went meanwhile, or its container never ran
+                raise
+            if not step.ended:
+                raise TrainyardError(f"{step.name} has no log yet: {error.what}") from None
+    yield from _archived(kube, run, step, node, tail)
+
+
+def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
+    """The last lines of a step's log, or none where there is no log to be had."""
+    try:
+        return [line.decode(errors="replace") for line in lines(kube, run, step, tail=count)]
+    except TrainyardError:
+        return []
+
+
+def _node(step: Step, attempt: int | None) -> str:
+    if attempt is not None and not 1 <= attempt <= step.attempts:
+        tries = f"{step.attempts} {'try' if step.attempts == 1 else 'tries'}"
+        raise TrainyardError(f"step {step.name} has {tries}, not {attempt}")
+    if attempt is None:
+        return step.nodes[-1] if step.nodes else step.id
+    return step.nodes[attempt - 1]
+
+
+def _of_pod(kube: Kube, pod: str, follow: bool, tail: int | None, say: Callable[[str], None]) -> Iterator[bytes]:
+    told = False
+    while True:
+        try:
+            yield from kube.logs(pod, CONTAINER, follow=follow, tail=tail)
+            return
+        except KubeError as error:
+            # 400 as long as the container is being made; it is not an error of the follower's
+            if not follow or error.status != 400 or "waiting to start" not in error.what:
+                raise
+            if not told:
+                say(f"{pod} is being started; waiting for it")
+                told = True
+            time.sleep(LOOK_S)
+
+
+def _archived(kube: Kube, run: Run, step: Step, node: str, tail: int | None) -> Iterator[bytes]:
+    found = nodes.of(run.raw).get(node, {})
+    outputs = found.get("outputs") or step.outputs
+    place = stored.place(run, outputs, ARCHIVED)
+    if place is None:
+        why = "it never ran" if not step.nodes and step.state != "cached" else "its pod is gone and no log was kept"
+        raise TrainyardError(f"step {step.name} has no log: {why}")
+    with stored.reached(kube) as store:
+        text = store.read(f"{place.bucket}/{place.key}").splitlines()
+    yield from text[-tail:] if tail is not None else text

@@ -1,0 +1,183 @@
+"""A run as people see it: its steps, one for each task, and how it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from trainyard.errors import TrainyardError
+
+GROUP, VERSION, RESOURCE = "argoproj.io", "argoproj.io/v1alpha1", "workflows"
+PIPELINE, EXPERIMENT = "trainyard.io/pipeline", "trainyard.io/experiment"  # labels of runs
+SUBMITTER = "trainyard.io/submitted-by"  # annotation
+RUN_OF_POD = "workflows.argoproj.io/workflow"
+NODE_OF_POD = "workflows.argoproj.io/node-id"
+QUEUE = "scheduling.volcano.sh/queue-name"
+
+ENDED = {"done", "cached", "skipped", "omitted", "failed", "error"}
+BAD = {"failed", "error"}
+EXIT_CODE = re.compile(r"^(?:main: )?Error \(exit code (-?\d+)\)(?:: )?")
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One task of a run. `nodes` are the pods' node ids, one for each attempt, the last one last."""
+
+    id: str
+    path: tuple[str, ...]
+    state: str
+    message: str = ""
+    nodes: tuple[str, ...] = ()
+    started: datetime | None = None
+    finished: datetime | None = None
+    after: tuple[str, ...] = ()  # what a task that hasn't begun waits for
+    outputs: Object = field(default_factory=dict)  # Argo's, of the last attempt
+    template: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name within the run."""
+        return "/".join(self.path)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.state in ENDED
+
+    @property
+    def attempts(self) -> int:
+        """How many pods it has had."""
+        return len(self.nodes)
+
+    def seconds(self, now: datetime) -> float | None:
+        """How long it has been at it, or took."""
+        return max(0.0, ((self.finished or now) - self.started).total_seconds()) if self.started else None
+
+    @property
+    def reason(self) -> str:
+        """The message as one line, without what Argo puts before it."""
+        text = " ".join(self.message.split())
+        code = EXIT_CODE.match(text)
+        if not code:
+            return text
+        rest = text[code.end() :].strip()
+        return f"{rest} (exit code {code[1]})" if rest else f"exit code {code[1]}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, as its Workflow says."""
+
+    name: str
+    namespace: str
+    phase: str  # Argo's, or "Pending" before it has one
+    steps: tuple[Step, ...]
+    raw: Object = field(repr=False, default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return self.phase in ("Succeeded", "Failed", "Error")
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether all went well."""
+        return self.phase == "Succeeded"
+
+    @property
+    def stopping(self) -> bool:
+        """Whether someone asked it to stop."""
+        return bool(self.raw.get("spec", {}).get("shutdown"))
+
+    @property
+    def state(self) -> str:
+        """The phase in our words."""
+        if self.stopping:
+            return "stopped" if self.ended and not self.succeeded else "stopping" if not self.ended else "succeeded"
+        return {"Succeeded": "succeeded", "Failed": "failed", "Error": "error"}.get(self.phase, self.phase.lower())
+
+    @property
+    def uid(self) -> str:
+        """Kubernetes' id."""
+        return str(self.raw["metadata"].get("uid", ""))
+
+    @property
+    def created(self) -> datetime | None:
+        """When it was submitted."""
+        return when(self.raw["metadata"].get("creationTimestamp"))
+
+    @property
+    def started(self) -> datetime | None:
+        """When the controller took it up."""
+        return when(self.raw.get("status", {}).get("startedAt"))
+
+    @property
+    def finished(self) -> datetime | None:
+        """When it ended."""
+        return when(self.raw.get("status", {}).get("finishedAt"))
+
+    @property
+    def pipeline(self) -> str:
+        """The pipeline's name; empty for a workflow that something else submitted."""
+        return str(self.raw["metadata"].get("labels", {}).get(PIPELINE, ""))
+
+    @property
+    def experiment(self) -> str:
+        """What it was filed under."""
+        return str(self.raw["metadata"].get("labels", {}).get(EXPERIMENT, ""))
+
+    @property
+    def queue(self) -> str:
+        """The queue that its pods wait in; empty when it names none."""
+        spec = self.raw.get("spec", {})
+        places = (spec.get("podMetadata", {}).get("annotations", {}), self.raw["metadata"].get("annotations", {}))
+        return next((str(place[QUEUE]) for place in places if place and QUEUE in place), "")
+
+    @property
+    def priority(self) -> str:
+        """The priority class of its pods."""
+        return str(self.raw.get("spec", {}).get("podPriorityClassName", ""))
+
+    @property
+    def message(self) -> str:
+        """Argo's own word on the whole; usually empty, the steps have the reasons."""
+        return " ".join(str(self.raw.get("status", {}).get("message", "")).split())
+
+    def seconds(self, now: datetime) -> float | None:
+        """How long it has been running, or ran."""
+        return max(0.0, ((self.finished or now) - self.started).total_seconds()) if self.started else None
+
+    def find(self, name: str) -> Step:
+        """The step of that name or of that last part. Raises TrainyardError when none or several have it."""
+        exact = [step for step in self.steps if step.name == name or step.id == name]
+        found = exact or [step for step in self.steps if step.path[-1] == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise TrainyardError(
+                f"run {self.name} has several steps {name}: {_some(step.name for step in found)}",
+                mend="give the whole name",
+            )
+        raise TrainyardError(
+            f"run {self.name} has no step {name}; it has: {_some(step.name for step in self.steps) or 'none yet'}"
+        )
+
+
+def when(text: str | None) -> datetime | None:
+    """Kubernetes' time."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
+
+
+def now() -> datetime:
+    """The present, as comparable with Kubernetes' times."""
+    return datetime.now(UTC)
+
+
+def _some(names: Iterator[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")

@@ -1,0 +1,216 @@
+"""What the cluster adds to a run: where its pods wait and why, its place in the queue, recent complaints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainyard.kube import Kube, KubeError
+from trainyard.runs import model, nodes
+
+PODGROUPS = "scheduling.volcano.sh/v1beta1"
+WAITING = ("Pending", "Inqueue")
+RECENT = timedelta(minutes=5)  # older complaints were about something that is over
+QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
+STUCK = {
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "CrashLoopBackOff",
+}
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run and what was seen around it at one moment. Keys of `places` and `notes` are steps' ids."""
+
+    run: model.Run
+    at: datetime
+    places: dict[str, str] = field(default_factory=dict)  # queued | starting | blocked: more exact than "pending"
+    notes: dict[str, str] = field(default_factory=dict)
+    pods: dict[str, str] = field(default_factory=dict)  # node id -> pod
+    jobs: tuple[str, ...] = ()  # a line for each training job of the run whose gang waits
+
+    def state(self, step: model.Step) -> str:
+        """The step's state, with what its pod adds."""
+        return self.places.get(step.id, step.state) if not step.ended else step.state
+
+    def note(self, step: model.Step) -> str:
+        """Why it is as it is; empty when there is nothing to say."""
+        if step.ended:
+            return step.reason
+        if step.id in self.notes:
+            return self.notes[step.id]
+        return f"after {', '.join(step.after)}" if step.after else step.reason
+
+
+class Observer:
+    """Looks at one run again and again."""
+
+    def __init__(self, kube: Kube, name: str) -> None:
+        self.kube, self.name = kube, name
+        self._priorities: dict[str, int] | None = None
+
+    def look(self) -> Scene:
+        """The run now. Raises KubeError when it is gone or the cluster can't be asked."""
+        run = nodes.run(fetch(self.kube, self.name))
+        at = model.now()
+        if run.ended:
+            return Scene(run, at, pods={})
+        pods = self._list("v1", "pods", labelSelector=f"{model.RUN_OF_POD}={self.name}")
+        by_node = {_annotation(pod, model.NODE_OF_POD): pod for pod in pods}
+        events = self._list("v1", "events", fieldSelector="type=Warning")
+        groups = self._list(PODGROUPS, "podgroups")
+        places: dict[str, str] = {}
+        notes: dict[str, str] = {}
+        for step in run.steps:
+            pod = next((by_node[node] for node in reversed(step.nodes) if node in by_node), None)
+            if step.ended or pod is None:
+                continue
+            place, note = _place(pod)
+            if place == "queued":
+                note = self._waiting(_group_of(pod, groups), groups) or note
+            if place:
+                places[step.id] = place
+            complaint = _complaint(events, pod["metadata"]["name"], at)
+            if said := note or complaint:
+                notes[step.id] = said
+        names = {node: pod["metadata"]["name"] for node, pod in by_node.items()}
+        return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, events, at)))
+
+    def _list(self, version: str, resource: str, **query: str) -> list[Object]:
+        """Objects beside the run: where one may not see them, or the site has none, the view does without."""
+        try:
+            return self.kube.list(self.kube.path(version, resource), **query)
+        except KubeError as error:
+            if error.status in (403, 404):
+                return []
+            raise
+
+    def _jobs(self, run: model.Run, groups: list[Object], events: list[Object], at: datetime) -> Iterable[str]:
+        """Training jobs of the run that wait for their gang, or whose pods are refused."""
+        for group in groups:
+            owner = next(iter(group["metadata"].get("ownerReferences") or []), {})
+            if owner.get("kind") in (None, "Pod", "Workflow") or not _belongs(group, run):
+                continue
+            if group.get("status", {}).get("phase") in WAITING:
+                size = group.get("spec", {}).get("minMember", 1)
+                why = self._waiting(group, groups) or "not yet looked at"
+                yield f"{owner['kind']} {owner['name']}: {size} pods wait to start together; {why}"
+            elif complaint := _complaint(events, owner["name"], at):
+                yield f"{owner['kind']} {owner['name']}: {complaint}"
+
+    def _waiting(self, group: Object | None, groups: list[Object]) -> str:
+        """Its place in the queue and what the scheduler says."""
+        if group is None:
+            return "waiting for a place"
+        queue = group.get("spec", {}).get("queue", "default")
+        others = [g for g in groups if g.get("spec", {}).get("queue") == queue and _waits(g)]
+        line = sorted(others, key=lambda g: (-self._priority(g), g["metadata"]["creationTimestamp"]))
+        names = [g["metadata"]["name"] for g in line]
+        said = [_reason(group)]
+        if group["metadata"]["name"] in names:
+            place = names.index(group["metadata"]["name"]) + 1
+            all_teams = self._queue_length(queue)
+            of = f"{place} of {len(names)} in queue {queue}"
+            said.insert(0, of if all_teams <= len(names) else f"{of}, {all_teams} with other teams'")
+        return ": ".join(filter(None, said))
+
+    def _queue_length(self, queue: str) -> int:
+        try:
+            status = self.kube.get(self.kube.path(PODGROUPS, "queues", queue, namespace="")).get("status", {})
+        except KubeError:
+            return 0
+        return int(status.get("pending") or 0) + int(status.get("inqueue") or 0)
+
+    def _priority(self, group: Object) -> int:
+        if self._priorities is None:
+            try:
+                found = self.kube.list(self.kube.path("scheduling.k8s.io/v1", "priorityclasses", namespace=""))
+            except KubeError:
+                found = []
+            self._priorities = {one["metadata"]["name"]: int(one.get("value", 0)) for one in found}
+        return self._priorities.get(group.get("spec", {}).get("priorityClassName", ""), 0)
+
+
+def fetch(kube: Kube, name: str) -> Object:
+    """The Workflow of a run. Raises KubeError with what to do when there is none."""
+    found = kube.find(kube.path(model.VERSION, model.RESOURCE, name))
+    if found is None:
+        raise KubeError(
+            f"there is no run {name} in {kube.namespace}",
+            status=404,
+            mend="`trainyard runs list` shows those there are",
+        )
+    return found
+
+
+def pod_of(kube: Kube, run: str, node: str) -> str:
+    """Name of a node's pod; empty when it is gone."""
+    pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{model.RUN_OF_POD}={run}")
+    return next((pod["metadata"]["name"] for pod in pods if _annotation(pod, model.NODE_OF_POD) == node), "")
+
+
+def _annotation(pod: Object, key: str) -> str:
+    return str(pod["metadata"].get("annotations", {}).get(key, ""))
+
+
+def _group_of(pod: Object, groups: list[Object]) -> Object | None:
+    name = _annotation(pod, "scheduling.k8s.io/group-name")
+    return next((group for group in groups if group["metadata"]["name"] == name), None)
+
+
+def _belongs(group: Object, run: model.Run) -> bool:
+    """Whether a gang is of a job that a step of this run made."""
+    meta = group["metadata"]
+    labels = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+    return run.name in labels.values() or meta["name"].startswith(f"{run.name}-")
+
+
+def _waits(group: Object) -> bool:
+    return (group.get("status") or {}).get("phase", "Pending") in WAITING
+
+
+def _reason(group: Object) -> str:
+    """The scheduler's last word on why a gang waits."""
+    for condition in (group.get("status") or {}).get("conditions") or []:
+        if condition.get("type") == "Unschedulable" and condition.get("status") == "True":
+            return " ".join(str(condition.get("message", "")).split())
+    return ""
+
+
+def _place(pod: Object) -> tuple[str, str]:
+    """Where a pod is on its way, and what holds it."""
+    status = pod.get("status", {})
+    if status.get("phase") != "Pending":
+        return "", ""
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return "queued", " ".join(str(condition.get("message", "")).split())
+    if not pod.get("spec", {}).get("nodeName"):
+        return "queued", ""
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        waiting = container.get("state", {}).get("waiting") or {}
+        if waiting.get("reason") in STUCK:
+            return "blocked", f"{waiting['reason']}: {waiting.get('message') or container.get('image', '')}"
+    return "starting", f"on {pod['spec']['nodeName']}"
+
+
+def _complaint(events: list[Object], name: str, at: datetime) -> str:
+    """The last warning about an object or about a pod whose name begins with it."""
+    last = ("", "")
+    for event in events:
+        about = event.get("involvedObject", {}).get("name", "")
+        time = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
+        if event.get("reason") in QUIET or not (about == name or about.startswith(f"{name}-")):
+            continue
+        if (seen := model.when(time)) and at - seen < RECENT:
+            last = max(last, (time, f"{event.get('reason')}: {' '.join(str(event.get('message', '')).split())}"))
+    return last[1]

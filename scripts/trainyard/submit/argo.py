@@ -1,0 +1,37 @@
+"""Argo's own program: the last judge of a workflow before it is sent, and what tries runs again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from trainyard import tools
+from trainyard.errors import UsageError
+from trainyard.shell import run
+from trainyard.versions import load
+
+
+def program() -> Path:
+    """One on PATH of the pinned version, else the one built here. Raises TrainyardError where it can't be built."""
+    found = shutil.which("argo")
+    if found and f"v{load().raw['components']['argo']}" in run([found, "version", "--short"], check=False).stdout:
+        return Path(found)
+    return tools.binary("argo")
+
+
+def lint(argo: Path, workflow: dict[str, Any]) -> None:
+    """Offline, so that no right is needed. Raises UsageError with Argo's words."""
+    with tempfile.TemporaryDirectory(prefix="trainyard-lint-") as folder:
+        file = Path(folder) / "workflow.json"
+        file.write_text(json.dumps(workflow))
+        done = run([argo, "lint", "--offline", "--no-color", "-o", "simple", file], check=False, timeout=120)
+    if done.returncode:
+        said = (done.stdout + done.stderr).replace(str(file), "workflow")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        raise UsageError(
+            f"Argo refuses the workflow: {' | '.join(lines[:4]) or f'code {done.returncode}'}",
+            mend="see it with --dry-run -o yaml",
+        )
