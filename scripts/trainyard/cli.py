@@ -22,6 +22,7 @@ COMMANDS = {
     "doctor": "trainyard.doctor.cli",
     "e2e": "trainyard.e2e.cli",
     "images": "trainyard.images.cli",
+    "lint": "trainyard.lint.cli",
     "init": "trainyard.train.cli",
     "policy": "trainyard.policy.cli",
     "run": "trainyard.local.cli",

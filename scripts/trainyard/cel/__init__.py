@@ -9,6 +9,6 @@ server is a `CelError`.
 """
 
 from trainyard.cel.parse import compile
-from trainyard.cel.values import CelError, path, place
+from trainyard.cel.values import CelError, amount, at, path, place
 
-__all__ = ["CelError", "compile", "path", "place"]
+__all__ = ["CelError", "amount", "at", "compile", "path", "place"]

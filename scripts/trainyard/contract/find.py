@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
+ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
 MEND = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
 VALUES = ROOT / "charts" / "trainyard" / "values.yaml"
 Raw = dict[str, Any]
@@ -73,7 +74,7 @@ def live(kube: Kube, namespace: str = SYSTEM) -> Contract:
 def defaults() -> Contract:
     """What the chart's values say: the usual queue, classes and buckets, and no team."""
     values = yaml.safe_load(VALUES.read_text())
-    return read.contract(_of_values(values, {}), "the chart's defaults")
+    return read.contract(_of_values(values, {}), ASSUMED)
 
 
 def _raw(document: Raw, where: str) -> Raw | None:

@@ -58,6 +58,7 @@ class Team:
     gid: int | None = None
     quota: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
+    egress: tuple[Any, ...] = ()  # rules of its network beyond the platform's
     groups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
 

@@ -78,6 +78,7 @@ def _team(raw: Raw) -> Team:
         gid=int(raw["gid"]) if raw.get("gid") is not None else None,
         quota=raw.get("quota") or {},
         limits=raw.get("limits") or {},
+        egress=tuple(raw.get("egress") or ()),
         groups=tuple(members.get("groups") or ()),
         users=tuple(members.get("users") or ()),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from trainyard.errors import UsageError
 from trainyard.ir.yaml_lines import Document, documents
+from trainyard.ir.yaml_lines import Path as Place
 
 SCHEMA = Path(__file__).with_name("schema.json")
 MEND = "see docs/train.md for all settings"
@@ -38,25 +39,26 @@ def values(given: dict[str, Any], source: str) -> None:
 
 def faults(document: Document, file: str) -> None:
     """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
+    for path, what, mend in found(document):
+        raise UsageError(what, where=f"{file}:{document.line(*path)}", mend=mend)
+
+
+def found(document: Document) -> list[tuple[Place, str, str]]:
+    """Every fault of one document, as (path, what, mend), in the order of lines."""
     if not isinstance(document.data, dict):
-        raise UsageError("settings are a list of `key: value`", where=f"{file}:1", mend=MEND)
+        return [((), "settings are a list of `key: value`", MEND)]
     from jsonschema import Draft202012Validator
 
     bare = {key: value for key, value in schema().items() if key != "required"}
-    errors = sorted(
-        Draft202012Validator(bare).iter_errors(document.data), key=lambda e: document.line(*e.absolute_path)
-    )
-    for error in errors:
+    faults: list[tuple[Place, str, str]] = []
+    for error in Draft202012Validator(bare).iter_errors(document.data):
         path = list(error.absolute_path)
         if error.validator == "additionalProperties" and not path:
-            unknown = next(key for key in document.data if key not in schema()["properties"])
-            where = _where(document, file, str(unknown))
-            raise UsageError(f"there is no setting {unknown}", where=where, mend=_near(str(unknown)))
-        raise UsageError(_said(error, path), where=_where(document, file, *path), mend=_mend(path, error))
-
-
-def _where(document: Document, file: str, *path: str | int) -> str:
-    return f"{file}:{document.line(*path)}" if document.lines else file
+            unknown = [str(key) for key in document.data if key not in schema()["properties"]]
+            faults += [((one,), f"there is no setting {one}", _near(one)) for one in unknown]
+        else:
+            faults.append((tuple(path), _said(error, path), _mend(path, error)))
+    return sorted(faults, key=lambda fault: document.line(*fault[0]))
 
 
 def _said(error: Any, path: list[str | int]) -> str:

@@ -75,6 +75,7 @@ class Policy:
     """One rule with its programs. `looks` are its (group, resource, operations)."""
 
     name: str
+    id: str
     about: str
     clusterwide: bool
     looks: tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -114,6 +115,7 @@ def _policy(name: str, raw: Object) -> Policy:
     ]
     return Policy(
         name=name,
+        id=notes["trainyard.io/id"],
         about=notes["trainyard.io/about"],
         clusterwide=notes.get("trainyard.io/scope") == "cluster" or name == "namespace-guard",
         looks=tuple(looks),
@@ -192,7 +194,7 @@ def defaulted(obj: Object, team: Team | None) -> Object:
         spec.setdefault("schedulerName", "default-scheduler")
         for key in ("containers", "initContainers", "ephemeralContainers"):
             for container in spec.get(key) or []:
-                _amounts(container, team.limits if team and key != "ephemeralContainers" else {})
+                amounts(container, team.limits if team and key != "ephemeralContainers" else {})
     elif str(done.get("apiVersion")).startswith("batch.volcano.sh/"):
         spec.setdefault("queue", "default")
     elif kind in ("Job", "CronJob", "Deployment", "StatefulSet"):
@@ -205,7 +207,8 @@ def defaulted(obj: Object, team: Team | None) -> Object:
     return done
 
 
-def _amounts(container: Object, limits: Object) -> None:
+def amounts(container: Object, limits: Object) -> None:
+    """Fills in what the API server and a team's LimitRange give to a container of a pod."""
     resources = container.setdefault("resources", {})
     given = resources.get("limits") or {}
     requests = {**given, **(resources.get("requests") or {})}

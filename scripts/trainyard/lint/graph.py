@@ -1,0 +1,26 @@
+"""Circles in what waits for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+
+def circle(edges: Mapping[str, Iterable[str]]) -> list[str]:
+    """One circle of a graph, its first name again at the end; [] when there is none."""
+    done: set[str] = set()
+    for start in edges:
+        trail: list[str] = []
+        stack = [(start, iter(sorted(edges.get(start, ()))))] if start not in done else []
+        trail += [start] if stack else []
+        while stack:
+            rest = stack[-1][1]
+            following = next(rest, None)
+            if following is None:
+                stack.pop()
+                done.add(trail.pop())
+            elif following in trail:
+                return [*trail[trail.index(following) :], following]
+            elif following not in done:
+                trail.append(following)
+                stack.append((following, iter(sorted(edges.get(following, ())))))
+    return []

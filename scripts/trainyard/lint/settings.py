@@ -1,0 +1,60 @@
+"""trainyard.yaml: its schema, and the job that it stands for."""
+
+from __future__ import annotations
+
+from trainyard.errors import UsageError
+from trainyard.ir.yaml_lines import Document
+from trainyard.jobs import Facts, JobSpec, manifest
+from trainyard.jobs import check as schema
+from trainyard.lint import objects
+from trainyard.lint.report import ANY, Path, Report
+
+# Fields of the job's manifest and the setting that they are made from; the last part of a field decides.
+MADE_FROM = {
+    "image": "image",
+    "queue": "queue",
+    "priorityClass": "priority",
+    "priorityClassName": "priority",
+    "nodeSelector": "pool",
+    "tolerations": "pool",
+    "activeDeadlineSeconds": "deadline",
+    "ttlSecondsAfterFinished": "keep",
+    "command": "command",
+    "args": "command",
+    "env": "env",
+    "resources": "memory",
+    "volumes": "mounts",
+    "pytorchReplicaSpecs": "gpus",
+    "tfReplicaSpecs": "gpus",
+    "mpiReplicaSpecs": "gpus",
+    "tasks": "gpus",
+}
+
+
+def check(document: Document, report: Report) -> None:
+    """Notes everything about the settings of one job."""
+    broken = list(schema.found(document))
+    for path, what, mend in broken:
+        report.add("TY104", document.line(*path), what, mend, at=path)
+    if broken:
+        return
+    values = {"name": "job", "command": ["true"], **document.data}
+    team = report.site.team(str(values.get("team") or ""))
+    if team.name == ANY:
+        return  # which queues and classes there are for this job is not known
+    try:
+        spec = JobSpec.of(values)
+        made = manifest(spec, Facts.of(report.site.contract, team.name))
+    except UsageError as error:
+        named = next((key for key in ("queue", "priority", "pool", "gpus") if key in error.what and key in values), "")
+        code = {"queue": "TY501", "priority": "TY502", "pool": "TY408"}.get(named, "TY104")
+        report.add(code, document.line(named), error.what, error.mend, at=named)
+        return
+
+    def lines(path: Path) -> int:
+        for part in reversed(path):
+            if (setting := MADE_FROM.get(str(part), "")) in document.data:
+                return document.line(setting)
+        return document.line()
+
+    objects.check(made, lines, report, f"job {spec.name}")
