@@ -1,12 +1,14 @@
-"""Where things lie: the repository, the cache outside of it, results and data sets."""
+"""Where things lie: the repository (or its copy in the installed package), the cache, results and data sets."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "out"
+_CHECKOUT, _PACKED = Path(__file__).resolve().parents[2], Path(__file__).resolve().parent / "tree"
+INSTALLED = _PACKED.is_dir()  # pip put the tree beside the code; a checkout has none there
+ROOT = _PACKED if INSTALLED else _CHECKOUT
+OUT = (Path.cwd() if INSTALLED else ROOT) / "out"
 
 
 def cache_dir() -> Path:
