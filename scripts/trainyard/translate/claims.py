@@ -14,7 +14,7 @@ IMAGES = (CREATE, DELETE)
 
 def body(ctx: Context, component: Component, executor: Executor) -> Object:
     """A template by which Argo makes or removes the claim, as the pipelines' account."""
-    inputs = dags.inputs(component)
+    inputs = dags.inputs(component, ctx.graph.used(component))
     for one in inputs.get("parameters", ()):
         declared = component.inputs.parameters[one["name"]]
         if declared.default is MISSING and declared.optional:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from trainyard.ir.model import Component, FromInput, Retry, Task
@@ -28,7 +29,7 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
             mend="put the step into a loop's body as kfp's ParallelFor does",
         )
     found: Object = {}
-    if interface := inputs(component):
+    if interface := inputs(component, ctx.graph.used(component)):
         found["inputs"] = interface
     tasks = component.dag.tasks
     dag: Object = {"tasks": [_task(ctx, component, task) for task in tasks.values()]}
@@ -44,11 +45,13 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
     return found
 
 
-def inputs(component: Component) -> Object:
+def inputs(component: Component, used: Container[str]) -> Object:
     """What a template takes: values, artifacts, and for each artifact its digest; of a list, their places."""
-    parameters = [default_of(one) for one in component.inputs.parameters.values()]
+    parameters = [default_of(one) for one in component.inputs.parameters.values() if one.name in used]
     artifacts: list[Object] = []
     for one in component.inputs.artifacts.values():
+        if one.name not in used:
+            continue
         if one.is_list:
             parameters += [{"name": f"at-{one.name}", "default": "[]"}, {"name": f"sha-{one.name}", "default": "[]"}]
             continue
@@ -122,7 +125,7 @@ def _condition(ctx: Context, owner: Component, task: Task, component: Component)
 def _arguments(ctx: Context, owner: Component, task: Task, component: Component, extra: list[Object]) -> Object:
     parameters: list[Object] = []
     artifacts: list[Object] = []
-    wanted = set(component.inputs.parameters) | ({task.loop.input} if task.loop else set())
+    wanted = ctx.graph.used(component) | ({task.loop.input} if task.loop else set())
     for name, source in task.parameters.items():
         if name not in wanted or (task.loop and name == task.loop.item):
             continue
@@ -133,7 +136,7 @@ def _arguments(ctx: Context, owner: Component, task: Task, component: Component,
             more, _ = _loop_artifacts(ctx, owner, task, component, name)
             parameters += more
             continue
-        if task.loop and name == task.loop.item:
+        if name not in wanted or (task.loop and name == task.loop.item):
             continue
         more, carried = sources.artifact(ctx, owner, task, name, source)
         parameters += more

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from trainyard.ir.model import Artifact, Component, FinalStatus, FromInput, FromTask, Pipeline, Source, Task
+import json
+
+from trainyard.ir.model import (
+    ROOT,
+    Artifact,
+    Component,
+    Constant,
+    FinalStatus,
+    FromInput,
+    FromTask,
+    Pipeline,
+    Source,
+    Task,
+)
 from trainyard.translate.errors import Unsupported
 
 
@@ -12,6 +25,7 @@ class Graph:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.places: set[tuple[str, str]] = set()
+        self._used: dict[str, set[str]] = {}
         for component in [pipeline.root, *pipeline.components.values()]:
             for task in component.dag.tasks.values() if component.dag else ():
                 inner = self.component(task)
@@ -58,6 +72,27 @@ class Graph:
         if isinstance(source, FromInput) and source.name in owner.inputs.artifacts:
             return owner.inputs.artifacts[source.name].is_list
         return False
+
+    def used(self, component: Component) -> set[str]:
+        """The inputs that something in the component reads. kfp hands whole lists into every iteration, and what a
+        node is given is kept in the run's status; what nobody reads stays out."""
+        if component.dag is None or component.name == ROOT:
+            return {*component.inputs.parameters, *component.inputs.artifacts}
+        if component.name in self._used:
+            return self._used[component.name]
+        found = self._used[component.name] = set()
+        for task in component.dag.tasks.values():
+            inner = self.pipeline.component(task)
+            wanted = self.used(inner) if inner else set()
+            own = json.dumps([inner.executor.kubernetes, inner.executor.resources]) if inner and inner.executor else ""
+            spoken = " ".join(str(one.value) for one in task.parameters.values() if isinstance(one, Constant))
+            for name, source in [*task.parameters.items(), *task.artifacts.items()]:
+                read = name in wanted or (task.loop is not None and name == task.loop.input)
+                if isinstance(source, FromInput) and (read or f"'{name}'" in task.condition or f"'{name}'" in spoken):
+                    found.add(source.name)
+            if any(mark in own for mark in ("componentInputParameter", "taskOutputParameter", "{{$")):
+                found |= set(component.inputs.parameters)  # settings may read any of them
+        return found
 
     def _locate(self, component: Component, artifact: str) -> None:
         if (component.name, artifact) in self.places:

@@ -41,7 +41,7 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "volumeMounts": [{"name": "kfp", "mountPath": "/kfp"}],
     }
-    inputs = dags.inputs(component)
+    inputs = dags.inputs(component, ctx.graph.used(component))
     found: Object = {
         **({"inputs": inputs} if inputs else {}),
         "outputs": steps.outputs(ctx, typed),

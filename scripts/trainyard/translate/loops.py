@@ -20,9 +20,10 @@ def template(ctx: Context, task: Task, component: Component) -> str:
 def _body(ctx: Context, task: Task, component: Component) -> Object:
     loop = task.loop
     assert loop is not None
-    taken = _inputs(task, component)
+    used = ctx.graph.used(component)
+    taken = _inputs(task, component, used)
     each: Object = {"name": EACH, "template": dags.template(ctx, component, looped=True)}
-    arguments, carried = _handed_on(task, component)
+    arguments, carried = _handed_on(task, component, used)
     if loop.artifacts:
         at, sha = (f"inputs.parameters[{values.quoted(f'{kind}-{loop.input}')}]" for kind in ("at", "sha"))
         pairs = f'map(0..len(fromJSON({at}))-1, {{"at": fromJSON({at})[#], "sha": fromJSON({sha})[#]}})'
@@ -33,7 +34,7 @@ def _body(ctx: Context, task: Task, component: Component) -> Object:
         arguments.append({"name": f"sha-{loop.item}", "value": "{{item.sha}}"})
     else:
         each["withParam"] = _items(ctx, task)
-        if loop.item in component.inputs.parameters:
+        if loop.item in used:
             arguments.append({"name": loop.item, "value": "{{item}}"})
     each["arguments"] = {
         **({"parameters": arguments} if arguments else {}),
@@ -66,20 +67,20 @@ def _items(ctx: Context, task: Task) -> str:
     return text
 
 
-def _inputs(task: Task, component: Component) -> Object:
+def _inputs(task: Task, component: Component, used: set[str]) -> Object:
     """What the loop takes: everything that its task is given; the rest keeps the body's defaults."""
     loop = task.loop
     assert loop is not None
     parameters: list[Object] = []
     artifacts: list[Object] = []
     for name in task.parameters:
-        if name != loop.item and (name in component.inputs.parameters or name == loop.input):
+        if name != loop.item and (name in used or name == loop.input):
             parameters.append({"name": name})
     for name in task.artifacts:
         declared = component.inputs.artifacts.get(name)
         if loop.artifacts and name == loop.input:
             parameters += [{"name": f"at-{name}"}, {"name": f"sha-{name}"}]
-        elif declared is None or name == loop.item:
+        elif declared is None or name not in used or name == loop.item:
             continue
         elif declared.is_list:
             parameters += [{"name": f"at-{name}"}, {"name": f"sha-{name}"}]
@@ -94,17 +95,17 @@ def _inputs(task: Task, component: Component) -> Object:
     return found
 
 
-def _handed_on(task: Task, component: Component) -> tuple[list[Object], list[Object]]:
+def _handed_on(task: Task, component: Component, used: set[str]) -> tuple[list[Object], list[Object]]:
     loop = task.loop
     assert loop is not None
     parameters: list[Object] = []
     artifacts: list[Object] = []
     for name in task.parameters:
-        if name != loop.item and name in component.inputs.parameters:
+        if name != loop.item and name in used:
             parameters.append({"name": name, "value": values.input_parameter(name).text})
     for name in task.artifacts:
         declared = component.inputs.artifacts.get(name)
-        if declared is None or name == loop.item:
+        if declared is None or name not in used or name == loop.item:
             continue
         kinds = ("at", "sha") if declared.is_list else ("sha",)
         parameters += [{"name": f"{k}-{name}", "value": values.input_parameter(f"{k}-{name}").text} for k in kinds]

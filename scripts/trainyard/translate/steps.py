@@ -101,7 +101,7 @@ def _body(
     if executor.image in claims.IMAGES:
         return claims.body(ctx, component, executor), []
     _refuse_unknown(ctx, component, executor)
-    inputs = dags.inputs(component)
+    inputs = dags.inputs(component, ctx.graph.used(component))
     container = _container(ctx, component, executor, cache)
     found: Object = {"container": container, "volumes": [{"name": "kfp", "emptyDir": {}}]}
     resources.apply(ctx, component, executor, known, found)
