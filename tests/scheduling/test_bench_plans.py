@@ -7,6 +7,7 @@ import json
 import pytest
 
 from trainyard.bench import columns, registry
+from trainyard.bench.cli import select
 
 FACE = ("TITLE", "FRESH", "plan", "measure", "figures", "draw", "section")
 TUNED_ON = 42  # the seed on which settings were chosen
@@ -33,6 +34,13 @@ def test_a_case_means_the_same_for_every_configuration(name: str) -> None:
     of_case = {run.id: json.dumps(run.settings, sort_keys=True) for run in runs}
     again = {run.id: json.dumps(run.settings, sort_keys=True) for run in reversed(runs)}
     assert of_case == again
+
+
+@pytest.mark.parametrize("name", registry.ORDER)
+def test_a_figures_command_measures_what_was_planned(name: str) -> None:
+    """With the settings of its own configuration, not with those of another one of the same case."""
+    for run in (*registry.load(name).plan(True), *registry.load(name).plan(False)):
+        assert select(name, run.case, run.column, [run.seed]) == [run]
 
 
 @pytest.mark.parametrize("name", registry.ORDER)

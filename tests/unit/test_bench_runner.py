@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ from trainyard.bench.runner import Forecast, execute
 from trainyard.errors import TrainyardError, UsageError
 
 RUN = Run("fake", "small", "ours", 1, {"size": 3})
+SIZES = {"ours": 3, "kube-default": 4}
 
 
 @pytest.fixture
@@ -213,6 +215,23 @@ def test_runs_are_chosen_by_case_configuration_and_seed(
     assert all(one.settings == {"size": 3} for one in chosen)
 
 
+def test_a_run_that_is_chosen_has_the_settings_that_it_has_in_the_plan(fake_bench: SimpleNamespace) -> None:
+    fake_bench.plan = lambda full: [Run("fake", "small", name, 1, {"size": size}) for name, size in SIZES.items()]
+    [chosen] = select("fake", "small", "kube-default", [1])
+    assert chosen.settings == {"size": 4}, "not those of the case's first run, which is of another configuration"
+    assert [one.settings for one in select("fake", "small", "kube-default", [7])] == [{"size": 4}]
+    fake_bench.columns["new"] = fake_bench.columns["ours"]
+    assert [one.settings for one in select("fake", "small", "new", [1])] == [{"size": 3}]
+
+
+def test_what_is_no_scheduler_is_measured_only_where_it_is_planned(fake_bench: SimpleNamespace) -> None:
+    fake_bench.columns["raw"] = replace(fake_bench.columns["ours"], name="raw", scheduler="raw")
+    with pytest.raises(UsageError, match=r"^fake needs a scheduler, and raw is none\. use another configuration\.$"):
+        select("fake", "small", "raw", [])
+    fake_bench.plan = lambda full: [RUN, Run("fake", "large", "raw", 1)]
+    assert [one.id for one in select("fake", "small", "raw", [])] == ["fake.small.raw.s1"]
+
+
 def test_a_case_and_a_configuration_that_do_not_exist(fake_bench: SimpleNamespace) -> None:
     with pytest.raises(UsageError, match=r"has no case huge\. use one of small, large"):
         select("fake", "huge", "", [])
@@ -220,7 +239,7 @@ def test_a_case_and_a_configuration_that_do_not_exist(fake_bench: SimpleNamespac
         select("fake", "small", "theirs", [])
 
 
-@pytest.mark.parametrize("seeds", ["x", "1-", "-1", "1,b", "1.5"])
+@pytest.mark.parametrize("seeds", ["x", "1-", "-1", "1,b", "1.5", "3-1", ","])
 def test_seeds_that_are_no_numbers(seeds: str, fake_bench: SimpleNamespace, trainyard: Callable[..., Any]) -> None:
     ended = trainyard("bench", "replay", "fake", "--seed", seeds)
     assert ended.code == 2

@@ -12,18 +12,22 @@ from trainyard.bench.results import Result, Run
 from trainyard.errors import TrainyardError, UsageError
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
-FULL = click.option("--full", is_flag=True, help="All of it, which takes hours, instead of a part.")
+FULL = click.option("--full", is_flag=True, help="Everything, which takes hours, instead of a part.")
 
 
 @click.group()
 def bench() -> None:
-    """Measure scheduling: real schedulers on published traces, and the page of results."""
+    """Measure scheduling: real schedulers on published traces; write the page of results."""
 
 
 @bench.command("list")
 @FULL
 def list_benches(full: bool) -> None:
-    """List benches, their cases and configurations, and how long they will take."""
+    """List benches with their cases and configurations.
+
+    What is left to measure of each stands beside, with the time that it will take by what runs like it took. Without
+    --full this is the part that `make bench` measures.
+    """
     known = runner.Forecast(results.read(runner.FOLDER / runner.RUNS))
     for name in registry.names():
         runs = registry.plan(name, full)
@@ -38,13 +42,18 @@ def list_benches(full: bool) -> None:
 @FULL
 @click.option("--only", multiple=True, metavar="BENCH", help="This bench alone; may be given several times.")
 @click.option(
-    "--minutes", type=click.FloatRange(min=0), default=0, metavar="N", help="Stop in time; begin nothing longer."
+    "--minutes",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="N",
+    help="End after so long; leave what takes longer.",
 )
 @AGAIN
 def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
-    """Measure all benches, or a part of each, and write out/bench/summary.json and the page beside it.
+    """Measure a part of every bench, or with --full everything.
 
-    Results of an interrupted run are kept: the same command goes on where it stopped.
+    Writes out/bench/summary.json and the page beside it. Every result is kept as soon as it is there: the same command
+    goes on where it was interrupted.
     """
     for name in only:
         registry.load(name)
@@ -64,11 +73,14 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
 @bench.command()
 @click.argument("name", metavar="BENCH")
 @click.option("--case", default="", help="This case alone; `trainyard bench list --full` names them.")
-@click.option("--column", default="", help="This configuration alone.")
-@click.option("--seed", "seeds", default="", metavar="1-3,7", help="These seeds alone.")
+@click.option("--column", default="", help="This configuration alone; others than the bench's own may be tried.")
+@click.option("--seed", "seeds", default="", metavar="1-3,7", help="These seeds alone; any number is one.")
 @AGAIN
 def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
-    """Measure runs of one bench, and print what they gave."""
+    """Measure runs of one bench, and print what they gave.
+
+    Without options it is the part that `make bench` measures; options choose among all runs that are planned.
+    """
     runs = select(name, case, column, _numbers(seeds))
     outcome = runner.execute(runs, runner.FOLDER, again=again)
     _print([result for one in runs if (result := runner.held(one, runner.FOLDER))])
@@ -77,7 +89,10 @@ def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
 
 @bench.command()
 def publish() -> None:
-    """Take what is measured of the full plan into docs/benchmarks/, and write the page."""
+    """Write docs/benchmarks.md from all that is measured.
+
+    Figures and plots go into docs/benchmarks/. Runs of the full plan count whose configuration is still today's.
+    """
     runs = [one for name in registry.names() for one in registry.plan(name, True)]
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
@@ -91,7 +106,7 @@ def publish() -> None:
 
 @bench.command("page")
 def write_page() -> None:
-    """Write docs/benchmarks.md from docs/benchmarks/summary.json."""
+    """Write docs/benchmarks.md anew from its summary.json."""
     page.write(summary.read(page.FOLDER / summary.FILE), page.PAGE)
     click.echo(str(page.PAGE))
 
@@ -99,26 +114,28 @@ def write_page() -> None:
 def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]:
     """Runs of a bench with these names and seeds; of the part of the plan that is not full where nothing is given.
 
-    A configuration or seed that is not in the plan is measured as well, on a case that is.
+    A configuration or seed that is not in the plan is measured as well, on a case that is: with the settings of the
+    configuration's other seeds, else with those of the case's first run.
 
     Raises:
-        UsageError: no such bench, case or configuration.
+        UsageError: no such bench, case or configuration, or one that only other benches can measure.
     """
     everything = {one.id: one for full in (True, False) for one in registry.plan(name, full)}.values()
+    settings = {(one.case, one.column): one.settings for one in everything}
     cases = list(dict.fromkeys(one.case for one in everything))
     if case and case not in cases:
         raise UsageError(f"{name} has no case {case}", mend=f"use one of {', '.join(cases)}")
     if not (case or column or seeds):
         return registry.plan(name, False)
-    if column:
-        columns.column(column)
+    if column and columns.column(column).scheduler == "raw" and all(one.column != column for one in everything):
+        raise UsageError(f"{name} needs a scheduler, and {column} is none", mend="use another configuration")
     chosen: dict[str, Run] = {}
     for one in everything:
         if case and one.case != case:
             continue
-        made = Run(one.bench, one.case, column or one.column, one.seed, one.settings)
+        chosen_column = column or one.column
         for seed in seeds or [one.seed]:
-            wanted = Run(made.bench, made.case, made.column, seed, made.settings)
+            wanted = Run(name, one.case, chosen_column, seed, settings.get((one.case, chosen_column), one.settings))
             chosen.setdefault(wanted.id, wanted)
     return list(chosen.values())
 
@@ -131,6 +148,8 @@ def _numbers(text: str) -> list[int]:
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7")
         found += range(int(first), int(last or first) + 1)
+    if text and not found:
+        raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7")
     return found
 
 
