@@ -21,6 +21,7 @@ COMMANDS = {
     "cluster": "trainyard.cluster.cli",
     "doctor": "trainyard.doctor.cli",
     "e2e": "trainyard.e2e.cli",
+    "generate": "trainyard.generate.cli",
     "images": "trainyard.images.cli",
     "lint": "trainyard.lint.cli",
     "init": "trainyard.train.cli",

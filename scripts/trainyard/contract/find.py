@@ -102,17 +102,17 @@ def _published(config_map: Raw, where: str) -> Raw:
 
 def _of_values(defaults: Raw, own: Raw) -> Raw:
     """The contract of values over the chart's, with what the chart adds from elsewhere in them."""
-    merged = _merged(defaults, own)
-    shared = merged.get("global") or {}
+    found = merged(defaults, own)
+    shared = found.get("global") or {}
     return {
         **(shared.get("contract") or {}),
         "imageRegistry": shared.get("imageRegistry"),
-        "policies": merged["policies"],
+        "policies": found["policies"],
     }
 
 
-def _merged(base: Any, over: Any) -> Any:
+def merged(base: Any, over: Any) -> Any:
     """As Helm merges values: maps by key, everything else is replaced."""
     if not isinstance(base, dict) or not isinstance(over, dict):
         return over
-    return {**base, **{key: _merged(base[key], value) if key in base else value for key, value in over.items()}}
+    return {**base, **{key: merged(base[key], value) if key in base else value for key, value in over.items()}}

@@ -38,18 +38,18 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def merged(folder: Path, file: Path | None, given: Settings, command: Sequence[str]) -> Settings:
+def merged(folder: Path | None, file: Path | None, given: Settings, command: Sequence[str]) -> Settings:
     """The file's settings with flags over them; `env` is joined name by name.
 
     Args:
-        file: where the settings are; None: trainyard.yaml of the folder, if there is one.
+        folder: whose trainyard.yaml is read when `file` is None; None: nothing is.
 
     Raises:
         UsageError: the file can't be read, or a setting is not what it may be.
     """
-    path = file or folder / FILE
+    path = file or (folder / FILE if folder and (folder / FILE).is_file() else None)
     found: Settings = {}
-    if file or path.is_file():
+    if path:
         try:
             found = check.settings(path.read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
