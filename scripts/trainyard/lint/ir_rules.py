@@ -25,6 +25,7 @@ from trainyard.lint import graph
 
 LARGEST = 128 * 1024  # bytes of a variable of the environment
 NOTHING = "none"
+CHANNEL = "pipelinechannel--"  # how kfp names what it hands over
 ANY_ARTIFACT = "system.Artifact"
 YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"))
 CONDITION = re.compile(r"inputs\.(?:parameter_values|parameters|artifacts)\[['\"]([^'\"]+)['\"]\]")
@@ -143,6 +144,8 @@ def arguments(pipeline: Pipeline) -> Iterator[Said]:
                 if component is None:
                     continue
                 takes = component.inputs.parameters if kind == "parameter" else component.inputs.artifacts
+                if name not in takes and name.startswith(CHANNEL):
+                    continue  # part of a text that the component takes under another name
                 if name not in takes:
                     what = f"task {task.name} is given {name}, which {component.name} does not take"
                     mend = f"it takes: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"

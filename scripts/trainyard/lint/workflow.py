@@ -18,6 +18,9 @@ PRODUCER = re.compile(r"\{\{=?\s*(?:tasks|steps)(?:\.([A-Za-z0-9_-]+)|\['([^']+)
 WORD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z]+)?")
 OF_POD = ("nodeSelector", "tolerations", "affinity", "securityContext", "schedulerName", "hostNetwork")
 MAIN = "main"
+# What the controller's configuration gives to pods that say nothing, see charts/argo.
+POD_SECURITY = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}
+MAIN_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def check(obj: Object, lines: Lines, report: Report, task: str, team: Team) -> None:
@@ -29,7 +32,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team) -> N
     contract = report.site.contract
     asker = Asker(f"system:serviceaccount:{contract.namespace}:{contract.release}-workflow-controller")
     for name, template in templates.items():
-        for made in _pods(spec, template, team):
+        for made in _pods(spec, template, team, contract):
             told = f"{task} {name}"
             pod = Pod(made["spec"], (), made["metadata"])
             for one in admission.objections(Request(made, asker, team), contract, [pod]):
@@ -49,10 +52,11 @@ def _claim(claim: Object, lines: Lines, report: Report, task: str, team: Team, c
         report.rule(one.rule, lines(one.path or ()), one.message, task=task, at=one.path or ())
 
 
-def _pods(spec: Object, template: Object, team: Team) -> Iterator[Object]:
+def _pods(spec: Object, template: Object, team: Team, contract: Contract) -> Iterator[Object]:
     """The pod of a template that runs something, with what the workflow gives to all pods."""
     main = template.get("container") or template.get("script")
-    containers = [cel.at({"name": MAIN, **main}, cel.path(main))] if main else []
+    closed = {"securityContext": {**MAIN_SECURITY, **((main or {}).get("securityContext") or {})}}
+    containers = [cel.at({"name": MAIN, **main, **closed}, cel.path(main))] if main else []
     containers += (template.get("containerSet") or {}).get("containers") or []
     if not containers:
         return
@@ -62,7 +66,8 @@ def _pods(spec: Object, template: Object, team: Team) -> Iterator[Object]:
     }
     pod |= {"containers": containers, "initContainers": template.get("initContainers") or []}
     pod["volumes"] = [*(spec.get("volumes") or []), *(template.get("volumes") or [])]
-    pod.setdefault("schedulerName", "default-scheduler")
+    pod.setdefault("schedulerName", contract.scheduler)
+    pod.setdefault("securityContext", POD_SECURITY)
     if priority := template.get("priorityClassName") or spec.get("podPriorityClassName"):
         pod["priorityClassName"] = priority
     if account := template.get("serviceAccountName") or spec.get("serviceAccountName"):
