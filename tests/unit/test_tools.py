@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> ToolSe
 def left(cache: Path) -> list[str]:
     """Everything that lies in the set's folder of the cache."""
     folder = cache / "tools" / "demo"
-    return sorted(p.name for p in folder.iterdir()) if folder.exists() else []
+    return sorted(p.name for p in folder.iterdir() if p.name != ".lock") if folder.exists() else []
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,13 @@ def test_a_binary_is_built_once(demo: ToolSet, program: Program, tmp_path: Path)
     assert tools.binary("democtl").read_text() == "built example.org/demo/ctl\n"
     assert tools.binary("demo").exists()
     assert (tmp_path / "calls").read_text().count("x") == 2  # one call a binary, no second build
+
+
+def test_two_processes_that_want_a_set_build_it_once(demo: ToolSet, program: Program, tmp_path: Path) -> None:
+    program("go", f"echo x >> {tmp_path}/calls; sleep 0.3\n{GO}")
+    with ThreadPoolExecutor(2) as both:
+        assert len({path.read_text() for path in both.map(tools.binary, ["demo", "democtl"])}) == 2
+    assert (tmp_path / "calls").read_text().count("x") == 2
 
 
 def test_a_set_with_a_lost_binary_is_built_again(demo: ToolSet, program: Program) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import shutil
@@ -15,8 +16,8 @@ from trainyard.progress import Progress
 from trainyard.shell import CommandError, run
 from trainyard.versions import ToolSet, load
 
-# Beside a go.mod: files that a module's archive lacks (archives drop links and generated files) or has too slow. The set
-# is then built from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
+# Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
+# from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
 ADDED = "_source"
 NETWORK_SIGNS = (
     "dial tcp",
@@ -90,12 +91,30 @@ def binary(name: str) -> Path:
 
 
 def build(tool: ToolSet) -> None:
-    """Compiles a set into a fresh folder and moves it into place whole, so that a broken build leaves no half cache."""
+    """Compiles a set into a fresh folder and moves it into place whole, so that a broken build leaves no half cache.
+
+    Processes that want the same set wait for the one that came first, and take what it has built.
+    """
     target = bin_dir(tool)
+    before = is_built(tool)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (target.parent / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if before or not is_built(tool):
+                _build(tool, target)
+    except OSError as error:
+        raise TrainyardError(
+            f"building {tool.name} failed: {error.strerror}",
+            where=str(target.parent),
+            mend="free some space there or set TRAINYARD_CACHE to another folder",
+        ) from None
+
+
+def _build(tool: ToolSet, target: Path) -> None:
     work: Path | None = None
     flags = ["-trimpath", "-tags", ",".join(tool.tags), "-ldflags", _ldflags(tool)]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
         made = work / "bin"
         made.mkdir()
@@ -110,12 +129,6 @@ def build(tool: ToolSet) -> None:
             f"building {tool.name} {tool.version} failed: {_reason(error)}",
             where=f"tools/{tool.name}",
             mend=_mend(error),
-        ) from None
-    except OSError as error:
-        raise TrainyardError(
-            f"building {tool.name} failed: {error.strerror}",
-            where=str(target.parent),
-            mend="free some space there or set TRAINYARD_CACHE to another folder",
         ) from None
     finally:
         if work:
@@ -138,7 +151,7 @@ def module_dir(tool_name: str) -> Path:
 
 
 def _completed(tool: ToolSet, work: Path) -> Path:
-    """A copy of the set in `work` whose main module comes from a copy of its source, with the files of `_source` in it."""
+    """A copy of the set in `work` that takes its main module from a copy of the source, with what `_source` adds."""
     source, folder = work / "source", work / "set"
     run(["cp", "-r", "--no-preserve=mode", module_dir(tool.name), source])
     shutil.copytree(source_dir(tool) / ADDED, source, dirs_exist_ok=True)
