@@ -282,6 +282,16 @@ def test_the_same_code_has_the_same_place_and_each_run_its_own(folder: Path, fac
     assert one.why == "train.py imports torch"
 
 
+def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
+    run: Any, played: Any, folder: Path, platform: Path
+) -> None:
+    scene = played({"job": state()})
+    words = ["train", "--dir", folder, "--contract", platform, "--image", "ghcr.io/someone/else:1"]
+    code, _, err = run(*words, "--", "python", "train.py")
+    assert code == 2 and "ghcr.io/someone/else:1" in err and "(p17, " in err
+    assert scene.cluster.created == [] and scene.sent == []
+
+
 class Shelf:
     """A store that is played: places and what lies there."""
 

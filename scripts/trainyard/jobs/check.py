@@ -40,7 +40,7 @@ def values(given: dict[str, Any], source: str) -> None:
 def faults(document: Document, file: str) -> None:
     """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
     for path, what, mend in found(document):
-        raise UsageError(what, where=f"{file}:{document.line(*path)}", mend=mend)
+        raise UsageError(what, where=f"{file}:{document.line(*path)}" if document.lines else file, mend=mend)
 
 
 def found(document: Document) -> list[tuple[Place, str, str]]:

@@ -14,6 +14,7 @@ from trainyard.kube import Access, options
 from trainyard.train.settings import FILE, Settings, flags, merged
 
 if TYPE_CHECKING:
+    from trainyard.contract import Contract
     from trainyard.jobs import Facts
     from trainyard.kube import Kube
     from trainyard.train.follow import End
@@ -58,6 +59,9 @@ def train(
     \b
     trainyard train --nodes 2 --gpus 2 --framework pytorch -- python train.py --epochs 3
     """
+    from trainyard.jobs import Facts
+    from trainyard.train import launch
+
     if build:
         raise UsageError(BUILD, mend="leave --build out: the code runs on a base image; or build one yourself, --image")
     if not folder.is_dir():
@@ -66,18 +70,21 @@ def train(
     access = replace(access, namespace=access.namespace or found.get("team", ""))
     if attach:
         kube = access.connect()
-        return _attached(kube, _facts(kube, kube.namespace, contract_file), attach, folder, found, fetch)
-    from trainyard.train import launch
+        facts = Facts.of(_contract(kube, contract_file), kube.namespace)
+        return _attached(kube, facts, attach, folder, found, fetch)
 
     offline = dry_run and contract_file and access.namespace
     kube = None if offline else access.connect()
-    facts = _facts(kube, access.namespace if kube is None else kube.namespace, contract_file)
+    known = _contract(kube, contract_file)
+    facts = Facts.of(known, access.namespace if kube is None else kube.namespace)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
         ready = launch.prepare(folder, found, facts, Path(scratch) / "code.tar.gz", resume=resume)
         if dry_run or kube is None:
             click.echo(_structured(ready.manifest, form), nl=False)
             return None
         _said(ready, facts)
+        for warning in launch.linted(ready, known):
+            click.echo(f"warning: {warning}", err=True)
         new = launch.submit(kube, facts, ready)
     click.echo(f"{'code sent' if new else 'code unchanged, not sent'}; created {ready.spec.name}", err=True)
     if detach:
@@ -100,11 +107,10 @@ def init(folder: Path, force: bool) -> None:
         click.echo(line)
 
 
-def _facts(kube: Kube | None, team: str, file: Path | None) -> Facts:
+def _contract(kube: Kube | None, file: Path | None) -> Contract:
     from trainyard import contract
-    from trainyard.jobs import Facts
 
-    return Facts.of(contract.load(file) if file or kube is None else contract.live(kube), team)
+    return contract.load(file) if file or kube is None else contract.live(kube)
 
 
 def _attached(kube: Kube, facts: Facts, run: str, folder: Path, found: Settings, fetch: bool) -> int:

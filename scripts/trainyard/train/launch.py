@@ -6,7 +6,7 @@ import secrets
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from trainyard.train import detect, results
 from trainyard.train.pack import Pack, pack
 from trainyard.train.settings import FILE, Settings
 from trainyard.transfer import Store, opened
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
 
 Object = dict[str, Any]
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words
@@ -71,6 +74,17 @@ def prepare(folder: Path, settings: Settings, facts: Facts, archive: Path, *, re
         resume=output_of(facts.team, resume) if resume else "",
     )
     return Launch(spec, manifest(spec, facts), code, why)
+
+
+def linted(launch: Launch, known: Contract) -> list[str]:
+    """Warnings about the job, its pods included. Raises UsageError for what the cluster would refuse."""
+    from trainyard import lint
+
+    findings = lint.manifest(launch.manifest, lint.site(known, launch.spec.team))
+    for one in findings:
+        if one.severity is lint.Severity.ERROR:
+            raise UsageError(f"{one.reason} ({one.code}, {one.field})", where=launch.spec.name, mend=one.mend)
+    return [f"{one.reason} ({one.code})" for one in findings if one.severity is lint.Severity.WARNING]
 
 
 def output_of(team: str, run: str) -> str:
