@@ -39,7 +39,7 @@ def test_commands_and_options_exist(name: str) -> None:
             assert found, line
             command = found
         options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
-        for word in words:
+        for word in words[: words.index("--")] if "--" in words else words:
             assert not word.startswith("-") or word.partition("=")[0] in options, line
 
 
