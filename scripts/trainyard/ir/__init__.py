@@ -12,7 +12,8 @@
     for place in pipeline.tasks(): ...                         # place.task, .owner (the component around it), .path
 
 A `Task` names its component (`pipeline.component(task)`; None when the name is dangling), its argument sources
-(`Constant | FromInput | FromTask | FinalStatus`), `depends`, `condition`, `strategy`, `retry`, `loop` (a ParallelFor), `cache`.
+(`Constant | FromInput | FromTask | FinalStatus`), `depends`, `condition`, `strategy`, `retry`, `loop` (a ParallelFor),
+`cache`.
 An `Executor` has `kind` (container, importer, resolver, custom job), image, command, args, env, resources and
 `kubernetes`: what kfp-kubernetes set, as a plain dict in the proto's JSON names.
 

@@ -49,14 +49,43 @@ def _checked(data: Any, message: Message, document: Document, prefix: Prefix, fi
         json_format.ParseDict(data, message)
     except json_format.ParseError as error:
         what, path = _explained(str(error))
-        raise UsageError(
-            what, where=f"{file}:{document.line(*prefix, *path)}", mend="compile the pipeline again with kfp"
-        ) from None
+        line = document.line(*prefix, *path)
+        if not re.search(r'at "', str(error)):
+            line = _found(document, prefix, path, str(error)) or line
+        raise UsageError(what, where=f"{file}:{line}", mend="compile the pipeline again with kfp") from None
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(
             f"this is no {message.DESCRIPTOR.name}: {error}", where=f"{file}:{document.line(*prefix)}"
         ) from None
-    return whole_numbers(json_format.MessageToDict(message))
+    return _ordered(whole_numbers(json_format.MessageToDict(message)), data)
+
+
+def _ordered(value: Any, written: Any) -> Any:
+    """In the order in which the author wrote it; protobuf's maps have none."""
+    if isinstance(value, dict):
+        raw = written if isinstance(written, dict) else {}
+        names = [key for key in raw if key in value] + sorted(key for key in value if key not in raw)
+        return {key: _ordered(value[key], raw.get(key)) for key in names}
+    if isinstance(value, list) and isinstance(written, list) and len(value) == len(written):
+        return [_ordered(one, other) for one, other in zip(value, written, strict=True)]
+    return value
+
+
+def _found(document: Document, prefix: Prefix, fields: list[str | int], text: str) -> int:
+    """The line of the value that protobuf complains about: it names the fields on the way, but no keys of maps."""
+    for path, line in document.lines.items():
+        rest = iter(path[len(prefix) :])
+        if path[: len(prefix)] != prefix or not path or not fields or path[-1] != fields[-1]:
+            continue
+        if all(field in rest for field in fields) and repr(_at(document.data, path)) in text:
+            return line
+    return 0
+
+
+def _at(data: Any, path: Prefix) -> Any:
+    for part in path:
+        data = data[part] if isinstance(data, list) else data.get(part) if isinstance(data, dict) else None
+    return data
 
 
 def whole_numbers(value: Any) -> Any:
@@ -81,7 +110,7 @@ def _explained(text: str) -> tuple[str, list[str | int]]:
     if at := re.search(r'at "[A-Za-z]+\.?(.*?)"', text):
         for name, key in re.findall(r"([A-Za-z_]\w*)|\[([^\]]*)\]", at[1]):
             path.append(name or (int(key) if key.isdigit() else key))
-    if unknown := re.search(r'Message type "ml_pipelines\.(.+?)" has no field named "(.+?)"', text):
+    if unknown := re.search(r'Message type "\w+\.(.+?)" has no field named "(.+?)"', text):
         kind = unknown[1].split(".")[-1]
         return f"{kind} has no field {unknown[2]}", [*path, unknown[2]]
     inner = text

@@ -51,7 +51,7 @@ def apply(ctx: Context, component: Component, executor: Executor, known: dict[st
         if limit or request or count:
             limits[resource] = limit or requests[resource]
     if count:
-        requests[name] = limits[name] = count
+        requests[name] = limits[name] = str(count)
         template["tolerations"] = ctx.settings.tolerations(name)
         pool = ctx.settings.gpu_pool(name)
         if pool is not None and pool.labels:

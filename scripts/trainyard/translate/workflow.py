@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from hera.workflows import models as hera
+from pydantic import ValidationError
 
 from trainyard.errors import UsageError
 from trainyard.ir.model import ROOT, Parameter, Pipeline
@@ -77,15 +78,37 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
     annotations = {"trainyard.io/pipeline-name": pipeline.name}
     metadata = {**start, "namespace": settings.namespace, "labels": _labels(ctx), "annotations": annotations}
     found = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
-    workflow = through_hera(found)
+    workflow = through_hera(found, pipeline.file)
     size.check(workflow, settings.largest, pipeline.file)
     return workflow
 
 
-def through_hera(workflow: Object) -> Object:
+def through_hera(workflow: Object, file: str = "") -> Object:
     """The workflow after hera's models: a wrong type or name is found here, before Argo sees it."""
-    model = hera.Workflow.model_validate(workflow)
+    try:
+        model = hera.Workflow.model_validate(workflow)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(_place(workflow, first["loc"]))
+        raise UsageError(
+            f"{place}: {first['msg']}, it is {first['input']!r}", where=file, mend="mend that setting"
+        ) from None
     return json.loads(model.model_dump_json(exclude_none=True, by_alias=True, exclude_unset=True))
+
+
+def _place(workflow: Object, path: tuple[str | int, ...]) -> list[str]:
+    """A path with templates by name, as a reader knows them."""
+    words, at = [], workflow
+    for part in path:
+        at = (
+            at[part]
+            if isinstance(at, list) and isinstance(part, int)
+            else at.get(part)
+            if isinstance(at, dict)
+            else None
+        )
+        words.append(at["name"] if isinstance(part, int) and isinstance(at, dict) and "name" in at else str(part))
+    return words
 
 
 def checked(pipeline: Pipeline, arguments: dict[str, Any]) -> dict[str, Any]:
