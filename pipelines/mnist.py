@@ -52,8 +52,8 @@ def register(
     name: str,
     accuracy: float,
     registered: dsl.Output[dsl.Model],
-) -> str:
-    """Puts the model into the team's registry under a version made of its content; returns where it is."""
+) -> NamedTuple("Registered", [("uri", str), ("version", str), ("accuracy", float)]):
+    """Puts the model into the team's registry under a version made of its content; says where it is."""
     import shutil
 
     from mnist import registry
@@ -62,7 +62,7 @@ def register(
     shutil.copytree(model.path, registered.path)
     registered.metadata.update({key: card[key] for key in ("name", "version", "uri", "accuracy")})
     print(f"{name} {card['version']} at {card['uri']}")
-    return card["uri"]
+    return card["uri"], card["version"], accuracy
 
 
 class Outputs(NamedTuple):
@@ -105,4 +105,4 @@ def mnist(
             accuracy=judged.outputs["Output"],
         )
     )
-    return Outputs(accuracy=judged.outputs["Output"], model=kept.outputs["Output"])
+    return Outputs(accuracy=judged.outputs["Output"], model=kept.outputs["uri"])

@@ -26,13 +26,14 @@ def volcano_job(
     cpu: str = "1",
     memory: str = "2Gi",
     shared_memory: str = "256Mi",
-    env: dict = {},  # noqa: B006 - kfp reads defaults, it never changes them
-    mounts: list = [],  # noqa: B006
+    env: dict = {},
+    mounts: list = [],
     results: str = "",
     checkpoints: str = "",
     retries: int = 0,
     deadline: str = "1d",
-    data: Optional[dsl.Input[dsl.Dataset]] = None,  # noqa: UP045 - kfp knows this form only
+    settings: dict = {},
+    data: Optional[dsl.Input[dsl.Dataset]] = None,
 ) -> str:
     """Runs a gang of any kind: pods get the same variables as PyTorch's, and a name each.
 
@@ -54,6 +55,7 @@ def volcano_job(
         checkpoints: folder that is kept while the job runs, and is there again when a node starts anew.
         retries: how often a rank may fail and start anew.
         deadline: the longest the job may take: 90m, 12h, 2d.
+        settings: what {name} in words of the command stands for; kept in the metadata of `model`, too.
         data: what to train on.
 
     Returns the job's name as `Output`, beside the artifacts `model` and `metrics`.

@@ -16,6 +16,7 @@ from pathlib import Path
 NOISE = re.compile(r"^\[KFP Executor [^\]]*\]: (?!.*Got executor_input)")
 INPUT = re.compile(r"^\[KFP Executor [^\]]*\]: Got executor_input:")
 WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: ")
+TOLD = "error: "  # how our own steps and trainers say it in one line
 GRACE_S = 10.0
 _lock = threading.Lock()
 
@@ -100,8 +101,11 @@ def say(name: str, text: str) -> None:
 
 
 def reason(lines: Sequence[str]) -> str:
-    """What a program's last lines say went wrong: the exception behind a traceback's frames, else the last three."""
+    """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
     found = [line for line in lines if line.strip()]
+    told = [line for line in found if line.startswith(TOLD)]
+    if told:
+        return told[-1].removeprefix(TOLD)
     at = max((n for n, line in enumerate(found) if line.startswith("Traceback (most recent call last)")), default=-1)
     if at >= 0:
         after = [line for line in found[at + 1 :] if not line.startswith((" ", "\t"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import threading
@@ -11,12 +12,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from google.protobuf import json_format
 from kfp.dsl import component_factory
-from kfp.local import executor_input_utils, executor_output_utils, placeholder_utils, status
+from kfp.local import executor_input_utils, executor_output_utils, importer_handler, placeholder_utils, utils
 from kfp.local.subprocess_task_handler import replace_python_executable
+from kfp.pipeline_spec import pipeline_spec_pb2
 
 from trainyard.errors import UsageError
-from trainyard.ir.model import Pipeline
+from trainyard.ir.model import Component, Pipeline
 from trainyard.local import folders as places
 from trainyard.local import notes
 from trainyard.local.processes import Ended, Processes, say
@@ -26,76 +29,86 @@ REMOTE = ("gs://", "minio://", "http://", "https://", "oci://", "hf://")
 
 
 class Runner:
-    """Runs steps for kfp's orchestrator. `failed` holds (step, reason, log) of those that failed."""
+    """Runs steps. `failed` holds (step, reason, log) of those that failed."""
 
     def __init__(self, pipeline: Pipeline, folders: places.Folders, processes: Processes) -> None:
         self.failed: list[tuple[str, str, Path]] = []
-        self.done: list[tuple[str, float]] = []  # (step, seconds)
+        self._spec = json_format.ParseDict(pipeline.spec, pipeline_spec_pb2.PipelineSpec())
         self._pipeline, self._folders, self._processes = pipeline, folders, processes
         self._env = places.environment(folders)
         self._count, self._lock = 0, threading.Lock()
 
-    def run(self, name: str, *, component_name: str, component_spec: Any, executor_spec: Any, **given: Any) -> Any:
-        """One step in a folder of its own; returns kfp's (outputs, status)."""
+    def run(self, title: str, component: Component, values: dict[str, Any]) -> dict[str, Any] | None:
+        """One step in a folder of its own; returns its outputs, None when it failed."""
         with self._lock:
             self._count += 1
-            title = name.removeprefix("comp-")
-            folder = self._folders.run / f"{self._count:02d}-{title}"
+            folder = self._folders.run / f"{self._count:02d}-{re.sub(r'[^a-zA-Z0-9.-]+', '-', title)}"
         folder.mkdir()
-        image = executor_spec.container.image
+        spec = self._spec.components[component.name]
+        executor = utils.struct_to_executor_spec(self._spec.deployment_spec["executors"][component.executor_label])
+        image = executor.container.image
         if image.startswith((notes.CREATE, notes.DELETE)):
-            return ({"name": "local"} if image.startswith(notes.CREATE) else {}), status.Status.SUCCESS
+            return {"name": "local"} if image.startswith(notes.CREATE) else {}
+        if executor.WhichOneof("spec") == "importer":
+            return self._import(title, spec, executor, values)
         inputs = executor_input_utils.construct_executor_input(
-            component_spec=component_spec,
-            arguments=given["arguments"],
-            task_root=str(folder),
-            block_input_artifact=False,
+            component_spec=spec, arguments=values, task_root=str(folder), block_input_artifact=False
         )
-        described = executor_input_utils.executor_input_to_dict(inputs, component_spec)
-        _whole_numbers(described, component_spec)
+        described = executor_input_utils.executor_input_to_dict(inputs, spec)
+        _whole_numbers(described, spec)
         command = placeholder_utils.replace_placeholders(
-            full_command=[*executor_spec.container.command, *executor_spec.container.args],
+            full_command=[*executor.container.command, *executor.container.args],
             executor_input_dict=described,
             pipeline_resource_name=self._folders.name,
             task_resource_name=title,
             pipeline_root=str(self._folders.run),
-            unique_pipeline_id=given["unique_pipeline_id"],
+            unique_pipeline_id=self._folders.name,
         )
-        own = {entry.name: entry.value for entry in executor_spec.container.env}
-        env = {**self._env, **own, "TRAINYARD_STEP": json.dumps({"task": name, "component": component_name})}
+        own = {entry.name: entry.value for entry in executor.container.env}
+        step = json.dumps({"task": title, "component": component.name, "pipeline": self._pipeline.name})
         say(title, "begins")
         began, log = time.monotonic(), folder / "log.txt"
-        ended = self._start(command, title, folder, env, log)
+        ended = self._start(command, title, folder, {**self._env, **own, "TRAINYARD_STEP": step}, log)
         if ended.code:
             say(title, f"FAILED after {time.monotonic() - began:.1f} s")
             with self._lock:
                 self.failed.append((title, ended.reason, log))
-            return {}, status.Status.FAILURE
+            return None
         say(title, f"done in {time.monotonic() - began:.1f} s")
-        with self._lock:
-            self.done.append((title, time.monotonic() - began))
-        outputs = executor_output_utils.get_outputs_for_task(executor_input=inputs, component_spec=component_spec)
+        outputs = executor_output_utils.get_outputs_for_task(executor_input=inputs, component_spec=spec)
         for (
             key,
             artifact,
         ) in inputs.outputs.artifacts.items():  # a program other than kfp's says nothing of its artifacts
             if key not in outputs:
                 outputs[key] = executor_output_utils.runtime_artifact_to_dsl_artifact(artifact.artifacts[0])
-        return outputs, status.Status.SUCCESS
+        return outputs
 
-    def importer_uri(self, importer_spec: Any, executor_input: Any) -> str:
-        """The URI that an importer reads; in a bucket: its file on this machine. Raises UsageError."""
-        kind = importer_spec.artifact_uri.WhichOneof("value")
-        value = importer_spec.artifact_uri.constant
-        uri = (value if kind == "constant" else executor_input.inputs.parameter_values["uri"]).string_value
+    def _import(self, title: str, spec: Any, executor: Any, values: dict[str, Any]) -> dict[str, Any]:
+        """An importer's artifact; of a bucket: the file on this machine. Raises UsageError when it isn't there."""
+        constant = executor.importer.artifact_uri.constant.string_value
+        uri = (
+            str(values.get("uri", "")) if executor.importer.artifact_uri.WhichOneof("value") != "constant" else constant
+        )
         if uri.startswith(REMOTE):
             raise UsageError(f"the importer's {uri} can't be fetched here", mend="import from s3:// or a path")
         if uri.startswith(places.S3):
             path = self._folders.of_uri(uri)
             if not path.exists():
                 raise UsageError(f"the importer's {uri} is not on this machine", mend=f"put it at {path}")
-            return str(path)
-        return uri
+            uri = str(path)
+        executor.importer.artifact_uri.constant.string_value = uri
+        outputs, _ = importer_handler.run_importer(
+            pipeline_resource_name=self._folders.name,
+            component_name=f"comp-{title}",
+            component_spec=spec,
+            executor_spec=executor,
+            arguments=values,
+            pipeline_root=str(self._folders.run),
+            unique_pipeline_id=self._folders.name,
+        )
+        say(title, f"imported {uri}")
+        return outputs
 
     def _start(self, command: list[str], title: str, folder: Path, env: dict[str, str], log: Path) -> Ended:
         command, wanted = _without_pip(command)

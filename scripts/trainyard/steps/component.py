@@ -33,7 +33,9 @@ def run(framework: str, given: Mapping[str, Any], env: Mapping[str, str]) -> str
     numbers = _numbers(folder / METRICS)
     for name, value in numbers.items():
         given["metrics"].log_metric(name, value)
-    given["model"].metadata.update({"job": request.job, "framework": framework, **numbers})
+    given["model"].metadata.update(
+        {"job": request.job, "framework": framework, **numbers, **(given.get("settings") or {})}
+    )
     return request.job
 
 

@@ -65,12 +65,14 @@ class Request:
         return [self.place(str(word)) for word in [*self.given["command"], *more]]
 
     def place(self, text: str) -> str:
-        """A word with {data}, {out}, {checkpoints} and {job} replaced."""
+        """A word with {data}, {out}, {checkpoints}, {job} and the names of `settings` replaced."""
         bucket = f"s3://{self.run.bucket}"
         if "{data}" in text and not self.data:
             what = "the command asks for {data}, and the step has no `data`"
             raise TrainyardError(what, mend="pass data=…, an artifact of an earlier step")
+        settings = self.given.get("settings") or {}
         places = {
+            **{f"{{{name}}}": _plain(value) for name, value in settings.items()},
             "{data}": self.data,
             "{out}": f"{bucket}/{self.results}",
             "{checkpoints}": f"{bucket}/{self.folder}/{self.given.get('checkpoints') or 'checkpoints'}",
@@ -106,6 +108,11 @@ def _mount(mount: Any) -> Mount:
     if not isinstance(mount, Mapping) or not mount.get("claim") or not mount.get("path"):
         raise UsageError(f"a mount is {mount!r}", mend='write it as {"claim": "workspace", "path": "/work"}')
     return Mount(mount["claim"], mount["path"], bool(mount.get("readOnly")))
+
+
+def _plain(value: Any) -> str:
+    """A setting as a word; protobuf makes fractions of whole numbers."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _label(text: str) -> str:
