@@ -8,7 +8,7 @@ from typing import Any
 
 from trainyard import cel
 from trainyard.contract import Contract, Team
-from trainyard.lint.pods import CONTAINERS, REPLICA_KEYS, Pod
+from trainyard.lint.pods import CONTAINERS, REPLICA_KEYS, Pod, distinct
 from trainyard.lint.report import Path
 from trainyard.policy.offline import Asker, Objection, Policy, Request, judge, policies
 
@@ -48,7 +48,7 @@ def objections(request: Request, contract: Contract, pods: list[Pod]) -> Iterato
 def _all(policy: Policy, obj: Object, request: Request, contract: Contract, pods: list[Pod]) -> list[Objection]:
     """A rule names the first fault alone, so it is asked about each pod and each container by itself."""
     found: list[Objection] = []
-    for pod in pods:
+    for pod in distinct(pods):
         whole = _with_pod(obj, pod)
         if not (said := judge(policy, whole, None, request, contract)):
             continue

@@ -12,6 +12,11 @@ from trainyard.lint.finding import Finding
 from trainyard.lint.report import Report, Site
 
 SUFFIXES = (".yaml", ".yml", ".json")
+MENDS = {
+    "TY101": "correct that line",
+    "TY102": "compile the pipeline again with kfp",
+    "TY103": "correct it, then compile again",
+}
 IR_KEYS = ("pipelineInfo", "pipelineSpec", "deploymentSpec", "schemaVersion", "root")
 
 
@@ -54,7 +59,7 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
 def fault(report: Report, code: str, error: UsageError) -> None:
     """Notes a fault that ended the reading; its place is in the error."""
     line = error.where.rpartition(":")[2]
-    report.add(code, int(line) if line.isdigit() else 1, error.what, error.mend)
+    report.add(code, int(line) if line.isdigit() else 1, error.what, error.mend or MENDS[code])
 
 
 def _pipeline(data: dict[str, Any]) -> bool:

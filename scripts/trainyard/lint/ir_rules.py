@@ -81,9 +81,8 @@ def _known(names: Any) -> str:
 
 def references(pipeline: Pipeline) -> Iterator[Said]:
     """Components and executors that are not there, and those that nobody uses."""
-    used = set()
+    used = {task.component for _, _, task in _tasks(pipeline)}
     for _, _, task in _tasks(pipeline):
-        used.add(task.component)
         if pipeline.component(task) is None:
             what = f"task {task.name} runs the component {task.component or '(none)'}, which is not there"
             yield Said(
@@ -105,7 +104,7 @@ def references(pipeline: Pipeline) -> Iterator[Said]:
             )
             mend = f"executors: {_known(pipeline.executors)}"
             yield Said("TY202", component.line, what, mend, "", "executorLabel", (name,))
-        if name not in used:
+        if name not in used and used <= pipeline.components.keys():
             yield Said("TY210", component.line, f"component {name} is used by no task", "remove it", names=(name,))
 
 

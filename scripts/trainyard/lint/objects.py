@@ -8,8 +8,8 @@ from typing import Any
 from trainyard import cel
 from trainyard.contract import Team
 from trainyard.lint import admission, job_rules, pod_rules, shapes, workflow
-from trainyard.lint.pods import Pod, pods
-from trainyard.lint.report import Lines, Path, Report
+from trainyard.lint.pods import Pod, distinct, pods
+from trainyard.lint.report import Lines, Path, Report, near
 from trainyard.policy.offline import Request, defaulted
 
 Object = dict[str, Any]
@@ -32,6 +32,8 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "") -> None:
         report.add("TY105", lines(path), what, mend, task=told, at=path)
     _name(obj, lines, report, told)
     team = report.site.team(str((obj.get("metadata") or {}).get("namespace") or ""))
+    if any(len(path) <= 2 for path, _, _ in broken):
+        return  # without its main parts nothing more can be said
     try:
         _rules(obj, lines, report, told, team, [path for path, _, _ in broken])
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -54,11 +56,11 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
     said: list[Path] = []
     for one in admission.objections(Request(ready, asker, team), contract, found):
         path = one.path or ()
-        if one.message.startswith("the rule can't be asked") or _near(path, broken):
+        if one.message.startswith("the rule can't be asked") or near(path, broken):
             continue
         said.append(path)
         report.rule(one.rule, lines(path), one.message, task=task, at=path)
-    for pod in found:
+    for pod in distinct(found):
         own = f"{task} {pod.role}".strip()
         _of_pod(pod, lines, report, own, team, broken)
     for rule in job_rules.RULES:
@@ -66,20 +68,15 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
             if path not in said:
                 report.add(code, lines(path), what, mend, task=task, at=path)
     if obj.get("kind") in WORKFLOWS:
-        workflow.check(ready, lines, report, task, team)
+        workflow.check(ready, lines, report, task, team, broken)
 
 
 def _of_pod(pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: list[Path]) -> None:
     for rule in pod_rules.RULES:
         for code, path, what, mend in rule(pod, report.site.contract, team):
-            if not _near(path, broken):
+            if not near(path, broken):
                 severity = report.installing(team) if code == "TY302" else None
                 report.add(code, lines(path), what, mend, task=task, at=path, severity=severity)
-
-
-def _near(path: Path, broken: list[Path]) -> bool:
-    """Whether the field is one whose shape was found wrong, or stands beside a field that does not exist."""
-    return any(path[: len(one)] == one or path[:-1] == one[:-1] or one[: len(path)] == path for one in broken if path)
 
 
 def _name(obj: Object, lines: Lines, report: Report, task: str) -> None:

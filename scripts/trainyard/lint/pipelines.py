@@ -11,7 +11,7 @@ from trainyard import cel, translate
 from trainyard.errors import UsageError
 from trainyard.ir import compile as compiling
 from trainyard.ir import load
-from trainyard.ir.model import Pipeline
+from trainyard.ir.model import Executor, Pipeline
 from trainyard.ir.yaml_lines import Document, documents
 from trainyard.jobs.facts import NodePool
 from trainyard.lint import ir_rules, pod_rules, workflow
@@ -158,7 +158,7 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
         if component is None or executor is None:
             report.add(one.code, 1, one.reason, one.mend, severity=one.severity)
             continue
-        field = path[3:] or ("container",)
+        field = _field(path[3:], made["spec"]["templates"][path[2]], executor)
         line = _line(yaml, executor.label, field) or executor.line
         tasks = [place.task.name for place in pipeline.tasks() if place.task.component == name]
         resource = "resources" in field
@@ -168,9 +168,22 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
             one.reason,
             one.mend,
             task=", ".join(dict.fromkeys(tasks[:3])),
-            at=tuple("command" if part == "args" else part for part in field[:2]),
+            at=field,
             severity=one.severity,
         )
+
+
+def _field(path: tuple[str | int, ...], template: dict[str, Any], executor: Executor) -> tuple[str | int, ...]:
+    """The executor's field that a field of its step was made from."""
+    if path[:2] == ("container", "args") and len(path) > 2:
+        index, own = int(path[2]), len(executor.command)
+        if len(template["container"]["args"]) < own + len(executor.args):  # all in one, as JSON
+            return ("container", "command")
+        return ("container", "command", index) if index < own else ("container", "args", index - own)
+    if path[:2] == ("container", "env") and len(path) > 2:
+        name = template["container"]["env"][int(path[2])]["name"]
+        return ("container", "env", list(executor.env).index(name)) if name in executor.env else ("container", "env")
+    return path or ("container",)
 
 
 def _component(template: dict[str, Any]) -> str:

@@ -67,6 +67,8 @@ def amounts(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
         for key, given in (("requests", requests), ("limits", limits)):
             for resource, value in given.items():
+                if key == "limits" and value == requests.get(resource):
+                    continue
                 if "{{" not in str(value) and (number(value) is None or number(value) < 0):  # type: ignore[operator]
                     at = (*path, "resources", key, resource)
                     yield (
@@ -80,6 +82,16 @@ def amounts(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
             if least is not None and most is not None and least > most:
                 what = f"{name_of(container)} asks for {resource} {requests[resource]} and may have {limits[resource]}"
                 yield "TY405", (*path, "resources", "limits", resource), what, "raise the limit or lower the request"
+
+
+def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """GPUs of a kind that no pool has."""
+    for container, path in pod.containers():
+        for resource in (container.get("resources") or {}).get("limits") or {}:
+            if "/" in resource and "gpu" in resource and resource not in contract.gpu_resources:
+                what = f"{name_of(container)} asks for {resource}, which no pool has"
+                mend = f"take {' or '.join(contract.gpu_resources)}"
+                yield "TY406", (*path, "resources", "limits", resource), what, mend
 
 
 def nodes(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
@@ -228,4 +240,4 @@ def _gpu(pod: Pod, contract: Contract) -> bool:
     return pod.gpus(contract.gpu_resources) > 0
 
 
-RULES = (images, installs, amounts, nodes, placement, spot, buckets, restricted)
+RULES = (images, installs, amounts, kinds, nodes, placement, spot, buckets, restricted)

@@ -49,6 +49,13 @@ class Pod:
         return sum(self.amount(resource) for resource in resources)
 
 
+def distinct(pods: list[Pod]) -> list[Pod]:
+    """The pods without those whose template is that of an earlier one: YAML lets roles of a job share theirs."""
+    return [
+        pod for at, pod in enumerate(pods) if all((pod.spec, pod.meta) != (one.spec, one.meta) for one in pods[:at])
+    ]
+
+
 def asked(container: Object, resource: str) -> float:
     """The request of a container, else its limit; 0 where there is none or it is no amount."""
     resources = container.get("resources") or {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from trainyard import contract
@@ -66,6 +66,7 @@ class Report:
     site: Site
     file: str
     findings: list[Finding] = field(default_factory=list)
+    _told: set[tuple[str, int, str]] = field(default_factory=set)
 
     def add(
         self,
@@ -88,7 +89,9 @@ class Report:
         found = Finding(
             self.file, line, code, reason.rstrip("."), mend.rstrip("."), task, dotted(at), level, known.policy
         )
-        if found not in self.findings:
+        told = (code, line, found.reason)
+        if told not in self._told:  # roles that share a template in the file
+            self._told.add(told)
             self.findings.append(found)
 
     def installing(self, team: Team) -> Severity:
@@ -113,3 +116,8 @@ def dotted(path: Path | str) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f"[{part}]" if "." in part or "/" in part else f".{part}"
     return text.removeprefix(".")
+
+
+def near(path: Path, broken: Sequence[Path]) -> bool:
+    """Whether the field is one whose shape was found wrong, or stands beside a field that does not exist."""
+    return any(path[: len(one)] == one or path[:-1] == one[:-1] or one[: len(path)] == path for one in broken if path)

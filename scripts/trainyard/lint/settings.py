@@ -29,6 +29,13 @@ MADE_FROM = {
     "mpiReplicaSpecs": "gpus",
     "tasks": "gpus",
 }
+# What a job's settings are refused for, by a word of the message: the code, and the setting that is meant.
+REFUSED = {
+    "GPUs over all nodes": ("p08", "gpus"),
+    "queue": ("TY501", "queue"),
+    "priority class": ("TY502", "priority"),
+    "pool": ("TY408", "pool"),
+}
 
 
 def check(document: Document, report: Report) -> None:
@@ -46,9 +53,9 @@ def check(document: Document, report: Report) -> None:
         spec = JobSpec.of(values)
         made = manifest(spec, Facts.of(report.site.contract, team.name))
     except UsageError as error:
-        named = next((key for key in ("queue", "priority", "pool", "gpus") if key in error.what and key in values), "")
-        code = {"queue": "TY501", "priority": "TY502", "pool": "TY408"}.get(named, "TY104")
-        report.add(code, document.line(named), error.what, error.mend, at=named)
+        told = next((word for word in REFUSED if word in error.what), "")
+        code, setting = REFUSED.get(told, ("TY104", ""))
+        report.add(code, document.line(setting), error.what, error.mend, at=setting)
         return
 
     def lines(path: Path) -> int:

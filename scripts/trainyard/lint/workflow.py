@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainyard import cel
 from trainyard.contract import Contract, Team
 from trainyard.lint import admission, graph, pod_rules
 from trainyard.lint.pods import Pod
-from trainyard.lint.report import Lines, Path, Report
+from trainyard.lint.report import Lines, Path, Report, near
 from trainyard.policy.offline import Asker, Request, amounts
 
 Object = dict[str, Any]
@@ -23,25 +23,34 @@ POD_SECURITY = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"typ
 MAIN_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def check(obj: Object, lines: Lines, report: Report, task: str, team: Team) -> None:
-    """Notes everything about a Workflow, WorkflowTemplate or CronWorkflow whose parts know their places."""
+def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, broken: Sequence[Path] = ()) -> None:
+    """Notes everything about a Workflow, WorkflowTemplate or CronWorkflow whose parts know their places.
+
+    Args:
+        broken: fields that are known to be of the wrong shape; nothing more is said about them.
+    """
     spec = obj["spec"]["workflowSpec"] if obj.get("kind") == "CronWorkflow" else obj["spec"]
     templates = {one["name"]: one for one in spec.get("templates") or []}
     for path, what, mend in _graph(spec, templates):
         report.add("TY214", lines(path), what, mend, task=task, at=path)
     contract = report.site.contract
     asker = Asker(f"system:serviceaccount:{contract.namespace}:{contract.release}-workflow-controller")
+    # What a step's account may do is told where the workflow names it.
+    own = spec.get("serviceAccountName") == contract.parameters["pipelineServiceAccount"]
     for name, template in templates.items():
         for made in _pods(spec, template, team, contract):
             told = f"{task} {name}"
             pod = Pod(made["spec"], (), made["metadata"])
             for one in admission.objections(Request(made, asker, team), contract, [pod]):
-                if not one.message.startswith("the rule can't be asked"):
+                if one.rule == "api-token" and not own:
+                    continue
+                if not one.message.startswith("the rule can't be asked") and not near(one.path or (), broken):
                     report.rule(one.rule, lines(one.path or ()), one.message, task=told, at=one.path or ())
             for rule in pod_rules.RULES:
                 for code, path, what, mend in rule(pod, contract, team):
                     severity = report.installing(team) if code == "TY302" else None
-                    report.add(code, lines(path), what, mend, task=told, at=path, severity=severity)
+                    if not near(path, broken):
+                        report.add(code, lines(path), what, mend, task=told, at=path, severity=severity)
     for claim in spec.get("volumeClaimTemplates") or []:
         _claim(claim, lines, report, task, team, contract)
 
@@ -56,7 +65,11 @@ def _pods(spec: Object, template: Object, team: Team, contract: Contract) -> Ite
     """The pod of a template that runs something, with what the workflow gives to all pods."""
     main = template.get("container") or template.get("script")
     closed = {"securityContext": {**MAIN_SECURITY, **((main or {}).get("securityContext") or {})}}
-    containers = [cel.at({"name": MAIN, **main, **closed}, cel.path(main))] if main else []
+    containers = (
+        [cel.at({"name": cel.at(MAIN, (*(cel.path(main) or ()), "name")), **main, **closed}, cel.path(main))]
+        if main
+        else []
+    )
     containers += (template.get("containerSet") or {}).get("containers") or []
     if not containers:
         return
