@@ -48,6 +48,7 @@ KINDS = {
     "tfjobs": "tfjobs.kubeflow.org",
     "mpijobs": "mpijobs.kubeflow.org",
     "vcjobs": "jobs.batch.volcano.sh",
+    "workflows": "workflows.argoproj.io",
     "jobs": "jobs.batch",
     "claims": "persistentvolumeclaims",
     "quotas": "resourcequotas",
