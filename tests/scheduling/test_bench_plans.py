@@ -9,7 +9,7 @@ import pytest
 from trainyard.bench import columns, registry
 from trainyard.bench.cli import select
 
-FACE = ("TITLE", "FRESH", "plan", "measure", "figures", "draw", "section")
+FACE = ("TITLE", "FRESH", "HEADINGS", "plan", "measure", "figures", "draw", "section")
 TUNED_ON = 42  # the seed on which settings were chosen
 
 

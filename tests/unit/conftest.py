@@ -136,6 +136,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     made = SimpleNamespace(
         TITLE="A fake bench",
         FRESH=False,
+        HEADINGS={"used": "GPUs used, %"},
         plan=lambda full: [
             Run("fake", case, name, seed, {"size": 3})
             for case in (("small", "large") if full else ("small",))

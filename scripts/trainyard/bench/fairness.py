@@ -40,6 +40,17 @@ TAKING = {
 }
 ARRIVING = {"trace3@300": {"trace": "trace3", "jobs": 300}}
 SEEDS = range(1, 6)
+SHARED_HEADINGS = {
+    "distance": "distance",
+    "distance_by_order_alone": "by order alone",
+    "jain": "Jain",
+    "used_percent": "GPUs used, %",
+    "evictions": "evictions",
+    "lost_percent": "work lost, %",
+    "never_finished": "never finished",
+    "circles": "circles",
+}
+HEADINGS = SHARED_HEADINGS | victims.HEADINGS
 
 
 def plan(full: bool) -> list[Run]:
@@ -200,13 +211,15 @@ def section(figures: Sequence[Figure]) -> str:
     """The part of the page."""
     shared = [figure for figure in figures if not figure.case.startswith("claims")]
     teams = ", ".join(f"{name} {weight}" for name, weight in TEAMS.items())
-    text = f"""Four teams ({teams}: the weights of their queues) hand in Philly jobs, each dealt to a team by lot, to 8
-nodes of 8 GPUs. At every instant weighted max-min says how many GPUs each should hold: nobody more than it asks for,
-and nobody can have more without one that has less for its weight giving it up. *Distance* is the sum over the teams of
-|held − fair|, in parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect,
-2 the worst. *By order alone* is the distance that is left when every free GPU goes to the team that has the least for
-its weight and nobody is evicted; less than that takes eviction, or luck: which jobs run when demand changes. *Jain* is
-Jain's index of held/fair.
+    text = f"""Four teams hand in Philly jobs, each dealt to a team by lot, to 8 nodes of 8 GPUs; the weights of their
+queues: {teams}. `@60`: the first 60 jobs of the trace; `_pr`: all are there at the start.
+At every instant weighted max-min says how many GPUs each should hold: nobody more than it asks for, and nobody can have
+more without one that has less for its weight giving it up. *Distance* is the sum over the teams of |held − fair|, in
+parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect, 2 the worst.
+*By order alone* is the distance that is left when every free GPU goes to the team that has the least for its weight and
+nobody is evicted; less than that takes eviction, or luck: which jobs run when demand changes. *Jain* is Jain's index of
+held/fair: 1 is perfect.
+
 `late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
 checkpoint of that second; without it the job begins anew. What the teams may claim back with `reclaim` is their part of
 the GPUs, with as much CPU and memory as their jobs take; `gpus`: no CPU and memory, so that GPUs alone decide; `nodes`:
@@ -215,18 +228,8 @@ a part of the nodes' CPU and memory, more than the jobs take. *Circles* are inst
 ![distance from weighted max-min](benchmarks/fairness-distance.svg)
 
 """
-    metrics = {
-        "distance": "distance",
-        "distance_by_order_alone": "by order alone",
-        "jain": "Jain",
-        "used_percent": "GPUs used, %",
-        "evictions": "evictions",
-        "lost_percent": "work lost, %",
-        "never_finished": "never finished",
-        "circles": "circles",
-    }
     for case in tables.cases(shared):
-        text += f"**{case}**\n\n{tables.by_column(shared, case, metrics)}\n"
+        text += f"### {case}\n\n{tables.by_column(shared, case, SHARED_HEADINGS)}\n"
     first = tables.cases(shared)[:1]
     for column in tables.columns(shared, first[0]) if first else ():
         text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{plots.word(column)}.svg)\n"

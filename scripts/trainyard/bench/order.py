@@ -52,10 +52,11 @@ METRICS: dict[str, tuple[str, str, float | str | None]] = {  # heading, unit, li
     "delayed": ("jobs delayed", "jobs", 0.0),
     "delay_lost": ("hours lost by these, mean", "h", None),
     "idle": ("GPUs idle while jobs wait, %", "%", 0.0),
-    "makespan": ("makespan, Ms", "Ms", "makespan_bound"),
+    "makespan": ("makespan, millions of s", "Ms", "makespan_bound"),
     "delay_mean": ("mean wait, h", "h", None),
     "delay_max": ("longest wait, h", "h", None),
 }
+HEADINGS = {metric: heading for metric, (heading, _, _) in METRICS.items()}
 
 
 def plan(full: bool) -> list[Run]:
@@ -213,12 +214,11 @@ def draw(results: Sequence[Result], folder: Path) -> None:
 def section(figures: Sequence[Figure]) -> str:
     """Tables and how to read them."""
     merged = [replace(one, case=one.case.removesuffix(GATE), column=_name(one.case, one.column)) for one in figures]
-    headings = {metric: heading for metric, (heading, _, _) in METRICS.items()}
     parts = [INTRODUCTION]
     for case in CASES:
         if any(one.case == case for one in merged):
             about = f"{ABOUT[case]} {CASES[case]['count']} jobs of {CASES[case]['trace']}."
-            parts += [f"### {case}", about, tables.by_column(merged, case, headings), _reading(merged, case)]
+            parts += [f"### {case}", about, tables.by_column(merged, case, HEADINGS), _reading(merged, case)]
     parts += ["![When each job starts](benchmarks/order-starts.svg)", "![Idle GPUs](benchmarks/order-idle.svg)", CAUSES]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 

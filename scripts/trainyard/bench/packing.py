@@ -60,14 +60,18 @@ COMPARED = {
 TABLES = (
     {
         "allocated@100": "GPUs given away @100, %", "fragmented@100": "fragmented @100, %",
-        "slots@100": "nodes with room for 8 GPUs @100", **{f"refused{n}@100": f"refused: {n}" for n in SIZES},
+        "slots@100": "nodes with room for 8 GPUs @100",
+        **{f"refused{n}@100": f"{n}-GPU pods refused @100, %" for n in SIZES},
     },
     {
-        "allocated@130": "GPUs given away @130, %", **{f"refused{n}@130": f"refused: {n}" for n in SIZES},
-        "cpu_placed": "pods without GPUs placed, %", "cpu_refused_fitting": "… refused though they fit",
+        "allocated@130": "GPUs given away @130, %",
+        **{f"refused{n}@130": f"{n}-GPU pods refused @130, %" for n in SIZES},
+        "cpu_placed": "pods without GPUs placed, %",
+        "cpu_refused_fitting": "pods without GPUs refused though they fit",
         "gpu_refused_fitting": "GPU pods refused though they fit", "memory": "scheduler, MiB",
     },
 )  # fmt: skip
+HEADINGS = {metric: heading for table in TABLES for metric, heading in table.items()}
 
 
 def plan(full: bool) -> list[Run]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Protocol, cast
@@ -20,6 +20,7 @@ class Bench(Protocol):
 
     TITLE: str  # heading on the page
     FRESH: bool  # whether every run gets an API server of its own
+    HEADINGS: Mapping[str, str]  # what the page calls a metric, with its unit
 
     def plan(self, full: bool) -> list[Run]:
         """What to measure, the most important first; less of it when not `full`."""

@@ -31,6 +31,13 @@ CURVE = 2.0  # % between points of a curve
 PUBLISHED = "openb/fgd_published_allocation.csv"
 DEMAND = "1.3"  # of the published runs that are compared
 KINDS = {"part": "part of a card", "card": "one card", "cards": "2 to 8 cards"}
+HEADINGS = {
+    **{f"allocated@{mark}": f"GPUs allocated, % at {mark} % asked for" for mark in MARKS},
+    **{f"refused_{kind}": f"refused of pods with {what}, %" for kind, what in KINDS.items()},
+    "cpu_placed": "CPU pods placed, %",
+    "cardless": "pods bound without a card",
+    "overfull": "cards given away twice",
+}
 
 
 def plan(full: bool) -> list[Run]:
@@ -125,16 +132,7 @@ def section(figures: Sequence[Figure]) -> str:
     """The section of the page."""
     from trainyard.bench import sharing_page
 
-    return sharing_page.section(figures, SHOWN, _file)
-
-
-SHOWN = {
-    **{f"allocated@{mark}": f"GPUs allocated, % at {mark} % asked for" for mark in MARKS},
-    **{f"refused_{kind}": f"refused of pods with {what}, %" for kind, what in KINDS.items()},
-    "cpu_placed": "CPU pods placed, %",
-    "cardless": "pods bound without a card",
-    "overfull": "cards given away twice",
-}
+    return sharing_page.section(figures, HEADINGS, _file)
 
 
 def _refused_of(world: World, running: Scheduler, plugin: cards.DevicePlugin, names: Collection[str]) -> list[str]:

@@ -13,10 +13,10 @@ from trainyard.bench.columns import Column
 from trainyard.bench.controllers import controllers
 from trainyard.bench.results import Measured, Run
 from trainyard.bench.schedulers import scheduler
-from trainyard.bench.throughput_page import draw, figures, section
+from trainyard.bench.throughput_page import HEADINGS, draw, figures, section
 from trainyard.bench.world import World
 
-__all__ = ["FRESH", "TITLE", "draw", "figures", "measure", "plan", "section"]
+__all__ = ["FRESH", "HEADINGS", "TITLE", "draw", "figures", "measure", "plan", "section"]
 
 TITLE = "Throughput: from the first create to the last bind"
 FRESH = True

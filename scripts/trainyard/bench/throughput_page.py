@@ -13,7 +13,7 @@ RAW, MEMORY_MIB = "raw", 1024.0
 UNITS = {
     "pods_per_s": ("pods/s", "pods/s"),
     "wait_p50": ("s", "create → bind p50, s"),
-    "wait_p99": ("s", "p99, s"),
+    "wait_p99": ("s", "create → bind p99, s"),
     "writes": ("writes/pod", "writes per pod"),
     "scheduler_ms": ("ms/pod", "scheduler, CPU ms per pod"),
     "kube-apiserver_ms": ("ms/pod", "API server, CPU ms per pod"),
@@ -30,6 +30,7 @@ SHARES = {
     "profile_allocate": "allocating memory (part of the others)",
     "profile_collect": "collecting garbage",
 }
+HEADINGS = {metric: heading for metric, (_, heading) in UNITS.items()} | SHARES
 KNOB_METRICS = ("pods_per_s", "wait_p50", "writes", "scheduler_mib")
 LOADS = {
     "gangs": "Gangs: {jobs} × {size} pods, one PodGroup each",
@@ -75,7 +76,7 @@ def section(figures: Sequence[Figure]) -> str:
     for case in tables.cases(plain):
         text += [
             f"### {_title(case)}\n",
-            tables.by_column(plain, case, {name: head for name, (_, head) in UNITS.items()}),
+            tables.by_column(plain, case, {metric: HEADINGS[metric] for metric in UNITS}),
         ]
         text += [_reading(plain, case), f"![{case}](benchmarks/throughput-{plots.word(case)}.svg)\n"]
     profiled = [one for one in figures if one.metric in SHARES]
@@ -122,7 +123,7 @@ def _reading(figures: Sequence[Figure], case: str) -> str:
         for name in ("kube-default", RAW)
         if mine and name in rates
     ]
-    return f"`ours` reaches {' and '.join(beside)} with as many pods.\n" if beside else ""
+    return f"`ours` reaches {' and '.join(beside)} with as many pods on the same nodes.\n" if beside else ""
 
 
 def _same(case: str) -> tuple[int, str, bool]:
@@ -151,7 +152,7 @@ def _knobs(figures: Sequence[Figure], case: str) -> str:
         label = knobs.NAMES[name][0] if name in knobs.NAMES else "as in the chart"
         rest = [tables.cell(tables.find(figures, case, name, metric)) for metric in KNOB_METRICS]
         rows.append([f"`{name}`: {label}", tables.cell(found), change, *rest])
-    heads = [UNITS[metric][1] for metric in ("scheduler_ms", *KNOB_METRICS)]
+    heads = [HEADINGS[metric] for metric in ("scheduler_ms", *KNOB_METRICS)]
     return tables.markdown(["change", heads[0], "against `ours`", *heads[1:]], rows)
 
 

@@ -16,6 +16,13 @@ from trainyard.bench.traces import Node, Pod
 from trainyard.bench.world import GPU, MERGE, PODS, World
 
 CPU_MILLI, MEMORY_MIB = 4000, 16 * 1024  # with each GPU
+HEADINGS = {
+    "served_percent": "claims served, %",
+    "evicted_pods": "pods evicted",
+    "evicted_jobs": "jobs hit",
+    "lost_gpu_hours": "GPU·h lost",
+    "evicted_in_vain": "pods evicted in vain",
+}
 PASSES = 20  # a scheduler that still evicts then goes in circles
 CLASS, SHARE = "claims+class", "claims+share"
 COLUMNS = {
@@ -152,16 +159,9 @@ def section(figures: Sequence[Figure]) -> str:
 a day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+class` as one of a higher priority class
 in the same queue, `claims+share` as one of a queue below its share against one above. A job that loses a pod has to
 start again, so it loses all its GPU·hours. The limits are the fewest pods, the fewest jobs and the fewest GPU·hours,
-each found by trying every choice. Sums over the clusters of one seed.
+each found by trying every choice. Figures are sums over the clusters of one seed: three with `@3`, ten with `@10`.
 
 """
-    metrics = {
-        "served_percent": "claims served, %",
-        "evicted_pods": "pods evicted",
-        "evicted_jobs": "jobs hit",
-        "lost_gpu_hours": "GPU·h lost",
-        "evicted_in_vain": "pods evicted in vain",
-    }
     return text + "\n".join(
-        f"**{case}**\n\n{tables.by_column(figures, case, metrics)}" for case in tables.cases(figures)
+        f"### {case}\n\n{tables.by_column(figures, case, HEADINGS)}" for case in tables.cases(figures)
     )
