@@ -88,11 +88,11 @@ def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleN
     for part in (
         "# Benchmarks\n",
         "4 runs, 4 min of measuring",
-        "| fake: small | used, % | 91.5 (91–92) | – | 91.5 (91–92) | 100 |",
+        "| fake: small | GPUs used, % | 91.5 (91–92) | – | 91.5 (91–92) | 100 |",
         "2 cores. Volcano 1.2.3.",
         "planned: fake 4 of 8.\n\nRuns that failed and are in no figure:\n\n- `fake.large.ours.s9`\n",
         f"| `ours` | label of ours | `{fake_bench.columns['ours'].digest}` |",
-        "## A fake bench\n\n| configuration | GPUs used, % |",
+        "## A fake bench\n\nSeeds: `small` 1-2.\n\n| configuration | GPUs used, % |",
         "| `kube-default` | 91.5 (91–92) |",
         "| *limit* | 100 |",
         "    bin/trainyard bench replay fake --case small --column ours --seed 1-2\n",
@@ -143,7 +143,23 @@ def test_losses_stand_on_the_page(fake_bench: SimpleNamespace) -> None:
     assert "In no case measured" in page.render(made)
     worse = [replace(one, value=80.0) if one.column == "ours" else one for one in made.figures]
     text = page.render(replace(made, figures=worse))
-    assert "| fake: small | used, % | 80 (91–92) | `kube-default` | 91.5 (91–92) | 100 |" in text
+    assert "| fake: small | GPUs used, % | 80 (91–92) | `kube-default` | 91.5 (91–92) | 100 | 1-2 |" in text
+
+
+def test_figures_of_different_seeds_are_told_apart(fake_bench: SimpleNamespace) -> None:
+    found = [one for one in results(fake_bench) if (one.run.column, one.run.seed) != ("ours", 2)]
+    text = page.render(summary.build(found, registry.plan("fake", True)))
+    assert "\nSeeds: `small` 1 (`kube-default` 1-2).\n" in text
+    assert "| fake: small | GPUs used, % | 91 | `kube-default` | 91.5 (91–92) | 100 | 1 against 1-2 |" in text
+
+
+def test_benches_of_which_nothing_is_measured_are_named(
+    fake_bench: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = summary.build(results(fake_bench), registry.plan("fake", True))
+    assert "Nothing is measured yet" not in page.render(made)
+    monkeypatch.setattr(registry, "names", lambda: ["fake", "other"])
+    assert "planned: fake 4 of 8.\nNothing is measured yet of: other.\n" in page.render(made)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ POOLS = tuple(
         "1].kind=cpu",
     )
 )
+OURS = f"ours: the chart's default, with {RESERVE['cpu']} cores and {RESERVE['memory']} kept free for each free GPU"
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
 
 
@@ -121,7 +122,7 @@ def columns() -> dict[str, Column]:
     return {one.name: one for one in found}
 
 
-def chart_column(name: str = "ours", label: str = "ours", *sets: str) -> Column:
+def chart_column(name: str = "ours", label: str = OURS, *sets: str) -> Column:
     """What the chart renders with these values and `POOLS`: pods without GPUs go to GPU nodes when others are full."""
     sets = (*POOLS, *sets)
     objects = _rendered(sets)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
-from trainyard.bench import registry, summary, tables
-from trainyard.bench.results import Figure
+from trainyard.bench import registry, sources, summary, tables
+from trainyard.bench.results import Figure, ranges
 from trainyard.bench.runner import minutes_text
 from trainyard.bench.summary import Summary
 from trainyard.paths import ROOT
@@ -26,32 +27,48 @@ METHOD = """## How it is measured
 
 etcd, kube-apiserver and one scheduler at a time run as real processes. Nodes and pods are objects on that API server:
 no kubelet, no container. The harness plays the rest: it makes the pods and PodGroups of a trace, says that a pod runs,
-and removes it at its end. Every scheduler gets the same nodes, pods, requests and order, and no webhook.
+and removes it at its end. Every scheduler gets the same nodes, pods, requests and order, and no webhook; the taint of
+nodes with GPUs belongs to the configuration. So a figure says what a scheduler decides, and how long images, data and
+start-up take is in none.
 
 - **Virtual time.** The clock goes to the next arrival or end of a job, waits until the scheduler has nothing left to
   do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput is measured
   in real seconds: its figures compare with each other, not with those of another machine.
-- **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ.
-  Settings were chosen with seed 42 on openb's lists `default` and `multigpu50`; reported are seeds from 1 on.
-- **Limits.** Beside a figure stands what no scheduler can beat, where that is known: a bound, zero, or a minimum.
+- **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ. Which
+  seeds stands above each section: rows with other seeds had other work and compare only roughly. Settings were chosen
+  with seed 42 on openb's lists `default` and `multigpu50`; reported are seeds from 1 on.
+- **Limits.** Beside a figure stands what no scheduler can beat, where that is known: a bound, zero, or a minimum. The
+  nearer to it the better; memory has only to stay below its limit.
 - **Our configuration is the chart's.** The harness renders the chart and hands its ConfigMap and flags to the
-  scheduler; only the period between rounds is shorter. `make verify` fails when the chart no longer renders what was
-  measured.
+  scheduler. Only the period between rounds is shorter, but for throughput, where it is the chart's. `make verify` fails
+  when the chart no longer renders what was measured.
 """
 
+ALIBABA, FGD, MURI = (
+    "alibaba/clusterdata",
+    "hkust-adsl/kubernetes-scheduler-simulator",
+    "Rivendile/Muri",
+)
 OPENB = (
     "openb",
     "Alibaba's GPU cluster of 2023: 1,523 nodes, 6,212 GPUs, lists of pods",
-    "[alibaba/clusterdata](https://github.com/alibaba/clusterdata), `cluster-trace-gpu-v2023`, commit 7a6c496e; also "
-    "in "
-    "[hkust-adsl/kubernetes-scheduler-simulator](https://github.com/hkust-adsl/kubernetes-scheduler-simulator)",
-    "none stated in the first, Apache-2.0 in the second",
+    ALIBABA,
+    "`cluster-trace-gpu-v2023/csv`",
+    f"none stated there; the same files stand in {FGD} under Apache-2.0",
 )
 PHILLY = (
     "Philly",
     "jobs of two virtual clusters of Microsoft's Philly trace, as prepared for Muri (SIGCOMM'22)",
-    "[Rivendile/Muri](https://github.com/Rivendile/Muri), `simulator/trace-data`, commit 4e69a78c",
+    MURI,
+    "`simulator/trace-data`",
     "Apache-2.0; the trace itself CC BY 4.0",
+)
+TABLE = (
+    "FGD's table",
+    "what six policies allocated on openb, simulated 1,020 times (ATC'23); the section on sharing cards quotes it",
+    FGD,
+    "`experiments/analysis/expected_results`",
+    "Apache-2.0",
 )
 LEFT_OUT = """
 openb's pods that ask for a part of a GPU are left out unless a section says otherwise, so figures on packing don't
@@ -64,8 +81,9 @@ def render(found: Summary) -> str:
     benches = [name for name in registry.names() if name in found.runs]
     parts = [_head(found), _short(found), METHOD, _environment(found), _configurations(found)]
     for name in benches:
-        bench = registry.load(name)
-        parts.append(f"## {bench.TITLE}\n\n{_drawn(bench.section(found.of(name)), found.plots).strip()}\n")
+        bench, figures = registry.load(name), found.of(name)
+        text = _drawn(bench.section(figures), found.plots).strip()
+        parts.append(f"## {bench.TITLE}\n\n{_seeds(figures)}\n\n{text}\n")
     parts += [_losses(found), _repeat(found), _data()]
     return "\n".join(filter(None, parts))
 
@@ -106,6 +124,28 @@ def _drawn(text: str, plots: list[str]) -> str:
     return PLOT.sub(lambda match: match[0] if match[1] in plots else "", text)
 
 
+def _seeds(figures: list[Figure]) -> str:
+    """The seeds of every case, and those of configurations that have others."""
+    said = []
+    own = _measured(figures)
+    for case in tables.cases(own):
+        of = {one.column: ranges(one.seeds) for one in own if one.case == case}
+        most, _ = Counter(of.values()).most_common(1)[0]
+        others = "; ".join(f"`{column}` {seeds}" for column, seeds in of.items() if seeds != most)
+        said.append(f"`{case}` {most}" + (f" ({others})" if others else ""))
+    return f"Seeds: {', '.join(said)}."
+
+
+def _measured(figures: list[Figure]) -> list[Figure]:
+    """Without those that others have published."""
+    return [one for one in figures if one.command.startswith("bin/trainyard")]
+
+
+def _called(figure: Figure) -> str:
+    """What the figure's section calls its metric."""
+    return registry.load(figure.bench).HEADINGS.get(figure.metric, f"{figure.metric}, {figure.unit}")
+
+
 def _head(found: Summary) -> str:
     runs = sum(found.runs.values())
     file = f"[benchmarks/{summary.FILE}](benchmarks/{summary.FILE})"
@@ -127,46 +167,59 @@ def _short(found: Summary) -> str:
             cells = [tables.find(figures, case, column, metric) for column in SHORT]
             limit = next((one.bound for one in cells if one and one.bound is not None), None)
             ends = [tables.cell(one) for one in cells] + [tables.LACKING if limit is None else tables.number(limit)]
-            rows.append([f"{name}: {case}", f"{metric}, {figures[0].unit}", *ends])
+            rows.append([f"{name}: {case}", _called(figures[0]), *ends])
     if not rows:
         return ""
-    return "## In short\n\n" + tables.markdown(["case", "figure", *(f"`{name}`" for name in SHORT), "limit"], rows)
+    note = "The main figure of each bench; its section says what it means. The nearer to the limit the better.\n\n"
+    head = ["case", "figure", *(f"`{name}`" for name in SHORT), "limit"]
+    return "## In short\n\n" + note + tables.markdown(head, rows)
 
 
 def _environment(found: Summary) -> str:
     programs = ", ".join(f"{PROGRAMS.get(name, name)} {said.lstrip('v')}" for name, said in found.programs.items())
     machines = "; ".join(found.machines)
     counts = ", ".join(f"{name} {done} of {found.planned[name]}" for name, done in found.runs.items())
+    lacking = ", ".join(name for name in registry.names() if name not in found.runs)
     failed = "".join(f"\n- `{name}`" for name in found.failed)
-    return f"## Machine and programs\n\n{machines}. {programs}.\n\nRuns measured, of those planned: {counts}.\n" + (
-        f"\nRuns that failed and are in no figure:\n{failed}\n" if failed else ""
+    return (
+        f"## Machine and programs\n\n{machines}. {programs}.\n\nRuns measured, of those planned: {counts}.\n"
+        + (f"Nothing is measured yet of: {lacking}.\n" if lacking else "")
+        + (f"\nRuns that failed and are in no figure:\n{failed}\n" if failed else "")
     )
 
 
 def _configurations(found: Summary) -> str:
     lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
     lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.columns.items()]
-    note = "\nA label that begins with … changes one thing of the configuration above it that does not.\n"
-    return "\n".join(lines) + "\n" + (note if any("…" in said["label"] for said in found.columns.values()) else "")
+    note = "\nThe digest is of the configuration's text, flags and taint; a result of another one is not published."
+    if any("…" in said["label"] for said in found.columns.values()):
+        note += "\n… stands for the nearest configuration above that is written out."
+    return "\n".join(lines) + "\n" + note + "\n"
 
 
 def _losses(found: Summary) -> str:
     rows = [
         [
             f"{mine.bench}: {mine.case}",
-            f"{mine.metric}, {mine.unit}",
+            _called(mine),
             tables.cell(mine),
             f"`{best.column}`",
             tables.cell(best),
             tables.number(mine.bound or 0.0),
+            " against ".join(dict.fromkeys((ranges(mine.seeds), ranges(best.seeds)))),
         ]
         for mine, best in losses(found.figures)
     ]
     title = "## Where ours loses\n\n"
     if not rows:
         return title + "In no case measured does another configuration come nearer to a limit than ours.\n"
-    table = tables.markdown(["case", "figure", "ours", "better", "its figure", "limit"], rows)
-    return title + "Where another configuration comes nearer to a limit than ours, by the mean:\n\n" + table
+    table = tables.markdown(["case", "figure", "ours", "better", "its figure", "limit", "seeds"], rows)
+    return (
+        title
+        + "Where another configuration comes nearer to a limit than `ours`, by the mean; figures without a limit and\n"
+        + "variants of ours are not compared. Where seeds differ, they may be the reason.\n\n"
+        + table
+    )
 
 
 def _repeat(found: Summary) -> str:
@@ -176,17 +229,21 @@ def _repeat(found: Summary) -> str:
         "    make bench FULL=1       # everything; hours. Stopped and run again, it goes on where it stopped",
         "    bin/trainyard bench list              # benches, cases and configurations",
     ]
-    own = [one for one in found.figures if one.command.startswith("bin/trainyard")]
-    firsts = {figure.bench: figure.command for figure in reversed(own)}
+    firsts = {figure.bench: figure.command for figure in reversed(_measured(found.figures))}
     lines += [f"    {firsts[name]}" for name in found.runs if name in firsts]
     text = (
         "\nThe command of every figure stands in the summary. Traces are read from `$TRAINYARD_DATA`, else fetched once"
-        " from\ntheir sources below and checked. Schedulers break ties at random, so figures may differ in their last"
-        " digits.\n"
+        " from"
+        " their\nsources below and compared with the SHA-256 in `scripts/trainyard/bench/sources.py`. Schedulers break"
+        " ties\nat random, so figures may differ in their last digits.\n"
     )
     return "\n".join(lines) + "\n" + text
 
 
 def _data() -> str:
     lines = ["## Data\n", "| trace | what | from | licence |", "|---|---|---|---|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in (OPENB, PHILLY))]) + "\n" + LEFT_OUT
+    for name, what, repository, folder, licence in (OPENB, PHILLY, TABLE):
+        at = ", ".join(commit[:8] for commit in sources.commits(repository))
+        origin = f"[{repository}](https://github.com/{repository}), {folder}, at {at}"
+        lines.append(f"| {name} | {what} | {origin} | {licence} |")
+    return "\n".join(lines) + "\n" + LEFT_OUT

@@ -108,7 +108,7 @@ class Figure:
 
 def command(bench: str, case: str, column: str, seeds: Iterable[int]) -> str:
     """What measures one case with one configuration alone."""
-    return f"bin/trainyard bench replay {bench} --case {case} --column {column} --seed {_ranges(sorted(set(seeds)))}"
+    return f"bin/trainyard bench replay {bench} --case {case} --column {column} --seed {ranges(sorted(set(seeds)))}"
 
 
 def grouped(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
@@ -170,11 +170,7 @@ def read_one(file: Path) -> Result | None:
         return None
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
-
-
-def _ranges(numbers: Sequence[int]) -> str:
+def ranges(numbers: Sequence[int]) -> str:
     """1-3,7 for 1, 2, 3, 7."""
     parts: list[list[int]] = []
     for number in numbers:
@@ -183,3 +179,7 @@ def _ranges(numbers: Sequence[int]) -> str:
         else:
             parts.append([number])
     return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

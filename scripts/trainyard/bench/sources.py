@@ -60,6 +60,12 @@ SOURCES: dict[str, Source] = dict([
 ])  # fmt: skip
 
 
+def commits(of: str) -> list[str]:
+    """The commits of a repository (`owner/name`) at which its files are read."""
+    places = (source.path.split("/") for source in SOURCES.values())
+    return sorted({parts[2] for parts in places if "/".join(parts[:2]) == of})
+
+
 def trace(name: str) -> Path:
     """The file of a trace, e.g. `philly/trace3.csv`, as `$TRAINYARD_DATA` or the cache has it, else downloaded.
 
