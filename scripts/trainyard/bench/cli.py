@@ -33,7 +33,8 @@ def list_benches(full: bool) -> None:
         runs = registry.plan(name, full)
         todo = [run for run in runs if not runner.held(run, runner.FOLDER)]
         left = f"{len(todo)} to measure, about {runner.minutes_text(sum(map(known.of, todo)))}" if todo else "measured"
-        click.echo(f"{name}: {registry.load(name).TITLE}\n  {len(runs)} runs, {left}")
+        count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+        click.echo(f"{name}: {registry.load(name).TITLE}\n  {count}, {left}")
         for what in ("case", "column", "seed"):
             click.echo(f"  {what + 's:':9}{', '.join(dict.fromkeys(str(getattr(run, what)) for run in runs))}")
 
