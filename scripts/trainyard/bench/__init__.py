@@ -10,7 +10,8 @@ What is measured (`registry` has the list), and what only one bench needs:
 - sharing: `cards` speaks as device plugins do, `bestfit` places on paper, `sharing_page`
 
 With what: `columns` and `knobs` are the configurations; `schedulers`, `scheduler_kueue`, `kueue_setup` and `extender`
-run them; `world` is the API server, `objects` what it gets, `lockstep` virtual time; `traces` reads what `sources` finds.
+run them; `world` is the API server, `objects` what it gets, `lockstep` virtual time; `traces` reads what `sources`
+finds.
 
 What becomes of it: `runner` measures, `results` are files, `summary` the figures of all; `page`, `tables` and `plots`
 publish them; `environment` says on what; `cli` has the commands.
