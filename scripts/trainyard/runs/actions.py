@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Access, Kube, KubeError
@@ -19,7 +20,7 @@ def stop(kube: Kube, name: str) -> bool:
     return True
 
 
-def retry(access: Access, kube: Kube, name: str) -> None:
+def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> None:
     """Runs the failed steps of a run again, and what comes after them; what succeeded stays as it is.
 
     Argo's own program does it: the new state of the nodes is its business.
@@ -37,7 +38,7 @@ def retry(access: Access, kube: Kube, name: str) -> None:
         # a run that was stopped would stop again at once
         kube.patch(_path(kube, name), {"spec": {"shutdown": None}})
     try:
-        run([argo.program(), "retry", name, "-n", kube.namespace, *who, "-o", "name"], timeout=120)
+        run([argo.program(say), "retry", name, "-n", kube.namespace, *who, "-o", "name"], timeout=120)
     except CommandError as error:
         reason = re.sub(r"^.*?msg=|^rpc error: code = \S+ desc = ", "", error.output.strip().splitlines()[-1])
         raise TrainyardError(f"run {name} can't be tried again: {reason}") from None

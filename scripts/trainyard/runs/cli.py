@@ -187,7 +187,7 @@ def retry(run: str, detach: bool, access: Access) -> None:
     from trainyard.runs import actions, follow
 
     kube = access.connect()
-    actions.retry(access, kube, run)
+    actions.retry(access, kube, run, lambda text: click.echo(text, err=True))
     click.echo(f"run {run} is tried again", err=True)
     if detach:
         click.echo(follow.again(run, kube.namespace), err=True)

@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from trainyard import tools
 from trainyard.errors import UsageError
 from trainyard.shell import run
+from trainyard.tools.build import is_built
 from trainyard.versions import load
 
 
-def program() -> Path:
-    """One on PATH of the pinned version, else the one built here. Raises TrainyardError where it can't be built."""
+def program(say: Callable[[str], None]) -> Path:
+    """One on PATH of the pinned version, else the one built here. Raises TrainyardError where it can't be built.
+
+    Args:
+        say: is told before it is built, which takes minutes.
+    """
     found = shutil.which("argo")
     if found and f"v{load().raw['components']['argo']}" in run([found, "version", "--short"], check=False).stdout:
         return Path(found)
+    if not is_built(load().tools["argo"]):
+        say("building argo, which checks workflows; this happens once and takes some minutes")
     return tools.binary("argo")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from trainyard.kube import Kube
-from trainyard.runs import explain, output
+from trainyard.runs import explain, nodes, output
 from trainyard.runs.model import Run, now
 from trainyard.runs.table import span
 
@@ -26,9 +26,10 @@ def finish(kube: Kube, run: Run) -> None:
 
 
 def results(run: Run) -> dict[str, str]:
-    """The pipeline's own output parameters."""
-    outputs = (run.raw.get("status") or {}).get("outputs") or {}
-    return {one["name"]: str(one.get("value", "")) for one in outputs.get("parameters") or [] if shown(one["name"])}
+    """The pipeline's own output parameters: those of its outermost graph."""
+    root = next((node for node in nodes.of(run.raw).values() if node["name"] == run.name), {})
+    parameters = (root.get("outputs") or {}).get("parameters") or []
+    return {one["name"]: str(one.get("value", "")) for one in parameters if shown(one["name"])}
 
 
 def shown(name: str) -> bool:

@@ -115,7 +115,7 @@ def line(one: Finding) -> str:
 
 def _argo(made: dict[str, Any], say: Callable[[str], None]) -> None:
     try:
-        program = argo.program()
+        program = argo.program(say)
     except TrainyardError as error:
         say(f"not checked by argo lint: {error}")
         return
