@@ -24,6 +24,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     """Everything generated that is out of date, and every example with another version than `versions.yaml`."""
     yield from _values(root)
     yield from _benchmarks(root)
+    yield from _lint(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -37,6 +38,16 @@ def _values(root: Path) -> Iterator[Finding]:
     page = root / "docs" / "values.md"
     if not page.exists() or page.read_text() != reference.render():
         yield "docs/values.md", "the page is out of date", "run `bin/trainyard chart values-reference`"
+
+
+def _lint(root: Path) -> Iterator[Finding]:
+    if not (root / "policies").exists():
+        return  # a tree without rules
+    from trainyard.lint import page as pages
+
+    page = root / pages.PAGE
+    if not page.exists() or page.read_text() != pages.render():
+        yield pages.PAGE, "the page is out of date", f"run `bin/trainyard lint --page > {pages.PAGE}`"
 
 
 def _benchmarks(root: Path) -> Iterator[Finding]:

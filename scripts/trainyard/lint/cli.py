@@ -10,6 +10,7 @@ import click
 from trainyard import contract, kube
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.lint import files
+from trainyard.lint import page as pages
 from trainyard.lint.codes import registry
 from trainyard.lint.finding import Finding, Severity
 from trainyard.lint.output import FORMATS, render
@@ -17,13 +18,15 @@ from trainyard.lint.report import Site, site
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="FILE...")
+@click.argument("names", nargs=-1, metavar="FILE...")
 @click.option("--contract", "file", default="", metavar="FILE", help=f"The platform's; also by ${contract.VARIABLE}.")
 @click.option("--live", is_flag=True, help="The contract of the cluster that the kubeconfig names.")
 @click.option("--team", default="", metavar="NAME", help="Whose rules; else the object's namespace, or any team's.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--ignore", multiple=True, metavar="CODE", help="Leave a code out; several times, or with commas.")
 @click.option("--strict", is_flag=True, help="Fail for warnings, too.")
+@click.option("--skip-others", is_flag=True, help="Leave files alone that are none of these, as in a commit hook.")
+@click.option("--page", is_flag=True, help="Print docs/lint.md: every code with its meaning.")
 @kube.options
 def lint(
     names: tuple[str, ...],
@@ -33,6 +36,8 @@ def lint(
     form: str,
     ignore: tuple[str, ...],
     strict: bool,
+    skip_others: bool,
+    page: bool,
     access: kube.Access,
 ) -> None:
     """Say what would be refused or fail, before it is sent.
@@ -43,14 +48,25 @@ def lint(
 
     Exit code 0: no error; 1: errors; 2: wrong usage. docs/lint.md explains every code.
     """
+    if page:
+        click.echo(pages.render(), nl=False)
+        return
+    if not names:
+        raise UsageError("no file is named", mend="name pipelines, manifests or trainyard.yaml")
     left_out = _codes(ignore)
     judged = _site(file, live, team or access.namespace, access)
     found: list[Finding] = []
-    for name in dict.fromkeys(names):
-        if not Path(name).exists():
-            raise UsageError("there is no such file", where=name, mend="name pipelines, manifests or trainyard.yaml")
-        found += [one for one in files.check(Path(name), judged) if one.code not in left_out]
-    click.echo(render(found, form, len(set(names)), judged.contract.source))
+    looked = 0
+    for path in map(Path, dict.fromkeys(names)):
+        if not path.exists():
+            raise UsageError(
+                "there is no such file", where=str(path), mend="name pipelines, manifests or trainyard.yaml"
+            )
+        if skip_others and not files.known(path):
+            continue
+        looked += 1
+        found += [one for one in files.check(path, judged) if one.code not in left_out]
+    click.echo(render(found, form, looked, judged.contract.source))
     limit = Severity.WARNING if strict else Severity.ERROR
     sys.exit(any(one.severity >= limit for one in found))
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
 from trainyard.ir.yaml_lines import Document, documents
-from trainyard.lint import objects
+from trainyard.lint import objects, shapes
 from trainyard.lint.finding import Finding
 from trainyard.lint.report import Report, Site
 
+SETTINGS = "trainyard.yaml"
+PIPELINE = re.compile(r"^\s*@(?:kfp\.)?(?:dsl\.)?pipeline\b|^\s*(?:from|import)\s+hera\b", re.MULTILINE)
 SUFFIXES = (".yaml", ".yml", ".json")
 MENDS = {
     "TY101": "correct that line",
@@ -18,6 +21,21 @@ MENDS = {
     "TY103": "correct it, then compile again",
 }
 IR_KEYS = ("pipelineInfo", "pipelineSpec", "deploymentSpec", "schemaVersion", "root")
+
+
+def known(path: Path) -> bool:
+    """Whether a file seems to be one that lint knows: by its name, and by words in it."""
+    if path.name == SETTINGS or path.is_dir():
+        return True
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    if path.suffix == ".py":
+        return bool(PIPELINE.search(text))
+    kinds = {kind.partition(".")[0] for kind in shapes.known()}
+    named = re.findall(r"""^[ \t"']*kind["']?\s*:\s*["']?(\w+)""", text, re.MULTILINE)
+    return path.suffix in SUFFIXES and (bool(kinds & set(named)) or "deploymentSpec" in text)
 
 
 def check(path: Path, site: Site) -> list[Finding]:

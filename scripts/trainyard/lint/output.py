@@ -8,11 +8,11 @@ from typing import Any
 
 from trainyard.lint.codes import registry
 from trainyard.lint.finding import Finding, Severity
+from trainyard.lint.page import PAGE
 from trainyard.versions import load
 
 FORMATS = ("text", "json", "sarif")
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
-PAGE = "docs/lint.md"
 
 
 def render(findings: Sequence[Finding], form: str, files: int = 1, source: str = "") -> str:
@@ -53,7 +53,7 @@ def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:
                                 "id": code,
                                 "shortDescription": {"text": codes[code].title},
                                 "fullDescription": {"text": codes[code].why},
-                                "help": {"text": f"{PAGE}: {code}"},
+                                "help": {"text": f"{PAGE}#{code}"},
                                 "defaultConfiguration": {"level": str(codes[code].severity)},
                             }
                             for code in used

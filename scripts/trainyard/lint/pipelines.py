@@ -11,7 +11,7 @@ from trainyard import cel, translate
 from trainyard.errors import UsageError
 from trainyard.ir import compile as compiling
 from trainyard.ir import load
-from trainyard.ir.model import Executor, Pipeline
+from trainyard.ir.model import Constant, Executor, Pipeline
 from trainyard.ir.yaml_lines import Document, documents
 from trainyard.jobs.facts import NodePool
 from trainyard.lint import ir_rules, pod_rules, workflow
@@ -21,6 +21,7 @@ from trainyard.lint.pods import Pod
 from trainyard.lint.python_lines import PythonLines
 from trainyard.lint.report import ANY, Report, Site
 from trainyard.submit import source
+from trainyard.translate import claims
 
 STEP = "TRAINYARD_STEP"
 PLACEHOLDERS: dict[str, Any] = {"NUMBER_INTEGER": 1, "NUMBER_DOUBLE": 1.0, "BOOLEAN": True, "LIST": [], "STRUCT": {}}
@@ -88,8 +89,10 @@ def _check(pipeline: Pipeline, report: Report, where: Where) -> None:
         for said in rule(pipeline):
             line = where(said.line, said.names, bool(said.task))
             report.add(said.code, line, said.reason, said.mend, task=said.task, at=said.field)
+    _importers(pipeline, report, where)
+    _claims(pipeline, report, where)
     yaml = _document(pipeline)
-    if any(one.code not in ("TY107", "TY210") for one in report.findings):
+    if any(one.code.startswith("TY2") and one.code != "TY210" for one in report.findings):
         _parts(pipeline, yaml, report, where)
         return
     try:
@@ -102,7 +105,6 @@ def _check(pipeline: Pipeline, report: Report, where: Where) -> None:
         report.add("TY213" if "KiB" in error.what or "bytes" in error.what else "TY215", 1, error.what, error.mend)
         return
     _translated(pipeline, made, yaml, report, where)
-    _importers(pipeline, report, where)
 
 
 def _refused(pipeline: Pipeline, error: translate.Unsupported, report: Report, where: Where) -> None:
@@ -215,7 +217,6 @@ def _parts(pipeline: Pipeline, yaml: Document | None, report: Report, where: Whe
                 report.add(
                     code, line, what, mend, task=executor.label.removeprefix("exec-"), at=path[3:], severity=severity
                 )
-    _importers(pipeline, report, where)
 
 
 def _importers(pipeline: Pipeline, report: Report, where: Where) -> None:
@@ -228,6 +229,18 @@ def _importers(pipeline: Pipeline, report: Report, where: Where) -> None:
                 report.add(
                     "TY504", where(executor.line, (executor.label,), True), *said, task=executor.label, at="artifactUri"
                 )
+
+
+def _claims(pipeline: Pipeline, report: Report, where: Where) -> None:
+    """Storage classes of claims that kfp's CreatePVC makes."""
+    for place in pipeline.tasks():
+        component = pipeline.component(place.task)
+        given = place.task.parameters.get("storage_class_name")
+        if component is None or component.executor is None or component.executor.image != claims.CREATE:
+            continue
+        if isinstance(given, Constant) and (said := pod_rules.storage_class(str(given.value), report.site.contract)):
+            line = where(given.line, (place.task.name, "CreatePVC"), True)
+            report.add("TY503", line, *said, task=place.task.name, at="storage_class_name")
 
 
 def _document(pipeline: Pipeline) -> Document | None:

@@ -183,6 +183,26 @@ def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                     yield "TY504", (*path, *at), *said
 
 
+def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Volumes that live as long as their pod, of a class that is not for teams."""
+    for index, volume in enumerate(pod.spec.get("volumes") or []):
+        claim = _map(_map(_map(volume).get("ephemeral")).get("volumeClaimTemplate"))
+        if not claim:
+            continue
+        name = str(_map(claim.get("spec")).get("storageClassName") or "")
+        if said := storage_class(name, contract):
+            inner = ("ephemeral", "volumeClaimTemplate", "spec", "storageClassName")
+            yield "TY503", (*pod.spec_path, "volumes", index, *inner), *said
+
+
+def storage_class(name: str, contract: Contract) -> tuple[str, str] | None:
+    """What is wrong with a storage class, and the mend; None when teams may claim it."""
+    if name in contract.storage_classes or not contract.storage_classes:
+        return None
+    what = f"storage class {name} is not for teams" if name else "the volume has no storage class"
+    return what, f"take {' or '.join(contract.storage_classes)}"
+
+
 def bucket(name: str, contract: Contract) -> tuple[str, str] | None:
     """What is wrong with a bucket, and the mend; None when a team may use it."""
     usable = [one.name for one in contract.buckets.values() if one.teams != "none"]
@@ -240,4 +260,4 @@ def _gpu(pod: Pod, contract: Contract) -> bool:
     return pod.gpus(contract.gpu_resources) > 0
 
 
-RULES = (images, installs, amounts, kinds, nodes, placement, spot, buckets, restricted)
+RULES = (images, installs, amounts, kinds, nodes, placement, spot, buckets, claims, restricted)
