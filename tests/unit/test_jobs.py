@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +15,7 @@ import yaml
 
 from trainyard import contract
 from trainyard.errors import UsageError
-from trainyard.jobs import Facts, JobSpec, Mount, check, manifest, status
+from trainyard.jobs import Facts, JobSpec, Mount, check, kinds, manifest, status
 from trainyard.jobs.spec import amount_of, seconds
 
 TEAMS = {
@@ -89,19 +93,54 @@ def test_the_gang_is_the_whole_job(made: Any, framework: str, extra: dict[str, A
     assert least == sum(replicas) == members
 
 
-def test_several_ranks_a_node_are_started_by_torchrun_and_others_are_left_alone(made: Any) -> None:
+def test_several_ranks_a_node_are_started_and_other_commands_are_left_alone(made: Any) -> None:
     def words(*command: str, framework: str = "pytorch", **more: Any) -> list[str]:
         return main_of(next(templates(made(framework, command=command, **more))))["command"]
 
-    run = ["-m", "torch.distributed.run"]
-    assert words("python3", "-u", "train.py", "--lr", "0.1") == ["python3", "-u", *run, "train.py", "--lr", "0.1"]
-    assert words("python", "-m", "pkg.train") == ["python", *run, "-m", "pkg.train"]
+    for framework in ("pytorch", "volcano"):
+        found = words("python3", "-u", "train.py", "--lr", "0.1", framework=framework)
+        assert found[:2] == ["python3", "-c"] and found[3:] == ["2", "-u", "train.py", "--lr", "0.1"]
+        assert "$(" not in found[2]
     assert words("python", "train.py", gpus=1) == ["python", "train.py"]
     assert words("torchrun", "train.py") == ["torchrun", "train.py"]
-    assert words("python", "-c", "print(1)") == ["python", "-c", "print(1)"]
-    volcano = words("python", "train.py", framework="volcano")
-    assert volcano[-1] == "train.py" and "--nnodes=$(WORLD_SIZE)" in volcano and "--nproc-per-node=2" in volcano
+    assert words("python", "-m", "torch.distributed.run", "x") == ["python", "-m", "torch.distributed.run", "x"]
     assert made(gpus=2)["spec"]["nprocPerNode"] == "2"
+
+
+SCRIPT = """
+import os, sys, time
+names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
+print(" ".join(os.environ[name] for name in names), *sys.argv[1:], flush=True)
+if sys.argv[1:] == ["fail"]:
+    if os.environ["LOCAL_RANK"] == "1":
+        sys.exit(7)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    "node",
+    [{"PET_NNODES": "2", "PET_NODE_RANK": "1", "WORLD_SIZE": "4", "RANK": "1"}, {"WORLD_SIZE": "2", "RANK": "1"}],
+)
+def test_ranks_know_each_other_and_one_that_fails_ends_the_others(tmp_path: Path, node: dict[str, str]) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    env = {"PATH": "/usr/bin:/bin", "MASTER_ADDR": "m", **node}
+    words = [sys.executable, "-c", kinds.RANKS.read_text(), "2", str(tmp_path / "train.py")]
+    ran = subprocess.run([*words, "x"], env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0
+    assert sorted(ran.stdout.splitlines()) == ["2 4 0 2 m x", "3 4 1 2 m x"]
+    began = time.monotonic()
+    assert subprocess.run([*words, "fail"], env=env, capture_output=True, check=False).returncode == 7
+    assert time.monotonic() - began < 20
+
+
+def test_ranks_end_when_their_node_is_asked_to(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
+    words = [sys.executable, "-c", kinds.RANKS.read_text(), "2", str(tmp_path / "train.py")]
+    ran = subprocess.Popen(words, stdout=subprocess.PIPE, env={"PATH": "/usr/bin:/bin"})
+    assert ran.stdout and [ran.stdout.readline() for _ in range(2)] == [b"up\n"] * 2
+    ran.terminate()
+    assert ran.wait(20) == 143
 
 
 def test_mpirun_starts_a_rank_in_each_slot_where_the_code_is(made: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from trainyard.jobs import pods
@@ -11,7 +12,7 @@ from trainyard.jobs.spec import JOB, MPI, PYTORCH, TENSORFLOW, VOLCANO, JobSpec
 
 Object = dict[str, Any]
 PYTHONS = ("python", "python3")
-TORCHRUN = ("-m", "torch.distributed.run")
+RANKS = Path(__file__).with_name("ranks.py")
 PORT = 23456
 QUEUE = "scheduling.volcano.sh/queue-name"
 
@@ -33,7 +34,7 @@ def manifest(spec: JobSpec, facts: Facts) -> Object:
 
 
 def _pytorch(spec: JobSpec, facts: Facts, queue: str) -> tuple[str, str, Object]:
-    command = tuple(_torchrun(spec))
+    command = tuple(_started(spec))
     master = Part("pytorch", command, gpus=True, keeps=True)
     replicas = {"Master": _replica(1, template(spec, facts, master), spec)}
     if spec.nodes > 1:
@@ -86,7 +87,7 @@ def _mpi(spec: JobSpec, facts: Facts, queue: str) -> tuple[str, str, Object]:
 
 
 def _volcano(spec: JobSpec, facts: Facts, queue: str) -> tuple[str, str, Object]:
-    command = tuple(_torchrun_of_volcano(spec))
+    command = tuple(_started(spec))
     tasks = [("master", 1, True)] + ([("worker", spec.nodes - 1, False)] if spec.nodes > 1 else [])
     made = []
     for name, replicas, keeps in tasks:
@@ -153,23 +154,14 @@ def _policy(spec: JobSpec, facts: Facts, queue: str, members: int) -> Object:
     }
 
 
-def _torchrun(spec: JobSpec, *flags: str) -> list[str]:
-    """`python train.py` with several ranks a node is started by torch's own launcher, which reads PET_… of the pod."""
-    words = literal(spec.command)
-    if spec.ranks_per_node == 1 or words[0].rpartition("/")[2] not in PYTHONS:
-        return words
-    script = 1  # behind the interpreter and its flags
-    while script < len(words) and words[script].startswith("-") and words[script] not in ("-m", "-c"):
-        script += 2 if words[script] in ("-W", "-X") else 1
-    if words[script : script + 1] in ([], ["-c"]) or words[script : script + 2] == list(TORCHRUN):
-        return words
-    return [*words[:script], *TORCHRUN, *flags, *words[script:]]
-
-
-def _torchrun_of_volcano(spec: JobSpec) -> list[str]:
-    """The same, told by the variables of Volcano's plugin, in which a node counts as one rank."""
-    flags = [f"--nproc-per-node={spec.ranks_per_node}", "--nnodes=$(WORLD_SIZE)", "--node-rank=$(RANK)"]
-    return _torchrun(spec, *flags, "--master-addr=$(MASTER_ADDR)", "--master-port=$(MASTER_PORT)")
+def _started(spec: JobSpec) -> list[str]:
+    """`python train.py` with several ranks a node is started by `ranks`; any other command as it is."""
+    words = list(spec.command)
+    if spec.ranks_per_node == 1 or words[0].rpartition("/")[2] not in PYTHONS or len(words) == 1:
+        return literal(words)
+    if words[1:3] == ["-m", "torch.distributed.run"]:
+        return literal(words)
+    return literal([words[0], "-c", RANKS.read_text(), str(spec.ranks_per_node), *words[1:]])
 
 
 def _mpirun(spec: JobSpec) -> list[str]:
