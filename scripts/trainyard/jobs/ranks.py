@@ -1,0 +1,57 @@
+"""Starts several ranks of a Python program on one node; travels into its pod as text: `python3 -c TEXT COUNT WORDS...`.
+
+Each rank finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE and the master's address, as of torch's own launcher.
+When one fails the others are ended, and its exit code is the node's.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+GRACE_S = 10
+
+
+def main(argv):
+    """Runs the ranks; returns the exit code of the first that failed, else 0."""
+    count, words, env = int(argv[0]), argv[1:], os.environ
+    # The operator counts nodes in PET_NNODES, Volcano in WORLD_SIZE.
+    nodes = int(env.get("PET_NNODES") or env.get("WORLD_SIZE") or 1)
+    node = int(env.get("PET_NODE_RANK") or env.get("RANK") or 0)
+    env.setdefault("OMP_NUM_THREADS", "1")
+    ranks = []
+    signal.signal(signal.SIGTERM, lambda *_: end(ranks))
+    for local in range(count):
+        own = dict(env, RANK=str(node * count + local), WORLD_SIZE=str(nodes * count), GROUP_RANK=str(node))
+        own.update(LOCAL_RANK=str(local), LOCAL_WORLD_SIZE=str(count))
+        ranks.append(subprocess.Popen([sys.executable, *words], env=own))
+    code = wait(ranks, None)
+    if code:
+        end(ranks)
+        wait(ranks, time.time() + GRACE_S)
+        for rank in ranks:
+            if rank.returncode is None:
+                rank.kill()
+    return code if code >= 0 else 128 - code
+
+
+def wait(ranks, limit):
+    """Until all have ended, until `limit`, or without one until the first failed; returns the code of a failed one."""
+    while True:
+        codes = [rank.poll() for rank in ranks]
+        failed = next((code for code in codes if code), 0)
+        if None not in codes or (time.time() > limit if limit else failed):
+            return failed
+        time.sleep(0.1)
+
+
+def end(ranks):
+    """Asks all ranks to end."""
+    for rank in ranks:
+        if rank.poll() is None:
+            rank.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
