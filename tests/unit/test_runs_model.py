@@ -80,6 +80,24 @@ def test_a_row_for_each_task_whatever_nodes_there_are() -> None:
     assert (run.queue, run.pipeline, run.experiment, run.state) == ("vision", "mnist", "first", "running")
 
 
+def test_what_holds_a_cache_is_no_row() -> None:
+    """A step with cache and retries is a graph of one task in Argo; its user knows of one step."""
+    workflow = _workflow()
+    memo = {"hit": False, "key": "k", "cacheName": "c"}
+    workflow["status"]["nodes"] = {
+        node["id"]: node
+        for node in [
+            _node("w", "w", "DAG", "Running", displayName="w"),
+            _node("t", "w.train", "DAG", "Running", boundaryID="w", memoizationStatus=memo),
+            _node("r", "w.train.run", "Retry", "Running", boundaryID="t", children=["r0"]),
+            _node("r0", "w.train.run(0)", "Pod", "Running", boundaryID="t", displayName="run(0)"),
+            _node("p", "w.prepare", "DAG", "Succeeded", boundaryID="w", memoizationStatus={"hit": True}),
+        ]
+    }
+    assert _states(workflow) == {"prepare": "cached", "train": "running", "loop": "waiting", "evaluate": "waiting"}
+    assert nodes.run(workflow).find("train").nodes == ("r0",)
+
+
 def test_many_nodes_come_packed() -> None:
     workflow = _workflow()
     packed = copy.deepcopy(workflow)

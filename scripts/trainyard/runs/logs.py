@@ -92,7 +92,9 @@ def _archived(kube: Kube, run: Run, step: Step, node: str, tail: int | None) -> 
     outputs = found.get("outputs") or step.outputs
     place = stored.place(run, outputs, ARCHIVED)
     if place is None:
-        why = "it never ran" if not step.nodes and step.state != "cached" else "its pod is gone and no log was kept"
+        why = "it never ran" if not step.nodes else "its pod is gone and no log was kept"
+        if step.state == "cached":
+            why = "it was served from the cache; `trainyard runs show --lineage` names the run that made it"
         raise TrainyardError(f"step {step.name} has no log: {why}")
     with stored.reached(kube) as store:
         text = store.read(f"{place.bucket}/{place.key}").splitlines()

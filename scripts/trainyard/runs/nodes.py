@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from trainyard.errors import TrainyardError
+from trainyard.runs import boxes
 from trainyard.runs.model import Object, Run, Step, when
 
 # Argo's phases in our words; what a pod adds to "pending" is said beside it.
@@ -25,6 +26,7 @@ STATES = {
     "Error": "error",
 }
 WORKERS = {"Pod", "Skipped", "Suspend", "HTTP", "Plugin"}  # kinds of nodes that stand for work, not for a group
+INSIDE = "run"  # the task in a graph that is there for its cache alone, as trainyard.translate.boxes calls it
 EXIT = ".onExit"
 ATTEMPT = re.compile(r"\((\d+)\)$")
 
@@ -42,10 +44,10 @@ def of(workflow: Object) -> dict[str, Object]:
     """Argo's nodes by id, also where the controller packed them because they are many."""
     status = workflow.get("status") or {}
     if status.get("nodes"):
-        return status["nodes"]
+        return boxes.opened(status["nodes"])
     if packed := status.get("compressedNodes"):
         try:
-            return json.loads(gzip.decompress(base64.b64decode(packed)))
+            return boxes.opened(json.loads(gzip.decompress(base64.b64decode(packed))))
         except (ValueError, OSError, EOFError, zlib.error):
             raise TrainyardError(f"the nodes of run {workflow['metadata']['name']} can't be unpacked") from None
     if status.get("offloadNodeStatusVersion"):
@@ -73,7 +75,7 @@ def _begun(run: str, found: dict[str, Object]) -> list[Step]:
         if node["type"] == "Retry":
             if not tries or tries[-1]["type"] in WORKERS:  # else a group is tried again: its tasks are the rows
                 rows.append(_step(run, node, tries, found))
-        elif node["type"] in WORKERS:
+        elif node["type"] in WORKERS or _hit(node):
             rows.append(_step(run, node, [node] if node["type"] == "Pod" else [], found))
         elif _alone(node, full):
             rows.append(_step(run, node, [], found))
@@ -88,7 +90,7 @@ def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object])
         state = "pending"
     elif state == "running" and last.get("phase") in ("Failed", "Error"):
         message = f"to be tried again: {message}"
-    elif (last.get("memoizationStatus") or {}).get("hit"):
+    elif _hit(last):
         state, tries, message = "cached", [], ""
     elif state == "done":
         message = ""
@@ -124,13 +126,26 @@ def _planned(workflow: Object, found: dict[str, Object]) -> Iterator[Step]:
 
 
 def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
-    """Names from the outermost graph inwards; the workflow itself is no part of it."""
-    parts = [_label(run, node)]
-    around = found.get(node.get("boundaryID", ""))
-    while around and around["name"] != run:
-        parts.append(_label(run, around))
-        around = found.get(around.get("boundaryID", ""))
+    """Names from the outermost graph inwards; the workflow itself is no part of it, nor what holds a cache."""
+    parts: list[str] = []
+    while node["name"] != run or not parts:
+        around = found.get(node.get("boundaryID", ""))
+        if not (around and _is_box(around, node)):
+            parts.append(_label(run, node))
+        if not around:
+            break
+        node = around
     return tuple(reversed(parts))
+
+
+def _is_box(around: Object, node: Object) -> bool:
+    """Whether a graph is there only because Argo can't give one template both a cache and retries."""
+    return node.get("displayName") == INSIDE and around["type"] == "DAG" and "memoizationStatus" in around
+
+
+def _hit(node: Object) -> bool:
+    """Whether it was served from the cache."""
+    return bool((node.get("memoizationStatus") or {}).get("hit"))
 
 
 def _label(run: str, node: Object) -> str:
