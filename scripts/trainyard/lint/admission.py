@@ -23,8 +23,17 @@ BESIDE = {
 MEANT: dict[str, tuple[Path, ...]] = {
     "gang-size": (("spec", "minAvailable"), ("spec", "runPolicy", "schedulingPolicy", "minAvailable")),
     "job-gpus": tuple(("spec", key) for key in (*REPLICA_KEYS, "tasks", "template", "containers")),
+    "pod-queue": (
+        ("spec", "jobTemplate", "spec", "template"),
+        ("spec", "template", "metadata"),
+        ("spec", "template"),
+        ("metadata", "annotations"),
+        ("metadata",),
+    ),
     "job-deadline": (("spec", "runPolicy"), ("spec", "jobTemplate", "spec"), ("spec",)),
 }
+# What a message tells to set: a name in camel case, or one with its way from spec on.
+FIELD = re.compile(r"\bset (?:spec\.([\w.]+)|([a-z]+[A-Z]\w*))")
 
 
 def member(team: Team) -> Asker:
@@ -99,17 +108,17 @@ def _place(one: Objection, obj: Object) -> Path:
         beside = BESIDE.get((one.rule, str(one.path[-1])))
         return (*one.path[:-1], beside) if beside else one.path
     for path in MEANT.get(one.rule, ()):
-        if _there(obj, path):
-            return path
-    if match := re.search(r"set (?:spec\.)?([A-Za-z][\w.]*)", one.message):
-        inner = ("workflowSpec",) if _there(obj, ("spec", "workflowSpec")) else ()
-        return ("spec", *inner, *match[1].split("."))
+        if (found := _at(obj, path)) is not None:
+            return cel.path(found) or path
+    if match := FIELD.search(one.message):
+        inner = ("workflowSpec",) if _at(obj, ("spec", "workflowSpec")) is not None else ()
+        return ("spec", *inner, *(match[1] or match[2]).split("."))
     return ("spec",)
 
 
-def _there(value: Any, path: Path) -> bool:
+def _at(value: Any, path: Path) -> Any:
     for part in path:
         if not isinstance(value, dict) or part not in value:
-            return False
+            return None
         value = value[part]
-    return True
+    return value

@@ -34,7 +34,7 @@ def known(path: Path) -> bool:
     if path.suffix == ".py":
         return bool(PIPELINE.search(text))
     kinds = {kind.partition(".")[0] for kind in shapes.known()}
-    named = re.findall(r"""^[ \t"']*kind["']?\s*:\s*["']?(\w+)""", text, re.MULTILINE)
+    named = re.findall(r"""(?:^|[{,])[ \t"']*kind["']?\s*:\s*["']?(\w+)""", text, re.MULTILINE)
     return path.suffix in SUFFIXES and (bool(kinds & set(named)) or "deploymentSpec" in text)
 
 

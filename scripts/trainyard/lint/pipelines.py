@@ -20,10 +20,11 @@ from trainyard.lint.finding import Finding
 from trainyard.lint.pods import Pod
 from trainyard.lint.python_lines import PythonLines
 from trainyard.lint.report import ANY, Report, Site
-from trainyard.submit import source
+from trainyard.submit import adapt, source
 from trainyard.translate import claims
 
 STEP = "TRAINYARD_STEP"
+OF_RESOURCES = ("TY401", "TY402", "TY408", "p08")  # what a task is given, not its component
 PLACEHOLDERS: dict[str, Any] = {"NUMBER_INTEGER": 1, "NUMBER_DOUBLE": 1.0, "BOOLEAN": True, "LIST": [], "STRUCT": {}}
 # Tells the line of what: (line in the YAML, names in Python, whether a call is meant).
 Where = Callable[[int, tuple[str, ...], bool], int]
@@ -77,9 +78,13 @@ def check(pipeline: Pipeline, site: Site, *, queue: str = "", priority: str = ""
 
 
 def _hera(path: Path, report: Report) -> list[Finding]:
+    """A workflow written with hera, with what `trainyard submit` would add to it."""
     from trainyard.lint import objects
 
     made = source.workflow(path)
+    given = (made["spec"].get("arguments") or {}).get("parameters") or []
+    missing = {one["name"]: "1" for one in given if not {"value", "valueFrom", "default"} & one.keys()}
+    adapt.workflow(made, _settings(report.site), missing)
     objects.check(made, lambda place: 1, report)
     return report.sorted()
 
@@ -163,7 +168,7 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
         field = _field(path[3:], made["spec"]["templates"][path[2]], executor)
         line = _line(yaml, executor.label, field) or executor.line
         tasks = [place.task.name for place in pipeline.tasks() if place.task.component == name]
-        resource = "resources" in field
+        resource = "resources" in field or one.code in OF_RESOURCES
         report.add(
             one.code,
             where(line, (*(tasks if resource else ()), name, *tasks), resource),
