@@ -24,7 +24,7 @@ SIZES = {"ours": 3, "kube-default": 4}
 @pytest.fixture
 def opened(tmp_path: Path) -> SimpleNamespace:
     """Counts API servers that were made, cleared and ended."""
-    count = SimpleNamespace(made=0, cleared=0, ended=0)
+    count = SimpleNamespace(made=0, cleared=0, ended=0, pods={})
 
     @contextmanager
     def opener() -> Iterator[Any]:
@@ -36,7 +36,7 @@ def opened(tmp_path: Path) -> SimpleNamespace:
         def clear() -> None:
             count.cleared += 1
 
-        yield SimpleNamespace(clear=clear, server=SimpleNamespace(folder=folder))
+        yield SimpleNamespace(clear=clear, pods=count.pods, server=SimpleNamespace(folder=folder))
         count.ended += 1
 
     count.opener = opener
@@ -64,6 +64,14 @@ def test_one_api_server_serves_all_runs_and_is_emptied_between(
     assert found
     assert (found.run, found.values) == (RUN, {"used": 91.0})
     assert found.versions[environment.MACHINE]
+
+
+def test_a_server_with_very_many_pods_is_not_emptied_but_replaced(
+    run: Callable[..., runner.Outcome], opened: SimpleNamespace
+) -> None:
+    opened.pods |= dict.fromkeys(range(runner.CLEARED + 1))
+    run()
+    assert (opened.made, opened.cleared, opened.ended) == (4, 0, 4)
 
 
 def test_each_run_of_a_fresh_bench_has_its_own(

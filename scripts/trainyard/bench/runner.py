@@ -23,6 +23,7 @@ FOLDER = OUT / "bench"
 RUNS, FAILED = "runs", "failed"
 GUESS_S = 30.0  # of a run when none was ever measured
 LOG_LINES = 30
+CLEARED = 2000  # pods: with more, a new API server is there sooner than an empty one
 
 Opener = Callable[[], AbstractContextManager[World]]
 
@@ -129,7 +130,7 @@ def minutes_text(seconds: float) -> str:
 
 
 class _Worlds:
-    """The API server that runs share, made when it is needed; one of its own for a run of a bench that is FRESH."""
+    """The API server that runs share; a new one where a bench is FRESH, and after a large run."""
 
     def __init__(self, opener: Opener) -> None:
         self._opener, self._stack = opener, ExitStack()
@@ -143,7 +144,7 @@ class _Worlds:
 
     def empty(self, fresh: bool) -> World:
         """An API server without nodes, pods and queues."""
-        if fresh:
+        if fresh or (self._world and len(self._world.pods) > CLEARED):
             self.close()
         if self._world is None:
             self._world = self._stack.enter_context(self._opener())
