@@ -85,7 +85,7 @@ def test_equal_components_share_a_template(tmp_path: Path) -> None:
             before = task
 
     workflow = of(many, tmp_path)
-    assert len(workflow["spec"]["templates"]) == 2
+    assert len(workflow["spec"]["templates"]) == 3
     assert len(json.dumps(workflow)) < 200_000
 
 
@@ -114,7 +114,7 @@ def test_the_cache_key_follows_content_and_team(tmp_path: Path) -> None:
         step(word=word).set_caching_options(False)
 
     workflow = of(cached, tmp_path, {"word": "a"})
-    first, second = template(workflow, "step"), template(workflow, "step-2")
+    first, second = template(workflow, "step-cached"), template(workflow, "step-2")
     assert first["memoize"]["cache"]["configMap"]["name"] == "vision.cached.step"
     assert '{{=sprig.sha256sum(toJson([inputs.parameters["word"]]))}}' in first["memoize"]["key"]
     assert "memoize" not in second

@@ -76,13 +76,14 @@ def _task(ctx: Context, owner: Component, task: Task) -> Object:
     component = ctx.graph.component(task)
     found: Object = {"name": names.task(task.name)}
     extra: list[Object] = []
+    before: list[str] = []
     if task.loop:
         found["template"] = loops.template(ctx, task, component)
     elif component.dag is not None:
         found["template"] = template(ctx, component, retry=task.retry)
     else:
-        found["template"], extra = steps.template(ctx, owner, task, component)
-    if order := [_done(ctx, owner, task, name) for name in producers(task)]:
+        found["template"], extra, before = steps.template(ctx, owner, task, component)
+    if order := [_done(ctx, owner, task, name) for name in dict.fromkeys([*producers(task), *before])]:
         found["depends"] = " && ".join(order)
     if task.condition:
         found["when"] = "{{=" + _condition(ctx, owner, task, component) + "}}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard.ir.build import artifact_type
 from trainyard.ir.model import Artifact, Component, Executor, Interface, Parameter
-from trainyard.translate import constants, dags, steps, values
+from trainyard.translate import constants, dags, names, steps, values
 from trainyard.translate.context import Context, Object, digest
 
 
@@ -51,8 +51,8 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
     if ctx.settings.infrastructure_retries:
         found["retryStrategy"] = steps.infrastructure(ctx.settings)
     if cache and not raw.get("reimport"):
-        names = [one["name"] for one in inputs.get("parameters", ())]
-        found["memoize"] = steps.memoize(ctx, component, ["import", digest(raw)], names)
+        listed = [one["name"] for one in inputs.get("parameters", ())]
+        found["memoize"] = steps.memoize(ctx, component, ["import", digest(raw)], listed)
     return found
 
 
@@ -60,7 +60,7 @@ def for_input(artifact: Artifact) -> Component:
     """An importer for an artifact that the pipeline itself takes, given as a URI."""
     raw = {"artifactUri": {"runtimeParameter": "uri"}, "typeSchema": {"schemaTitle": artifact.type}}
     return Component(
-        name=f"import-{artifact.name}",
+        name=names.task(f"import-{artifact.name}"),
         inputs=Interface(parameters={"uri": Parameter("uri", "STRING")}),
         outputs=Interface(artifacts={artifact.name: artifact}),
         executor=Executor(label="", kind="importer", raw=raw),

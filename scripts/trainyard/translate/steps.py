@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict
 from typing import Any
 
-from trainyard.ir.model import Component, Executor, Retry, Task
+from trainyard.ir.model import Component, Executor, FromTask, Retry, Task
 from trainyard.translate import claims, dags, importer, kubernetes, resources, sources, values
 from trainyard.translate.context import Context, Object, UnknownAtSubmitError, digest
 from trainyard.translate.settings import Settings
@@ -17,8 +17,8 @@ CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 LARGEST = 100_000  # bytes of a template, which Argo hands to its pod in one variable; Linux takes 128 KiB
 
 
-def template(ctx: Context, owner: Component, task: Task, component: Component) -> tuple[str, list[Object]]:
-    """The template of a task's step, and the arguments it takes beside those of the component.
+def template(ctx: Context, owner: Component, task: Task, component: Component) -> tuple[str, list[Object], list[str]]:
+    """The template of a task's step, the arguments it takes beside those of the component, and tasks they come from.
 
     Tasks share a template when component, retries, cache and what is known before the run are the same.
     """
@@ -39,11 +39,14 @@ def template(ctx: Context, owner: Component, task: Task, component: Component) -
     ]
     made = ctx.template(key, component.name, lambda: _body(ctx, component, executor, task, cache, known))
     name, references = made
-    extra = []
+    extra: list[Object] = []
+    before: list[str] = []
     for parameter, spec in references:
         source = sources.reference(ctx, owner, task, spec)
+        if isinstance(source, FromTask):
+            before.append(source.task)
         extra.append({"name": parameter, "value": sources.parameter(ctx, owner, task, source).text})
-    return name, extra
+    return name, extra, before
 
 
 def retry_strategy(retry: Retry) -> Object:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from trainyard.errors import UsageError
 from trainyard.ir.model import ROOT, Parameter, Pipeline
-from trainyard.translate import dags, importer, names, size, values
+from trainyard.translate import boxes, dags, importer, names, size, values
 from trainyard.translate.context import Context, Object
 from trainyard.translate.settings import Settings
 
@@ -61,7 +61,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
         },
         "podGC": {"strategy": "OnWorkflowCompletion", "deleteDelayDuration": "600s"},
         "ttlStrategy": _ttl(ctx),
-        "templates": ctx.templates,
+        "templates": boxes.around(ctx.templates),
     }
     if parameters := _arguments(ctx):
         spec["arguments"] = {"parameters": parameters}
@@ -182,11 +182,15 @@ def _entry(ctx: Context) -> str:
         {"name": one, "value": values.tag(f"workflow.parameters.{one}")} for one in [p["name"] for p in _arguments(ctx)]
     ]
     parameters += [
-        {"name": f"sha-{one.name}", "value": values.output_parameter(f"import-{one.name}", f"sha-{one.name}").text}
+        {
+            "name": f"sha-{one.name}",
+            "value": values.output_parameter(names.task(f"import-{one.name}"), f"sha-{one.name}").text,
+        }
         for one in given
     ]
     artifacts = [
-        {"name": one.name, "from": values.tag(f"tasks.import-{one.name}.outputs.artifacts.{one.name}")} for one in given
+        {"name": one.name, "from": values.tag(f"tasks.{names.task(f'import-{one.name}')}.outputs.artifacts.{one.name}")}
+        for one in given
     ]
     body = {
         "name": ROOT,
