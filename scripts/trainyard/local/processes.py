@@ -15,6 +15,7 @@ from pathlib import Path
 
 NOISE = re.compile(r"^\[KFP Executor [^\]]*\]: (?!.*Got executor_input)")
 INPUT = re.compile(r"^\[KFP Executor [^\]]*\]: Got executor_input:")
+MODULE = re.compile(r"^(?:\w+\.)+(?=\w+(?::|$))")  # in front of an exception's name
 WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: ")
 TOLD = "error: "  # how our own steps and trainers say it in one line
 GRACE_S = 10.0
@@ -110,7 +111,7 @@ def reason(lines: Sequence[str]) -> str:
     if at >= 0:
         after = [line for line in found[at + 1 :] if not line.startswith((" ", "\t"))]
         if after:
-            return " | ".join(after[:3])
+            return MODULE.sub("", " | ".join(after[:3]))
     return " | ".join(line.strip() for line in found[-3:])
 
 
