@@ -187,6 +187,22 @@ def test_a_failure_is_explained_by_its_step() -> None:
     assert explain.text(run) == "step train failed after 2 tries: RuntimeError: rank 0: loss is NaN (exit code 1)"
 
 
+def test_the_log_ends_with_the_error() -> None:
+    """What was printed before an error may stand behind it."""
+    workflow = _workflow("Failed")
+    error = "main: Error (exit code 1): ValueError: bad\n[KFP Executor] much else"
+    workflow["status"]["nodes"]["t1"] |= {"phase": "Failed", "message": error}
+    workflow["status"]["nodes"]["t"] |= {"phase": "Failed"}
+    step = nodes.run(workflow).find("train")
+    assert step.reason == "ValueError: bad (exit code 1)"
+    assert explain.end_of(["start", "Traceback", "ValueError: bad", "{", "}"], step) == [
+        "start",
+        "Traceback",
+        "ValueError: bad",
+    ]
+    assert explain.end_of(["start", "}"], step) == ["start", "}"]
+
+
 def test_a_group_that_could_not_be_made_is_a_row() -> None:
     workflow = _workflow("Failed")
     node = _node("g", "w.broken", "DAG", "Error", boundaryID="w", message="withParam value could not be parsed")

@@ -8,7 +8,7 @@ from trainyard.kube import Kube
 from trainyard.runs import logs
 from trainyard.runs.model import BAD, Run, Step
 
-SHOWN, LOG_LINES = 3, 12
+SHOWN, LOG_LINES, LOOKED_AT = 3, 12, 400
 LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -28,11 +28,21 @@ def text(run: Run, kube: Kube | None = None) -> str:
     for step in failed[:SHOWN]:
         tries = f" after {step.attempts} tries" if step.attempts > 1 else ""
         parts.append(f"step {step.name} failed{tries}: {step.reason or run.message or 'Argo gives no reason'}")
-        tail = logs.last(kube, run, step, LOG_LINES) if kube and (step.nodes or step.outputs) else []
-        if tail:
+        if kube and (step.nodes or step.outputs) and (tail := end_of(logs.last(kube, run, step, LOOKED_AT), step)):
             parts += ["  the end of its log:", *(f"  | {line}" for line in tail)]
     if len(failed) > SHOWN:
         parts.append(
             f"and {len(failed) - SHOWN} more steps failed: `trainyard runs show {run.name} -n {run.namespace}`"
         )
     return "\n".join(parts)
+
+
+def end_of(log: list[str], step: Step) -> list[str]:
+    """The lines that lead to the error that the step's message begins with; else the last ones.
+
+    Streams of a container come one after the other, so the error needn't be the last line of the log.
+    """
+    words = step.reason.rsplit(" (exit code ", 1)[0]
+    found = [number for number, line in enumerate(log) if words and line.strip() == words]
+    end = found[-1] + 1 if found else len(log)
+    return log[max(0, end - LOG_LINES) : end]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,9 @@ from trainyard.runs.model import Run, Step
 CONTAINER = "main"
 ARCHIVED = f"{CONTAINER}-logs"
 LOOK_S = 2.0
+ARGOS = re.compile(
+    rb'^time="[^"]*" level=\w+ msg=.* argo=true\b'
+)  # what Argo's executor writes between a step's own lines
 
 
 def lines(
@@ -25,7 +29,7 @@ def lines(
     attempt: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[bytes]:
-    """A step's log, line by line.
+    """A step's log, line by line, without Argo's own lines.
 
     Args:
         follow: wait for the pod where it isn't there yet, and go on until the step ends.
@@ -44,14 +48,14 @@ def lines(
     pod = scene.pod_of(kube, run.name, node) if node and step.state != "cached" else ""
     if pod:
         try:
-            yield from _of_pod(kube, pod, follow, tail, say)
+            yield from filter(_own, _of_pod(kube, pod, follow, tail, say))
             return
         except KubeError as error:
             if error.status not in (400, 404):  # the pod went meanwhile, or its container never ran
                 raise
             if not step.ended:
                 raise TrainyardError(f"{step.name} has no log yet: {error.what}") from None
-    yield from _archived(kube, run, step, node, tail)
+    yield from filter(_own, _archived(kube, run, step, node, tail))
 
 
 def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
@@ -60,6 +64,10 @@ def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
         return [line.decode(errors="replace") for line in lines(kube, run, step, tail=count)]
     except TrainyardError:
         return []
+
+
+def _own(line: bytes) -> bool:
+    return not ARGOS.match(line)
 
 
 def _node(step: Step, attempt: int | None) -> str:

@@ -60,13 +60,13 @@ class Step:
 
     @property
     def reason(self) -> str:
-        """The message as one line, without what Argo puts before it."""
-        text = " ".join(self.message.split())
-        code = EXIT_CODE.match(text)
+        """The message's first line, without what Argo puts before it; what follows in it is in the log, too."""
+        code = EXIT_CODE.match(self.message)
+        rest = (self.message[code.end() :] if code else self.message).strip()
+        first = " ".join(rest.split("\n", 1)[0].split())
         if not code:
-            return text
-        rest = text[code.end() :].strip()
-        return f"{rest} (exit code {code[1]})" if rest else f"exit code {code[1]}"
+            return first
+        return f"{first} (exit code {code[1]})" if first else f"exit code {code[1]}"
 
 
 @dataclass(frozen=True)

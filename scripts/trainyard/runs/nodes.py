@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from trainyard.errors import TrainyardError
 from trainyard.runs import boxes
-from trainyard.runs.model import Object, Run, Step, when
+from trainyard.runs.model import EXIT_CODE, Object, Run, Step, when
 
 # Argo's phases in our words; what a pod adds to "pending" is said beside it.
 STATES = {
@@ -89,7 +89,7 @@ def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object])
     if state == "running" and last.get("phase") == "Pending":
         state = "pending"
     elif state == "running" and last.get("phase") in ("Failed", "Error"):
-        message = f"to be tried again: {message}"
+        message = f"to be tried again: {EXIT_CODE.sub('', message)}"
     elif _hit(last):
         state, tries, message = "cached", [], ""
     elif state == "done":

@@ -80,8 +80,8 @@ class Observer:
             if place:
                 places[step.id] = place
             complaint = _complaint(events, pod["metadata"]["name"], at)
-            if said := note or complaint:
-                notes[step.id] = said
+            if said := note or complaint or (place and " "):
+                notes[step.id] = said.strip()
         names = {node: pod["metadata"]["name"] for node, pod in by_node.items()}
         return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, events, at)))
 
@@ -189,6 +189,8 @@ def _reason(group: Object) -> str:
 def _place(pod: Object) -> tuple[str, str]:
     """Where a pod is on its way, and what holds it."""
     status = pod.get("status", {})
+    if status.get("phase") == "Running":
+        return "running", ""  # Argo says so a little later
     if status.get("phase") != "Pending":
         return "", ""
     for condition in status.get("conditions") or []:
