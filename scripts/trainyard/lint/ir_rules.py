@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -216,7 +217,11 @@ def _unfit(wanted: Parameter | Artifact, source: Source, made: Parameter | Artif
             return f"is a {made.type}, not a {wanted.type}"
         return ""
     if isinstance(source, Constant) and not source.selector:
-        kinds, value = TYPES.get(wanted.type), source.value
+        # Older compilers hand numbers to texts and texts of numbers to numbers, and KFP reads both.
+        kinds, value = None if wanted.type == "STRING" else TYPES.get(wanted.type), source.value
+        if kinds and isinstance(value, str):
+            with contextlib.suppress(ValueError):
+                value = json.loads(value)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if (
