@@ -68,10 +68,33 @@ class Graph:
         """Whether an artifact source is a list: a loop's output, or one handed on."""
         if isinstance(source, FromTask):
             task = self.task(owner, source.task)
-            return bool(task.loop) or self.output_artifact(task, source.key).is_list
+            return self.gives_list(task, source.key)
         if isinstance(source, FromInput) and source.name in owner.inputs.artifacts:
             return owner.inputs.artifacts[source.name].is_list
         return False
+
+    def gives_list(self, task: Task, key: str) -> bool:
+        """Whether an output artifact is a list. What a loop's body declares is already the collected type, so it is
+        followed to who makes it."""
+        component = self.component(task)
+        declared = self.output_artifact(task, key)
+        if task.loop:
+            return True
+        if component.dag is None or key not in component.dag.artifacts:
+            return declared.is_list
+        return any(self.gives_list(self.task(component, p.task), p.key) for p in component.dag.artifacts[key].places)
+
+    def is_text(self, task: Task, key: str) -> bool:
+        """Whether an output parameter is text as it is, and no JSON."""
+        component = self.component(task)
+        declared = component.outputs.parameters.get(key)
+        if declared is None:
+            raise self.dangling(f"the output {key} of {task.name}", task)
+        if task.loop:
+            return False
+        if component.dag is None or key not in component.dag.parameters:
+            return declared.type == "STRING"
+        return any(self.is_text(self.task(component, p.task), p.key) for p in component.dag.parameters[key].places)
 
     def used(self, component: Component) -> set[str]:
         """The inputs that something in the component reads. kfp hands whole lists into every iteration, and what a

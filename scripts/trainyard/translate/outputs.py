@@ -6,9 +6,6 @@ from trainyard.ir.model import Component, Output
 from trainyard.translate import names, values
 from trainyard.translate.context import Context, Object
 
-# kfp reads text as JSON for every type but this one.
-TEXT = "STRING"
-
 
 def of_dag(ctx: Context, component: Component, looped: bool) -> Object:
     """The outputs of a DAG. `looped`: each is a list of one, or of none where its task was skipped."""
@@ -17,11 +14,9 @@ def of_dag(ctx: Context, component: Component, looped: bool) -> Object:
     parameters: list[Object] = []
     artifacts: list[Object] = []
     for output in dag.parameters.values():
-        declared = component.outputs.parameters.get(output.name)
         _check(ctx, component, output, artifact=False)
-        parameters.append(
-            _parameter(output.name, output, "", looped, json=(declared.type if declared else TEXT) != TEXT)
-        )
+        text = any(ctx.graph.is_text(ctx.graph.task(component, p.task), p.key) for p in output.places)
+        parameters.append(_parameter(output.name, output, "", looped, json=not text))
     for output in dag.artifacts.values():
         _check(ctx, component, output, artifact=True)
         is_list = all(ctx.graph.is_list(component, place) for place in output.places)
