@@ -160,6 +160,14 @@ def test_the_rank_that_failed_first_is_named_with_its_error_and_its_code(job: Ob
     assert end.message == "digits-abc-worker-0 ended with code 7: ValueError: loss is NaN at step 17"
 
 
+def test_a_rank_that_only_lost_its_peers_is_not_the_one_to_blame(job: Object) -> None:
+    pods = [pod("digits-abc-master-0", "Failed", 1, "2"), pod("digits-abc-worker-0", "Failed", 1, "2")]
+    lost = "RuntimeError: [./gloo/pair.cc:598] Connection closed by peer [10.0.0.1]:1"
+    logs = {"digits-abc-master-0": [lost], "digits-abc-worker-0": ["ValueError: NaN", "Traceback", lost]}
+    end = follow.follow(Cluster({"job": state(Failed="no"), "pods": pods}, logs=logs), job, print)  # type: ignore[arg-type]
+    assert end.message == "digits-abc-worker-0 ended with code 1: ValueError: NaN"
+
+
 def test_a_job_that_failed_without_a_pod_tells_its_controller_s_words(job: Object) -> None:
     end = follow.follow(Cluster({"job": state(Failed="deadline exceeded")}), job, print)  # type: ignore[arg-type]
     assert end == follow.End(False, 1, "deadline exceeded", False)
@@ -422,6 +430,14 @@ def test_every_remark_of_the_first_settings_is_a_setting_that_may_be_taken_in(fo
     check.settings("\n".join(keys), "remarks")
 
 
+def test_what_controllers_print_of_the_api_s_refusals_becomes_a_sentence_and_is_said_once() -> None:
+    raw = 'Error creating pods: [failed, err: &errors.StatusError{{Status:"Failure", '
+    raw += 'Message:"pods \\"w\\" is forbidden: exceeded quota", Details:(*v1.StatusDetails)({})}}]'
+    events = [warning("j", "Job", "FailedCreate", raw.format(at)) for at in ("0x1", "0x2")]
+    said = watch.complaints(watch.Sight({}, [], [], events))
+    assert said == ['j: FailedCreate: pods "w" is forbidden: exceeded quota']
+
+
 def test_places_of_a_job_are_told_in_words() -> None:
     def place(**sight: Any) -> str:
         return watch.place(
@@ -430,5 +446,6 @@ def test_places_of_a_job_are_told_in_words() -> None:
 
     assert place() == "waiting for its pods"
     assert place(pods=[pod("a", "Pending"), pod("b", "Running")]) == "starting: 1 of 2 pods run"
+    assert place(pods=[pod("a", "Succeeded", 0), pod("b", "Running")]) == "ending: 1 of 2 pods have ended"
     assert place(pods=[pod("b-1", "Running")]) == "1 pod running on node-1"
     assert place(groups=[group("j-u", "Inqueue", "1")]) == "in queue speech, number 1 of 1 of this team"

@@ -28,6 +28,8 @@ def main(argv):
         ranks.append(subprocess.Popen([sys.executable, *words], env=own))
     code = wait(ranks, None)
     if code:
+        failed = [str(node * count + local) for local, rank in enumerate(ranks) if rank.returncode]
+        print("rank " + ", ".join(failed) + " ended with code " + str(code), file=sys.stderr, flush=True)
         end(ranks)
         wait(ranks, time.time() + GRACE_S)
         for rank in ranks:

@@ -14,6 +14,7 @@ import click
 
 from trainyard.errors import TrainyardError
 from trainyard.jobs import status
+from trainyard.jobs.pods import FETCH
 from trainyard.kube import Kube, KubeError
 from trainyard.steps.refusals import refusal
 from trainyard.train import watch
@@ -25,6 +26,11 @@ DRAIN_S = 10.0
 TAIL = 200  # lines of a failed rank's log that are looked through for its error
 SHOWN = 5
 AWAY_S = 120.0
+LOOKED_AT = 4  # failed pods
+# What ranks say when another one has gone.
+FOLLOWS = re.compile(
+    r"Connection (closed|reset) by peer|Connection refused|Broken pipe|ChildFailedError|NCCL (error|communicator)"
+)
 FRAME = re.compile(r"^(Traceback \(most recent call last\):|\s{2,}(File \".*|.+))$")
 
 
@@ -130,13 +136,16 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
 def _ended(kube: Kube, manifest: Object, sight: Sight, log: Log, state: str, message: str, ran: bool) -> End:
     if state == status.SUCCEEDED:
         return End(True, 0, "", ran)
-    failed = watch.culprit(sight.pods)
+    failed = watch.culprits(sight.pods)
     if not failed:
         return End(False, 1, message, ran)
-    pod, code = failed
-    words = last_words(_tail(kube, pod, status.container(manifest)) or _tail(kube, pod, "trainyard-fetch"))
-    told = f"{pod} ended with code {code}"
-    return End(False, code, f"{told}: {words}" if words else f"{told}; {message}", ran)
+    told = []
+    for pod, code in failed[:LOOKED_AT]:
+        words = last_words(_tail(kube, pod, status.container(manifest)) or _tail(kube, pod, FETCH))
+        told.append((not words or bool(FOLLOWS.search(words)), pod, code, words))
+    _, pod, code, words = min(told, key=lambda one: one[0])  # the first that isn't another's consequence
+    said = f"{pod} ended with code {code}"
+    return End(False, code, f"{said}: {words}" if words else f"{said}; {message}", ran)
 
 
 def _tail(kube: Kube, pod: str, container: str) -> list[str]:
@@ -150,4 +159,5 @@ def last_words(lines: list[str]) -> str:
     """The end of a log without the frames of tracebacks: what a person reads first."""
     told = [line.rstrip() for line in lines if line.strip() and not FRAME.match(line.rstrip())]
     errors = [line for line in told if re.match(r"^[\w.]*(Error|Exception|Interrupt|Exit)\b", line)]
-    return errors[-1] if errors else " | ".join(told[-SHOWN:])
+    causes = [line for line in errors if not FOLLOWS.search(line)]
+    return (causes or errors or [" | ".join(told[-SHOWN:])])[-1]

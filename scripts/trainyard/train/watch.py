@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ KINDS = (
     ("batch/v1", "Job"),
 )
 WAITING = ("Pending", "Inqueue", "")
+STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
 GROUPS = "scheduling.volcano.sh/v1beta1"
 
 
@@ -67,6 +69,8 @@ class Watcher:
         about = event.get("involvedObject") or {}
         if about.get("kind") == "Pod":
             return about.get("name") in {pod["metadata"]["name"] for pod in pods}
+        if about.get("kind") == "PodGroup" or event.get("reason") in ("Error", "PodGroupPending"):
+            return False  # what the scheduler says of a gang stands in its place, what ended a rank in the job's end
         return about.get("name") == self.name or str(about.get("name", "")).startswith(f"{self.name}-")
 
 
@@ -106,6 +110,9 @@ def place(sight: Sight, name: str) -> str:
         return f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
     if group and (group.get("status") or {}).get("phase", "") in WAITING:
         return f"{_line(sight, group)}{_reason(group)}"
+    done = [pod for pod in sight.pods if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")]
+    if done:
+        return f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} have ended"
     placed = [pod for pod in sight.pods if pod["spec"].get("nodeName")]
     if placed:
         return f"starting: {len(running)} of {len(sight.pods)} {_pods(sight.pods)} run"
@@ -119,22 +126,23 @@ def complaints(sight: Sight) -> list[str]:
         sight.events, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or "")
     ):
         about = event.get("involvedObject") or {}
-        text = " ".join(str(event.get("message", "")).split())
+        text = " ".join(str(event.get("message", "")).split()).removeprefix("(combined from similar events): ")
+        if inner := STATUS.search(text):
+            text = inner[1].replace('\\"', '"')
         found.append(f"{about.get('name', '?')}: {event.get('reason', '')}: {text}")
     return list(dict.fromkeys(found))
 
 
-def culprit(pods: Sequence[Object]) -> tuple[str, int] | None:
-    """(pod, exit code) of the rank that failed first; others are ended when one has failed."""
+def culprits(pods: Sequence[Object]) -> list[tuple[str, int]]:
+    """(pod, exit code) of the ranks that failed, the first to fail first; those ended from outside come last."""
     failed = []
     for pod in pods:
         facts = pod.get("status") or {}
         for one in [*(facts.get("initContainerStatuses") or []), *(facts.get("containerStatuses") or [])]:
             ended = (one.get("state") or {}).get("terminated") or (one.get("lastState") or {}).get("terminated") or {}
-            if ended.get("exitCode"):
-                when = str(ended.get("finishedAt") or "9")
-                failed.append((ended["exitCode"] in (137, 143), when, pod["metadata"]["name"], int(ended["exitCode"])))
-    return (failed and min(failed)[2:]) or None
+            if code := int(ended.get("exitCode") or 0):
+                failed.append((code in (137, 143), str(ended.get("finishedAt") or "9"), pod["metadata"]["name"], code))
+    return [(name, code) for _, _, name, code in sorted(failed)]
 
 
 def started(pod: Object, container: str) -> int:
