@@ -19,8 +19,8 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/
 	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep)
 
 ##@ Tests
-.PHONY: test lint unit storage-test chart-test policy-test scheduling-test verify
-test: system lint verify unit storage-test chart-test policy-test scheduling-test ## all tests that need no cluster
+.PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify
+test: system lint verify unit storage-test chart-test policy-test scheduling-test pipeline-test ## all tests that need no cluster
 lint: ## ruff: style and format
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .
@@ -43,6 +43,10 @@ scheduling-test: ## switches, queues and reserve on a real scheduler and API ser
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path vc-scheduler >/dev/null
 	@$$(bin/bootstrap) -m pytest tests/scheduling -q
+pipeline-test: ## pipelines on a real controller, API server and store, with a kubelet whose pods are processes
+	@$(TRAINYARD) tools build --for host --for test
+	@for name in etcd minio workflow-controller trainyard-step; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
+	@$$(bin/bootstrap) -m pytest tests/pipelines -q
 verify: ## pins and generated files agree with versions.yaml
 	@$(TRAINYARD) verify
 

@@ -13,6 +13,7 @@ import pytest
 import store
 from yard import Yard
 
+from trainyard import contract
 from trainyard.apiserver import running
 from trainyard.apiserver.install import install
 from trainyard.chart import package
@@ -26,7 +27,8 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
     folder = tmp_path_factory.mktemp("yard")
     objects = package.render("kind", values=[HERE / "teams.yaml"])
+    controller.quiet(objects)
     with store.running(folder / "store") as objects_store, running() as server:
         install(server, objects)
         with kubelet.running(server, objects_store) as pods, controller.running(server, objects, folder) as argo:
-            yield Yard(server, objects, objects_store, pods, argo, folder)
+            yield Yard(server, objects, objects_store, pods, argo, contract.load(HERE / "teams.yaml"), folder)

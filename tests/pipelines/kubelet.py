@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import ssl
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -105,8 +106,6 @@ def running(server: ApiServer, store: Store) -> Iterator[Kubelet]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        do_GET = do_POST
-
         def log_message(self, *_: Any) -> None: ...
 
     web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -139,8 +138,9 @@ def _node(server: ApiServer, port: int) -> None:
 
 
 def _task(pod: dict[str, Any]) -> str:
-    """The DAG task's name at the end of a node's, without a loop's or a retry's number."""
-    name = pod["metadata"]["annotations"]["workflows.argoproj.io/node-name"].rsplit(".", 1)[-1]
-    with suppress(ValueError):
-        return name[: name.index("(")]
-    return name
+    """What the step program knows as its task; of other pods the last part of the node's name."""
+    main = next(one for one in pod["spec"]["containers"] if one["name"] == "main")
+    for variable in main.get("env", []):
+        if variable["name"] == "TRAINYARD_STEP":
+            return str(json.loads(variable["value"]).get("task", ""))
+    return str(pod["metadata"]["annotations"]["workflows.argoproj.io/node-name"].rsplit(".", 1)[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import secrets
+import socket
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -91,7 +92,7 @@ def running(folder: Path) -> Iterator[Store]:
     )  # fmt: skip
 
     def ready() -> bool:
-        with suppress(Exception):
+        with suppress(OSError, S3Error), socket.create_connection(("127.0.0.1", port)):
             store.client().make_bucket(BUCKET)
             return True
         return False

@@ -8,7 +8,7 @@ from typing import Any
 from yard import Yard
 
 
-def template(name: str, step: dict[str, Any], script: str, **more: Any) -> dict[str, Any]:
+def template(name: str, step: dict[str, Any], script: str, *words: str, **more: Any) -> dict[str, Any]:
     """One step that runs a shell script."""
     return {
         "name": name,
@@ -16,7 +16,7 @@ def template(name: str, step: dict[str, Any], script: str, **more: Any) -> dict[
         "container": {
             "image": "docker.io/trainyard/pipeline:0.2.0",
             "command": ["/var/run/argo/trainyard-step", "run", "--"],
-            "args": ["sh", "-c", script, "sh", "{{$.outputs.artifacts['made'].path}}"],
+            "args": ["sh", "-c", script, "sh", "{{$.outputs.artifacts['made'].path}}", *words],
             "env": [
                 {"name": "TRAINYARD_STEP", "value": json.dumps({"task": name, **step})},
                 {"name": "TRAINYARD_RUN", "value": "{{workflow.name}}"},
@@ -61,6 +61,7 @@ def workflow(*scripts: str) -> dict[str, Any]:
                 ]}},
                 template("first", {"outputs": MADE}, scripts[0]),
                 template("second", {"inputs": TAKEN, "outputs": MADE}, scripts[1],
+                         "{{$.inputs.artifacts['taken'].path}}",
                          inputs={"artifacts": [{"name": "taken", "path": "/kfp/in/taken"}]}),
             ],
         },
@@ -68,7 +69,7 @@ def workflow(*scripts: str) -> dict[str, Any]:
 
 
 def test_artifacts_travel_through_the_store(yard: Yard) -> None:
-    run = yard.run(workflow('echo hello > "$1"', 'tr a-z A-Z < "$1/../../../in/taken/data" > "$1"'))
+    run = yard.submit(workflow('echo hello > "$1"', 'tr a-z A-Z < "$2" > "$1"')).wait()
     assert run.phase == "Succeeded", run.message
     assert yard.store.read(run.key("second", "made") + "/data") == b"HELLO\n"
     assert run.key("first", "made").startswith(f"vision/pipelines/{run.name}/")
@@ -77,6 +78,6 @@ def test_artifacts_travel_through_the_store(yard: Yard) -> None:
 
 
 def test_the_steps_error_is_the_nodes_message(yard: Yard) -> None:
-    run = yard.run(workflow("echo no data >&2; exit 3", "true"))
+    run = yard.submit(workflow("echo no data >&2; exit 3", "true")).wait()
     assert run.phase == "Failed"
     assert run.node("first")["message"] == "main: Error (exit code 3): no data"

@@ -10,10 +10,15 @@ from time import monotonic, sleep
 from typing import Any
 
 from controller import Controller
+from kfp import compiler
 from kubelet import Kubelet
 from store import Store
 
+from trainyard import translate
 from trainyard.apiserver import ApiServer, Identity
+from trainyard.contract import Contract
+from trainyard.ir import load
+from trainyard.runs import boxes
 
 WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/{}/workflows"
 MERGE = "application/merge-patch+json"
@@ -43,7 +48,7 @@ class Run:
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
-        return list(self.body.get("status", {}).get("nodes", {}).values())
+        return list(boxes.opened(self.body.get("status", {}).get("nodes", {})).values())
 
     def node(self, task: str) -> dict[str, Any]:
         """The task's own node: the one above its attempts, when there are some."""
@@ -81,8 +86,9 @@ class Run:
 
     @property
     def message(self) -> str:
-        """The messages of all nodes that failed."""
-        return "\n".join(one.get("message", "") for one in self.nodes if one["phase"] in ("Failed", "Error"))
+        """The messages of the run and of all nodes that failed."""
+        failed = [one for one in self.nodes if one["phase"] in ("Failed", "Error")]
+        return "\n".join(filter(None, (one.get("message", "") for one in [self.body.get("status", {}), *failed])))
 
     def lineage(self, task: str) -> dict[str, Any]:
         """The lineage file of a task."""
@@ -119,7 +125,17 @@ class Yard:
     store: Store
     kubelet: Kubelet
     controller: Controller
+    contract: Contract
     folder: Path
+
+    def workflow(
+        self, pipeline: Any, arguments: dict[str, Any] | None = None, team: str = "vision", **settings: Any
+    ) -> dict[str, Any]:
+        """A kfp pipeline as `trainyard submit` makes a workflow of it."""
+        file = self.folder / f"{pipeline.name}.yaml"
+        compiler.Compiler().compile(pipeline, str(file))
+        chosen = translate.Settings.of(self.contract, team, **settings)
+        return translate.workflow(load.file(file), arguments or {}, chosen)
 
     def submit(self, workflow: dict[str, Any], team: str = "vision") -> Run:
         """Creates a workflow as a member of the team; refused ones fail the test."""
@@ -128,6 +144,12 @@ class Yard:
         assert answer.ok, answer.message
         return Run(self, team, answer.body["metadata"]["name"], answer.body)
 
-    def run(self, workflow: dict[str, Any], team: str = "vision") -> Run:
+    def start(
+        self, pipeline: Any, arguments: dict[str, Any] | None = None, team: str = "vision", **settings: Any
+    ) -> Run:
+        """Translates and creates it."""
+        return self.submit(self.workflow(pipeline, arguments, team, **settings), team)
+
+    def run(self, pipeline: Any, arguments: dict[str, Any] | None = None, team: str = "vision", **settings: Any) -> Run:
         """The same, until it has ended."""
-        return self.submit(workflow, team).wait()
+        return self.start(pipeline, arguments, team, **settings).wait()

@@ -1,0 +1,96 @@
+"""The cache follows the content of inputs, the image and the component, and never leaves the team."""
+
+import pytest
+import samples
+from kfp import dsl
+from yard import Run, Yard
+
+STEPS = ("write", "upper", "read")
+
+
+@dsl.pipeline(name="line")
+def line(text: str) -> str:
+    first = samples.write(text=text)
+    second = samples.upper(taken=first.output)
+    return samples.read(taken=second.output).output
+
+
+def variant(image: str = samples.IMAGE, script: str = 'tr a-z A-Z < "$1" > "$2"', cached: bool = True):
+    """The same pipeline with another second step."""
+
+    @dsl.container_component
+    def upper(taken: dsl.Input[dsl.Dataset], made: dsl.Output[dsl.Dataset]):
+        return dsl.ContainerSpec(image=image, command=["sh", "-c", script, "sh", taken.path, made.path])
+
+    @dsl.pipeline(name="line")
+    def changed(text: str) -> str:
+        first = samples.write(text=text)
+        second = upper(taken=first.output).set_caching_options(cached)
+        return samples.read(taken=second.output).output
+
+    return changed
+
+
+@pytest.fixture(scope="module")
+def first(yard: Yard) -> Run:
+    """A run that has filled the cache."""
+    run = yard.run(line, {"text": "a b"})
+    assert run.phase == "Succeeded", run.message
+    assert [run.cached(run.node(task)) for task in STEPS] == [False] * 3
+    return run
+
+
+def hits(run: Run) -> list[bool]:
+    """Which steps were served from cache; the result must be right in any case."""
+    assert run.phase == "Succeeded", run.message
+    assert run.value("read", "text") == "A B"
+    found = [run.cached(run.node(task)) for task in STEPS]
+    assert len(run.pods()) == found.count(False)
+    return found
+
+
+def test_an_equal_run_has_no_pods(yard: Yard, first: Run) -> None:
+    run = yard.run(line, {"text": "a b"})
+    assert hits(run) == [True] * 3
+    assert run.value("read", "text") == first.value("read", "text")
+
+
+def test_equal_content_from_other_arguments_is_found(yard: Yard, first: Run) -> None:
+    assert hits(yard.run(line, {"text": " a   b "})) == [False, True, True]
+
+
+def test_another_image_is_another_step(yard: Yard, first: Run) -> None:
+    assert hits(yard.run(variant(image=f"{samples.IMAGE}1"), {"text": "a b"})) == [True, False, True]
+
+
+def test_another_command_is_another_step(yard: Yard, first: Run) -> None:
+    assert hits(yard.run(variant(script='tr abc ABC < "$1" > "$2"'), {"text": "a b"})) == [True, False, True]
+
+
+def test_a_task_can_stay_out(yard: Yard, first: Run) -> None:
+    assert hits(yard.run(variant(cached=False), {"text": "a b"})) == [True, False, True]
+
+
+def test_a_run_can_stay_out(yard: Yard, first: Run) -> None:
+    assert hits(yard.run(line, {"text": "a b"}, cache=False)) == [False] * 3
+
+
+def test_teams_share_nothing(yard: Yard, first: Run) -> None:
+    assert hits(yard.run(line, {"text": "a b"}, team="speech")) == [False] * 3
+    kept = yard.server.call("GET", f"/api/v1/namespaces/{yard.controller.namespace}/configmaps").body["items"]
+    caches = [one for one in kept if one["metadata"].get("labels", {}).get("workflows.argoproj.io/configmap-type")]
+    assert {one["metadata"]["name"].split(".")[0] for one in caches} == {"vision", "speech"}
+    for one in caches:
+        team = one["metadata"]["name"].split(".")[0]
+        other = {"vision": "speech", "speech": "vision"}[team]
+        assert f"{other}/pipelines/" not in str(one["data"]), one["metadata"]["name"]
+
+
+def test_a_deleted_artifact_is_named(yard: Yard) -> None:
+    """The cache still has the step; who needs its bytes says what is missing, and a run without cache mends it."""
+    run = yard.run(line, {"text": "gone"})
+    assert yard.store.delete(run.key("write", "made"))
+    again = yard.run(variant(script='cat "$1" > "$2"'), {"text": "gone"}, cache=True)
+    assert again.phase in ("Failed", "Error")
+    assert "artifact taken failed to load" in again.message and run.key("write", "made") in again.message
+    assert yard.run(line, {"text": "gone"}, cache=False).value("read", "text") == "GONE"

@@ -1,0 +1,107 @@
+"""What fails fails visibly: phases, attempts, messages, signals."""
+
+from pathlib import Path
+
+import pytest
+import samples
+from kfp import dsl
+from yard import MERGE, WORKFLOWS, Run, Yard, member
+
+from trainyard.errors import TrainyardError
+
+
+@dsl.pipeline(name="guarded")
+def guarded(folder: str, reason: str):
+    final = samples.status(folder=folder)
+    with dsl.ExitHandler(final):
+        samples.broken(reason=reason)
+
+
+def test_a_failed_task_fails_the_run_and_the_exit_task_still_runs(yard: Yard, tmp_path: Path) -> None:
+    run = yard.run(guarded, {"folder": str(tmp_path), "reason": "no labels"})
+    assert run.phase == "Failed", run.summary()
+    found = (tmp_path / "status").read_text()
+    assert found.startswith("FAILED ") and "ValueError: no labels" in found
+    # One readable line: no frames, none of what the executor prints.
+    assert any(node.get("message") == "main: Error (exit code 1): ValueError: no labels" for node in run.of("broken"))
+    assert "Traceback" in run.log()
+
+
+@dsl.pipeline(name="tries")
+def tries(folder: str, needed: int):
+    samples.shell(script=f"echo x >> {folder}/tries; test $(wc -l < {folder}/tries) -ge {needed}").set_retry(2)
+
+
+@pytest.mark.parametrize(("needed", "phase"), [(2, "Succeeded"), (9, "Failed")])
+def test_retries_are_counted(yard: Yard, tmp_path: Path, needed: int, phase: str) -> None:
+    run = yard.run(tries, {"folder": str(tmp_path), "needed": needed})
+    assert run.phase == phase, run.summary()
+    attempts = min(needed, 3)
+    assert len((tmp_path / "tries").read_text().splitlines()) == attempts == len(run.pods())
+
+
+@dsl.pipeline(name="plain")
+def plain(script: str):
+    samples.shell(script=script)
+
+
+def quick(workflow: dict) -> dict:
+    """With a short wait before an attempt that infrastructure made necessary."""
+    for template in workflow["spec"]["templates"]:
+        if "retryStrategy" in template:
+            template["retryStrategy"]["backoff"] = {"duration": "1s"}
+    return workflow
+
+
+@pytest.mark.parametrize("fault", ["upload", "evicted"])
+def test_what_infrastructure_breaks_is_tried_again(yard: Yard, fault: str) -> None:
+    yard.kubelet.faults["shell"] = [fault]
+    run = yard.submit(quick(yard.workflow(plain, {"script": "true"}))).wait()
+    assert run.phase == "Succeeded", run.summary()
+    assert len(run.pods()) == 2
+
+
+def test_a_failing_command_is_not_tried_again(yard: Yard) -> None:
+    run = yard.run(plain, {"script": "echo no such table >&2; exit 4"})
+    assert run.phase == "Failed"
+    assert [one["message"] for one in run.pods()] == ["main: Error (exit code 4): no such table"]
+
+
+def test_a_killed_controller_repeats_nothing(yard: Yard, tmp_path: Path) -> None:
+    script = f"echo x >> {tmp_path}/began; while ! test -e {tmp_path}/go; do sleep 0.1; done"
+    run = yard.start(plain, {"script": script}).wait(lambda run: (tmp_path / "began").exists())
+    yard.controller.kill()
+    (tmp_path / "go").touch()
+    yard.controller.start()
+    assert run.wait().phase == "Succeeded"
+    assert (tmp_path / "began").read_text() == "x\n" and len(run.pods()) == 1
+
+
+def test_a_stopped_run_ends_its_commands(yard: Yard, tmp_path: Path) -> None:
+    script = (
+        f"trap 'echo cleaned up > {tmp_path}/seen; exit 143' TERM; touch {tmp_path}/began; while :; do sleep 0.1; done"
+    )
+    run = yard.start(plain, {"script": script}).wait(lambda run: (tmp_path / "began").exists())
+    stop(run, "Stop")
+    assert run.wait().phase == "Failed"
+    assert (tmp_path / "seen").read_text() == "cleaned up\n"
+
+
+def stop(run: Run, how: str) -> None:
+    """What `trainyard runs stop` does, as a member."""
+    path = f"{WORKFLOWS.format(run.team)}/{run.name}"
+    answer = run.yard.server.call("PATCH", path, {"spec": {"shutdown": how}}, content=MERGE, identity=member(run.team))
+    assert answer.ok, answer.message
+
+
+@dsl.pipeline(name="big-output")
+def big_output(upto: int):
+    samples.numbers(upto=upto)
+
+
+def test_a_big_parameter_is_refused_by_name(yard: Yard) -> None:
+    run = yard.run(big_output, {"upto": 30000})
+    assert run.phase == "Failed"
+    assert "output parameter made has 168894 bytes, a parameter may have 100000: write it as an artifact" in run.message
+    with pytest.raises(TrainyardError, match="artifact"):
+        yard.workflow(plain, {"script": "x" * 200_000})

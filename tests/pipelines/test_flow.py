@@ -1,0 +1,171 @@
+"""Branches, loops, collected values and artifacts, optional inputs, importers: they mean what they mean in kfp."""
+
+import json
+
+import pytest
+import samples
+from kfp import dsl
+from yard import Yard
+
+
+@dsl.pipeline(name="branches")
+def branches(size: int, word: str) -> str:
+    seen = samples.same(value=word)
+    with dsl.If(size > 10):
+        large = samples.same(value="large")
+    with dsl.Elif(seen.output == "small"):
+        small = samples.same(value="small")
+    with dsl.Else():
+        other = samples.same(value="other")
+    return dsl.OneOf(large.output, small.output, other.output)
+
+
+@pytest.mark.parametrize(("size", "word", "wanted"), [(11, "small", "large"), (3, "small", "small"), (3, "x", "other")])
+def test_one_branch_runs_and_gives_the_result(yard: Yard, size: int, word: str, wanted: str) -> None:
+    run = yard.run(branches, {"size": size, "word": word})
+    assert run.phase == "Succeeded", run.message
+    assert [one["value"] for one in run.node(run.name)["outputs"]["parameters"]] == [wanted]
+    assert len(run.pods()) + sum(run.cached(one) for one in run.nodes) == 2
+
+
+@dsl.pipeline(name="which-artifact")
+def which_artifact(size: int) -> str:
+    with dsl.If(size > 10):
+        large = samples.write(text="large set")
+    with dsl.Else():
+        small = samples.write(text="small set")
+    return samples.read(taken=dsl.OneOf(large.output, small.output)).output
+
+
+def test_one_of_artifacts(yard: Yard) -> None:
+    run = yard.run(which_artifact, {"size": 3})
+    assert (run.phase, run.value("read", "text")) == ("Succeeded", "small set"), run.message
+
+
+@dsl.pipeline(name="loops")
+def loops(upto: int):
+    with dsl.ParallelFor(samples.numbers(upto=upto).output, parallelism=2) as value:
+        squares = samples.square(value=value)
+    samples.listed(values=dsl.Collected(squares.output))
+
+
+def test_numbers_of_a_loop_are_collected(yard: Yard) -> None:
+    run = yard.run(loops, {"upto": 4})
+    assert (run.phase, run.value("listed", "text")) == ("Succeeded", "[1,4,9,16]"), run.message
+
+
+@dsl.pipeline(name="texts")
+def texts():
+    with dsl.ParallelFor(["007", "1.50", "true", 'a"b']) as value:
+        each = samples.same(value=value)
+    samples.listed(values=dsl.Collected(each.output))
+
+
+def test_strings_of_a_loop_stay_as_they_are(yard: Yard) -> None:
+    run = yard.run(texts)
+    assert run.phase == "Succeeded", run.message
+    assert json.loads(run.value("listed", "text")) == ["007", "1.50", "true", 'a"b']
+
+
+@dsl.pipeline(name="artifacts")
+def artifacts():
+    with dsl.ParallelFor(["a", "b"]) as outer_item:
+        name = samples.same(value=outer_item)
+        with dsl.ParallelFor(samples.numbers(upto=2).output) as inner_item:
+            made = samples.write(text=f"{name.output}-{inner_item}")
+    samples.count(models=dsl.Collected(made.output))
+
+
+def test_artifacts_of_nested_loops_are_collected(yard: Yard) -> None:
+    run = yard.run(artifacts)
+    assert (run.phase, run.value("count", "Output")) == ("Succeeded", "a-1|a-2|b-1|b-2"), run.message
+    taken = run.lineage("count")["inputs"]
+    assert [one["name"] for one in taken] == ["models"] * 4 and len({one["uri"] for one in taken}) == 4
+    again = yard.run(artifacts)
+    assert again.cached(again.node("count")) and not again.pods(), again.summary()
+
+
+@dsl.pipeline(name="one-fails")
+def one_fails():
+    with dsl.ParallelFor([1, 2, 3], parallelism=1) as value:
+        samples.shell(script=f"test {value} -ne 2")
+
+
+def test_one_failed_iteration_fails_the_run(yard: Yard) -> None:
+    run = yard.run(one_fails)
+    assert run.phase == "Failed"
+    assert [one["phase"] for one in run.pods()].count("Failed") == 1
+
+
+@dsl.pipeline(name="inner")
+def inner(text: str) -> dsl.Dataset:
+    return samples.upper(taken=samples.write(text=text).output).output
+
+
+@dsl.pipeline(name="outer")
+def outer(text: str) -> str:
+    return samples.read(taken=inner(text=text).output).output
+
+
+def test_pipelines_in_pipelines(yard: Yard) -> None:
+    run = yard.run(outer, {"text": "deep"})
+    assert (run.phase, run.value("read", "text")) == ("Succeeded", "DEEP"), run.message
+
+
+@dsl.pipeline(name="optional-inputs")
+def optional_inputs():
+    samples.optional().set_display_name("none")
+    samples.optional(taken=samples.write(text="x").output, word="word")
+
+
+def test_optional_inputs(yard: Yard) -> None:
+    run = yard.run(optional_inputs)
+    assert run.phase == "Succeeded", run.message
+    assert run.value("optional", "text") == "nothing without"
+    found = run.value("optional-2", "text").split()
+    assert found[:2] == ["word", "with"] and found[2].endswith("/kfp/in/taken/data")
+
+
+@dsl.pipeline(name="all-values")
+def all_values(n: int, yes: float, flag: bool, words: list, table: dict, text: str):
+    samples.values(n=n, yes=yes, flag=flag, words=words, table=table, text=text)
+
+
+def test_values_and_metadata_survive(yard: Yard) -> None:
+    """Also parameters that YAML 1.1 reads as truth values, and text that template engines look for."""
+    given = {
+        "n": 7, "yes": 0.1, "flag": True, "words": ["007", 'q"\\', "ü"], "table": {"a": [1, 2.5, None]},
+        "text": "two\nlines {{x}} 'q' \"d\" $HOME \\n",
+    }  # fmt: skip
+    run = yard.run(all_values, given)
+    assert run.phase == "Succeeded", run.message
+    assert json.loads(run.value("values", "Output")) == [*given.values(), True]
+    assert yard.store.read(run.key("values", "model") + "/data") == b"{{item}} {{=1+1}} {{workflow.name}}"
+    assert json.loads(yard.store.read(run.key("values", "model") + "/meta.json"))["metadata"] == {"rows": 3}
+    assert json.loads(yard.store.read(run.key("values", "metrics") + "/meta.json"))["metadata"] == {"loss": 0.25}
+
+
+@dsl.pipeline(name="imports")
+def imports(uri: str):
+    found = dsl.importer(artifact_uri=uri, artifact_class=dsl.Dataset, metadata={"rows": 2})
+    samples.read(taken=found.output)
+
+
+def test_an_imported_object_is_an_artifact(yard: Yard) -> None:
+    (yard.folder / "set.csv").write_text("a,b")
+    yard.store.save(yard.folder / "set.csv", "vision/set.csv", archived=False)
+    run = yard.run(imports, {"uri": "s3://runs/vision/set.csv"})
+    assert (run.phase, run.value("read", "text")) == ("Succeeded", "a,b"), run.message
+    (taken,) = run.lineage("read")["inputs"]
+    assert taken["task"] == "importer"
+    run = yard.run(imports, {"uri": "s3://runs/vision/nothing.csv"})
+    assert run.phase == "Failed" and "s3://runs/vision/nothing.csv does not exist" in run.message
+
+
+def test_users_code_sees_no_keys_of_the_store(yard: Yard) -> None:
+    run = yard.run(artifacts, team="speech")
+    assert run.phase == "Succeeded", run.message
+    for life in yard.kubelet.of(run.name):
+        main = next(one for one in life.pod["spec"]["containers"] if one["name"] == "main")
+        assert not [one for one in main["env"] if "valueFrom" in one]
+        assert not [one for one in main["volumeMounts"] if "secret" in one["name"]]
