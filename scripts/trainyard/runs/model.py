@@ -17,7 +17,8 @@ RUN_OF_POD = "workflows.argoproj.io/workflow"
 NODE_OF_POD = "workflows.argoproj.io/node-id"
 QUEUE = "scheduling.volcano.sh/queue-name"
 
-ENDED = {"done", "cached", "skipped", "omitted", "failed", "error"}
+OVER = ("Succeeded", "Failed", "Error")  # phases of a run that has ended
+ENDED = {"stopped", "done", "cached", "skipped", "omitted", "failed", "error"}
 BAD = {"failed", "error"}
 EXIT_CODE = re.compile(r"^(?:main: )?Error \(exit code (-?\d+)\)(?:: )?")
 
@@ -82,7 +83,7 @@ class Run:
     @property
     def ended(self) -> bool:
         """Whether it is over."""
-        return self.phase in ("Succeeded", "Failed", "Error")
+        return self.phase in OVER
 
     @property
     def succeeded(self) -> bool:

@@ -8,11 +8,12 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from trainyard.errors import TrainyardError
 from trainyard.runs import boxes
-from trainyard.runs.model import EXIT_CODE, Object, Run, Step, when
+from trainyard.runs.model import EXIT_CODE, OVER, Object, Run, Step, when
 
 # Argo's phases in our words; what a pod adds to "pending" is said beside it.
 STATES = {
@@ -37,6 +38,8 @@ def run(workflow: Object) -> Run:
     found = of(workflow)
     steps = [*_begun(meta["name"], found), *_planned(workflow, found)]
     phase = str(workflow.get("status", {}).get("phase") or "Pending")
+    if phase in OVER:  # the controller leaves steps as they were when it was told to stop
+        steps = [step if step.ended else replace(step, state="stopped", message="") for step in steps]
     return Run(meta["name"], meta.get("namespace", ""), phase, tuple(steps), workflow)
 
 

@@ -18,6 +18,7 @@ COLOURS = {
     "blocked": "31",
     "queued": "35",
     "waiting": "2",
+    "stopped": "2",
     "skipped": "2",
     "omitted": "2",
 }
