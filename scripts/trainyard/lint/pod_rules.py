@@ -40,7 +40,7 @@ def images(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     for container, path in pod.containers():
         image = str(container.get("image") or "")
         if image and "{{" not in image and unversioned(image):
-            mend = "name a version, or better a digest: NAME:VERSION or NAME@sha256:..."
+            mend = "name a version, or better a digest: NAME:VERSION or NAME@sha256:DIGEST"
             yield "TY301", (*path, "image"), f"{name_of(container)}: image {image} has no version", mend
 
 

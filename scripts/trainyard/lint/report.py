@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from trainyard.lint.finding import Finding, Severity
 
 Path = tuple[str | int, ...]
 Lines = Callable[[Path], int]
+MEND = re.compile(r": |\. (?=[A-Z])")  # between what a rule has found and what to do
 ANY = "team"  # stands for a team that nobody named
 
 
@@ -102,8 +104,9 @@ class Report:
         """Notes what an admission rule says: `what: mend`."""
         if self.site.assumed and message.startswith("queue "):
             return  # which queues there are is not known: each team has one of its own name
-        what, _, mend = message.rpartition(": ")
-        self.add(rule_codes()[name], line, what or mend, mend if what else "", task=task, at=at)
+        *_, last = MEND.finditer(message) if MEND.search(message) else [None]
+        what, mend = (message[: last.start()], message[last.end() :]) if last else (message, "")
+        self.add(rule_codes()[name], line, what, mend, task=task, at=at)
 
     def sorted(self, ignore: frozenset[str] = frozenset()) -> list[Finding]:
         """By line, without the codes to ignore."""

@@ -41,7 +41,9 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
         for made in _pods(spec, template, team, contract):
             told = f"{task} {name}"
             pod = Pod(made["spec"], (), made["metadata"])
+            said = []
             for one in admission.objections(Request(made, asker, team), contract, [pod]):
+                said.append(one.path)
                 if one.rule == "api-token" and not own:
                     continue
                 if not one.message.startswith("the rule can't be asked") and not near(one.path or (), broken):
@@ -49,7 +51,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
             for rule in pod_rules.RULES:
                 for code, path, what, mend in rule(pod, contract, team):
                     severity = report.installing(team) if code == "TY302" else None
-                    if not near(path, broken):
+                    if not near(path, broken) and not (code == "TY301" and path in said):
                         report.add(code, lines(path), what, mend, task=told, at=path, severity=severity)
     for claim in spec.get("volumeClaimTemplates") or []:
         _claim(claim, lines, report, task, team, contract)
