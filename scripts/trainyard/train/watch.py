@@ -22,6 +22,7 @@ KINDS = (
 )
 WAITING = ("Pending", "Inqueue", "")
 STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
+TOLD = ("Error", "PodGroupPending", "Unschedulable")  # by operators, of what the pods say themselves
 GROUPS = "scheduling.volcano.sh/v1beta1"
 
 
@@ -69,7 +70,7 @@ class Watcher:
         about = event.get("involvedObject") or {}
         if about.get("kind") == "Pod":
             return about.get("name") in {pod["metadata"]["name"] for pod in pods}
-        if about.get("kind") == "PodGroup" or event.get("reason") in ("Error", "PodGroupPending"):
+        if about.get("kind") == "PodGroup" or event.get("reason") in TOLD:
             return False  # what the scheduler says of a gang stands in its place, what ended a rank in the job's end
         return about.get("name") == self.name or str(about.get("name", "")).startswith(f"{self.name}-")
 
