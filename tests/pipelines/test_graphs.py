@@ -96,12 +96,12 @@ def test_collected_texts_stay_texts(yard: Yard) -> None:
 @dsl.pipeline(name="inner-loop")
 def table(rows: List[dict]) -> str:  # noqa: UP006
     with dsl.ParallelFor(rows) as row, dsl.ParallelFor([1, 2]) as _:
-        one = samples.same(value=row.name)
+        one = samples.same(value=row.title)
     return samples.listed(values=dsl.Collected(one.outputs["text"])).outputs["text"]
 
 
 def test_loops_nest_and_parts_of_items_are_read(yard: Yard) -> None:
-    run = yard.run(table, {"rows": [{"name": "a"}, {"name": "b"}]})
+    run = yard.run(table, {"rows": [{"title": "a"}, {"title": "b"}]})
     assert run.phase == "Succeeded", run.message
     assert json.loads(root(run)["Output"]) == [["a", "a"], ["b", "b"]]
 

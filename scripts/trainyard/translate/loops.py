@@ -8,6 +8,8 @@ from trainyard.translate.context import Context, Object
 from trainyard.translate.errors import Unsupported
 
 EACH = "each"
+# Argo hands a text over as it stands in JSON, with its escapes; so every item is given as a text, and read again.
+ITEM = '{{=fromJSON("\\"" + item + "\\"")}}'
 
 
 def template(ctx: Context, task: Task, component: Component) -> str:
@@ -35,7 +37,7 @@ def _body(ctx: Context, task: Task, component: Component) -> Object:
     else:
         each["withParam"] = _items(ctx, task)
         if loop.item in used:
-            arguments.append({"name": loop.item, "value": "{{item}}"})
+            arguments.append({"name": loop.item, "value": ITEM})
     each["arguments"] = {
         **({"parameters": arguments} if arguments else {}),
         **({"artifacts": carried} if carried else {}),
@@ -55,8 +57,9 @@ def _items(ctx: Context, task: Task) -> str:
     loop = task.loop
     assert loop is not None
     if loop.raw is None:
-        return values.input_parameter(loop.input).text
-    text = values.to_json(loop.raw)
+        given = values.input_parameter(loop.input).code
+        return values.calculated(f'toJson(map(fromJSON({given}), type(#) == "string" ? # : toJson(#)))').text
+    text = values.to_json(["null" if item is None else values.to_text(item) for item in loop.raw])
     if "\\u007b" in text or "{{" in text:
         raise Unsupported(
             "loop items with {{, which Argo would replace",
