@@ -96,7 +96,8 @@ def test_the_previous_version_is_the_newest_that_was_released() -> None:
 
 
 def test_what_is_said_to_be_tested_are_checks_that_exist() -> None:
-    ids = set(re.findall(r'"(upgrade\.[a-z-]+)"', (ROOT / "scripts/trainyard/e2e/checks/upgrade.py").read_text()))
+    texts = [(ROOT / f"scripts/trainyard/e2e/checks/{name}.py").read_text() for name in ("upgrade", "pipelines")]
+    ids = set(re.findall(r'"((?:upgrade|pipelines)\.[a-z-]+)"', "\n".join(texts)))
     for component, entries in verdicts.load().items():
         for entry in entries:
             assert set(entry.tested) <= ids, component

@@ -9,10 +9,12 @@ from trainyard.e2e.checks import (
     attacks_data,
     backup,
     buckets,
+    folder,
     gang,
     kernel_nfs,
     network,
     nodes,
+    pipelines,
     policies,
     rights,
     storage,
@@ -40,6 +42,7 @@ def checks(context: Context, data: Dataset) -> None:
         training.train(context, kind, data)
     gang.refused(context, data)
     turns.strict(context)
+    _pipelines(context)
     _storage(context)
     network.policies(context)
     network.storage_closed(context)
@@ -76,6 +79,15 @@ def _installed(context: Context) -> bool:
     nodes.prepared(context)
     install.self_test(context)
     return True
+
+
+def _pipelines(context: Context) -> None:
+    """The examples, the cache, what goes wrong, what a step costs; a folder's code without a pipeline."""
+    pipelines.examples(context)
+    pipelines.failing(context)
+    pipelines.overhead(context)
+    pipelines.outages(context)
+    folder.train(context)
 
 
 def _storage(context: Context) -> None:

@@ -12,6 +12,7 @@ TITLES = {
     "install": "Installation",
     "train": "Training",
     "gang": "Gangs",
+    "pipelines": "Pipelines",
     "nodes": "Nodes",
     "gpu": "GPUs",
     "network": "Network",

@@ -1,0 +1,1 @@
+"""Pipelines that only the end-to-end run knows."""
