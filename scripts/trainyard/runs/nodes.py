@@ -39,7 +39,8 @@ def run(workflow: Object) -> Run:
     steps = [*_begun(meta["name"], found), *_planned(workflow, found)]
     phase = str(workflow.get("status", {}).get("phase") or "Pending")
     if phase in OVER:  # the controller leaves steps as they were when it was told to stop
-        steps = [step if step.ended else replace(step, state="stopped", message="") for step in steps]
+        end = when(workflow["status"].get("finishedAt"))
+        steps = [s if s.ended else replace(s, state="stopped", message="", finished=s.finished or end) for s in steps]
     return Run(meta["name"], meta.get("namespace", ""), phase, tuple(steps), workflow)
 
 

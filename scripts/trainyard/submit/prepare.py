@@ -100,9 +100,9 @@ def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:
 
     errors = [one for one in findings if one.severity >= Severity.ERROR]
     if errors:
-        count = f"{len(errors)} error{'s' * (len(errors) != 1)}"
         told = "\n".join(f"  {line(one)}" for one in errors)
-        raise UsageError(f"lint has found {count}:\n{told}\n", where=str(file), mend="correct them, then submit again")
+        count = f"{len(errors)} error{'s' * (len(errors) != 1)}"
+        raise UsageError(f"lint has found {count}, nothing was sent:\n{told}", where=str(file))
     return list(findings)
 
 
@@ -110,7 +110,7 @@ def line(one: Finding) -> str:
     """A finding as one line."""
     place = " ".join(filter(None, [one.task, one.field]))
     said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
-    return f"{said}. {one.mend}" if one.mend else said
+    return f"{said}: {one.mend}" if one.mend else said
 
 
 def _argo(made: dict[str, Any], say: Callable[[str], None]) -> None:
