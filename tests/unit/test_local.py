@@ -18,8 +18,8 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.ir import compile as compiling
 from trainyard.ir.model import Pipeline
 from trainyard.local import arguments, engine, folders, notes
-from trainyard.local.processes import reason
 from trainyard.paths import ROOT
+from trainyard.steps.reason import reason
 
 HEAD = """
 from typing import Dict, List, NamedTuple

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainyard.steps.reason import reason
+
 NOISE = re.compile(r"^\[KFP Executor [^\]]*\]: (?!.*Got executor_input)")
 INPUT = re.compile(r"^\[KFP Executor [^\]]*\]: Got executor_input:")
-MODULE = re.compile(r"^(?:\w+\.)+(?=\w+(?::|$))")  # in front of an exception's name
 WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: ")
-TOLD = "error: "  # how our own steps and trainers say it in one line
 GRACE_S = 10.0
 _lock = threading.Lock()
 
@@ -99,20 +99,6 @@ def say(name: str, text: str) -> None:
     """One line of a step."""
     with _lock:
         print(f"  {name} | {text}", flush=True)
-
-
-def reason(lines: Sequence[str]) -> str:
-    """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
-    found = [line for line in lines if line.strip()]
-    told = [line for line in found if line.startswith(TOLD)]
-    if told:
-        return told[-1].removeprefix(TOLD)
-    at = max((n for n, line in enumerate(found) if line.startswith("Traceback (most recent call last)")), default=-1)
-    if at >= 0:
-        after = [line for line in found[at + 1 :] if not line.startswith((" ", "\t"))]
-        if after:
-            return MODULE.sub("", " | ".join(after[:3]))
-    return " | ".join(line.strip() for line in found[-3:])
 
 
 def _signal(process: subprocess.Popen[str], number: int) -> None:

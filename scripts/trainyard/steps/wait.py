@@ -10,12 +10,13 @@ from trainyard.jobs.status import FAILED, RUNNING, outcome
 from trainyard.steps import pods, refusals
 from trainyard.steps.follow import Follower
 from trainyard.steps.jobs import Jobs
+from trainyard.steps.reason import reason
 
 Object = dict[str, Any]
 QUICK_S, SLOW_S = 1.0, 3.0  # between looks: in the first minute, and later
 STUCK_S = 300.0  # a registry may be away for a while
 SILENT_S = 60.0  # the same reason for waiting is said again after this long
-TAIL, SHOWN, LONGEST = 30, 3, 1200
+TAIL, LONGEST = 50, 1200
 
 
 class Watch:
@@ -69,8 +70,9 @@ class Watch:
             if never or self._jobs.clock() - self._stuck_since > STUCK_S:
                 self._take_away()
                 raise TrainyardError(f"{self._title} can't start: {why}", mend="correct the image or its settings")
-        reason = why or pods.waits_for(found) or refusals.hindrance(events)
-        self._say(f"{up} of {len(found)} pods run" + (f"; waits: {reason}" if reason else ""))
+        waits = why or pods.waits_for(found) or refusals.hindrance(events)
+        stands = f"{up} of {len(found)} pods run" if found else "no pods yet"
+        self._say(stands + (f"; waits: {waits}" if waits else ""))
 
     def _say(self, text: str) -> None:
         now = self._jobs.clock()
@@ -89,5 +91,5 @@ class Watch:
         lines = self._jobs.log(first.pod, first.container, TAIL)
         for line in lines:
             print(f"  {first.pod} | {line}", flush=True)
-        words = " | ".join(line.strip() for line in lines[-SHOWN:])[-LONGEST:] or "nothing"
+        words = reason(lines)[-LONGEST:] or "nothing"
         return TrainyardError(f"{self._title} failed: {first.rank} ({first.why}) said: {words}")
