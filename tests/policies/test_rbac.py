@@ -48,6 +48,7 @@ STEP: dict[str, set[str]] = {
     "pods": set(READ),
     "events": set(READ),
     "pods/log": {"get"},
+    "persistentvolumeclaims": {*READ, "create", "delete"},
 }
 GUARDED = (
     "workflowtaskresults.argoproj.io", "workflowtasksets.argoproj.io", "cronworkflows.argoproj.io",
