@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import select
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 from trainyard.errors import TrainyardError
@@ -22,6 +22,8 @@ UP, DOWN, ENTER, LEAVE = "up", "down", "enter", "leave"
 KEYS = {"\x1b[A": UP, "\x1bOA": UP, "k": UP, "\x1b[B": DOWN, "\x1bOB": DOWN, "j": DOWN, "\r": ENTER, "\n": ENTER}
 KEYS |= {"l": ENTER, "q": LEAVE, "\x1b": LEAVE}
 HELP = "↑ ↓ choose a step, Enter shows its log, q leaves (the run goes on)"
+KEY = re.compile(r"\x1b[\[O][A-D]|.", re.DOTALL)
+KEY_S = 0.1  # how long a key is waited for before the table is looked at again
 CLEAR, HOME, REST, END_OF_LINE = "\x1b[2J\x1b[H", "\x1b[H", "\x1b[J", "\x1b[K"
 
 
@@ -36,38 +38,66 @@ def possible() -> bool:
     return False
 
 
+class _Watch(threading.Thread):
+    """Looks at the run beside the keys, so that a slow cluster makes no slow keys."""
+
+    def __init__(self, look: Callable[[], Scene | None], look_s: float) -> None:
+        super().__init__(daemon=True)
+        self._look, self._look_s = look, look_s
+        self.seen: Scene | None = None
+        self.error: TrainyardError | None = None
+        self.count = 0
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Until the run has ended, it can't be seen any more, or nobody looks."""
+        while not self.over.is_set():
+            try:
+                found = self._look()
+            except TrainyardError as error:
+                self.error = error
+                return
+            if found:
+                self.seen, self.count = found, self.count + 1
+                if found.run.ended:
+                    return
+            self.over.wait(self._look_s)
+
+
 def follow(kube: Kube, name: str, looker: Callable[..., Callable[[], Scene | None]], look_s: float) -> Run:
     """Returns the run when it has ended, or raises KeyboardInterrupt when its reader leaves."""
     notice = [""]
-    look = looker(kube, name, lambda text: notice.__setitem__(0, text))
-    chosen, seen, due = "", None, 0.0
-    with _keys():
+    watch = _Watch(looker(kube, name, lambda text: notice.__setitem__(0, text)), look_s)
+    chosen, drawn = "", -1
+    with _keys() as keys:
         try:
             print(CLEAR, end="")
+            watch.start()
             while True:
-                if time.monotonic() >= due:
-                    found = look()
-                    due = time.monotonic() + look_s
-                    if found:
-                        seen, notice[0] = found, ""
-                    if seen:
-                        _draw(seen, chosen, notice[0])
-                    if seen and seen.run.ended:
+                if watch.error:
+                    raise watch.error
+                seen = watch.seen
+                if seen and drawn != watch.count:
+                    _draw(seen, chosen, notice[0])
+                    drawn = watch.count
+                    notice[0] = ""
+                    if seen.run.ended:
                         return seen.run
-                key = _key(max(0.05, due - time.monotonic()))
+                key = keys.next(KEY_S)
                 if key == LEAVE:
                     raise KeyboardInterrupt
                 if key in (UP, DOWN) and seen:
-                    chosen = _moved(seen, chosen, key)
-                    _draw(seen, chosen, notice[0])
+                    chosen, drawn = _moved(seen, chosen, key), -1
                 elif key == ENTER and seen and chosen:
-                    _log(kube, seen.run.name, chosen)
+                    _log(kube, seen.run.name, chosen, keys)
                     print(CLEAR, end="")
-                    due = 0.0
+                    drawn = -1
         finally:
+            watch.over.set()
             print(HOME + REST, end="", flush=True)
-            if seen:
-                print("\n".join(table.lines(seen, width=shutil.get_terminal_size().columns, colour=True)), flush=True)
+            if watch.seen:
+                size = shutil.get_terminal_size()
+                print("\n".join(table.lines(watch.seen, width=size.columns, colour=True)), flush=True)
 
 
 def _draw(seen: Scene, chosen: str, notice: str) -> None:
@@ -86,7 +116,7 @@ def _moved(seen: Scene, chosen: str, key: str) -> str:
     return ids[(ids.index(chosen) + (1 if key == DOWN else -1)) % len(ids)]
 
 
-def _log(kube: Kube, name: str, step_id: str) -> None:
+def _log(kube: Kube, name: str, step_id: str, keys: _Keys) -> None:
     """Shows a step's log as it comes, until its reader goes back."""
     lines: queue.Queue[str] = queue.Queue()
     stop = threading.Event()
@@ -104,23 +134,28 @@ def _log(kube: Kube, name: str, step_id: str) -> None:
 
     print(f"{CLEAR}q goes back to the table\n", flush=True)
     threading.Thread(target=read, daemon=True).start()
-    while _key(0.2) != LEAVE:
+    while keys.next(KEY_S) != LEAVE:
         with contextlib.suppress(queue.Empty):
             while True:
                 print(lines.get_nowait(), flush=True)
     stop.set()
 
 
-def _key(timeout_s: float) -> str:
-    """The next key, or "" when none came in time. An escape sequence is read whole."""
-    if not select.select([sys.stdin], [], [], timeout_s)[0]:
-        return ""
-    text = os.read(sys.stdin.fileno(), 8).decode(errors="replace")
-    return KEYS.get(text, "")
+class _Keys:
+    """Keys as they were typed, also several at once."""
+
+    def __init__(self) -> None:
+        self._typed: list[str] = []
+
+    def next(self, timeout_s: float) -> str:
+        """The next key that means something, or "" when none came in time."""
+        if not self._typed and select.select([sys.stdin], [], [], timeout_s)[0]:
+            self._typed = KEY.findall(os.read(sys.stdin.fileno(), 256).decode(errors="replace"))
+        return KEYS.get(self._typed.pop(0), "") if self._typed else ""
 
 
 @contextlib.contextmanager
-def _keys() -> Iterator[None]:
+def _keys() -> Iterator[_Keys]:
     """Keys come one by one and are not echoed; Ctrl-C still interrupts."""
     import termios
     import tty
@@ -129,7 +164,7 @@ def _keys() -> Iterator[None]:
     try:
         tty.setcbreak(sys.stdin.fileno())
         print("\x1b[?25l", end="", flush=True)
-        yield
+        yield _Keys()
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
         print("\x1b[?25h", end="", flush=True)
