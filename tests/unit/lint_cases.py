@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import json
 import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from trainyard import contract, lint
 from trainyard.lint.finding import Finding
@@ -63,7 +68,7 @@ def one(found: list[Finding], text: str, code: str, line: str) -> None:
     assert line in lines[finding.line - 1], f"{told}: {lines[finding.line - 1]}"
 
 
-def damaged(text: str, times: int = 120) -> Iterator[str]:
+def damaged(text: str, times: int = 60) -> Iterator[str]:
     """The text cut off, with a line less, two lines exchanged or another value: by chance, and always the same."""
     chance, lines = random.Random(42), text.splitlines(keepends=True)
     for _ in range(times):
@@ -79,3 +84,29 @@ def damaged(text: str, times: int = 120) -> Iterator[str]:
             key, colon, _ = made[row].partition(":")
             made[row] = f"{key}{colon} {chance.choice(['', '7', 'yes', '[]', '{}', '[1, a]', '{a: {b: c}}'])}\n"
         yield "".join(made)
+
+
+VALUES_AT_RANDOM = (None, 7, -1, 1e30, "x", "{{x}}", True, [], {}, [None], [{}], [1, "a"], {"a": None}, {"a": {"b": 1}})
+
+
+def misshapen(text: str, times: int = 40) -> Iterator[str]:
+    """The same data with one or two parts that are something else, or gone: by chance, and always the same."""
+    chance = random.Random(7)
+    for _ in range(times):
+        data = json.loads(json.dumps(yaml.safe_load(text)))
+        for _ in range(chance.randrange(1, 3)):
+            holder, key = chance.choice(list(_parts(data)))
+            if chance.random() < 0.25 and isinstance(holder, dict):
+                del holder[key]
+            else:
+                holder[key] = copy.deepcopy(chance.choice(VALUES_AT_RANDOM))
+            if not data:
+                break
+        yield yaml.safe_dump(data)
+
+
+def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, (dict, list)):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from _parts(value[key])

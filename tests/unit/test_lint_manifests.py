@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lint_cases import broken, damaged, one, site
+from lint_cases import broken, damaged, misshapen, one, site
 
 from trainyard.lint.files import check, check_text
 from trainyard.paths import ROOT
@@ -145,7 +145,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("text", [JOB, SETTINGS], ids=["job", "settings"])
 def test_damaged_files_are_findings_and_no_tracebacks(text: str) -> None:
-    for made in damaged(text):
+    for made in (*damaged(text), *misshapen(text)):
         assert all(finding.reason and finding.line >= 0 for finding in check_text(made, "damaged.yaml", site()))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from lint_cases import broken, damaged, one, site
+from lint_cases import broken, damaged, misshapen, one, site
 
 from trainyard import contract, lint
 from trainyard.lint.files import check_text
@@ -308,7 +308,7 @@ def test_workflow(about: str, old: str, new: str, code: str, line: str) -> None:
 
 @pytest.mark.parametrize("text", [PIPELINE, WORKFLOW], ids=["pipeline", "workflow"])
 def test_damaged_files_are_findings_and_no_tracebacks(text: str) -> None:
-    for made in damaged(text):
+    for made in (*damaged(text), *misshapen(text)):
         assert all(finding.reason and finding.line >= 0 for finding in check_text(made, "damaged.yaml", site()))
 
 

@@ -31,9 +31,9 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "") -> None:
     for path, what, mend in broken:
         report.add("TY105", lines(path), what, mend, task=told, at=path)
     _name(obj, lines, report, told)
-    team = report.site.team(str((obj.get("metadata") or {}).get("namespace") or ""))
     if any(len(path) <= 2 for path, _, _ in broken):
         return  # without its main parts nothing more can be said
+    team = report.site.team(str((obj.get("metadata") or {}).get("namespace") or ""))
     try:
         _rules(obj, lines, report, told, team, [path for path, _, _ in broken])
     except (AttributeError, KeyError, TypeError, ValueError):
