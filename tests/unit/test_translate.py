@@ -98,7 +98,7 @@ def test_a_workflow_too_large_is_refused_with_size_and_mend(tmp_path: Path) -> N
     with pytest.raises(UsageError) as fault:
         of(large, tmp_path)
     assert "etcd takes 1,048,576; largest parts: template root 1,5" in str(fault.value)
-    with pytest.raises(UsageError, match=r"largest parts: argument word 1,1.*hand large values over as artifacts"):
+    with pytest.raises(UsageError, match=r"word has 1,100,000 bytes.*hand large values over as artifacts"):
 
         @dsl.pipeline(name="large")
         def argued(word: str):

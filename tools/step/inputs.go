@@ -13,10 +13,14 @@ func readArtifacts(s step, where place) (map[string][]meta, error) {
 	for _, name := range sortedNames(s.Inputs.Artifacts) {
 		kind, folder := s.Inputs.Artifacts[name], where.kfp("in", name)
 		if !exists(folder) {
+			// Argo lets an artifact that is gone pass like one that was never given.
+			if at := where.source(name); at != "" {
+				return nil, fault(codeData, "input artifact %s is not in the store any more: %s; run once without cache", name, at)
+			}
 			if kind.Optional {
 				continue
 			}
-			return nil, fault(codeData, "input artifact %s is not there: nothing was stored at %s", name, folder)
+			return nil, fault(codeData, "input artifact %s was not given", name)
 		}
 		folders := []string{folder}
 		if kind.List {

@@ -26,6 +26,15 @@ type template struct {
 	Container struct {
 		Image string `json:"image"`
 	} `json:"container"`
+	Inputs struct {
+		Artifacts []struct {
+			Name string `json:"name"`
+			S3   *struct {
+				Bucket string `json:"bucket"`
+				Key    string `json:"key"`
+			} `json:"s3"`
+		} `json:"artifacts"`
+	} `json:"inputs"`
 	ArchiveLocation struct {
 		S3 *struct {
 			Endpoint string `json:"endpoint"`
@@ -68,6 +77,20 @@ func (p place) kfp(parts ...string) string {
 func (p place) at(name string) string {
 	if top := p.top(); top != "" {
 		return top + "/" + name
+	}
+	return ""
+}
+
+// source is the s3:// place from which Argo was to fetch an input artifact, "" when none was given.
+func (p place) source(name string) string {
+	for _, one := range p.template.Inputs.Artifacts {
+		if one.Name == name && one.S3 != nil && one.S3.Key != "" {
+			bucket := one.S3.Bucket
+			if s3 := p.template.ArchiveLocation.S3; bucket == "" && s3 != nil {
+				bucket = s3.Bucket
+			}
+			return "s3://" + bucket + "/" + one.S3.Key
+		}
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func TestFailureIsOneReadableLine(t *testing.T) {
 func TestMessageReachesTheTerminationLog(t *testing.T) {
 	p := newPod(t, `{"inputs": {"artifacts": {"a": {"type": "system.Dataset"}}}}`, nil)
 	err := dispatch([]string{"run", "--", "true"}, p.place)
-	fails(t, err, codeData, "input artifact a is not there")
+	fails(t, err, codeData, "input artifact a was not given")
 	p.is(err.Error(), "dev/termination-log")
 	p.artifact("a", meta{}, "")
 	err = dispatch([]string{"run", "--", "sh", "-c", "head -c 5000 /dev/zero | tr '\\0' x | fold -w 900; exit 1"}, p.place)
@@ -72,6 +72,13 @@ func TestOptionalInput(t *testing.T) {
 	if in := p.document("seen")["inputs"].(map[string]any); len(in["artifacts"].(map[string]any)) != 0 {
 		t.Error(in)
 	}
+}
+
+func TestArtifactThatIsGoneIsNamed(t *testing.T) {
+	p := newPod(t, `{"inputs": {"artifacts": {"a": {"type": "system.Dataset", "optional": true}}}}`, nil)
+	p.file(strings.Replace(archive, "{", `{"inputs": {"artifacts": [{"name": "a", "s3": {"key": "v/old/a"}}]}, `, 1), "var/run/argo/template")
+	p.place = newPlace(p.root)
+	fails(t, p.runs("true"), codeData, "input artifact a is not in the store any more: s3://runs/v/old/a")
 }
 
 func TestDigestFollowsContentOnly(t *testing.T) {

@@ -14,6 +14,11 @@ from trainyard.translate.settings import Settings
 
 PROGRAM = "/var/run/argo/trainyard-step"
 CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+# A step that ran out of its time has the pod's message and no attempt; a stopped run has none in any case.
+LOST = (
+    "lastRetry.status == 'Error' || (lastRetry.exitCode == '143' && lastRetry.message startsWith 'main:')"
+    " || lastRetry.message matches '(?i)low on resource|evict|preempt|node shutdown'"
+)
 LARGEST = 100_000  # bytes of a template, which Argo hands to its pod in one variable; Linux takes 128 KiB
 
 
@@ -66,9 +71,11 @@ def _seconds(amount: float) -> str:
 
 
 def infrastructure(settings: Settings) -> Object:
-    """Attempts after the pod was lost or the store was away; Argo calls that an error, not a failure."""
-    backoff = {"duration": "15s", "factor": "2"}
-    return {"limit": str(settings.infrastructure_retries), "retryPolicy": "OnError", "backoff": backoff}
+    """Attempts after the pod was lost or the store was away, which Argo calls an error, and after it was preempted or
+    evicted, which it calls a failure. At once: Argo waits before it sees that a failing command has no attempt left,
+    and the executor has waited for the store already.
+    """
+    return {"limit": str(settings.infrastructure_retries), "retryPolicy": "Always", "expression": LOST}
 
 
 def _content(component: Component, executor: Executor) -> Any:
