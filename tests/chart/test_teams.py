@@ -124,7 +124,8 @@ def test_people_are_bound_in_their_namespace(objects: Objects) -> None:
     assert names("RoleBinding", "trainyard-member", "vision") == members
     viewers = names("RoleBinding", "trainyard-viewer", "vision")
     assert sorted(viewers) == sorted([*members, ("Group", "vision-viewers")])
-    assert names("ClusterRoleBinding", "trainyard-team-vision", None) == members
+    steps = ("ServiceAccount", "pipeline")  # which submit training jobs
+    assert names("ClusterRoleBinding", "trainyard-team-vision", None) == [*members, steps]
     assert names("RoleBinding", "trainyard-member", "speech") == []
     [rule] = find(objects, "ClusterRole", "trainyard-team-vision")["rules"]
     assert rule["resourceNames"] == ["vision", "training"]
