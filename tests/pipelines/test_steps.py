@@ -295,5 +295,5 @@ def test_stopped_step_takes_its_job_along(
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM, output
-    assert f"the step is stopped: PyTorchJob {request.job} is deleted" in output
+    assert f"the step is stopped: PyTorchJob {request.job} goes with it" in output
     assert jobs.find(request)["metadata"]["deletionTimestamp"]

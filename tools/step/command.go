@@ -14,6 +14,7 @@ import (
 const (
 	maxWord  = 128 * 1024 // Linux' MAX_ARG_STRLEN
 	drainFor = 2 * time.Second
+	graceFor = 20 * time.Second // for the command's children to clean up after a stop, below Kubernetes' 30
 )
 
 var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
@@ -59,6 +60,9 @@ func execute(words []string) error {
 			}
 			_ = syscall.Kill(group, got.(syscall.Signal))
 		case err := <-done:
+			if stopped != nil { // a shell dies at once, what it started may still be at work
+				awaitGroup(command.Process.Pid, graceFor)
+			}
 			return verdict(err, end, stopped)
 		}
 	}

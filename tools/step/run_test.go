@@ -174,6 +174,25 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 	}
 }
 
+// A shell without a trap dies at once; the program that it started takes its time to clean up.
+func TestStoppedCommandMayCleanUp(t *testing.T) {
+	p := newPod(t, "{}", nil)
+	done := make(chan error)
+	go func() {
+		done <- p.runs(`sh -c 'trap "sleep 4; echo cleaned > $0; exit 143" TERM; touch $0.up; while :; do sleep 0.05; done' "$1"; true`, p.path("seen"))
+	}()
+	for end := time.Now().Add(10 * time.Second); !exists(p.path("seen.up")) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, <-done, 143, "stopped by SIGTERM")
+	if seen := p.read("seen"); strings.TrimSpace(seen) != "cleaned" {
+		t.Error(seen)
+	}
+}
+
 func TestLeftBehindProcessesEnd(t *testing.T) {
 	p := newPod(t, "{}", nil)
 	p.succeeds(`sleep 300 & echo $! > "$1"`, p.path("pid"))

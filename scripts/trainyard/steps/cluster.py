@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -74,12 +73,10 @@ def _stoppable() -> Iterator[None]:
 
 def _stop(jobs: Jobs, wanted: dict[str, Any]) -> None:
     """Takes the job along, unless it has ended; ends the process."""
-    name = f"{wanted['kind']} {wanted['metadata']['name']}"
     code = 128 + signal.SIGTERM
-    with contextlib.suppress(TrainyardError):
-        found = jobs.find(wanted)
+    print(f"the step is stopped: {wanted['kind']} {wanted['metadata']['name']} goes with it", flush=True)
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.suppress(TrainyardError):
+        found = jobs.find(wanted)  # nobody may be listening any longer
         if found is not None and outcome(found)[0] == RUNNING:
             jobs.delete(wanted)
-            print(f"the step is stopped: {name} is deleted", file=sys.stderr, flush=True)
-    sys.stdout.flush()
     os._exit(code)
