@@ -16,7 +16,7 @@ import pytest
 from conftest import Server
 
 from trainyard.paths import ROOT
-from trainyard.platform import objects, run_files
+from trainyard.platform import objects, run_files, store
 from trainyard.platform.say import PlatformError
 
 BUCKET = "runs"
@@ -104,6 +104,14 @@ def test_what_is_not_there_is_said_in_a_sentence(client, program) -> None:  # ty
     out, told = asked.communicate()
     assert (asked.returncode, out) == (1, b"")
     assert b"refuses s3://runs/vision/none: NoSuchKey" in told and b"Traceback" not in told
+
+
+def test_a_store_that_is_away_is_said_in_a_sentence() -> None:
+    gone = store.client(store.Access("http://127.0.0.1:1", "user", "password"), patient=False)
+    with pytest.raises(
+        PlatformError, match=r"^the object store does not answer for s3://runs/x: .*Connection refused$"
+    ):
+        objects.put(gone, BUCKET, "x", io.BytesIO(b"a"), 1, digest(b"a"))
 
 
 def test_code_and_checkpoints_come_into_the_pod(client, program, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

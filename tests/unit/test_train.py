@@ -446,6 +446,6 @@ def test_places_of_a_job_are_told_in_words() -> None:
 
     assert place() == "waiting for its pods"
     assert place(pods=[pod("a", "Pending"), pod("b", "Running")]) == "starting: 1 of 2 pods run"
-    assert place(pods=[pod("a", "Succeeded", 0), pod("b", "Running")]) == "ending: 1 of 2 pods have ended"
+    assert place(pods=[pod("a", "Succeeded", 0), pod("b", "Running")]) == "ending: 1 of 2 pods ended"
     assert place(pods=[pod("b-1", "Running")]) == "1 pod running on node-1"
     assert place(groups=[group("j-u", "Inqueue", "1")]) == "in queue speech, number 1 of 1 of this team"

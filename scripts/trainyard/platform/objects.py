@@ -69,7 +69,10 @@ def told(place: str) -> Iterator[None]:
     except S3Error as error:
         kind = RefusedError if error.code in FINAL else PlatformError
         raise kind(f"the object store refuses {place}: {error.code}, {error.message}") from None
-    except (ServerError, InvalidResponseError, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+    except urllib3.exceptions.HTTPError as error:
+        why = str(getattr(error, "reason", None) or error).rpartition(">: ")[2]
+        raise PlatformError(f"the object store does not answer for {place}: {why}") from None
+    except (ServerError, InvalidResponseError, OSError, ValueError) as error:
         raise PlatformError(f"{place}: {error}") from None
 
 

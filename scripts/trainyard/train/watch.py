@@ -113,7 +113,7 @@ def place(sight: Sight, name: str) -> str:
         return f"{_line(sight, group)}{_reason(group)}"
     done = [pod for pod in sight.pods if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")]
     if done:
-        return f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} have ended"
+        return f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} ended"
     placed = [pod for pod in sight.pods if pod["spec"].get("nodeName")]
     if placed:
         return f"starting: {len(running)} of {len(sight.pods)} {_pods(sight.pods)} run"
