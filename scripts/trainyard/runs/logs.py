@@ -39,8 +39,9 @@ def lines(
     Raises:
         TrainyardError: there is no log, with the reason.
     """
-    while follow and not step.nodes and not step.ended:
+    if follow and not step.nodes and not step.ended:
         say(f"{step.name} has not started yet; waiting for it")
+    while follow and not step.nodes and not step.ended:
         time.sleep(LOOK_S)
         run = nodes.run(scene.fetch(kube, run.name))
         step = run.find(step.name)
@@ -86,13 +87,20 @@ def _of_pod(kube: Kube, pod: str, follow: bool, tail: int | None, say: Callable[
             yield from kube.logs(pod, CONTAINER, follow=follow, tail=tail)
             return
         except KubeError as error:
-            # 400 as long as the container is being made; it is not an error of the follower's
-            if not follow or error.status != 400 or "waiting to start" not in error.what:
+            # 400 or 404 as long as the container is being made: no error of the follower's
+            if not follow or error.status not in (400, 404) or not _begins(kube, pod):
                 raise
             if not told:
                 say(f"{pod} is being started; waiting for it")
                 told = True
             time.sleep(LOOK_S)
+
+
+def _begins(kube: Kube, pod: str) -> bool:
+    """Whether the pod is there and its containers have still to start."""
+    found = kube.find(kube.path("v1", "pods", pod)) or {}
+    states = [one.get("state", {}) for one in found.get("status", {}).get("containerStatuses") or []]
+    return found.get("status", {}).get("phase") == "Pending" or any("waiting" in state for state in states)
 
 
 def _archived(kube: Kube, run: Run, step: Step, node: str, tail: int | None) -> Iterator[bytes]:
