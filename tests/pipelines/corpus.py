@@ -2,8 +2,8 @@
 
 python tests/pipelines/corpus.py [--sources]
 
-Each compiled sample is loaded, translated and linted by Argo; `--sources` compiles the Python samples with the installed
-kfp first.
+Each compiled sample is loaded, translated and linted by Argo; `--sources` compiles the Python samples with the
+installed kfp first.
 """
 
 from __future__ import annotations

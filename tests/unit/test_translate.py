@@ -221,9 +221,8 @@ def test_claims_are_made_mounted_and_removed(tmp_path: Path) -> None:
     root = {one["name"]: one for one in template(workflow, "root")["dag"]["tasks"]}
     assert template(workflow, "createpvc")["resource"]["action"] == "create"
     assert template(workflow, "deletepvc")["resource"]["action"] == "delete"
-    assert root["plain"]["arguments"]["parameters"] == [
-        {"name": "ref-0", "value": "{{tasks.createpvc.outputs.parameters.name}}"}
-    ]
+    given = {"name": "ref-0", "value": "{{tasks.createpvc.outputs.parameters.name}}"}
+    assert given in root["plain"]["arguments"]["parameters"] and "createpvc.Succeeded" in root["plain"]["depends"]
     volume = template(workflow, "plain")["volumes"][1]
     assert volume["persistentVolumeClaim"]["claimName"] == "{{inputs.parameters.ref-0}}"
     assert "plain.Succeeded" in root["deletepvc"]["depends"]
@@ -246,7 +245,7 @@ def test_the_pipelines_own_settings(tmp_path: Path) -> None:
     mounts = {one["mountPath"] for one in template(workflow, "step")["container"]["volumeMounts"]}
     assert "/kfp-workspace" in mounts
     (task,) = template(workflow, "root")["dag"]["tasks"]
-    assert task["arguments"]["parameters"] == [{"name": "word", "value": "/kfp-workspace"}]
+    assert {"name": "word", "value": "/kfp-workspace"} in task["arguments"]["parameters"]
 
 
 def test_a_command_with_braces_is_kept_from_argo(tmp_path: Path) -> None:
@@ -362,3 +361,11 @@ def test_a_failed_task_counts_although_a_later_one_ran(tmp_path: Path) -> None:
     assert set(root["target"].split()) == {"exit-handler-1", "plain"} and root["failFast"] is False
     (exit_task,) = [one for one in root["tasks"] if one["name"] == "plain"]
     assert "exit-handler-1.Failed" in exit_task["depends"] and "exit-handler-1.Succeeded" in exit_task["depends"]
+
+
+def test_retries_wait_as_kfp_says(tmp_path: Path) -> None:
+    found = configured(tmp_path, lambda t: t.set_retry(3, "30s", 1.5, "2m"))
+    backoff = {"duration": "30s", "factor": "2", "cap": "120s"}
+    assert found["retryStrategy"] == {"limit": "3", "retryPolicy": "Always", "backoff": backoff}
+    at_once = configured(tmp_path, lambda t: t.set_retry(1))
+    assert at_once["retryStrategy"] == {"limit": "1", "retryPolicy": "Always"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 
 from trainyard.ir.model import MISSING, Component, Executor
 from trainyard.translate import dags, values
@@ -19,7 +20,7 @@ def body(ctx: Context, component: Component, executor: Executor) -> Object:
         declared = component.inputs.parameters[one["name"]]
         if declared.default is MISSING and declared.optional:
             one["default"] = values.ABSENT
-    manifest = _deleted() if executor.image == DELETE else _created()
+    manifest = _deleted() if executor.image == DELETE else _created(component.inputs.parameters)
     action = "delete" if executor.image == DELETE else "create"
     found: Object = {"inputs": inputs, "resource": {"action": action, "manifest": manifest}}
     if executor.image == CREATE:
@@ -38,29 +39,32 @@ def _deleted() -> str:
     return json.dumps({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata})
 
 
-def _created() -> str:
-    """The manifest. What nobody gave stays out of it: kfp's rules of name and storage class, written as expressions."""
-    absent = values.quoted(values.ABSENT)
-    empty = f'[{absent}, "", "null"]'
-    name = _parameter("pvc_name")
-    suffix = f"workflow.name + {_parameter('pvc_name_suffix')}"
-    fields = [
-        f'"accessModes": fromJSON({_parameter("access_modes")})',
-        f'"resources": {{"requests": {{"storage": {_parameter("size")} }} }}',
-    ]
-    optional = [
-        (_parameter("storage_class_name"), "storageClassName", absent, "{0}"),
-        (_parameter("volume_name"), "volumeName", "", "{0}"),
-        (_parameter("data_source"), "dataSource", "", "fromJSON({0})"),
-    ]
-    pairs = ", ".join(fields)
-    spec = f"{{{pairs} }}"
-    for code, field, _, form in optional:
-        given = f'{code} in [{absent}, "null"]' if field == "storageClassName" else f"{code} in {empty}"
-        spec = f"({given} ? {spec} : sprig.merge({{{values.quoted(field)}: {form.format(code)} }}, {spec}))"
-    annotations = f"({_parameter('annotations')} in {empty} ? {{}} : fromJSON({_parameter('annotations')}))"
-    whole = (
-        '{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": '
-        f'({name} in {empty} ? {suffix} : {name}), "annotations": {annotations} }}, "spec": {spec} }}'
+def _created(declared: Container[str]) -> str:
+    """The manifest, as an expression: kfp's rules of name and storage class, and nothing of what nobody gave."""
+    absent = f'["{values.ABSENT}", "", "null"]'
+    name, suffix = _parameter("pvc_name"), f"workflow.name + {_parameter('pvc_name_suffix')}"
+    if "pvc_name" not in declared:
+        named = suffix
+    elif "pvc_name_suffix" not in declared:
+        named = name
+    else:
+        named = f"({name} in {absent} ? {suffix} : {name})"
+    spec = (
+        f'{{"accessModes": fromJSON({_parameter("access_modes")}), '
+        f'"resources": {{"requests": {{"storage": {_parameter("size")} }} }} }}'
     )
+    # An empty class is one of its own, for a volume that is already there.
+    for parameter, field, form, skipped in (
+        ("storage_class_name", "storageClassName", "{}", f'["{values.ABSENT}", "null"]'),
+        ("volume_name", "volumeName", "{}", absent),
+        ("data_source", "dataSource", "fromJSON({})", absent),
+    ):
+        if parameter in declared:
+            code = _parameter(parameter)
+            spec = f'({code} in {skipped} ? {spec} : sprig.merge({{"{field}": {form.format(code)} }}, {spec}))'
+    metadata = f'"name": {named}'
+    if "annotations" in declared:
+        annotations = _parameter("annotations")
+        metadata += f', "annotations": ({annotations} in {absent} ? {{}} : fromJSON({annotations}))'
+    whole = f'{{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {{{metadata} }}, "spec": {spec} }}'
     return values.calculated(f"toJson({whole})").text

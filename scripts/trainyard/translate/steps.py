@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import asdict
 from typing import Any
@@ -57,12 +58,13 @@ def template(ctx: Context, owner: Component, task: Task, component: Component) -
 def retry_strategy(retry: Retry) -> Object:
     """kfp's retries, for failures of the command and of the infrastructure alike."""
     found: Object = {"limit": str(retry.count), "retryPolicy": "Always"}
-    if retry.backoff or retry.longest:
-        backoff: Object = {"duration": _seconds(retry.backoff or 1)}
+    if retry.backoff:
+        found["backoff"] = {"duration": _seconds(retry.backoff)}
         if retry.factor:
-            backoff["factor"] = str(int(retry.factor)) if float(retry.factor).is_integer() else str(retry.factor)
-        # Argo's own limit is on the whole of the waiting, not on one wait: kfp's limit on one wait stays above.
-        found["backoff"] = backoff
+            # Argo takes whole numbers; the wait grows a little faster then, up to the same longest one.
+            found["backoff"]["factor"] = str(math.ceil(retry.factor))
+        if retry.longest:
+            found["backoff"]["cap"] = _seconds(retry.longest)
     return found
 
 
