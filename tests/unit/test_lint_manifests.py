@@ -14,6 +14,7 @@ from trainyard.lint.files import check, check_text
 from trainyard.paths import ROOT
 
 JOB = (ROOT / "manifests" / "jobs" / "pytorchjob.yaml").read_text()
+MASTER = JOB.partition("      minAvailable: 4\n")[2].partition(": 1\n")[0]
 JOBS = [
     ("no kind", "kind: PyTorchJob\n", "", "TY105", "apiVersion"),
     ("a kind that lint does not know", "kind: PyTorchJob", "kind: PaddleJob", "TY106", "apiVersion"),
@@ -42,6 +43,10 @@ JOBS = [
         "TY105",
         "yes",
     ),
+    ("a name that begins with a digit", "  name: mnist-pytorch\n  labels", "  name: 1st\n  labels", "TY109", "1st"),
+    ("two masters", f"      minAvailable: 4\n{MASTER}: 1", f"{MASTER}: 2", "TY109", "replicas: 2"),
+    ("a container that the operator does not find", "- name: pytorch #", "- name: main #", "TY109", "name: main"),
+    ("a user that is a text", "runAsUser: 1000", "runAsUser: me", "TY105", "runAsUser"),
     ("no deadline", "    activeDeadlineSeconds: 1800\n", "", "p13", "runPolicy"),
     ("a job that would stay", "    ttlSecondsAfterFinished: 3600\n", "", "p13", ""),
     ("no queue", "      queue: vision\n", "", "p06", "schedulingPolicy"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard import cel
 from trainyard.contract import Team
-from trainyard.lint import admission, job_rules, pod_rules, shapes, workflow
+from trainyard.lint import admission, job_rules, operator_rules, pod_rules, shapes, workflow
 from trainyard.lint.pods import Pod, distinct, pods
 from trainyard.lint.report import Lines, Path, Report, near
 from trainyard.policy.offline import Request, defaulted
@@ -63,9 +63,9 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
     for pod in distinct(found):
         own = f"{task} {pod.role}".strip()
         _of_pod(pod, lines, report, own, team, broken, said)
-    for rule in job_rules.RULES:
+    for rule in (*job_rules.RULES, *operator_rules.RULES):
         for code, path, what, mend in rule(ready, found, contract, team):
-            if path not in said:
+            if path not in said and not near(path, broken):
                 report.add(code, lines(path), what, mend, task=task, at=path)
     if obj.get("kind") in WORKFLOWS:
         workflow.check(ready, lines, report, task, team, broken)
