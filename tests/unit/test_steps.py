@@ -11,7 +11,7 @@ import pytest
 from trainyard import steps
 from trainyard.errors import TrainyardError
 from trainyard.platform.api import ApiError
-from trainyard.steps import component, pods, refusals, results
+from trainyard.steps import cluster, component, pods, refusals, results
 from trainyard.steps.jobs import Jobs
 from trainyard.steps.request import Request
 from trainyard.steps.run import Run
@@ -146,6 +146,18 @@ def test_refused_job_is_told_with_the_servers_words() -> None:
     server = Server(ApiError(404, ""), ApiError(403, "ValidatingAdmissionPolicy 'trainyard-p07' denied request: no"))
     with pytest.raises(TrainyardError, match="PyTorchJob mnist-1 was refused: ValidatingAdmissionPolicy"):
         jobs_of(server).adopt(MANIFEST)
+
+
+@pytest.mark.parametrize(
+    ("answer", "taken"),
+    [
+        ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, True),  # its node is emptied
+        ({"metadata": {}}, False),  # its run is stopped: Argo signals the container
+        (ApiError(404, "not found"), False),
+    ],
+)
+def test_only_a_stopped_run_takes_the_job_along(answer: Any, taken: bool) -> None:
+    assert cluster.evicted(jobs_of(Server(answer)), "mnist-1-train-1") == taken
 
 
 def pod(role: str, index: int, **status: Any) -> dict[str, Any]:

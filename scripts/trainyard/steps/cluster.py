@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from trainyard.steps.wait import Watch
 
 CONTRACT = "trainyard-contract"
 SYSTEM = "trainyard-system"
+CODE = 128 + signal.SIGTERM
 
 
 class Stopped(BaseException):
@@ -72,11 +74,24 @@ def _stoppable() -> Iterator[None]:
 
 
 def _stop(jobs: Jobs, wanted: dict[str, Any]) -> None:
-    """Takes the job along, unless it has ended; ends the process."""
-    code = 128 + signal.SIGTERM
-    print(f"the step is stopped: {wanted['kind']} {wanted['metadata']['name']} goes with it", flush=True)
+    """Takes the job along, unless it has ended or only this pod has to go; ends the process."""
+    title = f"{wanted['kind']} {wanted['metadata']['name']}"
+    with contextlib.suppress(OSError):  # nobody may be listening any longer
+        if evicted(jobs, socket.gethostname()):
+            print(f"this pod is taken away: {title} goes on, the next attempt adopts it", flush=True)
+            os._exit(CODE)
+        print(f"the step is stopped: {title} goes with it", flush=True)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.suppress(TrainyardError):
-        found = jobs.find(wanted)  # nobody may be listening any longer
+        found = jobs.find(wanted)
         if found is not None and outcome(found)[0] == RUNNING:
             jobs.delete(wanted)
-    os._exit(code)
+    os._exit(CODE)
+
+
+def evicted(jobs: Jobs, pod: str) -> bool:
+    """Is the pod itself being deleted, as when its node is emptied? Who stops a run signals pods and leaves them."""
+    try:
+        found = jobs.api.call("GET", f"/api/v1/namespaces/{jobs.namespace}/pods/{pod}")
+    except ApiError:
+        return False
+    return bool(found["metadata"].get("deletionTimestamp"))
