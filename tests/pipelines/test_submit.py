@@ -1,0 +1,261 @@
+"""`trainyard submit` and `trainyard runs`, as a member of a team types them, against the real controller."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from yard import Run, Yard
+
+from trainyard.kube import Access
+from trainyard.paths import ROOT
+from trainyard.runs import nodes, scene
+
+SAMPLES = Path(__file__).with_name("samples.py")
+HEAD = "import sys\nsys.path.insert(0, {folder!r})\nfrom kfp import dsl\nfrom samples import *\n"
+LINE = """
+@dsl.pipeline(name="line")
+def line(word: str, often: int = 1) -> str:
+    first = write(text=word)
+    second = upper(taken=first.outputs["made"])
+    return read(taken=second.outputs["made"]).outputs["text"]
+"""
+FAILS = """
+@dsl.pipeline(name="fails")
+def fails():
+    first = shell(script="echo fine")
+    shell(script="echo no such file >&2; exit 3").set_retry(1).after(first)
+"""
+SLOW = """
+@dsl.pipeline(name="slow")
+def slow():
+    first = shell(script="trap 'echo going; exit 143' TERM; while true; do sleep 0.1; done")
+    shell(script="true").after(first)
+"""
+HERA = """
+from hera.workflows import Container, Resources, Workflow
+
+with Workflow(generate_name="hello-", entrypoint="say") as w:
+    Container(
+        name="say", image="docker.io/trainyard/pipeline:0.2.0", command=["sh", "-c", "echo hello"],
+        resources=Resources(cpu_request="10m", memory_request="16Mi", memory_limit="16Mi"),
+    )
+"""
+
+
+@pytest.fixture
+def member(yard: Yard, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """`member("submit", …)` starts the command line as somebody of team vision."""
+    who = ["--kubeconfig", str(yard.server.kubeconfig), "-n", "vision", "--as", "ada", "--as-group", "vision-members"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "HOME": str(tmp_path), "TERM": "dumb"}
+    env["TRAINYARD_CACHE"] = os.environ.get("TRAINYARD_CACHE") or str(Path.home() / ".cache" / "trainyard")
+
+    def start(*words: str | Path) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-m", "trainyard", *map(str, words), *who, "--as-group", "system:authenticated"]
+        return subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+            cwd=tmp_path,
+        )  # fmt: skip
+
+    return start
+
+
+@pytest.fixture
+def call(member: Callable[..., subprocess.Popen[str]]) -> Callable[..., tuple[int, str, str]]:
+    """The same, until it has ended: code, standard output, standard error."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        process = member(*words)
+        out, err = process.communicate(timeout=240)
+        assert "Traceback" not in err, err
+        return process.returncode, out, err
+
+    return run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "pipeline.py"
+        path.write_text(text if "hera" in text else HEAD.format(folder=str(SAMPLES.parent)) + text)
+        return path
+
+    return write
+
+
+def _name(text: str) -> str:
+    """The run that a command has created, from what it said."""
+    return next(line.split()[1] for line in text.splitlines() if line.startswith("run ") and " created in " in line)
+
+
+def _run(yard: Yard, name: str) -> Run:
+    return Run(yard, "vision", name, {}).refresh()
+
+
+def test_a_pipeline_runs_and_its_result_is_shown(yard: Yard, call: Any, file: Any) -> None:
+    code, out, err = call("submit", file(LINE), "--param", "word=hello", "--queue", "training", "-e", "first")
+    assert code == 0, err
+    name = _name(err)
+    assert f"run {name} succeeded in " in out
+    assert "= HELLO" in out
+    assert "upper: done" in out
+    run = _run(yard, name)
+    assert run.body["metadata"]["annotations"]["trainyard.io/submitted-by"] == "ada"
+    assert run.body["spec"]["podMetadata"]["annotations"]["scheduling.volcano.sh/queue-name"] == "training"
+
+    code, out, _ = call("runs", "list", "-e", "first", "-o", "wide")
+    assert code == 0
+    (row,) = [line.split() for line in out.splitlines() if line.startswith(name)]
+    assert row[1:4] == ["line", "succeeded", "3/3"]
+    assert row[-2:] == ["training", "ada"]
+
+    code, out, _ = call("runs", "show", name, "-o", "json")
+    shown = json.loads(out)
+    assert shown["state"] == "succeeded"
+    assert {step["name"]: step["state"] for step in shown["steps"]} == {
+        "write": "done",
+        "upper": "done",
+        "read": "done",
+    }
+
+    code, out, _ = call("runs", "artifacts", name)
+    assert [line.split()[:2] for line in out.splitlines()[1:]] == [["write", "made"], ["upper", "made"]]
+    assert f"s3://runs/vision/pipelines/{name}/" in out
+
+    code, out, _ = call("runs", "delete", name)
+    assert (code, out) == (0, f"run {name} deleted\n")
+    code, _, err = call("runs", "show", name)
+    assert (code, err) == (
+        1, f"trainyard: there is no run {name} in vision. `trainyard runs list` shows those there are.\n"
+    )  # fmt: skip
+
+
+def test_a_failed_run_says_why_and_can_be_tried_again(yard: Yard, call: Any, file: Any) -> None:
+    code, out, err = call("submit", file(FAILS), "--no-cache")
+    assert code == 1
+    name = _name(err)
+    assert "step shell-2 failed after 2 tries: no such file (exit code 3)" in err
+    assert f"run {name} failed after " in err
+    assert "shell-2: failed" in out
+    before = len(_run(yard, name).pods())
+    code, out, err = call("runs", "retry", name)
+    assert code == 1, out
+    assert f"run {name} is tried again" in err
+    again = _run(yard, name)
+    assert len(again.pods("shell")) == 1, "what succeeded is not run again"
+    assert len(yard.kubelet.of(name)) > before
+
+
+def test_stopping_ends_the_step_and_the_run(yard: Yard, member: Any, call: Any, file: Any) -> None:
+    code, out, err = call("submit", file(SLOW), "--detach", "-o", "name")
+    assert code == 0, err
+    name = out.strip()
+    assert f"follow: `trainyard runs show {name} -n vision --follow`" in err
+    _run(yard, name).wait(lambda run: any(node["phase"] == "Running" and node["type"] == "Pod" for node in run.nodes))
+    code, _, err = call("runs", "delete", name)
+    assert (code, err) == (2, f"trainyard: run {name} is running. stop it first, or add --force.\n")
+    code, out, _ = call("runs", "stop", name)
+    assert (code, out) == (0, f"run {name} is stopping\n")
+    assert _run(yard, name).wait().phase == "Failed"
+    assert call("runs", "stop", name)[1] == f"run {name} had ended already\n"
+    code, out, _ = call("runs", "show", name)
+    assert f"{name} in vision: stopped" in out
+
+
+def test_leaving_does_not_end_the_run(yard: Yard, member: Any, call: Any, file: Any) -> None:
+    process = member("submit", file(SLOW))
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "running" in line and "shell" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    name = _name(err)
+    assert process.returncode == 130
+    assert f"the run goes on. follow: `trainyard runs show {name} -n vision --follow`" in err
+    assert _run(yard, name).phase == "Running"
+    assert call("runs", "delete", name, "--force")[0] == 0
+
+
+def test_a_hera_workflow(yard: Yard, call: Any, file: Any) -> None:
+    code, out, err = call("submit", file(HERA), "--wait")
+    assert code == 0, err
+    assert "say:" not in out
+    assert f"run {_name(err)} succeeded in " in out
+
+
+def test_a_dry_run_sends_nothing(yard: Yard, call: Any, file: Any) -> None:
+    code, out, err = call("submit", file(LINE), "-p", "word=no", "--dry-run", "-o", "json")
+    assert code == 0, err
+    assert json.loads(out)["metadata"]["generateName"] == "line-"
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["-p", "word=a", "--queue", "speech"], "queue speech is not for team vision. take one of vision, training."),
+        (["-p", "word=a", "--priority", "system-node-critical"], "priority class system-node-critical is not for team"),
+        ([], "the pipeline needs a value for word"),
+        (["-p", "word=a", "-p", "often=often"], "often is 'often', it takes a whole number"),
+    ],
+)
+def test_what_is_refused_before_it_is_sent(call: Any, file: Any, words: list[str], fault: str) -> None:
+    code, _, err = call("submit", file(LINE), *words)
+    assert code == 2
+    assert fault in err
+
+
+def test_another_team_s_runs_are_not_ours(yard: Yard, call: Any) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "trainyard", "runs", "list", "--kubeconfig", yard.server.kubeconfig, "-n", "speech",
+         "--as", "ada", "--as-group", "vision-members"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert process.returncode == 1
+    assert 'User "ada" cannot list resource "workflows"' in process.stderr
+    assert "choose your own team with -n" in process.stderr
+
+
+@contextmanager
+def _waiting(yard: Yard, file: Path, call: Any) -> Any:
+    """A run whose first pod nobody has placed yet."""
+    code, out, err = call("submit", file, "--detach", "-o", "name")
+    assert code == 0, err
+    name = out.strip()
+    try:
+        yield name
+    finally:
+        call("runs", "delete", name, "--force")
+
+
+def test_why_a_pod_waits_is_shown(yard: Yard, call: Any, file: Any) -> None:
+    """The kubelet of the tests places pods at once; a condition that a scheduler would set is set by hand."""
+    kube = Access(str(yard.server.kubeconfig), namespace="vision").connect()
+    with _waiting(yard, file(SLOW), call) as name:
+        _run(yard, name).wait(lambda run: any(node["type"] == "Pod" for node in run.nodes))
+        observer = scene.Observer(kube, name)
+        end = time.monotonic() + 30
+        while not observer.look().pods and time.monotonic() < end:
+            time.sleep(0.2)
+        (pod,) = observer.look().pods.values()
+        event = {
+            "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{pod}.1", "namespace": "vision"},
+            "involvedObject": {"kind": "Pod", "name": pod, "namespace": "vision"}, "type": "Warning",
+            "reason": "FailedMount", "message": "claim data is not there", "source": {"component": "kubelet"},
+            "lastTimestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }  # fmt: skip
+        kube.create(event)
+        seen = observer.look()
+        step = next(one for one in seen.run.steps if one.nodes)
+        assert seen.note(step) == "FailedMount: claim data is not there"
+        assert nodes.run(scene.fetch(kube, name)).find(step.name).id == step.id
