@@ -22,6 +22,7 @@ def train(context: Context) -> None:
     with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
         folder = Path(scratch) / "folder"
         shutil.copytree(FOLDER, folder)
+        _change(folder)
         with context.recorder.check(
             "train.folder", "a folder's code trained on two nodes, results brought back"
         ) as figures:
@@ -35,7 +36,7 @@ def train(context: Context) -> None:
         with context.recorder.check("train.again", "unchanged code is not sent again, changed code is") as figures:
             figures["seconds"], said = _run(context, folder)
             require("code unchanged" in said, f"unchanged code was sent again: {said[-300:]}")
-            (folder / "note.txt").write_text("changed\n")
+            _change(folder)
             _, said = _run(context, folder)
             require("code sent" in said, f"changed code was not sent: {said[-300:]}")
         with context.recorder.check("train.failing", "a script that fails: its error and its exit code") as figures:
@@ -46,6 +47,11 @@ def train(context: Context) -> None:
         with context.recorder.check("train.traces", "no pod that moved data is left"):
             left = context.kubectl.get("jobs.batch", "-n", OTHER, "-l", "trainyard.io/transfer")
             require(not left, f"left behind: {[job['metadata']['name'] for job in left]}")
+
+
+def _change(folder: Path) -> None:
+    """Makes it code that no store has seen."""
+    (folder / "note.txt").write_text(f"{time.time_ns()}\n")
 
 
 def _run(context: Context, folder: Path, due: int = 0) -> tuple[int, str]:
