@@ -62,6 +62,10 @@ def _has_placeholder(constant: Any) -> bool:
 
 
 def _check(constant: Any) -> None:
+    if len(values.to_text(constant)) > values.LARGEST:
+        raise UnreadableError(
+            f"a value of {len(values.to_text(constant)):,} bytes, where {values.LARGEST:,} are possible,"
+        )
     if isinstance(constant, str) and "{{" in constant:
         raise UnreadableError("a text with {{, which Argo would replace")
 

@@ -32,7 +32,10 @@ def parameter(ctx: Context, owner: Component, task: Task, source: Source, target
         return constants.selected(found, source.selector) if getattr(source, "selector", "") else found
     except constants.UnreadableError as error:
         raise Unsupported(
-            str(error), user=task.name, where=ctx.where(source.line), mend="give the value in another way"
+            str(error),
+            user=task.name,
+            where=ctx.where(source.line),
+            mend="hand it over as an artifact, or compute it in a step",
         ) from None
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from trainyard.errors import UsageError
 from trainyard.ir.model import ROOT, Parameter, Pipeline
-from trainyard.translate import boxes, dags, importer, names, size, steps, values
+from trainyard.translate import boxes, dags, importer, names, size, values
 from trainyard.translate.context import Context, Object
 from trainyard.translate.settings import Settings
 
@@ -150,8 +150,8 @@ def _typed(pipeline: Pipeline, declared: Parameter, value: Any) -> Any:
     if declared.literals and value not in declared.literals:
         words = ", ".join(str(one) for one in declared.literals)
         raise UsageError(f"{declared.name} is {value!r}, it takes one of {words}", where=pipeline.file)
-    if (length := len(values.to_text(value).encode())) > steps.LARGEST:
-        what = f"{declared.name} has {length:,} bytes, a parameter may have {steps.LARGEST:,}"
+    if (length := len(values.to_text(value).encode())) > values.LARGEST:
+        what = f"{declared.name} has {length:,} bytes, a parameter may have {values.LARGEST:,}"
         raise UsageError(what, where=pipeline.file, mend="hand large values over as artifacts")
     if "{{" in values.to_text(value):
         raise UsageError(f"{declared.name} contains {{{{, which Argo would replace", where=pipeline.file)
