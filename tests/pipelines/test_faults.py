@@ -26,19 +26,6 @@ def test_a_failed_task_fails_the_run_and_the_exit_task_still_runs(yard: Yard, tm
     assert "Traceback" in run.log()
 
 
-@dsl.pipeline(name="tries")
-def tries(folder: str, needed: int):
-    samples.shell(script=f"echo x >> {folder}/tries; test $(wc -l < {folder}/tries) -ge {needed}").set_retry(2)
-
-
-@pytest.mark.parametrize(("needed", "phase"), [(2, "Succeeded"), (9, "Failed")])
-def test_retries_are_counted(yard: Yard, tmp_path: Path, needed: int, phase: str) -> None:
-    run = yard.run(tries, {"folder": str(tmp_path), "needed": needed})
-    assert run.phase == phase, run.summary()
-    attempts = min(needed, 3)
-    assert len((tmp_path / "tries").read_text().splitlines()) == attempts == len(run.pods())
-
-
 @dsl.pipeline(name="plain")
 def plain(script: str):
     samples.shell(script=script)
@@ -50,12 +37,6 @@ def test_what_infrastructure_breaks_is_tried_again(yard: Yard, fault: str) -> No
     run = yard.run(plain, {"script": f"true {fault}"})
     assert run.phase == "Succeeded", run.summary()
     assert len(run.pods()) == 2
-
-
-def test_a_failing_command_is_not_tried_again(yard: Yard) -> None:
-    run = yard.run(plain, {"script": "echo no such table >&2; exit 4"})
-    assert run.phase == "Failed"
-    assert [one["message"] for one in run.pods()] == ["main: Error (exit code 4): no such table"]
 
 
 def test_a_command_that_was_told_to_go_is_tried_again(yard: Yard, tmp_path: Path) -> None:

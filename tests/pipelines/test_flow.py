@@ -1,70 +1,10 @@
-"""Branches, loops, collected values and artifacts, optional inputs, importers: they mean what they mean in kfp."""
+"""Collected artifacts, optional inputs, every kind of value, importers: what a step sees is what kfp promises."""
 
 import json
 
-import pytest
 import samples
 from kfp import dsl
 from yard import Yard
-
-
-@dsl.pipeline(name="branches")
-def branches(size: int, word: str) -> str:
-    seen = samples.same(value=word)
-    with dsl.If(size > 10):
-        large = samples.same(value="large")
-    with dsl.Elif(seen.output == "small"):
-        small = samples.same(value="small")
-    with dsl.Else():
-        other = samples.same(value="other")
-    return dsl.OneOf(large.output, small.output, other.output)
-
-
-@pytest.mark.parametrize(("size", "word", "wanted"), [(11, "small", "large"), (3, "small", "small"), (3, "x", "other")])
-def test_one_branch_runs_and_gives_the_result(yard: Yard, size: int, word: str, wanted: str) -> None:
-    run = yard.run(branches, {"size": size, "word": word})
-    assert run.phase == "Succeeded", run.message
-    assert [one["value"] for one in run.node(run.name)["outputs"]["parameters"]] == [wanted]
-    assert len(run.pods()) + sum(run.cached(one) for one in run.nodes) == 2
-
-
-@dsl.pipeline(name="which-artifact")
-def which_artifact(size: int) -> str:
-    with dsl.If(size > 10):
-        large = samples.write(text="large set")
-    with dsl.Else():
-        small = samples.write(text="small set")
-    return samples.read(taken=dsl.OneOf(large.output, small.output)).output
-
-
-def test_one_of_artifacts(yard: Yard) -> None:
-    run = yard.run(which_artifact, {"size": 3})
-    assert (run.phase, run.value("read", "text")) == ("Succeeded", "small set"), run.message
-
-
-@dsl.pipeline(name="loops")
-def loops(upto: int):
-    with dsl.ParallelFor(samples.numbers(upto=upto).output, parallelism=2) as value:
-        squares = samples.square(value=value)
-    samples.listed(values=dsl.Collected(squares.output))
-
-
-def test_numbers_of_a_loop_are_collected(yard: Yard) -> None:
-    run = yard.run(loops, {"upto": 4})
-    assert (run.phase, run.value("listed", "text")) == ("Succeeded", "[1,4,9,16]"), run.message
-
-
-@dsl.pipeline(name="texts")
-def texts():
-    with dsl.ParallelFor(["007", "1.50", "true", 'a"b']) as value:
-        each = samples.same(value=value)
-    samples.listed(values=dsl.Collected(each.output))
-
-
-def test_strings_of_a_loop_stay_as_they_are(yard: Yard) -> None:
-    run = yard.run(texts)
-    assert run.phase == "Succeeded", run.message
-    assert json.loads(run.value("listed", "text")) == ["007", "1.50", "true", 'a"b']
 
 
 @dsl.pipeline(name="artifacts")
@@ -95,21 +35,6 @@ def test_one_failed_iteration_fails_the_run(yard: Yard) -> None:
     run = yard.run(one_fails)
     assert run.phase == "Failed"
     assert [one["phase"] for one in run.pods()].count("Failed") == 1
-
-
-@dsl.pipeline(name="inner")
-def inner(text: str) -> dsl.Dataset:
-    return samples.upper(taken=samples.write(text=text).output).output
-
-
-@dsl.pipeline(name="outer")
-def outer(text: str) -> str:
-    return samples.read(taken=inner(text=text).output).output
-
-
-def test_pipelines_in_pipelines(yard: Yard) -> None:
-    run = yard.run(outer, {"text": "deep"})
-    assert (run.phase, run.value("read", "text")) == ("Succeeded", "DEEP"), run.message
 
 
 @dsl.pipeline(name="optional-inputs")

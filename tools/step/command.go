@@ -32,11 +32,15 @@ func execute(words []string) error {
 	if err != nil {
 		return notStarted(words[0], err)
 	}
-	end := &tail{}
+	end := newEnding()
 	command := exec.Command(name, words[1:]...)
 	command.Args[0] = words[0]
 	command.Stdin = nil
-	command.Stdout, command.Stderr = io.MultiWriter(os.Stdout, end), io.MultiWriter(os.Stderr, end)
+	command.Stdout, command.Stderr = io.MultiWriter(os.Stdout, end.all), io.MultiWriter(os.Stderr, end.all, end.errors)
+	command.Env = os.Environ()
+	if os.Getenv("PYTHONUNBUFFERED") == "" {
+		command.Env = append(command.Env, "PYTHONUNBUFFERED=1") // or a step's log would come when it has ended
+	}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.WaitDelay = drainFor // processes left behind may hold the output open
 
@@ -79,7 +83,7 @@ func notStarted(name string, err error) error {
 }
 
 // verdict turns the end of the command into an error, nil when it ended well.
-func verdict(err error, end *tail, stopped os.Signal) error {
+func verdict(err error, end *ending, stopped os.Signal) error {
 	var exit *exec.ExitError
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil

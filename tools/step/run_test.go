@@ -39,6 +39,10 @@ func TestFailureIsOneReadableLine(t *testing.T) {
 	if strings.Contains(err.Error(), "boom") || p.document("kfp/lineage.json")["error"] != err.Error() {
 		t.Error(err)
 	}
+	err = p.runs(`printf 'Traceback (most recent call last):\n  File "x.py"\nKeyError: 7\n' >&2; echo held back; exit 1`)
+	if err == nil || err.Error() != "KeyError: 7" {
+		t.Error(err)
+	}
 	for script, words := range map[string]string{
 		"exit 4":                 "ended with code 4 and said nothing",
 		"echo one; echo two >&2": "",

@@ -29,32 +29,55 @@ func (t *tail) Write(some []byte) (int, error) {
 	return len(some), nil
 }
 
+// ending is what a command wrote at last. Its errors are kept apart too: what Python holds back of its other output comes
+// after the exception, when it ends.
+type ending struct{ all, errors *tail }
+
+func newEnding() *ending { return &ending{&tail{}, &tail{}} }
+
 // failure is the part that says why: the last Python exception without its frames, else the last lines.
-func (t *tail) failure() string {
+func (e *ending) failure() string {
+	if said := e.errors.exception(); said != "" {
+		return said
+	}
+	if said := e.all.exception(); said != "" {
+		return said
+	}
+	lines := e.all.lines()
+	return clip(strings.Join(lines[max(0, len(lines)-tailLines):], "\n"))
+}
+
+// exception is the last Python exception without its frames, "" when there is none.
+func (t *tail) exception() string {
+	lines := t.lines()
+	start := 0
+	for i, line := range lines {
+		if strings.HasPrefix(line, "Traceback (most recent call last)") {
+			start = i + 1
+		}
+	}
+	if start == 0 {
+		return ""
+	}
+	for start < len(lines) && strings.HasPrefix(lines[start], " ") {
+		start++
+	}
+	return clip(strings.Join(lines[start:], "\n"))
+}
+
+// lines are those that are not empty, without colours and without what a progress bar has overwritten.
+func (t *tail) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := colour.ReplaceAllString(strings.ToValidUTF8(string(t.kept), "?"), "")
 	var lines []string
-	start := -1
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimRight(line[strings.LastIndexByte(strings.TrimRight(line, "\r"), '\r')+1:], " \r\t")
-		if line == "" {
-			continue
-		}
-		lines = append(lines, line)
-		if strings.HasPrefix(line, "Traceback (most recent call last)") {
-			start = len(lines)
+		if line != "" {
+			lines = append(lines, line)
 		}
 	}
-	if start >= 0 {
-		for start < len(lines) && strings.HasPrefix(lines[start], " ") {
-			start++
-		}
-	}
-	if start < 0 || start >= len(lines) {
-		start = max(0, len(lines)-tailLines)
-	}
-	return clip(strings.Join(lines[start:], "\n"))
+	return lines
 }
 
 // clip keeps the beginning, which names the exception, and the end of a text that is too long for a message.

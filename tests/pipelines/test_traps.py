@@ -1,0 +1,81 @@
+"""What once went wrong with Argo on a cluster of several teams, each as a test."""
+
+from typing import Any
+
+import samples
+from kfp import dsl
+from yard import Yard
+
+from trainyard.apiserver import Identity
+
+
+@dsl.pipeline(name="two-steps")
+def two_steps():
+    samples.upper(taken=samples.write(text="traps").output)
+
+
+def config_map(namespace: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}}
+
+
+def test_steps_pass_pod_security_and_share_one_queue(yard: Yard) -> None:
+    """Argo's own containers too; Volcano makes one group of a workflow's pods, so all must say the same."""
+    labels = yard.server.call("GET", "/api/v1/namespaces/vision").body["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    run = yard.run(two_steps, queue="training", cache=False)
+    assert run.phase == "Succeeded", run.message
+    pods = [life.pod for life in yard.kubelet.of(run.name)]
+    assert len(pods) == 2
+    for pod in pods:
+        assert pod["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] == "training"
+        assert pod["spec"]["schedulerName"] == "volcano"
+        assert pod["metadata"]["labels"]["trainyard.io/api-access"] == "true"
+
+
+def test_a_steps_account_notes_results_and_reads_no_secrets(yard: Yard) -> None:
+    pipeline = Identity.account("vision", "pipeline")
+    secrets = yard.server.call("GET", "/api/v1/namespaces/vision/secrets/trainyard-s3", identity=pipeline)
+    assert secrets.status == 403
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x", "namespace": "vision"},
+        "spec": {"containers": []},
+    }
+    assert yard.server.create(pod, identity=pipeline).status == 403
+    other = yard.server.call("GET", "/api/v1/namespaces/speech/pods", identity=pipeline)
+    assert other.status == 403
+
+
+def test_the_controller_writes_caches_only(yard: Yard) -> None:
+    """A workflow names its cache: without a rule it could have the controller write any ConfigMap of the platform."""
+    namespace = yard.controller.namespace
+    argo = Identity.account(namespace, "trainyard-workflow-controller")
+    assert yard.server.create(config_map(namespace, "vision.mine"), identity=argo, dry_run=True).ok
+    refused = yard.server.create(config_map(namespace, "mine"), identity=argo, dry_run=True)
+    assert "Argo may change only caches" in refused.message
+    changed = yard.server.patch(
+        config_map(namespace, "trainyard-contract"),
+        [{"op": "add", "path": "/metadata/labels", "value": {}}],
+        identity=argo,
+        dry_run=True,
+    )
+    assert not changed.ok
+
+
+def test_another_teams_cache_is_refused(yard: Yard) -> None:
+    workflow = yard.workflow(two_steps)
+    for template in workflow["spec"]["templates"]:
+        if "memoize" in template:
+            template["memoize"]["cache"]["configMap"]["name"] = "speech.two-steps.write"
+    answer = yard.server.create(
+        workflow, identity=Identity("somebody", ("vision-members", "system:authenticated")), dry_run=True
+    )
+    assert not answer.ok and "memoize" in answer.message, answer.message
+
+
+def test_artifacts_stay_in_the_teams_folder(yard: Yard) -> None:
+    run = yard.run(two_steps, cache=False, team="speech")
+    for node in run.pods():
+        keys = [one["s3"]["key"] for one in node["outputs"]["artifacts"]]
+        assert keys and all(key.startswith(f"speech/pipelines/{run.name}/") for key in keys)
