@@ -32,9 +32,9 @@ def plain(script: str):
 
 
 @pytest.mark.parametrize("fault", ["upload", "evicted"])
-def test_what_infrastructure_breaks_is_tried_again(yard: Yard, fault: str) -> None:
+def test_what_infrastructure_breaks_is_tried_again(yard: Yard, tmp_path: Path, fault: str) -> None:
     yard.kubelet.faults["shell"] = [fault]
-    run = yard.run(plain, {"script": f"true {fault}"})
+    run = yard.run(plain, {"script": f"true {tmp_path}"})
     assert run.phase == "Succeeded", run.summary()
     assert len(run.pods()) == 2
 
