@@ -53,8 +53,9 @@ VOLCANO = (
         "templates/scheduler.yaml",
         "          env:\n            - name: DEBUG_SOCKET_DIR\n",
         '          env:\n            - name: GOGC\n              value: "300"\n            - name: GOMEMLIMIT\n'
-        "              value: {{ .Values.custom.scheduler_memory_target | quote }}\n            - name: DEBUG_SOCKET_DIR\n",
-        "collects garbage less often, as a fifth of the scheduler's time went there, until its memory reaches the target",
+        "              value: {{ .Values.custom.scheduler_memory_target | quote }}\n"
+        "            - name: DEBUG_SOCKET_DIR\n",
+        "collects garbage less often until it has that much memory: a fifth of the scheduler's time went there",
     ),
     Change(
         "templates/scheduler.yaml",

@@ -17,7 +17,8 @@ OWN = ("training-operator", "argo", "minio", "nfs")
 OPERATOR_CRDS = ("tfjobs", "pytorchjobs", "mpijobs")
 # Of Argo's kinds those that its controller watches, but for the one of the whole cluster, which no team could use.
 ARGO_CRDS = (
-    "workflows", "workflowtemplates", "cronworkflows", "workflowtaskresults", "workflowtasksets", "workflowartifactgctasks",
+    "workflows", "workflowtemplates", "cronworkflows",
+    "workflowtaskresults", "workflowtasksets", "workflowartifactgctasks",
 )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def _made(secret: dict[str, Any], release: str) -> bool:
 
 
 def _is_our_crd(crd: dict[str, Any], release: str) -> bool:
-    """Helm's own by its mark; training-operator's and Argo's by name and by the version in them, or by Helm's first apply."""
+    """Helm's own by its mark; training-operator's and Argo's by name and version, or by Helm's first apply."""
     meta = crd["metadata"]
     notes = meta.get("annotations") or {}
     if meta["name"] in PLAIN_CRDS:
