@@ -46,6 +46,7 @@ JOBS = [
     ("a name that begins with a digit", "  name: mnist-pytorch\n  labels", "  name: 1st\n  labels", "TY109", "1st"),
     ("two masters", f"      minAvailable: 4\n{MASTER}: 1", f"{MASTER}: 2", "TY109", "replicas: 2"),
     ("a container that the operator does not find", "- name: pytorch #", "- name: main #", "TY109", "name: main"),
+    ("a user below zero", "runAsUser: 1000", "runAsUser: -1", "TY105", "runAsUser"),
     ("a user that is a text", "runAsUser: 1000", "runAsUser: me", "TY105", "runAsUser"),
     ("no deadline", "    activeDeadlineSeconds: 1800\n", "", "p13", "runPolicy"),
     ("a job that would stay", "    ttlSecondsAfterFinished: 3600\n", "", "p13", ""),

@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from trainyard.ir.yaml_lines import Path as Place
 
 FILE = Path(__file__).with_name("shapes.yaml")
+AMOUNTS = {"requests", "limits", "minResources"}
 WORDS = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a map", "array": "a list"}
 WORDS |= {"boolean": "true or false"}
 
@@ -75,9 +76,15 @@ def faults(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
         elif rule == "enum":
             yield path, f"{_place(path)} is {_shown(error.instance)}", f"take one of {', '.join(filter(None, value))}"
         elif rule in ("minimum", "pattern"):
-            yield path, f"{_place(path)} is {_shown(error.instance)}", "write an amount such as 2, 500m or 16Gi"
+            yield path, f"{_place(path)} is {_shown(error.instance)}", _mend(path, rule, value)
         else:
             yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
+
+
+def _mend(path: Place, rule: str, value: Any) -> str:
+    if AMOUNTS & set(path[-2:]):
+        return "write an amount such as 2, 500m or 16Gi"
+    return f"take {value} or more" if rule == "minimum" else "take small letters, digits and hyphens"
 
 
 def _place(path: Place) -> str:
