@@ -53,8 +53,15 @@ class Kubelet:
                     self.lives[key].kill()
                 gone = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
                 deleter.call("DELETE", f"/api/v1/namespaces/{key[0]}/pods/{key[1]}", gone)
-            elif key not in self.lives and pod["status"].get("phase") == "Pending":
+            elif pod["status"].get("phase") == "Pending" and self._is_new(key, meta["uid"]):
                 self._start(pod)
+
+    def _is_new(self, key: tuple[str, str], uid: str) -> bool:
+        """Whether this pod has no life yet; that of an earlier pod of the same name, as a retried run has, is put by."""
+        earlier = self.lives.get(key)
+        if earlier and earlier.pod["metadata"]["uid"] != uid:
+            self.lives[key[0], f"{key[1]} {earlier.pod['metadata']['uid']}"] = self.lives.pop(key)
+        return key not in self.lives
 
     def _start(self, pod: dict[str, Any]) -> None:
         client = self.server.connection()
