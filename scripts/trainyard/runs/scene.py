@@ -12,6 +12,13 @@ from trainyard.runs import model, nodes
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1"
 WAITING = ("Pending", "Inqueue")
+RUN = "trainyard.io/run"  # label of training jobs that steps make
+JOBS = {
+    ("kubeflow.org", "PyTorchJob"): ("kubeflow.org/v1", "pytorchjobs"),
+    ("kubeflow.org", "TFJob"): ("kubeflow.org/v1", "tfjobs"),
+    ("kubeflow.org", "MPIJob"): ("kubeflow.org/v1", "mpijobs"),
+    ("batch.volcano.sh", "Job"): ("batch.volcano.sh/v1alpha1", "jobs"),
+}
 RECENT = timedelta(minutes=5)  # older complaints were about something that is over
 QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
 STUCK = {
@@ -57,6 +64,7 @@ class Observer:
     def __init__(self, kube: Kube, name: str) -> None:
         self.kube, self.name = kube, name
         self._priorities: dict[str, int] | None = None
+        self._runs_of_jobs: dict[str, str] = {}
 
     def look(self) -> Scene:
         """The run now. Raises KubeError when it is gone or the cluster can't be asked."""
@@ -98,14 +106,28 @@ class Observer:
         """Training jobs of the run that wait for their gang, or whose pods are refused."""
         for group in groups:
             owner = next(iter(group["metadata"].get("ownerReferences") or []), {})
-            if owner.get("kind") in (None, "Pod", "Workflow") or not _belongs(group, run):
+            if not self._is_of(owner, run):
                 continue
             if group.get("status", {}).get("phase") in WAITING:
                 size = group.get("spec", {}).get("minMember", 1)
                 why = self._waiting(group, groups) or "not yet looked at"
-                yield f"{owner['kind']} {owner['name']}: {size} pods wait to start together; {why}"
+                wait = "waits to start" if size == 1 else f"has {size} pods, which wait to start together"
+                yield f"{owner['kind']} {owner['name']} {wait}; {why}"
             elif complaint := _complaint(events, owner["name"], at):
                 yield f"{owner['kind']} {owner['name']}: {complaint}"
+
+    def _is_of(self, owner: Object, run: model.Run) -> bool:
+        """Whether a gang's owner is a job that a step of this run made. PodGroups carry no labels; jobs do."""
+        place = JOBS.get((owner.get("apiVersion", "").split("/")[0], owner.get("kind", "")))
+        if place is None:
+            return False
+        if owner["uid"] not in self._runs_of_jobs:
+            try:
+                found = self.kube.find(self.kube.path(*place, owner["name"])) or {}
+            except KubeError:
+                found = {}
+            self._runs_of_jobs[owner["uid"]] = str(found.get("metadata", {}).get("labels", {}).get(RUN, ""))
+        return self._runs_of_jobs[owner["uid"]] == run.name
 
     def _waiting(self, group: Object | None, groups: list[Object]) -> str:
         """Its place in the queue and what the scheduler says."""
@@ -167,13 +189,6 @@ def _group_of(pod: Object, groups: list[Object]) -> Object | None:
     return next((group for group in groups if group["metadata"]["name"] == name), None)
 
 
-def _belongs(group: Object, run: model.Run) -> bool:
-    """Whether a gang is of a job that a step of this run made."""
-    meta = group["metadata"]
-    labels = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
-    return run.name in labels.values() or meta["name"].startswith(f"{run.name}-")
-
-
 def _waits(group: Object) -> bool:
     return (group.get("status") or {}).get("phase", "Pending") in WAITING
 
@@ -182,7 +197,7 @@ def _reason(group: Object) -> str:
     """The scheduler's last word on why a gang waits."""
     for condition in (group.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "Unschedulable" and condition.get("status") == "True":
-            return " ".join(str(condition.get("message", "")).split())
+            return " ".join(str(condition.get("message", "")).split()).rsplit("Origin reason is ", 1)[-1]
     return ""
 
 
