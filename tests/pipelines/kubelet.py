@@ -57,7 +57,7 @@ class Kubelet:
                 self._start(pod)
 
     def _is_new(self, key: tuple[str, str], uid: str) -> bool:
-        """Whether this pod has no life yet; that of an earlier pod of the same name, as a retried run has, is put by."""
+        """Whether this pod has no life yet; that of an earlier one of the same name, of a retried run, is put by."""
         earlier = self.lives.get(key)
         if earlier and earlier.pod["metadata"]["uid"] != uid:
             self.lives[key[0], f"{key[1]} {earlier.pod['metadata']['uid']}"] = self.lives.pop(key)
