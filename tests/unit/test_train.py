@@ -116,12 +116,18 @@ def state(**conditions: str) -> Object:
     return {"metadata": {"name": "digits-abc", "uid": "u1"}, "status": {"conditions": told}}
 
 
-def pod(name: str, phase: str, code: int | None = None, finished: str = "1") -> Object:
+def pod(name: str, phase: str, code: int | None = None, finished: str = "1", job: str = "digits-abc") -> Object:
+    """A pod of a job."""
     ended = {"terminated": {"exitCode": code, "finishedAt": finished}}
     running = {"running": {}} if phase == "Running" else {}
     one = {"name": "pytorch", "state": running if code is None else ended}
     status = {"phase": phase, "containerStatuses": [one]}
-    return {"metadata": {"name": name, "uid": name}, "spec": {"nodeName": f"node-{name[-1]}"}, "status": status}
+    labels = {"trainyard.io/job": job}
+    return {
+        "metadata": {"name": name, "uid": name, "labels": labels},
+        "spec": {"nodeName": f"node-{name[-1]}"},
+        "status": status,
+    }
 
 
 def group(name: str, phase: str, created: str, message: str = "") -> Object:
@@ -149,6 +155,13 @@ def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: A
     assert said[0] == "in queue speech, number 2 of 2 of this team: 0/2 nodes have a GPU"
     assert said[1] == "2 pods running on node-0, node-1"
     assert capfdbinary.readouterr().out == b"epoch 1\nepoch 2\n"
+
+
+def test_gangs_whose_pods_have_gone_are_not_before_it_in_the_queue(job: Object) -> None:
+    groups = [group("stale", "Inqueue", "1"), group("alive", "Inqueue", "2"), group("digits-abc", "Pending", "3")]
+    other = {"metadata": {"name": "x", "annotations": {"scheduling.k8s.io/group-name": "alive"}}, "spec": {}}
+    sight = watch.Watcher(Cluster({"job": state(), "podgroups": groups, "pods": [other]}), job).look()  # type: ignore[arg-type]
+    assert watch.place(sight, "digits-abc") == "in queue speech, number 2 of 2 of this team"
 
 
 def test_the_rank_that_failed_first_is_named_with_its_error_and_its_code(job: Object) -> None:
@@ -356,9 +369,10 @@ def played(monkeypatch: pytest.MonkeyPatch, platform: Path) -> Callable[..., Sim
 
 
 def test_the_command_sends_creates_follows_and_ends_with_the_job_s_code(
-    run: Any, played: Any, folder: Path, platform: Path
+    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed = {"job": state(Failed="no"), "pods": [pod("x-worker-0", "Failed", 3)]}
+    monkeypatch.setattr(launch, "LETTERS", "z")
+    failed = {"job": state(Failed="no"), "pods": [pod("x-worker-0", "Failed", 3, job="x-zzzzz")]}
     scene = played(failed, logs={"x-worker-0": ["RuntimeError: no data"]})
     words = ["train", "--dir", folder, "--contract", platform, "--name", "x"]
     code, _, err = run(*words, "--", "python", "train.py")

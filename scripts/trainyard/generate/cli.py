@@ -21,7 +21,7 @@ def generate() -> None:
     """Print a job, queue, team or pipeline, the way `kubectl create --dry-run` does; nothing is created."""
 
 
-@generate.command(context_settings={"ignore_unknown_options": False})
+@generate.command()
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @flags

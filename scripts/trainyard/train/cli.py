@@ -25,7 +25,7 @@ BUILD = (
 )
 
 
-@click.command(context_settings={"ignore_unknown_options": False})
+@click.command()
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @flags
 @click.option("--dir", "folder", default=".", type=click.Path(path_type=Path), help="The code's folder.")

@@ -22,13 +22,14 @@ KINDS = (
 )
 WAITING = ("Pending", "Inqueue", "")
 STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
+GROUP_NAME = "scheduling.k8s.io/group-name"  # a pod's annotation: its gang
 TOLD = ("Error", "PodGroupPending", "Unschedulable")  # by operators, of what the pods say themselves
 GROUPS = "scheduling.volcano.sh/v1beta1"
 
 
 @dataclass(frozen=True)
 class Sight:
-    """One look. `job` is None when it is gone."""
+    """One look. `job` is None when it is gone; `groups` are gangs of the whole namespace that have pods to come."""
 
     job: Object | None
     pods: list[Object]
@@ -45,11 +46,12 @@ class Watcher:
 
     def look(self) -> Sight:
         """The job now. Raises KubeError when the cluster can't be asked."""
-        pods = self._list("v1", "pods", labelSelector=f"{JOB_LABEL}={self.name}")
+        everybody = self._list("v1", "pods")
+        pods = [pod for pod in everybody if (pod["metadata"].get("labels") or {}).get(JOB_LABEL) == self.name]
         return Sight(
             self.kube.find(self._path),
             sorted(pods, key=lambda pod: pod["metadata"]["name"]),
-            self._list(GROUPS, "podgroups"),
+            _alive(self._list(GROUPS, "podgroups"), everybody),
             [event for event in self._list("v1", "events", fieldSelector="type=Warning") if self._ours(event, pods)],
         )
 
@@ -109,7 +111,7 @@ def place(sight: Sight, name: str) -> str:
     if running and len(running) == len(sight.pods):
         nodes = sorted({pod["spec"].get("nodeName", "?") for pod in running})
         return f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
-    if group and (group.get("status") or {}).get("phase", "") in WAITING:
+    if group and _phase(group) in WAITING:
         return f"{_line(sight, group)}{_reason(group)}"
     done = [pod for pod in sight.pods if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")]
     if done:
@@ -160,14 +162,23 @@ def first(sight: Sight, manifest: Object) -> Object | None:
     return next((pod for pod in sight.pods if not name or pod["metadata"]["name"] == name), None)
 
 
+def _alive(groups: list[Object], pods: list[Object]) -> list[Object]:
+    """Without gangs whose pods are all gone: the scheduler leaves them as they last were."""
+    ended = ("Succeeded", "Failed")
+    living = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ended]
+    named = {(pod["metadata"].get("annotations") or {}).get(GROUP_NAME) for pod in living}
+    pending = ("Pending", "")
+    return [one for one in groups if one["metadata"]["name"] in named or _phase(one) in pending]
+
+
+def _phase(group: Object) -> str:
+    return (group.get("status") or {}).get("phase", "")
+
+
 def _line(sight: Sight, group: Object) -> str:
     """Its place among what waits in the queue, as far as the team's own namespace shows it."""
     queue = (group.get("spec") or {}).get("queue", "default")
-    waiting = [
-        one
-        for one in sight.groups
-        if (one.get("spec") or {}).get("queue") == queue and (one.get("status") or {}).get("phase", "") in WAITING
-    ]
+    waiting = [one for one in sight.groups if (one.get("spec") or {}).get("queue") == queue and _phase(one) in WAITING]
     older = [one for one in waiting if one["metadata"]["creationTimestamp"] < group["metadata"]["creationTimestamp"]]
     return f"in queue {queue}, number {len(older) + 1} of {len(waiting)} of this team"
 
