@@ -26,7 +26,8 @@ def body(ctx: Context, component: Component, executor: Executor) -> Object:
     if executor.image == CREATE:
         found["outputs"] = {"parameters": [{"name": "name", "valueFrom": {"jsonPath": "{.metadata.name}"}}]}
     else:
-        found["resource"]["flags"] = ["--ignore-not-found"]
+        # The claim goes with the last pod that has it; waiting for that would wait for the end of this run.
+        found["resource"]["flags"] = ["--ignore-not-found", "--wait=false"]
     return found
 
 
