@@ -120,7 +120,12 @@ def end(context: Context, seen: Seen, timeout: float) -> Seen:
 
 def succeed(context: Context, file: Path, *options: str, timeout: float, team: str = NAMESPACE) -> Seen:
     """Submits, watches, and fails the check unless the run succeeds."""
-    seen = end(context, submit(context, file, *options, team=team), timeout)
+    return succeeded(context, submit(context, file, *options, team=team), timeout)
+
+
+def succeeded(context: Context, seen: Seen, timeout: float) -> Seen:
+    """Watches a run, and fails the check unless it succeeds."""
+    end(context, seen, timeout)
     require(seen.phase == "Succeeded", f"run {seen.name} ended {seen.phase}: {seen.faults}")
     return seen
 
