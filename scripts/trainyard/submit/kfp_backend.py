@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import tempfile
 import time
 import warnings
@@ -91,7 +90,7 @@ def _client(to: Endpoint) -> Any:
         return Client(
             host=to.url,
             namespace=to.namespace or "kubeflow",
-            existing_token=to.token or os.environ.get("KFP_TOKEN") or None,
+            existing_token=to.token or None,
             ssl_ca_cert=to.authority or None,
         )
 

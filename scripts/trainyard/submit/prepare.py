@@ -74,7 +74,7 @@ def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dic
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
     arguments = params.split(wanted.given)
     findings = refuse(
-        lint.pipeline(pipeline, _site(contract, settings), queue=settings.queue, priority=settings.priority),
+        lint.pipeline(pipeline, _site(contract, settings), queue=wanted.queue, priority=wanted.priority),
         wanted.file,
     )
     made = translate.workflow(pipeline, arguments, settings)

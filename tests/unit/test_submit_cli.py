@@ -1,0 +1,67 @@
+"""`trainyard submit` and `trainyard runs`: what is wrong with a command line is said before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file, and no kubeconfig anywhere."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    for name in ("KUBECONFIG", "KF_PIPELINES_ENDPOINT", "KFP_TOKEN", "TRAINYARD_CONTRACT"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "pipeline.py"
+    file.write_text("from kfp import dsl\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fault"),
+    [
+        (["--wait", "--detach"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
+        (["--dry-run", "--logs", "train"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
+        (["--endpoint", "https://kfp"], 2, "--endpoint is for the backend kfp. add --backend kfp."),
+        ([], 1, "no kubeconfig found at ~/.kube/config."),
+        (["--as-group", "staff"], 2, "--as-group needs --as."),
+        (["--dry-run", "--contract", "absent.yaml"], 2, "absent.yaml: the contract can't be read"),
+        (["--dry-run"], 2, "there is no pipeline in this file. decorate a function with @dsl.pipeline."),
+    ],
+)
+def test_submit(trainyard: Callable[..., Any], pipeline: Path, words: list[str], code: int, fault: str) -> None:
+    ended = trainyard("submit", str(pipeline), *words)
+    assert fault in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.code == code
+
+
+def test_a_file_that_is_not_there(trainyard: Callable[..., Any], pipeline: Path) -> None:
+    assert "absent.py: there is no such file" in trainyard("submit", "absent.py").fault()
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["show", "r", "--follow", "-o", "json"], "--follow shows the table only. leave out --lineage and -o."),
+        (["list"], "no kubeconfig found at ~/.kube/config."),
+        (["stop", "r"], "no kubeconfig found at ~/.kube/config."),
+    ],
+)
+def test_runs(trainyard: Callable[..., Any], pipeline: Path, words: list[str], fault: str) -> None:
+    assert fault in trainyard("runs", *words).fault()
+
+
+def test_completion_is_silent_without_a_cluster(pipeline: Path) -> None:
+    import click
+    from click.shell_completion import ShellComplete
+
+    from trainyard.cli import trainyard as command
+
+    complete = ShellComplete(command, {}, "trainyard", "_TRAINYARD_COMPLETE")
+    assert complete.get_completions(["runs", "show"], "") == []
+    assert isinstance(command, click.Group)
