@@ -14,7 +14,7 @@ from trainyard.ir import load
 from trainyard.ir.model import Constant, Executor, Pipeline
 from trainyard.ir.yaml_lines import Document, documents
 from trainyard.jobs.facts import NodePool
-from trainyard.lint import ir_rules, pod_rules, workflow
+from trainyard.lint import ir_rules, pod_rules, training, workflow
 from trainyard.lint.files import fault
 from trainyard.lint.finding import Finding
 from trainyard.lint.pods import Pod
@@ -96,6 +96,7 @@ def _check(pipeline: Pipeline, report: Report, where: Where) -> None:
             report.add(said.code, line, said.reason, said.mend, task=said.task, at=said.field)
     _importers(pipeline, report, where)
     _claims(pipeline, report, where)
+    training.check(pipeline, report, where)
     yaml = _document(pipeline)
     if any(one.code.startswith("TY2") and one.code != "TY210" for one in report.findings):
         _parts(pipeline, yaml, report, where)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from trainyard.errors import UsageError
 from trainyard.ir.yaml_lines import Document
 from trainyard.jobs import Facts, JobSpec, manifest
@@ -45,7 +48,17 @@ def check(document: Document, report: Report) -> None:
         report.add("TY104", document.line(*path), what, mend, at=path)
     if broken:
         return
-    values = {"name": "job", "command": ["true"], **document.data}
+    data = document.data
+    judge(data, lambda setting: document.line(*([setting] if setting in data else [])), report)
+
+
+def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Report, task: str = "") -> None:
+    """Notes what the platform would say of a job with these settings, whose form is right.
+
+    Args:
+        line: the line of a setting, or of them all for one that is not there.
+    """
+    values = {"name": "job", "command": ["true"], **settings}
     team = report.site.team(str(values.get("team") or ""))
     if team.name == ANY:
         return  # which queues and classes there are for this job is not known
@@ -55,13 +68,13 @@ def check(document: Document, report: Report) -> None:
     except UsageError as error:
         told = next((word for word in REFUSED if word in error.what), "")
         code, setting = REFUSED.get(told, ("TY104", ""))
-        report.add(code, document.line(setting), error.what, error.mend, at=setting)
+        report.add(code, line(setting), error.what, error.mend, task=task, at=setting)
         return
 
     def lines(path: Path) -> int:
         for part in reversed(path):
-            if (setting := MADE_FROM.get(str(part), "")) in document.data:
-                return document.line(setting)
-        return document.line()
+            if (setting := MADE_FROM.get(str(part), "")) in settings:
+                return line(setting)
+        return line("")
 
-    objects.check(made, lines, report, f"job {spec.name}")
+    objects.check(made, lines, report, task or f"job {spec.name}")
