@@ -13,7 +13,7 @@ from trainyard.submit import argo
 
 
 def stop(kube: Kube, name: str) -> bool:
-    """Asks a run to end: its pods are stopped, its exit handlers still run. False when it had ended already."""
+    """Asks a run to end: its pods are stopped, only a workflow's `onExit` still runs. False when it had ended already."""
     if nodes.run(scene.fetch(kube, name)).ended:
         return False
     kube.patch(_path(kube, name), {"spec": {"shutdown": "Stop"}})
