@@ -13,7 +13,7 @@ from trainyard.submit import argo
 
 
 def stop(kube: Kube, name: str) -> bool:
-    """Asks a run to end: its pods are stopped, only a workflow's `onExit` still runs. False when it had ended already."""
+    """Asks a run to end: its pods get SIGTERM, only a workflow's `onExit` still runs. False when it had ended."""
     if nodes.run(scene.fetch(kube, name)).ended:
         return False
     kube.patch(_path(kube, name), {"spec": {"shutdown": "Stop"}})
