@@ -201,8 +201,7 @@ def test_retries_let_ranks_start_again_and_count_as_the_operator_does(made: Any)
     assert made("volcano", retries=2)["spec"]["policies"][0] == {"event": "PodFailed", "action": "RestartJob"}
 
 
-def test_facts_travel_as_json(facts: Facts) -> None:
-    assert Facts.from_json(facts.to_json()) == facts
+def test_the_usual_priority_is_the_lowest_but_one(facts: Facts) -> None:
     assert facts.priority == "training-normal"
 
 

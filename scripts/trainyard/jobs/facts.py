@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from trainyard.errors import UsageError
 from trainyard.jobs.spec import TENSORFLOW
@@ -31,7 +30,7 @@ class NodePool:
 
 @dataclass(frozen=True)
 class Facts:
-    """One team's view of the contract. As JSON it travels into pods that can't read the contract."""
+    """One team's view of the contract."""
 
     team: str
     scheduler: str
@@ -65,19 +64,6 @@ class Facts:
             platform_image=contract.images["platform"],
             torch_image=contract.images["trainerTorch"],
             tensorflow_image=contract.images["trainerTensorflow"],
-        )
-
-    def to_json(self) -> str:
-        """For a pod's environment."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> Facts:
-        """What `to_json` wrote."""
-        found: dict[str, Any] = json.loads(text)
-        pools = tuple(NodePool(**pool) for pool in found.pop("pools"))
-        return cls(
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}, pools=pools
         )
 
     @property
