@@ -25,6 +25,7 @@ from trainyard.local import notes
 from trainyard.local.processes import Ended, Processes, say
 
 NUMBER_INTEGER = 2  # kfp's ParameterTypeEnum
+OWN = re.compile(r"(kfp|typing[-_]extensions)\b(?!-)")  # what kfp installs for its executor, which is here already
 REMOTE = ("gs://", "minio://", "http://", "https://", "oci://", "hf://")
 
 
@@ -56,14 +57,7 @@ class Runner:
         )
         described = executor_input_utils.executor_input_to_dict(inputs, spec)
         _whole_numbers(described, spec)
-        command = placeholder_utils.replace_placeholders(
-            full_command=[*executor.container.command, *executor.container.args],
-            executor_input_dict=described,
-            pipeline_resource_name=self._folders.name,
-            task_resource_name=title,
-            pipeline_root=str(self._folders.run),
-            unique_pipeline_id=self._folders.name,
-        )
+        command = self._command(title, executor, described)
         own = {entry.name: entry.value for entry in executor.container.env}
         step = json.dumps({"task": title, "component": component.name, "pipeline": self._pipeline.name})
         say(title, "begins")
@@ -83,6 +77,21 @@ class Runner:
             if key not in outputs:
                 outputs[key] = executor_output_utils.runtime_artifact_to_dsl_artifact(artifact.artifacts[0])
         return outputs
+
+    def _command(self, title: str, executor: Any, described: dict[str, Any]) -> list[str]:
+        """The component's command with its placeholders filled in. Raises UsageError for one that kfp can't do."""
+        try:
+            return placeholder_utils.replace_placeholders(
+                full_command=[*executor.container.command, *executor.container.args],
+                executor_input_dict=described,
+                pipeline_resource_name=self._folders.name,
+                task_resource_name=title,
+                pipeline_root=str(self._folders.run),
+                unique_pipeline_id=self._folders.name,
+            )
+        except (IndexError, KeyError, ValueError) as error:
+            what = f"a placeholder of step {title} can't be filled in on one machine ({type(error).__name__}: {error})"
+            raise UsageError(what, mend="submit the pipeline instead") from None
 
     def _import(self, title: str, spec: Any, executor: Any, values: dict[str, Any]) -> dict[str, Any]:
         """An importer's artifact; of a bucket: the file on this machine. Raises UsageError when it isn't there."""
@@ -129,7 +138,7 @@ def _without_pip(command: list[str]) -> tuple[list[str], list[str]]:
     if command[:2] != ["sh", "-c"] or len(command) < 4 or "pip install" not in command[2]:
         return command, []
     quoted = [word for word in command[2].split("'")[1::2] if word and not word.startswith("-")]
-    missing = [word for word in quoted if not _installed(word)]
+    missing = [word for word in quoted if not (OWN.match(word) or _installed(word))]
     return (command, missing) if missing else (command[3:], [])
 
 
