@@ -26,7 +26,7 @@ def tree(fake_bench: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.Monkey
 
     @contextmanager
     def opened() -> Iterator[Any]:
-        yield SimpleNamespace(clear=lambda: None, server=SimpleNamespace(folder=tmp_path))
+        yield SimpleNamespace(clear=lambda: None, pods={}, server=SimpleNamespace(folder=tmp_path))
 
     monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
     monkeypatch.setattr(runner, "_open", opened)
