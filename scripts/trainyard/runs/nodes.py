@@ -83,8 +83,7 @@ def _begun(run: str, found: dict[str, Object]) -> list[Step]:
             rows.append(_step(run, node, [node] if node["type"] == "Pod" else [], found))
         elif _alone(node, full):
             rows.append(_step(run, node, [], found))
-    late = datetime.max.replace(tzinfo=UTC)
-    return sorted(rows, key=lambda step: (step.started or late, step.finished or late, step.name))
+    return sorted(rows, key=lambda step: (step.started or datetime.max.replace(tzinfo=UTC), step.name))
 
 
 def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object]) -> Step:
