@@ -57,7 +57,7 @@ def test_the_mirror_keeps_repository_and_tag(chart: Path, mirrored: dict[str, li
 
 def test_unset_every_image_comes_from_its_own_registry(chart: Path) -> None:
     listed = {image.ref for image in images.listed("on-prem", chart=chart)}
-    assert {"docker.io", "ghcr.io", "nvcr.io"} == {ref.partition("/")[0] for ref in listed}
+    assert {"docker.io", "ghcr.io", "nvcr.io", "quay.io"} == {ref.partition("/")[0] for ref in listed}
     assert all(image.pulled == image.ref for image in images.listed("on-prem", chart=chart))
 
 

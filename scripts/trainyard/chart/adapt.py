@@ -58,6 +58,12 @@ VOLCANO = (
         "collects garbage less often until it has that much memory: a fifth of the scheduler's time went there",
     ),
     Change(
+        "values.yaml",
+        "  scheduler_kube_api_qps: 2000\n",
+        "  scheduler_kube_api_qps: 2000\n  scheduler_memory_target: 850MiB\n",
+        "the value that the line above reads",
+    ),
+    Change(
         "templates/scheduler.yaml",
         "        app: volcano-scheduler\n        {{- if or (.Values.custom.scheduler_podLabels)",
         "        app: volcano-scheduler\n        trainyard.io/config: "
