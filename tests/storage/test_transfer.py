@@ -106,10 +106,10 @@ def test_a_folder_comes_back_as_files(cluster: Cluster, facts: Facts, tmp_path: 
     for name in ("a.txt", "sub/b.txt"):
         (tmp_path / "x").write_text(name)
         with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
-            store.put(tmp_path / "x", f"{BUCKET}/vision/jobs/one/{name}")
+            store.put(tmp_path / "x", f"{BUCKET}/vision/jobs/folder/{name}")
     with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
-        assert store.tree(f"{BUCKET}/vision/jobs/one", tmp_path / "out") == ["a.txt", "sub/b.txt"]
-        assert store.list(f"{BUCKET}/vision/jobs/one") == {"a.txt": 5, "sub/b.txt": 9}
+        assert store.tree(f"{BUCKET}/vision/jobs/folder", tmp_path / "out") == ["a.txt", "sub/b.txt"]
+        assert store.list(f"{BUCKET}/vision/jobs/folder") == {"a.txt": 5, "sub/b.txt": 9}
     assert (tmp_path / "out/sub/b.txt").read_text() == "sub/b.txt"
 
 
