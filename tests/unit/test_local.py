@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -193,13 +194,14 @@ def mine():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["number"], "--param number has no value"),
-        (["wrong=1"], "has no parameter wrong. it takes facts, flag, names, number, rate"),
-        (["number=x"], "number is a whole number, and 'x' is none"),
-        (["number=1", "flag=perhaps"], "flag is true or false"),
-        (["number=1", "names=a"], "names is a list in JSON"),
-        (["number=1", "facts=[1]"], "facts is an object in JSON"),
-        ([], "the parameter number needs a value"),
+        (["number"], "--param 'number' is not NAME=VALUE"),
+        (["number=1", "number=2"], "--param number is given twice"),
+        (["wrong=1"], "has no input wrong; its inputs: facts, flag, names, number, rate"),
+        (["number=x"], "number is 'x', it takes a whole number"),
+        (["number=1", "flag=perhaps"], "flag is 'perhaps', it takes true or false"),
+        (["number=1", "names=a"], "names is 'a', it takes a JSON list"),
+        (["number=1", "facts=[1]"], "facts is [1], it takes a JSON object"),
+        ([], "the pipeline needs a value for number. give it with --param number=VALUE"),
     ],
 )
 def test_wrong_arguments_are_told(tmp_path: Path, given: list[str], words: str) -> None:
@@ -208,7 +210,7 @@ def test_wrong_arguments_are_told(tmp_path: Path, given: list[str], words: str) 
 def mine(number: int, rate: float = 0.5, flag: bool = False, names: list = [], facts: dict = {}):
     add(a=number, b=1)
 """
-    with pytest.raises(UsageError, match=words.replace("(", r"\(")):
+    with pytest.raises(UsageError, match=re.escape(words)):
         arguments.parse(compiled(tmp_path, text), given)
 
 
@@ -218,9 +220,13 @@ def test_arguments_take_their_types_and_defaults_stay_whole(tmp_path: Path) -> N
 def mine(number: int = 2, rate: float = 0.5, flag: bool = False, names: list = [1], text: str = ""):
     add(a=number, b=1)
 """
-    values = arguments.parse(compiled(tmp_path, text), ["flag=True", 'names=["a"]'])
+    pipeline = compiled(tmp_path, text)
+    values = arguments.parse(pipeline, ["flag=True", 'names=["a"]'])
     assert values == {"number": 2, "rate": 0.5, "flag": True, "names": ["a"], "text": ""}
     assert isinstance(values["number"], int)
+    values = arguments.parse(pipeline, ["flag=1", "rate=2", "text=3"])
+    assert (values["flag"], values["rate"], values["text"]) == (True, 2.0, "3")
+    assert isinstance(values["rate"], float)
 
 
 @pytest.mark.parametrize(

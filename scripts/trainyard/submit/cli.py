@@ -137,9 +137,9 @@ def _send(
 
 
 def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
-    from trainyard import translate
+    from trainyard.ir import arguments
     from trainyard.ir import compile as compiling
-    from trainyard.submit import kfp_backend, params, source
+    from trainyard.submit import kfp_backend, source
 
     if not endpoint.url:
         raise UsageError("--backend kfp needs --endpoint", mend="or set KF_PIPELINES_ENDPOINT")
@@ -148,10 +148,9 @@ def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
     if source.kind(wanted.file) != source.KFP:
         raise UsageError("KFP takes kfp pipelines only", where=str(wanted.file), mend="leave out --backend kfp")
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
-    arguments = translate.checked(pipeline, params.split(wanted.given))
     run = kfp_backend.submit(
         pipeline,
-        arguments,
+        arguments.checked(pipeline, arguments.split(wanted.given)),
         endpoint,
         name=pipeline.name,
         experiment=wanted.experiment,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainyard.contract import Contract
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.submit import adapt, argo, params, source
+from trainyard.ir.arguments import split
+from trainyard.submit import adapt, argo, source
 from trainyard.translate.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str],
         made, findings = _of_kfp(wanted, contract, settings)
     else:
         document = source.workflow(wanted.file, wanted.name)
-        made = adapt.workflow(document, settings, params.split(wanted.given))
+        made = adapt.workflow(document, settings, split(wanted.given))
         findings = _linted_workflow(wanted.file, made, _site(contract, settings))
     size = len(json.dumps(made))
     if size > LARGEST:
@@ -72,7 +73,7 @@ def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dic
     from trainyard.ir import compile as compiling
 
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
-    arguments = params.split(wanted.given)
+    arguments = split(wanted.given)
     findings = refuse(
         lint.pipeline(pipeline, _site(contract, settings), queue=wanted.queue, priority=wanted.priority),
         wanted.file,

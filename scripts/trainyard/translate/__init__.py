@@ -13,7 +13,6 @@ main container works is in tools/step/README.md.
 
 from trainyard.translate.errors import Unsupported
 from trainyard.translate.settings import Settings
-from trainyard.translate.workflow import checked
 from trainyard.translate.workflow import translate as workflow
 
-__all__ = ["Settings", "Unsupported", "checked", "workflow"]
+__all__ = ["Settings", "Unsupported", "workflow"]

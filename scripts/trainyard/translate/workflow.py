@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import Any
 
@@ -10,22 +9,14 @@ from hera.workflows import models as hera
 from pydantic import ValidationError
 
 from trainyard.errors import UsageError
-from trainyard.ir.model import ROOT, Parameter, Pipeline
+from trainyard.ir.arguments import checked
+from trainyard.ir.model import ROOT, Pipeline
 from trainyard.translate import boxes, dags, importer, names, size, values
 from trainyard.translate.context import Context, Object
 from trainyard.translate.settings import Settings
 
 USER = 1000
 QUEUE = "scheduling.volcano.sh/queue-name"
-_TYPES: dict[str, tuple[type, ...]] = {
-    "STRING": (str,),
-    "NUMBER_INTEGER": (int,),
-    "NUMBER_DOUBLE": (int, float),
-    "BOOLEAN": (bool,),
-    "LIST": (list,),
-    "STRUCT": (dict,),
-}
-_WORDS = {"STRING": "text", "NUMBER_INTEGER": "a whole number", "NUMBER_DOUBLE": "a number", "BOOLEAN": "true or false"}
 
 
 def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, settings: Settings | None = None) -> Object:
@@ -39,7 +30,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
         UsageError: an argument that is missing, unknown or of the wrong type, or a workflow too large for etcd.
     """
     settings = settings or Settings()
-    given = checked(pipeline, {**pipeline.arguments, **(arguments or {})})
+    given = _fits_argo(pipeline, checked(pipeline, {**pipeline.arguments, **(arguments or {})}))
     ctx = Context(pipeline, given, settings)
     entry = _entry(ctx)
     spec: Object = {
@@ -111,51 +102,18 @@ def _place(workflow: Object, path: tuple[str | int, ...]) -> list[str]:
     return words
 
 
-def checked(pipeline: Pipeline, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by the pipeline's types; text is read by the type that is asked for.
-
-    Raises:
-        UsageError: naming the argument, and those the pipeline takes.
-    """
-    inputs = pipeline.inputs
-    known = {**inputs.parameters, **inputs.artifacts}
-    found = {}
-    for name, value in arguments.items():
-        if name not in known:
-            names_ = ", ".join(known) or "none"
-            raise UsageError(f"the pipeline has no input {name}; its inputs: {names_}", where=pipeline.file)
-        declared = inputs.parameters.get(name)
-        found[name] = _typed(pipeline, declared, value) if declared else str(value)
-    missing = [one.name for one in inputs.parameters.values() if one.required and one.name not in found]
-    missing += [one.name for one in inputs.artifacts.values() if not one.optional and one.name not in found]
-    if missing:
-        uris = [name for name in missing if name in inputs.artifacts]
-        mend = "give it with --param " + (f"{missing[0]}=s3://bucket/key" if uris else f"{missing[0]}=VALUE")
-        raise UsageError(f"the pipeline needs a value for {', '.join(missing)}", where=pipeline.file, mend=mend)
-    return found
-
-
-def _typed(pipeline: Pipeline, declared: Parameter, value: Any) -> Any:
-    kinds = _TYPES.get(declared.type)
-    if kinds is None or value is None:
-        return value
-    if isinstance(value, str) and str not in kinds:
-        with contextlib.suppress(ValueError):
-            value = json.loads(value.lower() if declared.type == "BOOLEAN" else value)
-    if isinstance(value, float) and kinds == (int,) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        word = _WORDS.get(declared.type, "a JSON list" if declared.type == "LIST" else "a JSON object")
-        raise UsageError(f"{declared.name} is {value!r}, it takes {word}", where=pipeline.file)
-    if declared.literals and value not in declared.literals:
-        words = ", ".join(str(one) for one in declared.literals)
-        raise UsageError(f"{declared.name} is {value!r}, it takes one of {words}", where=pipeline.file)
-    if (length := len(values.to_text(value).encode())) > values.LARGEST:
-        what = f"{declared.name} has {length:,} bytes, a parameter may have {values.LARGEST:,}"
-        raise UsageError(what, where=pipeline.file, mend="hand large values over as artifacts")
-    if "{{" in values.to_text(value):
-        raise UsageError(f"{declared.name} contains {{{{, which Argo would replace", where=pipeline.file)
-    return value
+def _fits_argo(pipeline: Pipeline, values_: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, if all of them survive as Argo's texts. Raises UsageError."""
+    for name, value in values_.items():
+        text = values.to_text(value)
+        if name in pipeline.inputs.artifacts or value is None:
+            continue
+        if (length := len(text.encode())) > values.LARGEST:
+            what = f"{name} has {length:,} bytes, a parameter may have {values.LARGEST:,}"
+            raise UsageError(what, where=pipeline.file, mend="hand large values over as artifacts")
+        if "{{" in text:
+            raise UsageError(f"{name} contains {{{{, which Argo would replace", where=pipeline.file)
+    return values_
 
 
 def _entry(ctx: Context) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from trainyard.errors import UsageError
-from trainyard.submit import params
+from trainyard.ir import arguments
 
 
 def test_names_and_texts() -> None:
-    assert params.split(["epochs=3", "note=a=b, c", "empty="]) == {"epochs": "3", "note": "a=b, c", "empty": ""}
+    assert arguments.split(["epochs=3", "note=a=b, c", "empty="]) == {"epochs": "3", "note": "a=b, c", "empty": ""}
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,5 @@ def test_names_and_texts() -> None:
 )
 def test_what_is_wrong(given: list[str], words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        params.split(given)
+        arguments.split(given)
     assert words in str(caught.value)
