@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
@@ -14,9 +15,10 @@ from trainyard.runs.model import Run, Step
 CONTAINER = "main"
 ARCHIVED = f"{CONTAINER}-logs"
 LOOK_S = 2.0
-ARGOS = re.compile(
-    rb'^time="[^"]*" level=\w+ msg=.* argo=true\b'
-)  # what Argo's executor writes between a step's own lines
+# What Argo's executor writes between a step's own lines, and after the last one of a command that did not succeed.
+ARGOS = re.compile(rb'^time="[^"]*" level=\w+ msg=.* argo=true\b')
+ARGOS_MOST = 4  # lines of its own at a log's end
+ARGOS_LAST = re.compile(rb"^Error: exit status \d+\s*$")
 
 
 def lines(
@@ -49,14 +51,16 @@ def lines(
     pod = scene.pod_of(kube, run.name, node) if node and step.state != "cached" else ""
     if pod:
         try:
-            yield from filter(_own, _of_pod(kube, pod, follow, tail, say))
+            more = tail + ARGOS_MOST if tail and not follow else tail
+            found = own(_of_pod(kube, pod, follow, more, say))
+            yield from deque(found, maxlen=tail) if tail and not follow else found
             return
         except KubeError as error:
             if error.status not in (400, 404):  # the pod went meanwhile, or its container never ran
                 raise
             if not step.ended:
                 raise TrainyardError(f"{step.name} has no log yet: {error.what}") from None
-    yield from filter(_own, _archived(kube, run, step, node, tail))
+    yield from own(_archived(kube, run, step, node, tail))
 
 
 def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
@@ -67,8 +71,16 @@ def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
         return []
 
 
-def _own(line: bytes) -> bool:
-    return not ARGOS.match(line)
+def own(log: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines that the step itself has written. One that may be Argo's last waits for the next, which clears it."""
+    held = []
+    for line in log:
+        if ARGOS.match(line):
+            continue
+        yield from held
+        held = [line] if ARGOS_LAST.match(line) else []
+        if not held:
+            yield line
 
 
 def _node(step: Step, attempt: int | None) -> str:
