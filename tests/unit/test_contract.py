@@ -11,6 +11,7 @@ import yaml
 from trainyard import contract
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
+from trainyard.translate import Settings
 
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
 BARE: dict[str, Any] = {
@@ -32,6 +33,7 @@ class Cluster:
     """A cluster that holds one ConfigMap, or none, or does not answer."""
 
     host = "https://cluster"
+    namespace = "trainyard-system"
 
     def __init__(self, data: dict[str, str] | None, fault: bool = False) -> None:
         self.data, self.fault = data, fault
@@ -42,7 +44,7 @@ class Cluster:
     def find(self, path: str) -> dict[str, Any] | None:
         if self.fault:
             raise TrainyardError("the cluster does not answer")
-        assert path == "trainyard-system/configmaps/trainyard-contract"
+        assert path == f"{self.namespace}/configmaps/trainyard-contract"
         return None if self.data is None else {"data": self.data}
 
 
@@ -114,4 +116,14 @@ def test_the_order_in_which_it_is_looked_for(tmp_path: Path, monkeypatch: pytest
 
 def test_a_cluster_without_the_chart_says_what_to_do() -> None:
     with pytest.raises(TrainyardError, match=r"has no ConfigMap trainyard-contract.*--contract FILE"):
+        contract.live(Cluster(None))  # type: ignore[arg-type]
+
+
+def test_a_release_in_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRAINYARD_SYSTEM", "platform")
+    monkeypatch.setattr(Cluster, "namespace", "platform")
+    raw = BARE | {"release": {"name": "trainyard", "namespace": "platform"}, "teams": [{"name": "vision"}]}
+    found = contract.live(Cluster({"contract.yaml": yaml.safe_dump(raw)}))  # type: ignore[arg-type]
+    assert Settings.of(found, "vision").system == "platform"
+    with pytest.raises(TrainyardError, match=r"has no ConfigMap trainyard-contract in platform\..*TRAINYARD_SYSTEM"):
         contract.live(Cluster(None))  # type: ignore[arg-type]

@@ -262,3 +262,17 @@ def test_metrics_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
     file.write_text("{")
     with pytest.raises(TrainyardError, match="is no JSON"):
         component._numbers(file)
+
+
+def test_the_contract_is_read_where_the_release_is() -> None:
+    asked: list[str] = []
+
+    def call(method: str, path: str, *_: Any, **__: Any) -> Any:
+        asked.append(path)
+        raise ApiError(403, "forbidden")
+
+    jobs = Jobs(SimpleNamespace(call=call), "vision")  # type: ignore[arg-type]
+    for env, place in (({}, "trainyard-system"), ({"TRAINYARD_SYSTEM": "platform"}, "platform")):
+        with pytest.raises(TrainyardError, match="the platform's contract can't be read: forbidden"):
+            cluster.facts(jobs, request_of(), env)
+        assert asked[-1] == f"/api/v1/namespaces/{place}/configmaps/trainyard-contract"

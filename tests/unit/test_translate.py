@@ -1,6 +1,7 @@
 """What a translation says: settings of steps, refusals by name, names, keys and size."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import List  # noqa: UP035  (kfp reads annotations of its own kinds)
 
@@ -72,6 +73,9 @@ def test_a_run_belongs_to_its_team(tmp_path: Path) -> None:
     assert container["args"][-1] == "{{$.outputs.parameters['made'].output_file}}"
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert of(one, tmp_path) == workflow
+    elsewhere = template(of(one, tmp_path, settings=replace(SETTINGS, system="platform")), "step")["container"]["env"]
+    assert {"name": "TRAINYARD_SYSTEM", "value": "platform"} in elsewhere
+    assert "TRAINYARD_SYSTEM" not in [one["name"] for one in container["env"]]
 
 
 def test_equal_components_share_a_template(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ found.team("vision").queues                  # UsageError with the teams there a
 found.source                                 # where it comes from, for people
 """
 
-from trainyard.contract.find import ASSUMED, CONFIG_MAP, SYSTEM, VARIABLE, defaults, find, live, load
+from trainyard.contract.find import ASSUMED, CONFIG_MAP, VARIABLE, defaults, find, live, load, system
 from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
 
 __all__ = [
     "ASSUMED",
     "CONFIG_MAP",
-    "SYSTEM",
     "VARIABLE",
     "Bucket",
     "Contract",
@@ -27,4 +26,5 @@ __all__ = [
     "find",
     "live",
     "load",
+    "system",
 ]

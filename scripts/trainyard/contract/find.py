@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +63,22 @@ def load(file: Path) -> Contract:
     raise UsageError("the file holds no contract", where=str(file), mend=MEND)
 
 
-def live(kube: Kube, namespace: str = SYSTEM) -> Contract:
+def system(env: Mapping[str, str] = os.environ) -> str:
+    """The release's namespace: $TRAINYARD_SYSTEM, else the usual one."""
+    return env.get("TRAINYARD_SYSTEM") or SYSTEM
+
+
+def live(kube: Kube) -> Contract:
     """The contract that the cluster's chart published. Raises TrainyardError where it can't be read."""
+    namespace = system()
     found = kube.find(kube.path("v1", "configmaps", CONFIG_MAP, namespace=namespace))
     if found is None:
         what = f"the cluster has no ConfigMap {CONFIG_MAP} in {namespace}"
-        raise TrainyardError(what, where=kube.host, mend="is trainyard installed there? Else give --contract FILE")
+        raise TrainyardError(
+            what,
+            where=kube.host,
+            mend="is the release elsewhere? Set TRAINYARD_SYSTEM to its namespace, or give --contract FILE",
+        )
     return read.contract(_published(found, kube.host), f"cluster {kube.host}")
 
 

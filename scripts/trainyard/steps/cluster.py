@@ -18,8 +18,6 @@ from trainyard.steps.jobs import Jobs
 from trainyard.steps.request import Request
 from trainyard.steps.wait import Watch
 
-CONTRACT = "trainyard-contract"
-SYSTEM = "trainyard-system"
 CODE = 128 + signal.SIGTERM
 
 
@@ -47,14 +45,14 @@ def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> Non
 
 def facts(jobs: Jobs, request: Request, env: Mapping[str, str]) -> Facts:
     """What the contract says to this step's team."""
-    path = f"/api/v1/namespaces/{env.get('TRAINYARD_SYSTEM') or SYSTEM}/configmaps/{CONTRACT}"
+    from trainyard.contract import CONFIG_MAP, read, system
+
+    path = f"/api/v1/namespaces/{system(env)}/configmaps/{CONFIG_MAP}"
     try:
         found = jobs.ask("GET", path)
     except ApiError as error:
         mend = "ask the platform's engineers: pipelines must be able to read it"
         raise TrainyardError(f"the platform's contract can't be read: {error.message}", mend=mend) from None
-    from trainyard.contract import read
-
     return Facts.of(read.contract(json.loads(found["data"]["contract.json"]), path), request.run.team)
 
 

@@ -24,6 +24,7 @@ class Settings:
         cache: False runs every step anew, whatever the pipeline says.
         infrastructure_retries: attempts after a step's pod was lost or the store was away; a failing command has none.
         largest: bytes that a workflow may have in the API server.
+        system: namespace of the release, where steps find the contract; empty where it isn't known.
         step_image: image of steps that run no image of the user: the importer and claims.
     """
 
@@ -44,6 +45,7 @@ class Settings:
     keep: int = 7 * 86400
     largest: int = MiB
     secret: str = "trainyard-s3"
+    system: str = ""
     name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -71,6 +73,7 @@ class Settings:
             "scheduler": contract.scheduler,
             "service_account": pipelines.get("serviceAccount", cls.service_account),
             "bucket": pipelines.get("bucket", cls.bucket),
+            "system": contract.namespace,
             "step_image": contract.images.get("argoexec", cls.step_image),
             "deadline": int(contract.parameters.get("maxDeadlineSeconds", cls.deadline)),
             "pools": tuple(

@@ -209,6 +209,7 @@ def environment(ctx: Context, component: Component, parameters: dict[str, str], 
         "TRAINYARD_PRIORITY": settings.priority,
         "TRAINYARD_BUCKET": settings.bucket,
         "TRAINYARD_EXPERIMENT": settings.experiment,
+        "TRAINYARD_SYSTEM": settings.system,
         "HOME": "/tmp",
     }
     return [{"name": name, "value": value} for name, value in facts.items() if value]
