@@ -188,6 +188,24 @@ def test_leaving_does_not_end_the_run(yard: Yard, member: Any, call: Any, file: 
     assert call("runs", "delete", name, "--force")[0] == 0
 
 
+def test_a_run_can_wait_for_its_turn(yard: Yard, member: Any, file: Any) -> None:
+    kube = Access(str(yard.server.kubeconfig), namespace="vision").connect()
+    group = {"apiVersion": scene.PODGROUPS, "kind": "PodGroup", "metadata": {"name": "earlier", "namespace": "vision"}}
+    kube.create(group | {"spec": {"queue": "vision", "minMember": 1}})
+    process = member("submit", file(LINE), "-p", "word=turn", "--after-started", "--detach", "-e", "turn")
+    try:
+        said = iter(process.stderr.readline, "")
+        assert any("waiting until PodGroup earlier has started in queue vision" in line for line in said)
+        chosen = {"labelSelector": "trainyard.io/experiment=turn"}
+        assert not kube.list(kube.path("argoproj.io/v1alpha1", "workflows"), **chosen)
+        kube.delete(kube.path(scene.PODGROUPS, "podgroups", "earlier"))
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert len(kube.list(kube.path("argoproj.io/v1alpha1", "workflows"), **chosen)) == 1
+    finally:
+        process.kill()
+
+
 def test_a_hera_workflow(yard: Yard, call: Any, file: Any) -> None:
     code, out, err = call("submit", file(HERA), "--wait")
     assert code == 0, err

@@ -26,6 +26,7 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["--wait", "--detach"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
         (["--dry-run", "--logs", "train"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
+        (["--dry-run", "--after-started"], 2, "--after-started is for runs that are sent to a queue. leave it out."),
         (["--endpoint", "https://kfp"], 2, "--endpoint is for the backend kfp. add --backend kfp."),
         ([], 1, "no kubeconfig found at ~/.kube/config."),
         (["--as-group", "staff"], 2, "--as-group needs --as."),

@@ -72,10 +72,10 @@ class Observer:
         at = model.now()
         if run.ended:
             return Scene(run, at, pods={})
-        pods = self._list("v1", "pods", labelSelector=f"{model.RUN_OF_POD}={self.name}")
+        pods = listed(self.kube, "v1", "pods", labelSelector=f"{model.RUN_OF_POD}={self.name}")
         by_node = {_annotation(pod, model.NODE_OF_POD): pod for pod in pods}
-        events = self._list("v1", "events", fieldSelector="type=Warning")
-        groups = self._list(PODGROUPS, "podgroups")
+        events = listed(self.kube, "v1", "events", fieldSelector="type=Warning")
+        groups = listed(self.kube, PODGROUPS, "podgroups")
         places: dict[str, str] = {}
         notes: dict[str, str] = {}
         for step in run.steps:
@@ -92,15 +92,6 @@ class Observer:
                 notes[step.id] = said.strip()
         names = {node: pod["metadata"]["name"] for node, pod in by_node.items()}
         return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, events, at)))
-
-    def _list(self, version: str, resource: str, **query: str) -> list[Object]:
-        """Objects beside the run: where one may not see them, or the site has none, the view does without."""
-        try:
-            return self.kube.list(self.kube.path(version, resource), **query)
-        except KubeError as error:
-            if error.status in (403, 404):
-                return []
-            raise
 
     def _jobs(self, run: model.Run, groups: list[Object], events: list[Object], at: datetime) -> Iterable[str]:
         """Training jobs of the run that wait for their gang, or whose pods are refused."""
@@ -134,7 +125,7 @@ class Observer:
         if group is None:
             return "waiting for a place"
         queue = group.get("spec", {}).get("queue", "default")
-        others = [g for g in groups if g.get("spec", {}).get("queue") == queue and _waits(g)]
+        others = [g for g in groups if g.get("spec", {}).get("queue") == queue and waits(g)]
         line = sorted(others, key=lambda g: (-self._priority(g), g["metadata"]["creationTimestamp"]))
         names = [g["metadata"]["name"] for g in line]
         said = [_reason(group)]
@@ -154,11 +145,7 @@ class Observer:
 
     def _priority(self, group: Object) -> int:
         if self._priorities is None:
-            try:
-                found = self.kube.list(self.kube.path("scheduling.k8s.io/v1", "priorityclasses", namespace=""))
-            except KubeError:
-                found = []
-            self._priorities = {one["metadata"]["name"]: int(one.get("value", 0)) for one in found}
+            self._priorities = priorities(self.kube)
         return self._priorities.get(group.get("spec", {}).get("priorityClassName", ""), 0)
 
 
@@ -172,6 +159,25 @@ def fetch(kube: Kube, name: str) -> Object:
             mend="`trainyard runs list` shows those there are",
         )
     return found
+
+
+def listed(kube: Kube, version: str, resource: str, **query: str) -> list[Object]:
+    """Objects of the team's namespace: none where one may not see them, or the site has no such kind."""
+    try:
+        return kube.list(kube.path(version, resource), **query)
+    except KubeError as error:
+        if error.status in (403, 404):
+            return []
+        raise
+
+
+def priorities(kube: Kube) -> dict[str, int]:
+    """Priority classes with their values; none where one may not see them."""
+    try:
+        found = kube.list(kube.path("scheduling.k8s.io/v1", "priorityclasses", namespace=""))
+    except KubeError:
+        return {}
+    return {one["metadata"]["name"]: int(one.get("value", 0)) for one in found}
 
 
 def pod_of(kube: Kube, run: str, node: str) -> str:
@@ -189,7 +195,8 @@ def _group_of(pod: Object, groups: list[Object]) -> Object | None:
     return next((group for group in groups if group["metadata"]["name"] == name), None)
 
 
-def _waits(group: Object) -> bool:
+def waits(group: Object) -> bool:
+    """Whether a gang has no place yet."""
     return (group.get("status") or {}).get("phase", "Pending") in WAITING
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--no-cache", is_flag=True, help="Run every step anew, also where an equal one has run before.")
 @click.option("--dry-run", is_flag=True, help="Check everything and print the Workflow instead of sending it.")
 @click.option("-o", "--output", "form", type=click.Choice(["yaml", "json", "name"]), help="What to print.")
+@click.option("--after-started", is_flag=True, help="Send it when what your team has in the queue has started.")
 @click.option("--wait", is_flag=True, help="Wait without showing steps; exit code 1 when the run fails.")
 @click.option("-d", "--detach", is_flag=True, help="Send it and return.")
 @click.option("--logs", "step", default="", metavar="STEP", help="Follow the log of this step instead of the table.")
@@ -49,6 +50,7 @@ def submit(
     no_cache: bool,
     dry_run: bool,
     form: str | None,
+    after_started: bool,
     wait: bool,
     detach: bool,
     step: str,
@@ -68,6 +70,8 @@ def submit(
 
     if sum([wait, detach, bool(step), dry_run]) > 1:
         raise UsageError("--dry-run, --wait, --detach and --logs exclude each other")
+    if after_started and (dry_run or backend == "kfp"):
+        raise UsageError("--after-started is for runs that are sent to a queue", mend="leave it out")
     if not pipeline.exists():
         raise UsageError("there is no such file", where=str(pipeline), mend="give the path of a pipeline")
     wanted = Wanted(pipeline, name, given, queue, priority, experiment, not no_cache)
@@ -90,6 +94,8 @@ def submit(
         _print(prepared.workflow, form or "yaml")
         return
     assert kube is not None
+    if after_started:
+        _wait_for_turn(kube, prepared)
     _send(kube, prepared, access, form, wait, detach, step)
 
 
@@ -111,6 +117,14 @@ def _place(access: Access, contract_file: Path | None, dry_run: bool) -> tuple[K
     found = contract.find(None, kube)
     _say(f"checked against {found.source}")
     return kube, found, team
+
+
+def _wait_for_turn(kube: Kube, prepared: Prepared) -> None:
+    from trainyard.runs.model import Run
+    from trainyard.submit import turn
+
+    run = Run("", kube.namespace, "Pending", (), prepared.workflow)
+    turn.wait(kube, run.queue, run.priority, _say)
 
 
 def _send(

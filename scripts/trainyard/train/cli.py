@@ -15,7 +15,7 @@ from trainyard.train.settings import FILE, Settings, flags, merged
 
 if TYPE_CHECKING:
     from trainyard.contract import Contract
-    from trainyard.jobs import Facts
+    from trainyard.jobs import Facts, JobSpec
     from trainyard.kube import Kube
     from trainyard.train.follow import End
 
@@ -32,6 +32,7 @@ BUILD = (
 @click.option("--file", type=click.Path(path_type=Path), help=f"Settings. Default: {FILE} of the folder.")
 @click.option("--resume", default="", metavar="RUN", help="Begin with the checkpoints of this earlier run.")
 @click.option("--attach", default="", metavar="RUN", help="Follow a run that is there, and fetch its results.")
+@click.option("--after-started", is_flag=True, help="Send it when what your team has in the queue has started.")
 @click.option("--detach", is_flag=True, help="Don't follow it.")
 @click.option("--fetch/--no-fetch", default=True, help="Bring the results beside the code at the end.")
 @click.option("--dry-run", is_flag=True, help="Print what would be created, and send nothing.")
@@ -46,6 +47,7 @@ def train(
     file: Path | None,
     resume: str,
     attach: str,
+    after_started: bool,
     detach: bool,
     fetch: bool,
     dry_run: bool,
@@ -85,6 +87,8 @@ def train(
         _said(ready, facts)
         for warning in launch.linted(ready, known):
             click.echo(f"warning: {warning}", err=True)
+        if after_started:
+            _wait_for_turn(kube, ready.spec, facts)
         new = launch.submit(kube, facts, ready)
     click.echo(f"{'code sent' if new else 'code unchanged, not sent'}; created {ready.spec.name}", err=True)
     if detach:
@@ -111,6 +115,14 @@ def _contract(kube: Kube | None, file: Path | None) -> Contract:
     from trainyard import contract
 
     return contract.load(file) if file or kube is None else contract.live(kube)
+
+
+def _wait_for_turn(kube: Kube, spec: JobSpec, facts: Facts) -> None:
+    from trainyard.submit import turn
+
+    turn.wait(
+        kube, spec.queue or facts.queues[0], spec.priority or facts.priority, lambda text: click.echo(text, err=True)
+    )
 
 
 def _attached(kube: Kube, facts: Facts, run: str, folder: Path, found: Settings, fetch: bool) -> int:

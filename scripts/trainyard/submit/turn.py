@@ -1,0 +1,55 @@
+"""`--after-started`: nothing is sent before what the team has in the queue already has started."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from trainyard.kube import Kube
+from trainyard.runs import model, nodes, scene
+from trainyard.submit.gate import Turn, next_turns
+
+LOOK_S = 2.0
+SHOWN = 3
+
+
+def wait(kube: Kube, queue: str, priority: str, say: Callable[[str], None], look_s: float = LOOK_S) -> None:
+    """Returns when it is the turn of a job of that queue and priority class; `say` is told what it waits for.
+
+    Only the team's own runs and jobs are seen, so in a queue of several teams the order holds within the team.
+
+    Raises:
+        KeyboardInterrupt: after it was said that nothing was sent.
+        TrainyardError: the cluster can't be asked.
+    """
+    own, told = Turn("", queue, scene.priorities(kube).get(priority, 0)), ""
+    try:
+        while ahead := [turn.name for turn in not_started(kube) if not next_turns([own], [turn])]:
+            if (text := _listed(ahead)) != told:
+                say(f"waiting until {text} {'has' if len(ahead) == 1 else 'have'} started in queue {queue}")
+                told = text
+            time.sleep(look_s)
+    except KeyboardInterrupt:
+        say("nothing was sent")
+        raise
+
+
+def not_started(kube: Kube) -> Iterator[Turn]:
+    """What waits in the team's namespace: runs none of whose steps has begun, and jobs whose gangs have no place."""
+    values = scene.priorities(kube)
+    for raw in scene.listed(kube, model.VERSION, model.RESOURCE):
+        run = nodes.run(raw)
+        begun = any(step.state not in ("waiting", "pending") for step in run.steps)
+        if not (begun or run.ended or run.raw.get("spec", {}).get("suspend")):
+            yield Turn(f"run {run.name}", run.queue, values.get(run.priority, 0))
+    for group in scene.listed(kube, scene.PODGROUPS, "podgroups"):
+        owner = next(iter(group["metadata"].get("ownerReferences") or []), {})
+        if scene.waits(group) and owner.get("kind") != "Workflow":
+            spec = group.get("spec", {})
+            name = f"{owner.get('kind', 'PodGroup')} {owner.get('name') or group['metadata']['name']}"
+            yield Turn(name, spec.get("queue", ""), values.get(spec.get("priorityClassName", ""), 0))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
