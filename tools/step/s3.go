@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// How long a store that doesn't answer is waited for: longer than it takes to restart it.
+// How long a store that doesn't answer is waited for: as long as Argo's executor does.
 var (
-	storePatience = 4 * time.Minute
+	storePatience = 10 * time.Minute
 	storePause    = time.Second
 )
 

@@ -4,7 +4,8 @@ S3 settings come from the environment: S3_ENDPOINT (`http://host:9000`, `https:/
 S3_ACCESS_KEY, S3_SECRET_KEY and, optionally, S3_REGION. S3_CA holds the PEM of the store's own certificate authority,
 the only one that is then believed; without it SSL_CERT_FILE or the usual ones are.
 Where TRAINYARD_BUCKETS names a folder (a local run of a pipeline), buckets are its sub-folders and no store is asked.
-Every failure is a `TrainError`; failures that may pass (network, 5xx, throttling) are retried for about half a minute.
+Every failure is a `TrainError`. Those that may pass (network, 5xx, throttling) are retried for ten minutes, as long as
+Argo's executor waits for the store.
 """
 
 from __future__ import annotations
@@ -24,10 +25,19 @@ from mnist.errors import TrainError
 
 T = TypeVar("T")
 
-ATTEMPTS = 7
-FIRST_WAIT_S = 0.5
+PATIENCE_S, FIRST_WAIT_S, LONGEST_WAIT_S = 600.0, 0.5, 8.0
 PERMANENT_CODES = frozenset(
-    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchKey", "NoSuchBucket", "InvalidBucketName"}
+    {
+        "AccessDenied",
+        "AuthorizationHeaderMalformed",
+        "EntityTooLarge",
+        "InvalidAccessKeyId",
+        "InvalidBucketName",
+        "NoSuchBucket",
+        "NoSuchKey",
+        "RequestTimeTooSkewed",
+        "SignatureDoesNotMatch",
+    }
 )
 
 
@@ -79,20 +89,20 @@ def parse_endpoint(endpoint: str) -> tuple[str, bool]:
 
 
 def retry(action: Callable[[], T], what: str, may_pass: Callable[[Exception], bool], sleep: Any = time.sleep) -> T:
-    """Runs `action`, again with doubling pauses while `may_pass(error)`; at most ATTEMPTS times."""
-    wait = FIRST_WAIT_S
-    for attempt in range(1, ATTEMPTS + 1):
+    """Runs `action`, again with doubling pauses while `may_pass(error)`, until the pauses add up to PATIENCE_S."""
+    waited, wait = 0.0, FIRST_WAIT_S
+    while True:
         try:
             return action()
         except TrainError:
             raise
         except Exception as error:
-            if attempt == ATTEMPTS or not may_pass(error):
+            if waited >= PATIENCE_S or not may_pass(error):
                 raise
-            print(f"{what}: {type(error).__name__}, attempt {attempt} of {ATTEMPTS}; again in {wait:.1f} s", flush=True)
+            reason = getattr(error, "code", "") or type(error).__name__
+            print(f"{what}: the store does not answer ({reason}); again in {wait:.1f} s", flush=True)
             sleep(wait)
-            wait = min(wait * 2, 8.0)
-    raise AssertionError("unreachable")
+            waited, wait = waited + wait, min(wait * 2, LONGEST_WAIT_S)
 
 
 class Store(Protocol):
@@ -162,7 +172,8 @@ class S3Store:
 
     def _call(self, action: Callable[[], T], where: str, verb: str) -> T:
         def may_pass(error: Exception) -> bool:
-            return getattr(error, "code", "") not in PERMANENT_CODES and not _untrusted(error)
+            ours = isinstance(error, (TypeError, ValueError, LookupError, AttributeError))
+            return not ours and getattr(error, "code", "") not in PERMANENT_CODES and not _untrusted(error)
 
         try:
             return retry(action, where, may_pass, self.sleep)

@@ -39,6 +39,10 @@ class RefusedError(PlatformError):
     """The store won't do it, however often it is asked."""
 
 
+class SilentError(PlatformError):
+    """The store doesn't answer, or says that it can't just now."""
+
+
 class Checked:
     """A stream of exactly `size` bytes with this digest; its end fails otherwise, before an upload is complete."""
 
@@ -67,12 +71,14 @@ def told(place: str) -> Iterator[None]:
     try:
         yield
     except S3Error as error:
-        kind = RefusedError if error.code in FINAL else PlatformError
+        kind = RefusedError if error.code in FINAL else SilentError
         raise kind(f"the object store refuses {place}: {error.code}, {error.message}") from None
     except urllib3.exceptions.HTTPError as error:
         why = str(getattr(error, "reason", None) or error).rpartition(">: ")[2]
-        raise PlatformError(f"the object store does not answer for {place}: {why}") from None
-    except (ServerError, InvalidResponseError, OSError, ValueError) as error:
+        raise SilentError(f"the object store does not answer for {place}: {why}") from None
+    except (ServerError, InvalidResponseError) as error:
+        raise SilentError(f"{place}: {error}") from None
+    except (OSError, ValueError) as error:
         raise PlatformError(f"{place}: {error}") from None
 
 

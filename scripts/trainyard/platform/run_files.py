@@ -17,10 +17,11 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from trainyard.platform import objects, store
 from trainyard.platform.archive import Sums
@@ -30,9 +31,11 @@ from trainyard.platform.say import PlatformError, say
 if TYPE_CHECKING:
     from minio import Minio
 
+T = TypeVar("T")
 INDEX = ".trainyard.json"
 SETTLED_S = 2.0  # a file that was written to a moment ago is left for the next time
 BLOCK = 1 << 20  # bytes
+PATIENCE_S, FIRST_WAIT_S, LONGEST_WAIT_S = 600.0, 1.0, 15.0  # a pod waits for a store that is away as long as Argo does
 
 
 def fetch(into: str, code: str, sha256: str, folders: Sequence[str], restore: Sequence[str]) -> int:
@@ -41,16 +44,30 @@ def fetch(into: str, code: str, sha256: str, folders: Sequence[str], restore: Se
     root.mkdir(parents=True, exist_ok=True)
     if code:
         bucket, _, key = code.partition("/")
-        files = unpack(client, bucket, key, sha256, root)
+        files = patiently(lambda: unpack(client, bucket, key, sha256, root))
         say(f"code: {files} files of s3://{code}")
     for folder in folders:
         (root / folder).mkdir(parents=True, exist_ok=True)
     for pair in restore:
         place, _, folder = pair.partition("=")
         bucket, _, prefix = place.partition("/")
-        if found := bring(client, bucket, prefix, root / folder):
+        if found := patiently(partial(bring, client, bucket, prefix, root / folder)):
             say(f"checkpoints: {found} files of s3://{place}")
     return 0
+
+
+def patiently(action: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
+    """Runs `action`, again for ten minutes while the store is silent, not when it refuses. Raises PlatformError."""
+    waited, wait = 0.0, FIRST_WAIT_S
+    while True:
+        try:
+            return action()
+        except objects.SilentError as error:
+            if waited >= PATIENCE_S:
+                raise
+            say(f"{error}; again in {wait:.0f} s")
+            sleep(wait)
+            waited, wait = waited + wait, min(wait * 2, LONGEST_WAIT_S)
 
 
 def unpack(client: Minio, bucket: str, key: str, sha256: str, root: Path) -> int:
