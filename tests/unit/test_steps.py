@@ -186,6 +186,16 @@ def test_message_is_of_the_rank_that_failed_first() -> None:
     )
 
 
+def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words() -> None:
+    found = pod("worker", 1, **ended(128, "3", "StartError"))
+    told = found["status"]["containerStatuses"][0]["state"]["terminated"]
+    told["message"] = 'runc create failed: unable to start container process: exec: "python": not found in $PATH'
+    failed = {"conditions": [{"type": "Failed", "status": "True", "message": "backoff limit"}]}
+    server = Server({"metadata": {"uid": "u"}, "kind": "PyTorchJob", "status": failed}, {"items": [found]})
+    with pytest.raises(TrainyardError, match=r"worker-1 can't be started: exec: \"python\": not found in \$PATH"):
+        Watch(jobs_of(server), MANIFEST, "u").to_end()
+
+
 def test_evicted_pod_counts_as_failed() -> None:
     found = pods.first_failure([pod("worker", 0, phase="Failed", reason="Evicted", message="low on memory")])
     assert found and found.why == "Evicted: low on memory"

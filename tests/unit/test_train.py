@@ -157,6 +157,16 @@ def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: A
     assert capfdbinary.readouterr().out == b"epoch 1\nepoch 2\n"
 
 
+def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words(job: Object) -> None:
+    failed = pod("digits-abc-master-0", "Failed", 128)
+    told = failed["status"]["containerStatuses"][0]["state"]["terminated"]
+    told |= {"reason": "StartError", "message": 'runc: unable to start container process: exec: "python": not found'}
+    looks = {"job": state(Failed="backoff limit"), "pods": [failed]}
+    end = follow.follow(Cluster(looks, logs={"digits-abc-master-0": ["code: 3 files"]}), job, print)  # type: ignore[arg-type]
+    words = 'its command can\'t be started: exec: "python": not found'
+    assert end.message == f"digits-abc-master-0 ended with code 128: {words}"
+
+
 def test_gangs_whose_pods_have_gone_are_not_before_it_in_the_queue(job: Object) -> None:
     groups = [group("stale", "Inqueue", "1"), group("alive", "Inqueue", "2"), group("digits-abc", "Pending", "3")]
     other = {"metadata": {"name": "x", "annotations": {"scheduling.k8s.io/group-name": "alive"}}, "spec": {}}

@@ -15,12 +15,13 @@ STUCK = ("ErrImagePull", "ImagePullBackOff", "CreateContainerConfigError", "Crea
 
 @dataclass(frozen=True)
 class Failure:
-    """The rank that failed first."""
+    """The rank that failed first. `message`: why its command could not even be started."""
 
     pod: str
     container: str
     rank: str
     why: str
+    message: str = ""
 
 
 def main_container(pod: Mapping[str, Any]) -> str:
@@ -41,11 +42,19 @@ def first_failure(pods: Iterable[Object]) -> Failure | None:
                 if ended.get("exitCode"):
                     reason = ended.get("reason", "")
                     why = f"exit code {ended['exitCode']}" + (f", {reason}" if reason not in ("", "Error") else "")
-                    found.append((ended.get("finishedAt") or "9", Failure(name, entry["name"], rank, why)))
+                    failure = Failure(name, entry["name"], rank, why, not_started(ended))
+                    found.append((ended.get("finishedAt") or "9", failure))
         if status.get("phase") == "Failed" and status.get("reason"):
             why = f"{status['reason']}: {status.get('message', '')}".rstrip(": ")
             found.append(("8", Failure(name, main_container(pod), rank, why)))
     return min(found, key=lambda entry: entry[0])[1] if found else None
+
+
+def not_started(ended: Mapping[str, Any]) -> str:
+    """Why the runtime could not start a command that "ended"; "" where it was started."""
+    if ended.get("reason") not in ("StartError", "ContainerCannotRun"):
+        return ""
+    return " ".join(str(ended.get("message", "")).rpartition("unable to start container process: ")[2].split())
 
 
 def running(pods: Iterable[Object]) -> int:

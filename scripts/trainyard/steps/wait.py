@@ -88,6 +88,8 @@ class Watch:
         first = pods.first_failure(found)
         if first is None:
             return TrainyardError(f"{self._title} failed: {message}")
+        if first.message:
+            return TrainyardError(f"{self._title} failed: {first.rank} can't be started: {first.message}")
         lines = self._jobs.log(first.pod, first.container, TAIL)
         for line in lines:
             print(f"  {first.pod} | {line}", flush=True)

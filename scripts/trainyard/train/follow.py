@@ -140,8 +140,11 @@ def _ended(kube: Kube, manifest: Object, sight: Sight, log: Log, state: str, mes
     if not failed:
         return End(False, 1, message, ran)
     told = []
-    for pod, code in failed[:LOOKED_AT]:
-        words = last_words(_tail(kube, pod, status.container(manifest)) or _tail(kube, pod, FETCH))
+    for pod, code, why in failed[:LOOKED_AT]:
+        if why:
+            words = f"its command can't be started: {why}"
+        else:
+            words = last_words(_tail(kube, pod, status.container(manifest)) or _tail(kube, pod, FETCH))
         told.append((not words or bool(FOLLOWS.search(words)), pod, code, words))
     _, pod, code, words = min(told, key=lambda one: one[0])  # the first that isn't another's consequence
     said = f"{pod} ended with code {code}"

@@ -11,6 +11,7 @@ from trainyard.errors import UsageError
 from trainyard.jobs import status
 from trainyard.jobs.pods import JOB_LABEL
 from trainyard.kube import Kube, KubeError
+from trainyard.steps.pods import not_started
 
 Object = dict[str, Any]
 KINDS = (
@@ -23,7 +24,7 @@ KINDS = (
 WAITING = ("Pending", "Inqueue", "")
 STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
 GROUP_NAME = "scheduling.k8s.io/group-name"  # a pod's annotation: its gang
-TOLD = ("Error", "PodGroupPending", "Unschedulable")  # by operators, of what the pods say themselves
+TOLD = ("Error", "PodGroupPending", "StartError", "Unschedulable")  # by operators, of what the pods say themselves
 GROUPS = "scheduling.volcano.sh/v1beta1"
 
 
@@ -136,16 +137,20 @@ def complaints(sight: Sight) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def culprits(pods: Sequence[Object]) -> list[tuple[str, int]]:
-    """(pod, exit code) of the ranks that failed, the first to fail first; those ended from outside come last."""
+def culprits(pods: Sequence[Object]) -> list[tuple[str, int, str]]:
+    """(pod, exit code, why its command could not be started) of the ranks that failed.
+
+    The first to fail comes first; those ended from outside come last.
+    """
     failed = []
     for pod in pods:
         facts = pod.get("status") or {}
         for one in [*(facts.get("initContainerStatuses") or []), *(facts.get("containerStatuses") or [])]:
             ended = (one.get("state") or {}).get("terminated") or (one.get("lastState") or {}).get("terminated") or {}
             if code := int(ended.get("exitCode") or 0):
-                failed.append((code in (137, 143), str(ended.get("finishedAt") or "9"), pod["metadata"]["name"], code))
-    return [(name, code) for _, _, name, code in sorted(failed)]
+                when, why = str(ended.get("finishedAt") or "9"), not_started(ended)
+                failed.append((code in (137, 143), when, pod["metadata"]["name"], code, why))
+    return [(name, code, why) for _, _, name, code, why in sorted(failed)]
 
 
 def started(pod: Object, container: str) -> int:
