@@ -118,7 +118,7 @@ def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
     conf = yaml.safe_load(text)
     packing = next(p for tier in conf["tiers"] for p in tier["plugins"] if p["name"] == "binpack")["arguments"]
     assert packing["binpack.resources"] == "amd.com/gpu"
-    assert packing["binpack.resources.amd.com/gpu"] == 10
+    assert packing["binpack.resources.amd.com/gpu"] == 40
     assert conf["actions"] == "allocate, backfill"
     scheduler = named(objects, "Deployment", "trainyard-scheduler")
     assert "--percentage-nodes-to-find=100" in package.pod_specs(scheduler)[0]["containers"][0]["args"]

@@ -15,7 +15,7 @@ from trainyard.chart import package, parts
 
 Faults = Callable[..., list[str]]
 # The default's hash: the scheduling measurements are made with exactly these bytes.
-DEFAULT = "cd50c88acf096643"
+DEFAULT = "a7889ab13d8623b8"
 OWN = "volcano.custom.scheduler_config_override"
 SWITCH = "global.contract.scheduler"
 
@@ -124,7 +124,7 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
     )
     arguments = {p["name"]: p.get("arguments") for tier in yaml.safe_load(text)["tiers"] for p in tier["plugins"]}
     assert arguments["binpack"]["binpack.resources"] == "nvidia.com/gpu,amd.com/gpu"
-    assert arguments["binpack"]["binpack.resources.amd.com/gpu"] == 10
+    assert arguments["binpack"]["binpack.resources.amd.com/gpu"] == 40
     assert arguments["resource-strategy-fit"] == {
         "resourceStrategyFitWeight": 0,
         "proportional": {

@@ -86,13 +86,15 @@ def test_a_run_that_ends_before_all_gpus_are_asked_for_has_no_such_figures(monke
     assert "allocated@100" not in _measured(monkeypatch, ["a"], [WIDE]).values
 
 
-def test_the_plan_is_of_known_configurations_and_begins_with_every_list_on_the_whole_cluster() -> None:
-    whole = packing.plan(True)
-    first = whole[: len(packing.LISTS) * len(packing.CORE) + 1]
-    assert {run.settings["list"] for run in first} == set(packing.LISTS)
-    assert {run.settings["share"] for run in first} == {1.0}
-    assert {run.seed for run in whole} == set(packing.SEEDS)
-    assert len({run.id for run in whole}) == len(whole)
+def test_the_plan_begins_with_a_list_on_all_nodes_and_has_every_list_and_seed() -> None:
+    full = packing.plan(True)
+    first = full[: len(packing.SEEDS) * len(packing.CORE)]
+    assert {run.case for run in first} == {"default@1"}
+    assert {run.seed for run in first} == {run.seed for run in full} == set(packing.SEEDS)
+    for share, lists in ((1.0, packing.WHOLE), (0.25, packing.LISTS)):
+        found = {(run.settings["list"], run.column, run.seed) for run in full if run.settings["share"] == share}
+        assert found >= {(name, of, seed) for name in lists for of in packing.CORE for seed in packing.SEEDS}
+    assert len({run.id for run in full}) == len(full)
     assert len(packing.plan(False)) < 20
 
 
@@ -121,9 +123,12 @@ def test_the_section_shows_the_bound_and_every_configuration_and_embeds_what_is_
     assert all(f"(benchmarks/{name})" in text for name in drawn)
 
 
-def test_the_section_compares_the_lists_on_the_largest_share() -> None:
-    text = packing.section(packing.figures(_results(["ours"], "default@0.1") + _results(["ours"], "cpu050@0.25")))
-    assert "| configuration | cpu050@0.25 |" in text
+def test_the_section_compares_the_lists_of_each_share() -> None:
+    quarter = _results(["ours"], "default@0.25") + _results(["ours"], "cpu050@0.25")
+    text = packing.section(packing.figures(_results(["ours"], "default@0.1") + quarter))
+    assert "### Lists beside each other, 25 % of the nodes" in text
+    assert "Lists beside each other, 10 %" not in text
+    assert "| configuration | default@0.25 | cpu050@0.25 |" in text
     assert "| `ours` | 8 | 8 | 91.5 | 91.5 | 5 |" in text
     assert "### default@0.1" in text
 

@@ -40,7 +40,7 @@ def test_cards_that_are_given_away_twice_are_found() -> None:
 def test_configurations_weigh_parts_of_cards_and_keep_nothing_for_whole_ones() -> None:
     ours = columns.column("ours-sharing").config
     assert "deviceshare.VGPUEnable: true" in ours
-    assert f"binpack.resources.{cards.CORES}: 10" in ours
+    assert f"binpack.resources.{cards.CORES}: 40" in ours
     assert "nvidia.com/gpu" not in ours
     assert cards.RESERVE not in ours
     assert "deviceshare" not in columns.column("ours").config

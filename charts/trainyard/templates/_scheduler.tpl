@@ -75,7 +75,7 @@ tiers:
   - name: nodeorder
     arguments:
       leastrequested.weight: 0
-      balancedresource.weight: 10
+      balancedresource.weight: 17
       mostrequested.weight: 0
       tainttoleration.weight: 100
   - name: binpack
@@ -85,7 +85,7 @@ tiers:
       binpack.memory: 1
       binpack.resources: {{ join "," $resources }}
       {{- range $resources }}
-      binpack.resources.{{ . }}: 10
+      binpack.resources.{{ . }}: 40
       {{- end }}
 {{- with include "trainyard.gpuReserve" . | fromJson }}
   # CPU and memory (in GB) that stay free for each free GPU of a node.

@@ -26,6 +26,7 @@ SINGLE = (
     "ours-no-balance", "ours-no-reserve", "ours-no-gpu", "ours-no-taint", "ours-hard-taint",
 )  # fmt: skip
 SPECIAL = {"gpuspec33": ("ours-models",)}  # a third of its pods ask for a model of GPU
+WHOLE = ("default", "gpuspec33", "multigpu30")  # lists that are measured on all nodes, too
 SEEDS = (1, 2, 3, 4, 5)
 MARKS = (100, 130)  # % of the GPUs asked for so far: when figures are taken
 CURVE = 2  # % between points of a curve
@@ -75,13 +76,13 @@ HEADINGS = {metric: heading for table in TABLES for metric, heading in table.ite
 
 
 def plan(full: bool) -> list[Run]:
-    """Full: the whole cluster, all lists and seeds, the first seed of everything first; else two lists on a tenth."""
+    """Full: three lists on the whole cluster, all on a quarter, then one change at a time; else two on a tenth."""
     if not full:
         return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
-    whole = [_run(name, 1.0, col, seed) for seed in SEEDS for name in LISTS for col in (*CORE, *SPECIAL.get(name, ()))]
-    parts = [_run(name, 0.25, col, seed) for seed in SEEDS for name in LISTS[:2] for col in (*CORE, *SINGLE)]
-    first = len(whole) // len(SEEDS)
-    return whole[:first] + parts + whole[first:]
+    quarters = [_run(name, 0.25, col, seed) for seed in SEEDS for name in LISTS for col in _compared(name)]
+    first, *others = ([_run(name, 1.0, col, seed) for seed in SEEDS for col in _compared(name)] for name in WHOLE)
+    single = [_run(name, 0.25, col, seed) for seed in SEEDS[:3] for name in LISTS[:2] for col in SINGLE]
+    return first + quarters + [run for runs in others for run in runs] + single
 
 
 def measure(run: Run, world: World) -> Measured:
@@ -171,20 +172,29 @@ def draw(results: Sequence[Result], folder: Path) -> None:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """The lists beside each other on the largest share that was measured, then each case with its plots."""
+    """The lists beside each other on each share of the cluster, then each case with its plots."""
     cases = tables.cases(figures)
-    largest = max((_share(case) for case in cases), default=0.0)
-    names = {*CORE, *(name for special in SPECIAL.values() for name in special)}
-    compared = [one for one in figures if _share(one.case) == largest and one.column in names]
-    text = [INTRODUCTION, _reading(compared)]
-    for metric, heading in COMPARED.items():
-        if any(one.metric == metric for one in compared):
-            text += [f"{heading}:\n", tables.by_case(compared, metric)]
+    text = [INTRODUCTION]
+    for share in sorted({_share(case) for case in cases}, reverse=True):
+        text += _lists([one for one in figures if _share(one.case) == share], share)
     for case in cases:
         text += [f"### {case}\n", *(tables.by_column(figures, case, metrics) for metrics in TABLES)]
         if any(one.case == case and one.column in CORE for one in figures):
             text += [f"![{what}](benchmarks/packing-{what}-{plots.word(case)}.svg)\n" for what in CURVES]
     return "\n".join(text)
+
+
+def _lists(figures: Sequence[Figure], share: float) -> list[str]:
+    """What the lists say on this share of the cluster: over all, then metric by metric; nothing for a single list."""
+    names = {*CORE, *(name for special in SPECIAL.values() for name in special)}
+    compared = [one for one in figures if one.column in names]
+    if len(tables.cases(compared)) < 2:
+        return []
+    text = [f"### Lists beside each other, {100 * share:g} % of the nodes\n", _reading(compared)]
+    for metric, heading in COMPARED.items():
+        if any(one.metric == metric for one in compared):
+            text += [f"{heading}:\n", tables.by_case(compared, metric)]
+    return text
 
 
 def _reading(figures: Sequence[Figure]) -> str:
@@ -201,6 +211,11 @@ def _reading(figures: Sequence[Figure]) -> str:
     head = ["configuration", "points below the bound, mean", "at most", "8-GPU pods refused, mean %", "at most",
             "pods without GPUs placed, % at least"]  # fmt: skip
     return f"Over these lists, at 100 % arrived:\n\n{tables.markdown(head, rows)}" if rows else ""
+
+
+def _compared(name: str) -> tuple[str, ...]:
+    """The configurations that are measured on a list."""
+    return (*CORE, *SPECIAL.get(name, ()))
 
 
 def _run(name: str, share: float, of: str, seed: int) -> Run:

@@ -47,8 +47,8 @@ def plan(full: bool) -> list[Run]:
     tenth = [_run("default", 0.1, name, seed) for seed in SEEDS for name in COLUMNS]
     together = [_run("default", 0.1, "ours-sharing", seed, TOGETHER) for seed in SEEDS]
     lists = [_run(name, 0.1, "ours-sharing", seed) for seed in SEEDS for name in ("gpushare40", "gpuspec33")]
-    larger = [_run("default", share, name, seed) for share in (0.25, 1.0) for seed in SEEDS for name in COLUMNS]
-    return tenth + together + lists + larger
+    quarter = [_run("default", 0.25, name, seed) for seed in SEEDS for name in COLUMNS]
+    return tenth + together + lists + quarter + [_run("default", 1.0, name, 1) for name in COLUMNS]
 
 
 def measure(run: Run, world: World) -> Measured:
