@@ -20,6 +20,9 @@ PODS = "/api/v1/namespaces/default/pods"
 PODGROUPS = f"/apis/{GROUP}/namespaces/default/podgroups"
 QUEUES = f"/apis/{GROUP}/queues"
 MERGE = "application/merge-patch+json"
+# A watch that first tells of all that is there, and then says that this was all.
+WHOLE = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+ALL_TOLD = "k8s.io/initial-events-end"
 LANES = 4  # connections that write at the same time
 MODEL_LABEL = "trainyard.io/gpu-model"
 PRESENT = "present"  # the value of the taint on nodes with GPUs
@@ -156,9 +159,17 @@ class World:
         self._pool.shutdown(cancel_futures=True)
 
     def _follow(self) -> None:
+        """Notes every change. The server ends a watch that falls behind; what went until the next is found missing."""
         while not self._closed:
-            for event in self.server.watch(PODS):
-                self._note(event["type"], event["object"])
+            before = set(self.pods)
+            for event in self.server.watch(f"{PODS}?{WHOLE}"):
+                kind, pod = event["type"], event["object"]
+                if kind == "BOOKMARK":
+                    for name in before if ALL_TOLD in pod["metadata"].get("annotations", {}) else ():
+                        self._note("DELETED", {"metadata": {"name": name}})
+                    continue
+                before.discard(pod["metadata"]["name"])
+                self._note(kind, pod)
 
     def _note(self, kind: str, pod: dict[str, Any]) -> None:
         name = pod["metadata"]["name"]
