@@ -20,7 +20,10 @@ def guarded(folder: str, reason: str):
 def test_a_failed_task_fails_the_run_and_the_exit_task_still_runs(yard: Yard, tmp_path: Path) -> None:
     run = yard.run(guarded, {"folder": str(tmp_path), "reason": "no labels"})
     assert run.phase == "Failed", run.summary()
-    assert (tmp_path / "status").read_text().startswith("FAILED exit-handler-1")
+    # The exit task is told which task failed, and with what words.
+    assert (tmp_path / "status").read_text() == (
+        "FAILED exit-handler-1: broken(0): main: Error (exit code 1): ValueError: no labels"
+    )
     # One readable line: no frames, none of what the executor prints.
     assert {one["message"] for one in run.pods("broken")} == {"main: Error (exit code 1): ValueError: no labels"}
     assert "Traceback" in run.log()
@@ -63,7 +66,47 @@ def test_a_stopped_run_ends_its_commands(yard: Yard, tmp_path: Path) -> None:
     run = yard.start(plain, {"script": script}).wait(lambda run: (tmp_path / "began").exists())
     stop(run, "Stop")
     assert run.wait().phase == "Failed"
-    assert (tmp_path / "seen").read_text() == "cleaned up\n"
+    # Argo calls it failed as soon as it has sent the signal.
+    run.wait(lambda run: (tmp_path / "seen").exists() and (tmp_path / "seen").read_text() == "cleaned up\n")
+
+
+@dsl.pipeline(name="guarded-shell")
+def guarded_shell(folder: str, script: str):
+    final = samples.status(folder=folder)
+    with dsl.ExitHandler(final):
+        samples.shell(script=script)
+
+
+def test_braces_and_quotes_in_a_failure_reach_the_exit_task_as_text(yard: Yard, tmp_path: Path) -> None:
+    script = """printf 'no {%s} of "%s" \\n: %s\n' '{item}' a '{{=1+1}}' | tr -d '#' >&2; exit 3""".replace(
+        "{{=", "{#{="
+    )
+    run = yard.run(guarded_shell, {"folder": str(tmp_path), "script": script})
+    assert run.phase == "Failed", run.summary()
+    told = (tmp_path / "status").read_text()
+    assert 'no { {item}} of "a"\n: { {=1+1}}' in told, told
+
+
+def test_failures_without_end_still_reach_the_exit_task(yard: Yard, tmp_path: Path) -> None:
+    @dsl.pipeline(name="many-failures")
+    def many(folder: str):
+        with dsl.ExitHandler(samples.status(folder=folder)), dsl.ParallelFor(list(range(12))) as number:
+            samples.shell(script=f"yes 'no such file \"data\"' | head -c 1900 >&2; exit 3 # {number}")
+
+    run = yard.run(many, {"folder": str(tmp_path)})
+    assert run.phase == "Failed", run.summary()
+    told = (tmp_path / "status").read_text()
+    assert told.startswith("FAILED exit-handler-1: shell") and told.count("exit code 3") >= 2, told
+
+
+def test_the_exit_task_runs_after_a_stop(yard: Yard, tmp_path: Path) -> None:
+    script = f"touch {tmp_path}/began; while :; do sleep 0.1; done"
+    run = yard.start(guarded_shell, {"folder": str(tmp_path), "script": script})
+    run.wait(lambda run: (tmp_path / "began").exists())
+    stop(run, "Stop")
+    assert run.wait().phase == "Failed"
+    assert (tmp_path / "status").exists(), run.summary()
+    assert (tmp_path / "status").read_text().startswith("FAILED exit-handler-1")
 
 
 def stop(run: Run, how: str) -> None:

@@ -218,6 +218,13 @@ def test_exit_tasks_say_so() -> None:
     assert _states(workflow)["at exit/cleanup"] == "running"
 
 
+def test_an_exit_task_that_has_not_begun_is_a_row() -> None:
+    workflow = _workflow()
+    last = {"name": "at-exit", "steps": [[{"name": "cleanup", "template": "cleanup"}]]}
+    workflow["spec"] |= {"onExit": "at-exit", "templates": [*workflow["spec"]["templates"], last]}
+    assert _states(workflow)["at exit/cleanup"] == "waiting"
+
+
 def test_stopped() -> None:
     workflow = _workflow("Failed")
     workflow["spec"]["shutdown"] = "Stop"

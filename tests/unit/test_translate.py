@@ -360,11 +360,38 @@ def test_a_failed_task_counts_although_a_later_one_ran(tmp_path: Path) -> None:
     def guarded():
         with dsl.ExitHandler(plain()):
             step()
+        step()
 
-    root = template(of(guarded, tmp_path), "root")["dag"]
-    assert set(root["target"].split()) == {"exit-handler-1", "plain"} and root["failFast"] is False
+    workflow = of(guarded, tmp_path)
+    root = template(workflow, "root")["dag"]
+    assert "onExit" not in workflow["spec"]
+    assert set(root["target"].split()) == {"exit-handler-1", "plain", "step-2"} and root["failFast"] is False
     (exit_task,) = [one for one in root["tasks"] if one["name"] == "plain"]
     assert "exit-handler-1.Failed" in exit_task["depends"] and "exit-handler-1.Succeeded" in exit_task["depends"]
+
+
+def test_the_exit_task_of_a_whole_pipeline_is_told_what_failed(tmp_path: Path) -> None:
+    @dsl.container_component
+    def told(status: dsl.PipelineTaskFinalStatus, word: str):
+        return dsl.ContainerSpec(image=IMAGE, command=["echo", word, status])
+
+    @dsl.pipeline(name="guarded")
+    def guarded(word: str = "x"):
+        with dsl.ExitHandler(told(word=word)):
+            step()
+
+    workflow = of(guarded, tmp_path)
+    assert [one["name"] for one in template(workflow, "root")["dag"]["tasks"]] == ["exit-handler-1"]
+    last = template(workflow, workflow["spec"]["onExit"])
+    assert last["inputs"]["parameters"] == [{"name": "word", "default": "x"}]
+    ((task,),) = last["steps"]
+    assert (task["name"], "depends" in task) == ("told", False)
+    env = {one["name"]: one["value"] for one in template(workflow, task["template"])["container"]["env"]}
+    assert json.loads(env["TRAINYARD_STEP"])["task"] == "told"
+    assert "memoize" not in template(workflow, task["template"])
+    given = {one["name"]: one["value"] for one in task["arguments"]["parameters"]}
+    assert given["word"] == "{{inputs.parameters.word}}"
+    assert "workflow.status" in given["status"] and "workflow.failures" in given["status"]
 
 
 def test_retries_wait_as_kfp_says(tmp_path: Path) -> None:

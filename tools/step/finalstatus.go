@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -33,34 +35,55 @@ func finalStatus(raw any, facts facts) (any, error) {
 	return status, nil
 }
 
-// failureText joins the messages of failed pods. Argo gives them as JSON, sometimes as JSON in a JSON string.
+// inBox is what the translator calls a step inside the graph that holds its cache; see translate/boxes.py.
+const inBox = "run"
+
+// failureText joins the messages of failed pods, which Argo gives as a JSON list, sometimes as a Go string with one in
+// it. The translator keeps the first part of a long one: the failures that are whole count.
 func failureText(raw any) string {
-	for range 2 {
-		text, isText := raw.(string)
-		if !isText {
+	text, _ := raw.(string)
+	decoder := json.NewDecoder(strings.NewReader(unquoted(text)))
+	if _, err := decoder.Token(); err != nil {
+		return text
+	}
+	var lines []string
+	for decoder.More() {
+		var failure struct{ DisplayName, Message, TemplateName string }
+		if err := decoder.Decode(&failure); err != nil {
 			break
 		}
-		value, err := fromJSON(text)
-		if err != nil {
-			return text
-		}
-		raw = value
-	}
-	list, _ := raw.([]any)
-	var lines []string
-	for _, element := range list {
-		failure, _ := element.(map[string]any)
-		message, _ := failure["message"].(string)
-		name, _ := failure["displayName"].(string)
-		if kind, _ := failure["templateName"].(string); message != "" && kind != "" && !derived(message) {
-			lines = append(lines, name+": "+message)
+		if failure.Message != "" && failure.TemplateName != "" && !derived(failure.Message) {
+			name := failure.DisplayName
+			if attempt, ok := strings.CutPrefix(name, inBox); ok && (attempt == "" || attempt[0] == '(') {
+				name = failure.TemplateName + attempt
+			}
+			lines = append(lines, name+": "+failure.Message)
 		}
 	}
 	sort.Strings(lines)
 	return strings.Join(lines, "; ")
 }
 
+// unquoted takes Go's quotes off, also where the end is cut off, perhaps within an escape.
+func unquoted(text string) string {
+	if !strings.HasPrefix(text, `"`) {
+		return text
+	}
+	if whole, err := strconv.Unquote(text); err == nil {
+		return whole
+	}
+	for cut := range min(len(text), longestEscape) {
+		if part, err := strconv.Unquote(text[:len(text)-cut] + `"`); err == nil {
+			return part
+		}
+	}
+	return text
+}
+
+const longestEscape = 10 // bytes, \U0001f600
+
 // derived messages only say that something below failed.
 func derived(message string) bool {
-	return strings.HasPrefix(message, "child '") || message == "No more retries left"
+	return strings.HasPrefix(message, "child '") || strings.HasPrefix(message, "retryStrategy.expression evaluated") ||
+		message == "No more retries left"
 }

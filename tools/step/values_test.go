@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,8 @@ func TestWrongInputIsNamed(t *testing.T) {
 }
 
 func TestFinalStatusOfAFailedRun(t *testing.T) {
-	failures := `[{"displayName":"train(0)","message":"ValueError: no","templateName":"comp-train","phase":"Failed"},` +
+	failures := `[{"displayName":"run(0)","message":"ValueError: no","templateName":"train","phase":"Failed"},` +
+		`{"displayName":"run","message":"retryStrategy.expression evaluated to false","templateName":"train","phase":"Failed"},` +
 		`{"displayName":"train","message":"No more retries left","templateName":"comp-train","phase":"Failed"}]`
 	for _, text := range []string{toJSON(failures), failures} { // once as Argo writes it, once as it stands in JSON
 		raw := toJSON(map[string]any{"state": "Failed", "failures": text, "pipelineTaskName": "root"})
@@ -41,6 +43,22 @@ func TestFinalStatusOfAFailedRun(t *testing.T) {
 		if err != nil || toJSON(got) != want {
 			t.Errorf("%s, %v", toJSON(got), err)
 		}
+	}
+}
+
+func TestFailuresThatAreCutOff(t *testing.T) {
+	list := `[{"displayName":"b","message":"no \"room\"\u001b","templateName":"comp-b"},{"displayName":"a","message":"never` +
+		"\x7f\U000e0001" + `","templateName":"comp-a"}]`
+	whole := strconv.Quote(list)
+	for length := range len(whole) {
+		got := failureText(whole[:length])
+		first, both := "b: no \"room\"\x1b", "a: never\x7f\U000e0001; b: no \"room\"\x1b"
+		if got != "" && got != first && got != both && length > 1 {
+			t.Errorf("%d bytes: %q", length, got)
+		}
+	}
+	if got := failureText(whole); !strings.HasPrefix(got, "a: never") {
+		t.Errorf("whole: %q", got)
 	}
 }
 

@@ -29,6 +29,7 @@ STATES = {
 WORKERS = {"Pod", "Skipped", "Suspend", "HTTP", "Plugin"}  # kinds of nodes that stand for work, not for a group
 INSIDE = "run"  # the task in a graph that is there for its cache alone, as trainyard.translate.boxes calls it
 EXIT = ".onExit"
+AT_EXIT = "at exit"
 ATTEMPT = re.compile(r"\((\d+)\)$")
 
 
@@ -127,6 +128,10 @@ def _planned(workflow: Object, found: dict[str, Object]) -> Iterator[Step]:
             )
             others = {other["name"] for other in templates[spec["entrypoint"]]["dag"]["tasks"]}
             yield Step(name, (name,), "waiting", after=tuple(dict.fromkeys(a for a in after if a in others)))
+    for group in (templates.get(spec.get("onExit")) or {}).get("steps") or []:
+        for step in group:
+            if step["name"] not in begun:
+                yield Step(step["name"], (AT_EXIT, step["name"]), "waiting")
 
 
 def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
@@ -156,7 +161,7 @@ def _label(run: str, node: Object) -> str:
     shown = node.get("displayName") or node["name"]
     if node["name"] == run:
         return node.get("templateName") or shown
-    return "at exit" if shown == run + EXIT else shown
+    return AT_EXIT if shown == run + EXIT else shown
 
 
 def _attempt(node: Object) -> int:

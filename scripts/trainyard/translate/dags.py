@@ -31,7 +31,7 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
     found: Object = {}
     if interface := inputs(component, ctx.graph.used(component)):
         found["inputs"] = interface
-    tasks = component.dag.tasks
+    tasks = {name: task for name, task in component.dag.tasks.items() if task is not ctx.graph.exit}
     dag: Object = {"tasks": [_task(ctx, component, task) for task in tasks.values()]}
     if any(task.strategy == sources.ALWAYS for task in tasks.values()):
         # Argo judges a DAG by its last tasks alone: a failed one whose follower ran all the same would not count.
@@ -43,6 +43,22 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
     if retry:
         found["retryStrategy"] = steps.retry_strategy(retry)
     return found
+
+
+def at_exit(ctx: Context) -> str:
+    """The template that Argo runs when all else has ended; empty where the pipeline has no such task.
+
+    A list of steps and no graph: Argo fails graphs at once when a run is stopped, also those that run at its exit.
+    """
+    root, task = ctx.pipeline.root, ctx.graph.exit
+    if task is None:
+        return ""
+    taken = inputs(root, ctx.graph.used(root))
+
+    def body() -> tuple[Object, None]:
+        return {**({"inputs": taken} if taken else {}), "steps": [[_task(ctx, root, task)]]}, None
+
+    return ctx.template(["exit", task.name], "at-exit", body)[0]
 
 
 def inputs(component: Component, used: Container[str]) -> Object:
@@ -83,7 +99,8 @@ def _task(ctx: Context, owner: Component, task: Task) -> Object:
         found["template"] = template(ctx, component, retry=task.retry)
     else:
         found["template"], extra, before = steps.template(ctx, owner, task, component)
-    if order := [_done(ctx, owner, task, name) for name in dict.fromkeys([*producers(task), *before])]:
+    earlier = () if task is ctx.graph.exit else dict.fromkeys([*producers(task), *before])
+    if order := [_done(ctx, owner, task, name) for name in earlier]:
         found["depends"] = " && ".join(order)
     if task.condition:
         found["when"] = "{{=" + _condition(ctx, owner, task, component) + "}}"

@@ -18,6 +18,9 @@ from trainyard.ir.model import (
 )
 from trainyard.translate.errors import Unsupported
 
+ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
+GUARDED = "exit-handler-"  # how kfp names the tasks in an ExitHandler
+
 
 class Graph:
     """Looks things up in a pipeline; a reference that leads nowhere is refused here, so that nobody else has to."""
@@ -25,6 +28,7 @@ class Graph:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.places: set[tuple[str, str]] = set()
+        self.exit = _exit_task(pipeline)
         self._used: dict[str, set[str]] = {}
         for component in [pipeline.root, *pipeline.components.values()]:
             for task in component.dag.tasks.values() if component.dag else ():
@@ -127,6 +131,31 @@ class Graph:
                 inner = self.pipeline.component(task) if task else None
                 if inner:
                     self._locate(inner, place.key)
+
+
+def _exit_task(pipeline: Pipeline) -> Task | None:
+    """The exit task of an ExitHandler around all of the pipeline: Argo runs it last, and tells it what failed."""
+    root = pipeline.root
+    tasks = list(root.dag.tasks.values()) if root.dag else []
+    if len(tasks) != 2 or root.inputs.artifacts:
+        return None
+    outputs = [*root.dag.parameters.values(), *root.dag.artifacts.values()] if root.dag else []
+    for guarded, last in (tasks, tasks[::-1]):
+        component = pipeline.component(last)
+        sources = [*last.parameters.values(), *last.artifacts.values()]
+        if (
+            guarded.name.startswith(GUARDED)
+            and last.strategy == ALWAYS
+            and producers(last) == [guarded.name]
+            and not (last.condition or last.loop)
+            and component is not None
+            and component.executor is not None
+            and component.executor.kind == "container"
+            and not any(isinstance(source, FromTask) for source in sources)
+            and not any(place.task == last.name for output in outputs for place in output.places)
+        ):
+            return last
+    return None
 
 
 def producers(task: Task) -> list[str]:

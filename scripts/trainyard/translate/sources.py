@@ -19,10 +19,11 @@ from trainyard.ir.model import (
 from trainyard.translate import constants, names, values
 from trainyard.translate.context import Context, Object
 from trainyard.translate.errors import Unsupported
+from trainyard.translate.graph import ALWAYS
 from trainyard.translate.values import ABSENT, Value
 
-ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
 CHANNEL = "pipelinechannel--"
+FAILURES = 16_000  # bytes of what Argo says of failed pods: it goes through the environment, and its quotes double
 
 
 def parameter(ctx: Context, owner: Component, task: Task, source: Source, target: Parameter | None = None) -> Value:
@@ -52,7 +53,7 @@ def _parameter(ctx: Context, owner: Component, task: Task, source: Source, targe
         return constants.value(source.value, task.name, root, given)
     if isinstance(source, FinalStatus):
         ctx.graph.task(owner, source.task, task)
-        return _final_status(source.task)
+        return _at_exit(source.task) if task is ctx.graph.exit else _final_status(source.task)
     if isinstance(source, FromInput):
         declared = owner.inputs.parameters.get(source.name)
         if declared is None:
@@ -82,6 +83,13 @@ def _final_status(producer: str) -> Value:
     text = json.dumps({"state": values.tag(f"tasks.{name}.status"), "pipelineTaskName": producer})
     code = f'toJson({{"state": tasks[{values.quoted(name)}].status, "pipelineTaskName": {values.quoted(producer)} }})'
     return Value(code, text)
+
+
+def _at_exit(producer: str) -> Value:
+    """The same for the task that Argo runs last: only then it says what failed, and only of the whole run."""
+    failures = f"sprig.replace({values.quoted('{{')}, {values.quoted('{ {')}, workflow.failures[0:{FAILURES}])"
+    facts = {"state": "workflow.status", "failures": failures, "pipelineTaskName": values.quoted(producer)}
+    return values.calculated("toJson({" + ", ".join(f'"{key}": {code}' for key, code in facts.items()) + " })")
 
 
 def artifact(

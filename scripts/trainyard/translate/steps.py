@@ -34,7 +34,8 @@ def template(ctx: Context, owner: Component, task: Task, component: Component) -
     if executor.kind not in ("container", "importer"):
         raise ctx.refuse(f"a {executor.kind}", component, mend="it belongs to Google's service; run a container")
     known = _known(ctx, owner, task, component, executor)
-    cache = task.cache and ctx.settings.cache
+    exits = task is ctx.graph.exit
+    cache = task.cache and ctx.settings.cache and not exits
     key = [
         "step",
         _content(component, executor),
@@ -42,6 +43,7 @@ def template(ctx: Context, owner: Component, task: Task, component: Component) -
         cache,
         task.cache_key,
         known,
+        exits,
     ]
     made = ctx.template(key, component.name, lambda: _body(ctx, component, executor, task, cache, known))
     name, references = made
@@ -114,7 +116,8 @@ def _body(
         return claims.body(ctx, component, executor), []
     _refuse_unknown(ctx, component, executor)
     inputs = dags.inputs(component, ctx.graph.used(component))
-    container = _container(ctx, component, executor, cache)
+    name = task.name if task is ctx.graph.exit else "{{tasks.name}}"
+    container = _container(ctx, component, executor, name, cache)
     found: Object = {"container": container, "volumes": [{"name": "kfp", "emptyDir": {}}]}
     resources.apply(ctx, component, executor, known, found)
     references = kubernetes.apply(ctx, component, executor, known, found)
@@ -185,10 +188,12 @@ def _dns(name: str) -> str:
     return clean if len(clean) <= 80 else f"{clean[:67].rstrip('-')}-{digest(name)}"
 
 
-def environment(ctx: Context, component: Component, parameters: dict[str, str], cache: bool) -> list[Object]:
+def environment(
+    ctx: Context, component: Component, parameters: dict[str, str], cache: bool, task: str = "{{tasks.name}}"
+) -> list[Object]:
     """What the step program reads. `parameters`: code of each input's text, by name."""
     step = {
-        "task": "{{tasks.name}}",
+        "task": task,
         "component": component.name,
         "pipeline": ctx.pipeline.name,
         "cache": cache,
@@ -233,14 +238,14 @@ def _interface(interface: Any) -> Object:
     return {"parameters": {one.name: one.type for one in interface.parameters.values()}, "artifacts": artifacts}
 
 
-def _container(ctx: Context, component: Component, executor: Executor, cache: bool) -> Object:
+def _container(ctx: Context, component: Component, executor: Executor, task: str, cache: bool) -> Object:
     command = [*executor.command, *executor.args]
     if not any(re.search(r"\{\{(?!\$)", word) for word in command):
         words, mode = command, "--"
     else:
         words, mode = [json.dumps(command, ensure_ascii=False).replace("{{", "{\\u007b")], "--json"
     own = {name: values.input_parameter(name).code for name in component.inputs.parameters}
-    environment_ = environment(ctx, component, own, cache)
+    environment_ = environment(ctx, component, own, cache, task)
     for name, value in executor.env.items():
         if "{{" in value:
             raise ctx.refuse(f"{{{{ in the variable {name}", component, mend="set it inside the component")

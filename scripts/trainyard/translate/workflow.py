@@ -32,9 +32,10 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
     settings = settings or Settings()
     given = _fits_argo(pipeline, checked(pipeline, {**pipeline.arguments, **(arguments or {})}))
     ctx = Context(pipeline, given, settings)
-    entry = _entry(ctx)
+    entry, last = _entry(ctx), dags.at_exit(ctx)
     spec: Object = {
         "entrypoint": entry,
+        **({"onExit": last} if last else {}),
         "serviceAccountName": settings.service_account,
         "schedulerName": settings.scheduler,
         **({"podPriorityClassName": settings.priority} if settings.priority else {}),
