@@ -170,7 +170,7 @@ def _write(line: bytes) -> None:
 @_runs
 @options
 def stop(names: tuple[str, ...], access: Access) -> None:
-    """Stop runs: their steps get SIGTERM, training jobs of steps are deleted, only a pipeline's exit task still starts."""
+    """Stop runs: steps get SIGTERM, their training jobs are deleted, only a pipeline's exit task still starts."""
     from trainyard.runs import actions
 
     kube = access.connect()
