@@ -64,6 +64,14 @@ def test_a_step_waits_for_the_store_as_long_as_the_values_say(chart: Path) -> No
     assert (int(env["EXECUTOR_RETRY_BACKOFF_STEPS"]) - 1) * 3 * float(env["EXECUTOR_RETRY_BACKOFF_FACTOR"]) >= 120
 
 
+def test_unused_results_of_steps_go_when_the_values_say(chart: Path) -> None:
+    objects = package.render("kind", chart, [*TEAMS, "argo.cache.unusedFor=240h", "argo.cache.lookEvery=30m"])
+    env = {one["name"]: one["value"] for one in container(objects)["env"]}
+    assert (env["CACHE_GC_AFTER_NOT_HIT_DURATION"], env["CACHE_GC_PERIOD"]) == ("240h", "30m")
+    (rule,) = of(objects, "Role", NAME)["rules"]
+    assert "delete" in rule["verbs"] and rule["resources"] == ["configmaps"]
+
+
 def test_a_changed_configuration_starts_the_controller_anew(objects: Objects, chart: Path) -> None:
     other = package.render("kind", chart, [*TEAMS, "argo.workflowsPerTeam=5"])
     assert config(other)["namespaceParallelism"] == 5

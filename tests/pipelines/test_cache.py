@@ -1,5 +1,8 @@
 """The cache follows the content of inputs, the image and the component, and never leaves the team."""
 
+import json
+from typing import Any
+
 import pytest
 import samples
 from kfp import dsl
@@ -84,6 +87,36 @@ def test_teams_share_nothing(yard: Yard, first: Run) -> None:
         team = one["metadata"]["name"].split(".")[0]
         other = {"vision": "speech", "speech": "vision"}[team]
         assert f"{other}/pipelines/" not in str(one["data"]), one["metadata"]["name"]
+
+
+@dsl.pipeline(name="full")
+def full(text: str) -> str:
+    written = samples.write(text=text).set_retry(0)
+    return samples.read(taken=written.output).outputs["text"]
+
+
+def caches(yard: Yard, prefix: str) -> dict[str, dict[str, Any]]:
+    """The caches whose names begin so."""
+    kept = yard.server.call("GET", f"/api/v1/namespaces/{yard.controller.namespace}/configmaps").body["items"]
+    return {one["metadata"]["name"]: one for one in kept if one["metadata"]["name"].startswith(prefix)}
+
+
+def test_a_full_cache_fails_no_run(yard: Yard) -> None:
+    """A ConfigMap holds a MiB. What finds no room is not remembered; what was remembered is still found."""
+    assert yard.run(full, {"text": "first"}).phase == "Succeeded"
+    for name, one in caches(yard, "vision.full.").items():
+        (text,) = one["data"].values()
+        ballast = json.dumps(json.loads(text) | {"nodeID": ""})
+        room = 2**20 - len(text) - len("k-" + "0" * 77) - len("k-ballast")
+        one["data"]["k-ballast"] = ballast.replace('"nodeID": ""', f'"nodeID": "{"x" * (room - len(ballast))}"')
+        answer = yard.server.call("PUT", f"/api/v1/namespaces/{yard.controller.namespace}/configmaps/{name}", one)
+        assert answer.ok, answer.message
+    for text, hit in (("second", False), ("second", False), ("first", True)):
+        run = yard.run(full, {"text": text})
+        assert run.phase == "Succeeded", run.message
+        assert run.value("read", "text") == text
+        assert [run.cached(run.node(task)) for task in ("write", "read")] == [hit, hit]
+    assert "error creating cache entry" in yard.controller.log
 
 
 def test_a_deleted_artifact_is_named(yard: Yard) -> None:

@@ -148,7 +148,7 @@ def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
 
 
 def _is_box(around: Object, node: Object) -> bool:
-    """Whether a graph is there only because Argo can't give one template both a cache and retries."""
+    """Whether a graph is there only for a step's cache."""
     return node.get("displayName") == INSIDE and around["type"] == "DAG" and "memoizationStatus" in around
 
 

@@ -1,7 +1,8 @@
-"""Steps that have both a cache and retries, in a template of their own each.
+"""Steps that have a cache: a DAG has it, and the step is within.
 
-Argo 3.7.2 hangs where one template has both: a step that is served from cache is then a retry without attempts, which
-the steps after it are linked to nowhere, so that the run never ends. A DAG around the retry, which has the cache, ends.
+Argo 3.7.2 hangs where one template has cache and retries: a step that is served from cache is then a retry without
+attempts, which the steps after it are linked to nowhere, so that the run never ends. A DAG around the retry ends. And
+where a cache is full (a ConfigMap holds a MiB), a step that can't be kept in it fails; a DAG goes on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ NAMED = "trainyard-task"  # the input by which the step still knows its task
 
 
 def around(templates: Iterable[Object]) -> list[Object]:
-    """The templates, with two in the place of each that has a cache and retries."""
+    """The templates, with two in the place of each that has a cache."""
     found = list(templates)
     unique = Unique()
     for template in found:
@@ -27,7 +28,7 @@ def around(templates: Iterable[Object]) -> list[Object]:
     names: dict[str, str] = {}
     for template in found:
         name = template["name"]
-        if "memoize" in template and "retryStrategy" in template:
+        if "memoize" in template:
             names[name] = unique(f"{name}-cached")
             boxed += _box(template, names[name])
         else:
