@@ -54,6 +54,11 @@ func readStep() (step, error) {
 	if err := strict([]byte(os.Getenv("TRAINYARD_STEP")), &s); err != nil {
 		return s, fault(codeUsage, "TRAINYARD_STEP is not what README.md of trainyard-step says: %v", err)
 	}
+	for name, text := range map[string]string{"task": s.Task, "run": os.Getenv("TRAINYARD_RUN")} {
+		if whole.MatchString(text) {
+			return s, fault(codeData, unresolved, "the name of the "+name, text)
+		}
+	}
 	for _, side := range []ports{s.Inputs, s.Outputs} {
 		for _, name := range append(sortedNames(side.Parameters), sortedNames(side.Artifacts)...) {
 			if !portName.MatchString(name) {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,15 @@ const (
 	maxOutput = 100_000
 )
 
+// What Argo leaves as it is when it can't resolve it. In a value that is no STRING such text is nothing else; a STRING may
+// have come from a step that wrote it, which can't be told apart.
+var (
+	leftOver = regexp.MustCompile(`"([^"\\]+)": (\{\{=[^{}]*\}\})`) // where a value belongs, so outside of all strings
+	whole    = regexp.MustCompile(`(?s)^\{\{[^$].*\}\}$`)
+)
+
+const unresolved = "%s: Argo left %.200s as it is, because what it names was not there"
+
 // readParameters gives the values that the command sees; those not given are not in it.
 func readParameters(s step, facts facts) (map[string]any, error) {
 	given := map[string]any{}
@@ -21,6 +31,9 @@ func readParameters(s step, facts facts) (map[string]any, error) {
 		value, err := fromJSON(text)
 		object, ok := value.(map[string]any)
 		if err != nil || !ok {
+			if left := leftOver.FindStringSubmatch(text); left != nil {
+				return nil, fault(codeData, unresolved, "input parameter "+left[1], left[2])
+			}
 			return nil, fault(codeUsage, "TRAINYARD_PARAMS is not a JSON object")
 		}
 		given = object
@@ -28,6 +41,9 @@ func readParameters(s step, facts facts) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range sortedNames(s.Inputs.Parameters) {
 		kind := s.Inputs.Parameters[name]
+		if text, _ := given[name].(string); kind.Type != "STRING" && kind.Type != "" && whole.MatchString(text) {
+			return nil, fault(codeData, unresolved, "input parameter "+name, text)
+		}
 		value, err := inputValue(kind, given[name], facts)
 		if err != nil {
 			return nil, fault(codeData, "input parameter %s is not a %s: %v", name, kind.Type, err)

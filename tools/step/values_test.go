@@ -32,6 +32,21 @@ func TestWrongInputIsNamed(t *testing.T) {
 	fails(t, p.runs("true"), codeData, "input parameter epochs", "NUMBER_INTEGER")
 }
 
+func TestWhatArgoLeftIsNamed(t *testing.T) {
+	const step = `{"task": "a", "inputs": {"parameters": {"n": "NUMBER_INTEGER", "words": "LIST", "text": "STRING"}}}`
+	left := "{{tasks.first.outputs.parameters.n}}"
+	fails(t, newPod(t, step, map[string]string{"n": left}).runs("true"), codeData, "input parameter n: Argo left "+left)
+	fails(t, newPod(t, step, map[string]string{"words": "{{=x}}"}).runs("true"), codeData, "input parameter words: Argo left {{=x}}")
+	p := newPod(t, step, nil)
+	t.Setenv("TRAINYARD_PARAMS", `{"text": "\"x\": {{=1+1}}", "n": {{=toJson(inputs.parameters["n"])}}}`)
+	fails(t, p.runs("true"), codeData, `input parameter n: Argo left {{=toJson(inputs.parameters["n"])}}`)
+	p = newPod(t, `{"task": "{{tasks.name}}"}`, nil)
+	fails(t, p.runs("true"), codeData, "the name of the task: Argo left {{tasks.name}}")
+	// A text may have been written by a step, and a placeholder of kfp's is filled in here.
+	p = newPod(t, step, map[string]string{"text": left, "n": "7", "words": `["{{=x}}"]`})
+	p.succeeds("true")
+}
+
 func TestFinalStatusOfAFailedRun(t *testing.T) {
 	failures := `[{"displayName":"run(0)","message":"ValueError: no","templateName":"train","phase":"Failed"},` +
 		`{"displayName":"run","message":"retryStrategy.expression evaluated to false","templateName":"train","phase":"Failed"},` +
