@@ -90,7 +90,7 @@ def values(
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def count(models: Input[List[Dataset]]) -> str:  # noqa: UP006
-    return "|".join(open(one.path).read().strip() for one in models)
+    return "|".join(open(one.path).read().strip() for one in models or [])  # kfp gives None for an empty list
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)

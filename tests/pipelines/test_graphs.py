@@ -118,6 +118,27 @@ def test_artifacts_are_collected(yard: Yard) -> None:
     assert (run.phase, root(run).get("Output")) == ("Succeeded", "a|b|c"), run.message
 
 
+@dsl.pipeline(name="made-in-a-loop")
+def made_in_a_loop(words: list) -> List[Dataset]:  # noqa: UP006
+    with dsl.ParallelFor(words) as item:
+        one = samples.write(text=item)
+    return dsl.Collected(one.outputs["made"])
+
+
+@dsl.pipeline(name="over-artifacts")
+def over_artifacts(words: list, suffix: str = "!") -> str:
+    made = made_in_a_loop(words=words)
+    with dsl.ParallelFor(made.output, parallelism=1) as each:
+        one = samples.join(taken=each, suffix=suffix)
+    return samples.count(models=dsl.Collected(one.outputs["made"])).output
+
+
+def test_a_loop_over_artifacts_takes_each_and_collects_again(yard: Yard) -> None:
+    for words, said in ((["a", "b", "c"], "a!|b!|c!"), ([], "")):
+        run = yard.run(over_artifacts, {"words": words})
+        assert (run.phase, root(run).get("Output")) == ("Succeeded", said), run.message
+
+
 @dsl.pipeline(name="inner")
 def inner(text: str, taken: dsl.Input[Dataset], suffix: str = "!") -> Dataset:
     return samples.join(taken=taken, suffix=suffix).outputs["made"]

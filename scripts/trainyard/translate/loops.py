@@ -28,7 +28,8 @@ def _body(ctx: Context, task: Task, component: Component) -> Object:
     arguments, carried = _handed_on(task, component, used)
     if loop.artifacts:
         at, sha = (f"inputs.parameters[{values.quoted(f'{kind}-{loop.input}')}]" for kind in ("at", "sha"))
-        pairs = f'map(0..len(fromJSON({at}))-1, {{"at": fromJSON({at})[#], "sha": fromJSON({sha})[#]}})'
+        # In brackets: a brace alone would begin a block of code.
+        pairs = f'map(0..len(fromJSON({at}))-1, ({{"at": fromJSON({at})[#], "sha": fromJSON({sha})[#]}}))'
         each["withParam"] = "{{=" + f'len(fromJSON({at})) == 0 ? "[]" : toJson({pairs})' + "}}"
         bucket = values.quoted(f"s3://{ctx.settings.bucket}/")
         place = "{{=sprig.trimPrefix(" + bucket + ", item.at)}}"
