@@ -1,13 +1,9 @@
-"""Training jobs: what a short spec becomes, what is refused, and how trainyard.yaml is checked."""
+"""Training jobs: what a short spec becomes, and what is refused."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +11,7 @@ import yaml
 
 from trainyard import contract
 from trainyard.errors import UsageError
-from trainyard.jobs import Facts, JobSpec, Mount, check, kinds, manifest, status
-from trainyard.jobs.spec import amount_of, seconds
+from trainyard.jobs import Facts, JobSpec, Mount, manifest, status
 
 TEAMS = {
     "global": {
@@ -26,6 +21,8 @@ TEAMS = {
         },
     }
 }
+
+
 FRAMEWORKS = ("pytorch", "tensorflow", "mpi", "volcano", "job")
 
 
@@ -105,42 +102,6 @@ def test_several_ranks_a_node_are_started_and_other_commands_are_left_alone(made
     assert words("torchrun", "train.py") == ["torchrun", "train.py"]
     assert words("python", "-m", "torch.distributed.run", "x") == ["python", "-m", "torch.distributed.run", "x"]
     assert made(gpus=2)["spec"]["nprocPerNode"] == "2"
-
-
-SCRIPT = """
-import os, sys, time
-names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
-print(" ".join(os.environ[name] for name in names), *sys.argv[1:], flush=True)
-if sys.argv[1:] == ["fail"]:
-    if os.environ["LOCAL_RANK"] == "1":
-        sys.exit(7)
-    time.sleep(60)
-"""
-
-
-@pytest.mark.parametrize(
-    "node",
-    [{"PET_NNODES": "2", "PET_NODE_RANK": "1", "WORLD_SIZE": "4", "RANK": "1"}, {"WORLD_SIZE": "2", "RANK": "1"}],
-)
-def test_ranks_know_each_other_and_one_that_fails_ends_the_others(tmp_path: Path, node: dict[str, str]) -> None:
-    (tmp_path / "train.py").write_text(SCRIPT)
-    env = {"PATH": "/usr/bin:/bin", "MASTER_ADDR": "m", **node}
-    words = [sys.executable, "-c", kinds.RANKS.read_text(), "2", str(tmp_path / "train.py")]
-    ran = subprocess.run([*words, "x"], env=env, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0
-    assert sorted(ran.stdout.splitlines()) == ["2 4 0 2 m x", "3 4 1 2 m x"]
-    began = time.monotonic()
-    assert subprocess.run([*words, "fail"], env=env, capture_output=True, check=False).returncode == 7
-    assert time.monotonic() - began < 20
-
-
-def test_ranks_end_when_their_node_is_asked_to(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
-    words = [sys.executable, "-c", kinds.RANKS.read_text(), "2", str(tmp_path / "train.py")]
-    ran = subprocess.Popen(words, stdout=subprocess.PIPE, env={"PATH": "/usr/bin:/bin"})
-    assert ran.stdout and [ran.stdout.readline() for _ in range(2)] == [b"up\n"] * 2
-    ran.terminate()
-    assert ran.wait(20) == 143
 
 
 def test_mpirun_starts_a_rank_in_each_slot_where_the_code_is(made: Any) -> None:
@@ -228,79 +189,6 @@ def test_what_can_not_be_is_refused_with_what_to_write(made: Any, given: dict[st
     with pytest.raises(UsageError) as caught:
         made(**given)
     assert says in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["Upper", "1st", "a" * 51, "a_b", "", "ends-"])
-def test_names_that_no_pod_can_have_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="can't be a job's name"):
-        JobSpec(name=name, command=("x",))
-
-
-def test_lengths_of_time_and_amounts() -> None:
-    assert [seconds(text) for text in ("90m", "1d12h", "45", 30)] == [5400, 129600, 45, 30]
-    assert [amount_of(text) for text in ("500m", "2", "4Gi", "1.5k", "x")] == [0.5, 2, 4 * 1024**3, 1500, 0]
-    for text in ("", "soon", "0", "5x"):
-        with pytest.raises(UsageError, match="no length of time"):
-            seconds(text)
-
-
-def test_settings_of_the_file_become_a_spec() -> None:
-    text = """
-name: digits
-framework: tensorflow
-command: [python, train.py]
-parameterServers: 1
-sharedMemory: 1Gi
-memory: 4Gi
-deadline: 2h
-env: {LR: "0.1", KEY: {secret: wandb, key: token}}
-mounts: [{claim: shared, path: /data, readOnly: true}]
-"""
-    spec = JobSpec.of(check.settings(text, "trainyard.yaml"))
-    assert (spec.parameter_servers, spec.shared_memory, spec.deadline) == (1, "1Gi", 7200)
-    assert spec.mounts == (Mount("shared", "/data", True),)
-    assert spec.env["KEY"] == {"secret": "wandb", "key": "token"}
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "says"),
-    [
-        ("name: x\ngpu: 2\n", 2, "there is no setting gpu. did you mean gpus"),
-        ("name: x\nnodes: two\n", 2, 'nodes is "two". it must be a whole number'),
-        ("name: x\nnodes: 0\n", 2, "nodes is 0. the least is 1"),
-        ("name: x\nframework: jax\n", 2, 'framework is "jax". take one of pytorch, tensorflow, mpi, volcano, job'),
-        ("name: x\nenv:\n  LR: 0.1\n", 3, "env.LR is 0.1. write each value as a text in quotes"),
-        ("name: x\nenv:\n  DEBUG: yes\n", 3, "env.DEBUG is true, which YAML reads as yes or no"),
-        ("name: x\nenv:\n  yes: a\n", 2, "env has the name true, which is no text"),
-        ("command: python train.py\n", 1, "write it as a list of words"),
-        ("name: x\nmounts:\n- {claim: shared}\n", 3, "it needs claim, path"),
-        ("name: x\nname: y\n", 2, "the key name is written twice, first on line 1"),
-        ("- a\n", 1, "settings are a list of `key: value`"),
-        ("name: [\n", 2, "this is no YAML"),
-        ("name: x\nresults: ../up\n", 2, "results is"),
-        ("name: x\n---\nname: y\n", 0, "several documents"),
-    ],
-)
-def test_faults_of_the_file_have_their_line(text: str, line: int, says: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        check.settings(text, "trainyard.yaml")
-    assert says in str(caught.value)
-    assert str(caught.value).startswith(f"trainyard.yaml:{line}: " if line else "trainyard.yaml: ")
-
-
-def test_the_schema_names_every_setting_that_a_spec_can_be_made_of() -> None:
-    from jsonschema import Draft202012Validator
-
-    Draft202012Validator.check_schema(check.schema())
-    for key, rule in check.schema()["properties"].items():
-        assert rule.get("description"), key
-        sample = {"command": ["x"], "env": {}, "mounts": [], "deadline": "1h", "keep": "1h"}.get(
-            key, rule.get("default")
-        )
-        if sample is not None:
-            JobSpec.of({"name": "x", "command": ["x"], "framework": "tensorflow", key: sample})
-    defaults = {key: rule["default"] for key, rule in check.schema()["properties"].items() if "default" in rule}
-    assert JobSpec.of({"name": "x", "command": ["x"], **defaults}) == JobSpec(name="x", command=("x",))
 
 
 def test_outcomes_of_each_kind() -> None:

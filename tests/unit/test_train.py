@@ -1,4 +1,4 @@
-"""`trainyard train` with a cluster that is played: what is sent, what is shown, and how it ends."""
+"""`trainyard train` with a cluster that is played: settings, what is sent, and how the command ends."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
+from train_cluster import VALUES, Cluster, Object, pod, state
 
 from trainyard import cli, contract
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.jobs import Facts, JobSpec, check, manifest
-from trainyard.kube import Access, KubeError
-from trainyard.train import follow, launch, results, settings, starter, watch
-
-VALUES = {"global": {"contract": {"teams": [{"name": "speech", "gid": 20002, "maxGpusPerJob": 4}]}}}
-Object = dict[str, Any]
+from trainyard.jobs import Facts, check
+from trainyard.kube import Access
+from trainyard.train import follow, launch, results, settings, starter
 
 
 @pytest.fixture
@@ -57,188 +55,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
-class Cluster:
-    """Answers with one look after the other; the last one stays."""
-
-    namespace = "speech"
-
-    def __init__(self, *looks: Object, logs: dict[str, list[str]] | None = None) -> None:
-        self.looks, self.at, self.printed, self.deleted, self.created = list(looks), -1, logs or {}, [], []  # type: ignore[var-annotated]
-
-    def path(self, version: str, resource: str, name: str = "", **_: str) -> str:
-        return resource
-
-    def path_of(self, obj: Object) -> str:
-        return obj["kind"]
-
-    def find(self, path: str) -> Object | None:
-        now = self._now()
-        if isinstance(now.get("job"), Exception):
-            raise now["job"]
-        return now.get("job")
-
-    def list(self, path: str, **_: str) -> list[Object]:
-        self.at += path == "pods"  # what a look begins with
-        return self._now().get(path, [])
-
-    def _now(self) -> Object:
-        return self.looks[max(0, min(self.at, len(self.looks) - 1))]
-
-    def logs(self, pod: str, container: str, **_: Any) -> Iterator[bytes]:
-        if pod not in self.printed:
-            raise KubeError("no log", status=404)
-        return iter(line.encode() for line in self.printed[pod])
-
-    def create(self, obj: Object, *, dry_run: bool = False) -> Object:
-        self.created.append((obj["kind"], dry_run))
-        return obj
-
-    def delete(self, path: str) -> bool:
-        self.deleted.append(path)
-        return True
-
-
-@pytest.fixture
-def job(facts: Facts) -> Object:
-    spec = JobSpec("digits-abc", ("python", "train.py"), nodes=2, gpus=1, code="c", code_sha256="0", output="o")
-    return manifest(spec, facts)
-
-
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "LOOK_S", 0.01)
     monkeypatch.setattr(results, "LOOK_S", 0.01)
     monkeypatch.setattr(results, "WAIT_S", 0.2)
-
-
-def state(**conditions: str) -> Object:
-    told = [{"type": kind, "status": "True", "message": text} for kind, text in conditions.items()]
-    return {"metadata": {"name": "digits-abc", "uid": "u1"}, "status": {"conditions": told}}
-
-
-def pod(name: str, phase: str, code: int | None = None, finished: str = "1", job: str = "digits-abc") -> Object:
-    """A pod of a job."""
-    ended = {"terminated": {"exitCode": code, "finishedAt": finished}}
-    running = {"running": {}} if phase == "Running" else {}
-    one = {"name": "pytorch", "state": running if code is None else ended}
-    status = {"phase": phase, "containerStatuses": [one]}
-    labels = {"trainyard.io/job": job}
-    return {
-        "metadata": {"name": name, "uid": name, "labels": labels},
-        "spec": {"nodeName": f"node-{name[-1]}"},
-        "status": status,
-    }
-
-
-def group(name: str, phase: str, created: str, message: str = "") -> Object:
-    told = [{"type": "Unschedulable", "status": "True", "message": message}] if message else []
-    meta = {"name": name, "creationTimestamp": created}
-    return {"metadata": meta, "spec": {"queue": "speech"}, "status": {"phase": phase, "conditions": told}}
-
-
-def warning(name: str, kind: str, reason: str, message: str) -> Object:
-    return {"involvedObject": {"name": name, "kind": kind}, "reason": reason, "message": message}
-
-
-def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: Any) -> None:
-    waiting = [group("other", "Pending", "1"), group("digits-abc", "Pending", "2", "0/2 nodes have a GPU")]
-    pods = [pod("digits-abc-master-0", "Running"), pod("digits-abc-worker-1", "Running")]
-    cluster = Cluster(
-        {"job": state(), "podgroups": waiting},
-        {"job": state(Running=""), "pods": pods},
-        {"job": state(Succeeded=""), "pods": [pod("digits-abc-master-0", "Succeeded", 0)]},
-        logs={"digits-abc-master-0": ["epoch 1", "epoch 2"]},
-    )
-    said: list[str] = []
-    end = follow.follow(cluster, job, said.append)  # type: ignore[arg-type]
-    assert end == follow.End(True, 0, "", True)
-    assert said[0] == "in queue speech, number 2 of 2 of this team: 0/2 nodes have a GPU"
-    assert said[1] == "2 pods running on node-0, node-1"
-    assert capfdbinary.readouterr().out == b"epoch 1\nepoch 2\n"
-
-
-def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words(job: Object) -> None:
-    failed = pod("digits-abc-master-0", "Failed", 128)
-    told = failed["status"]["containerStatuses"][0]["state"]["terminated"]
-    told |= {"reason": "StartError", "message": 'runc: unable to start container process: exec: "python": not found'}
-    looks = {"job": state(Failed="backoff limit"), "pods": [failed]}
-    end = follow.follow(Cluster(looks, logs={"digits-abc-master-0": ["code: 3 files"]}), job, print)  # type: ignore[arg-type]
-    words = 'its command can\'t be started: exec: "python": not found'
-    assert end.message == f"digits-abc-master-0 ended with code 128: {words}"
-
-
-def test_gangs_whose_pods_have_gone_are_not_before_it_in_the_queue(job: Object) -> None:
-    groups = [group("stale", "Inqueue", "1"), group("alive", "Inqueue", "2"), group("digits-abc", "Pending", "3")]
-    other = {"metadata": {"name": "x", "annotations": {"scheduling.k8s.io/group-name": "alive"}}, "spec": {}}
-    sight = watch.Watcher(Cluster({"job": state(), "podgroups": groups, "pods": [other]}), job).look()  # type: ignore[arg-type]
-    assert watch.place(sight, "digits-abc") == "in queue speech, number 2 of 2 of this team"
-
-
-def test_the_rank_that_failed_first_is_named_with_its_error_and_its_code(job: Object) -> None:
-    pods = [pod("digits-abc-master-0", "Failed", 143, "3"), pod("digits-abc-worker-0", "Failed", 7, "2")]
-    log = ["epoch 1", "Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    boom()"]
-    logs = {"digits-abc-worker-0": [*log, "ValueError: loss is NaN at step 17"]}
-    end = follow.follow(Cluster({"job": state(Failed="job failed"), "pods": pods}, logs=logs), job, print)  # type: ignore[arg-type]
-    assert (end.succeeded, end.code) == (False, 7)
-    assert end.message == "digits-abc-worker-0 ended with code 7: ValueError: loss is NaN at step 17"
-
-
-def test_a_rank_that_only_lost_its_peers_is_not_the_one_to_blame(job: Object) -> None:
-    pods = [pod("digits-abc-master-0", "Failed", 1, "2"), pod("digits-abc-worker-0", "Failed", 1, "2")]
-    lost = "RuntimeError: [./gloo/pair.cc:598] Connection closed by peer [10.0.0.1]:1"
-    logs = {"digits-abc-master-0": [lost], "digits-abc-worker-0": ["ValueError: NaN", "Traceback", lost]}
-    end = follow.follow(Cluster({"job": state(Failed="no"), "pods": pods}, logs=logs), job, print)  # type: ignore[arg-type]
-    assert end.message == "digits-abc-worker-0 ended with code 1: ValueError: NaN"
-
-
-def test_a_job_that_failed_without_a_pod_tells_its_controller_s_words(job: Object) -> None:
-    end = follow.follow(Cluster({"job": state(Failed="deadline exceeded")}), job, print)  # type: ignore[arg-type]
-    assert end == follow.End(False, 1, "deadline exceeded", False)
-
-
-def test_pods_that_are_refused_end_it_at_once(job: Object) -> None:
-    event = warning("digits-abc", "PyTorchJob", "FailedCreatePod", "pods x is forbidden: violates PodSecurity")
-    cluster = Cluster({"job": state(), "events": [event]})
-    with pytest.raises(TrainyardError, match=r"pods are refused: .*violates PodSecurity.*the job was taken away"):
-        follow.follow(cluster, job, print)  # type: ignore[arg-type]
-    assert cluster.deleted == ["PyTorchJob/digits-abc"]
-
-
-def test_a_full_quota_is_told_and_waited_for(job: Object) -> None:
-    event = warning("digits-abc", "PyTorchJob", "FailedCreatePod", "pods x is forbidden: exceeded quota: team")
-    said: list[str] = []
-    looks = ({"job": state(), "events": [event]}, {"job": state(), "events": [event]}, {"job": state(Succeeded="")})
-    assert follow.follow(Cluster(*looks), job, said.append).succeeded  # type: ignore[arg-type]
-    told = "warning: digits-abc: FailedCreatePod: pods x is forbidden: exceeded quota: team"
-    assert [line for line in said if "warning" in line] == [told]
-
-
-def test_a_deleted_job_and_one_that_can_not_be_read_end_it(job: Object) -> None:
-    with pytest.raises(TrainyardError, match="was deleted while it was followed"):
-        follow.follow(Cluster({"job": None}), job, print)  # type: ignore[arg-type]
-    with pytest.raises(KubeError, match="no right"):
-        follow.follow(Cluster({"job": KubeError("no right", status=403)}), job, print)  # type: ignore[arg-type]
-
-
-def test_a_short_outage_of_the_api_is_waited_out(job: Object) -> None:
-    looks = ({"job": KubeError("away")}, {"job": KubeError("away")}, {"job": state(Succeeded="")})
-    assert follow.follow(Cluster(*looks), job, print).succeeded  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        (["a", "Traceback (most recent call last):", '  File "x", line 1', "    y", "KeyError: 'k'"], "KeyError: 'k'"),
-        (
-            ["torch.cuda.OutOfMemoryError: CUDA out of memory", "", "  more"],
-            "torch.cuda.OutOfMemoryError: CUDA out of memory",
-        ),
-        (["one", "two"], "one | two"),
-        ([], ""),
-    ],
-)
-def test_last_words_are_the_error_without_frames(lines: list[str], words: str) -> None:
-    assert follow.last_words(lines) == words
 
 
 def test_flags_go_over_the_file_and_env_is_joined(folder: Path) -> None:
@@ -452,24 +273,3 @@ def test_every_remark_of_the_first_settings_is_a_setting_that_may_be_taken_in(fo
     ]
     assert len(keys) == len(check.schema()["properties"]) - len(starter.FIRST)
     check.settings("\n".join(keys), "remarks")
-
-
-def test_what_controllers_print_of_the_api_s_refusals_becomes_a_sentence_and_is_said_once() -> None:
-    raw = 'Error creating pods: [failed, err: &errors.StatusError{{Status:"Failure", '
-    raw += 'Message:"pods \\"w\\" is forbidden: exceeded quota", Details:(*v1.StatusDetails)({})}}]'
-    events = [warning("j", "Job", "FailedCreate", raw.format(at)) for at in ("0x1", "0x2")]
-    said = watch.complaints(watch.Sight({}, [], [], events))
-    assert said == ['j: FailedCreate: pods "w" is forbidden: exceeded quota']
-
-
-def test_places_of_a_job_are_told_in_words() -> None:
-    def place(**sight: Any) -> str:
-        return watch.place(
-            watch.Sight({"metadata": {"uid": "u"}}, **{"pods": [], "groups": [], "events": [], **sight}), "j"
-        )
-
-    assert place() == "waiting for its pods"
-    assert place(pods=[pod("a", "Pending"), pod("b", "Running")]) == "starting: 1 of 2 pods run"
-    assert place(pods=[pod("a", "Succeeded", 0), pod("b", "Running")]) == "ending: 1 of 2 pods ended"
-    assert place(pods=[pod("b-1", "Running")]) == "1 pod running on node-1"
-    assert place(groups=[group("j-u", "Inqueue", "1")]) == "in queue speech, number 1 of 1 of this team"
