@@ -56,6 +56,14 @@ def test_tree_leads_from_the_last_step_back() -> None:
     ]
 
 
+def test_what_the_cache_served_names_its_run_and_what_is_empty_is_left_out() -> None:
+    given = {"queue": {"value": ""}, "env": {"value": {}}, "retries": {"value": 0}}
+    assert lineage.tree(lineage.read([step("train", parameters=given)]), "r2").splitlines() == [
+        "train  succeeded  59 s  images/x:1  of run r1",
+        "    · retries = 0",
+    ]
+
+
 def test_graph_has_each_artifact_once() -> None:
     found = lineage.graph(lineage.read([PREPARE, TRAIN, TEST, TRAIN]))
     assert [one["id"] for one in found["steps"]] == ["r1/r1-prepare", "r1/r1-train", "r1/r1-test"]

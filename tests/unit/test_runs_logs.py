@@ -8,6 +8,9 @@ from trainyard.runs.logs import own
 
 ARGOS = b'time="2026-03-01T10:00:00 UTC" level=info msg="sub-process exited" argo=true error="<nil>"'
 
+KFP = b"[KFP Executor 2026-03-01 10:00:00,001 INFO]: "
+WROTE = KFP + b"Wrote executor output file to /s3/x."
+
 
 @pytest.mark.parametrize(
     ("log", "seen"),
@@ -20,6 +23,10 @@ ARGOS = b'time="2026-03-01T10:00:00 UTC" level=info msg="sub-process exited" arg
         ([b"Error: exit status 2", b"trying again", ARGOS], [b"Error: exit status 2", b"trying again"]),
         ([b"Error: no such file"], [b"Error: no such file"]),
         ([], []),
+        (
+            [KFP + b"Got executor_input:", b"{", b'    "inputs": {}', b"}", KFP + b"loss is 0.5", b"\xff", b"}", WROTE],
+            [KFP + b"loss is 0.5", b"\xff", b"}"],  # the step's own line, by Python's logging
+        ),
     ],
 )
 def test_only_the_step_s_own_lines(log: list[bytes], seen: list[bytes]) -> None:

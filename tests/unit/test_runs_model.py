@@ -13,6 +13,7 @@ import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard.runs import explain, nodes, output, table
+from trainyard.runs.model import Step
 from trainyard.runs.scene import Scene
 
 T0 = "2026-03-01T10:00:00Z"
@@ -78,6 +79,35 @@ def test_a_row_for_each_task_whatever_nodes_there_are() -> None:
     assert (train.attempts, train.nodes) == (2, ("t0", "t1"))
     assert run.find("evaluate").after == ("train", "loop")
     assert (run.queue, run.pipeline, run.experiment, run.state) == ("vision", "mnist", "first", "running")
+
+
+def test_turns_of_a_loop_have_numbers_as_local_runs_write_them() -> None:
+    """Items may be long and full of quotes: they are no part of a name that people type."""
+    workflow = _workflow()
+    item = r"{\"lr\":0.1}"
+    workflow["status"]["nodes"] = {
+        node["id"]: node
+        for node in [
+            _node("w", "w", "DAG", "Running", displayName="w"),
+            _node("l", "w.for-loop-1", "DAG", "Running", boundaryID="w"),
+            _node("e", f"w.for-loop-1.each(0:{item})", "DAG", "Running", boundaryID="l", displayName=f"each(0:{item})"),
+            _node("s", f"w.for-loop-1.each(0:{item}).score", "Pod", "Succeeded", boundaryID="e", displayName="score"),
+        ]
+    }
+    run = nodes.run(workflow)
+    assert run.find("for-loop-1.0/score").item == '{"lr":0.1}'
+    assert table.lines(Scene(run, NOW))[2].split(maxsplit=3) == [
+        "for-loop-1.0/score",
+        "done",
+        "2m05s",
+        'item {"lr":0.1}',
+    ]
+
+
+def test_what_argo_says_of_steps_that_never_ran_is_not_repeated() -> None:
+    omitted = Step("a", ("a",), "omitted", "omitted: depends condition not met")
+    skipped = Step("b", ("b",), "skipped", "when 'false' evaluated false")
+    assert (omitted.reason, skipped.reason) == ("", "its condition is false")
 
 
 def test_what_holds_a_cache_is_no_row() -> None:

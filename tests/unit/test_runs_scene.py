@@ -102,6 +102,14 @@ def test_a_place_in_the_queue() -> None:
     assert _seen(cluster) == ("queued", f"3 of 4 in queue vision, 8 with other teams': {why}")
 
 
+def test_gangs_of_runs_without_pods_to_come_are_not_in_the_queue() -> None:
+    """The scheduler leaves a run's gang in the queue when its pods have gone, until the run is deleted."""
+    stale = _group("stale", 50, meta={"ownerReferences": [{"kind": "Workflow", "name": "old", "uid": "o"}]})
+    ours = _group("g", 20, meta={"ownerReferences": [{"kind": "Workflow", "name": "w", "uid": "u"}]})
+    cluster = Cluster(workflows=[_workflow()], pods=[_pod(conditions=NO_PLACE)], podgroups=[stale, ours])
+    assert _seen(cluster) == ("queued", "1 of 1 in queue vision")
+
+
 def test_without_the_right_to_look_around() -> None:
     cluster = Cluster(workflows=[_workflow()], pods=[_pod(conditions=NO_PLACE)])
     cluster.refused = {"podgroups", "events"}

@@ -9,14 +9,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
+from trainyard.steps.kfp_log import own
 from trainyard.steps.reason import reason
 
-NOISE = re.compile(r"^\[KFP Executor [^\]]*\]: (?!.*Got executor_input)")
-INPUT = re.compile(r"^\[KFP Executor [^\]]*\]: Got executor_input:")
 WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: ")
 GRACE_S = 10.0
 _lock = threading.Lock()
@@ -62,15 +62,8 @@ class Processes:
         kept: list[str] = []
         try:
             with log.open("a") as file:
-                inside = False
-                for line in process.stdout or ():
-                    file.write(line)
-                    text = line.rstrip("\n")
-                    if INPUT.match(text):
-                        inside = True
-                    elif inside:
-                        inside = text != "}"
-                    elif text and not NOISE.match(text) and not WARNING.match(text):
+                for text in own(_written(process.stdout or (), file)):
+                    if text and not WARNING.match(text):
                         kept.append(text)
                         say(name, text)
                     del kept[:-60]
@@ -99,6 +92,13 @@ def say(name: str, text: str) -> None:
     """One line of a step."""
     with _lock:
         print(f"  {name} | {text}", flush=True)
+
+
+def _written(lines: Iterable[str], file: TextIO) -> Iterator[str]:
+    """The lines, each written to a file first."""
+    for line in lines:
+        file.write(line)
+        yield line.rstrip("\n")
 
 
 def _signal(process: subprocess.Popen[str], number: int) -> None:

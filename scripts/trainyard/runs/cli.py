@@ -100,7 +100,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
         from trainyard.runs import lineage as made
 
         found = made.read(_lineage_files(kube, seen.run))
-        click.echo(output.text(made.graph(found), form) if form in ("json", "yaml") else made.tree(found))
+        click.echo(output.text(made.graph(found), form) if form in ("json", "yaml") else made.tree(found, run.name))
     elif form in ("json", "yaml"):
         click.echo(output.text(output.data(seen.run), form))
     else:

@@ -90,12 +90,15 @@ def read(documents: Iterable[Mapping[str, Any]]) -> Lineage:
     return Lineage(_step(document) for document in documents)
 
 
-def tree(lineage: Lineage) -> str:
-    """For people: from each last step back to what it was made of. A step that stands already is only named."""
+def tree(lineage: Lineage, run: str = "") -> str:
+    """For people: from each last step back to what it was made of. A step that stands already is only named.
+
+    Steps of other runs than `run`, which the cache served, name theirs. Parameters that are empty are left out.
+    """
     lines: list[str] = []
     told: set[str] = set()
     for end in lineage.ends():
-        lines += [*_branch(lineage, end, told), ""]
+        lines += [*_branch(lineage, end, told, run), ""]
     return "\n".join(lines).rstrip("\n")
 
 
@@ -133,8 +136,9 @@ def size(count: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
 
 
-def _branch(lineage: Lineage, step: Step, told: set[str]) -> Iterator[str]:
-    head = f"{step.task}  {step.state}  {step.seconds:.0f} s  {step.image}".rstrip()
+def _branch(lineage: Lineage, step: Step, told: set[str], run: str) -> Iterator[str]:
+    elsewhere = f"  of run {step.run}" if run and step.run != run else ""
+    head = f"{step.task}  {step.state}  {step.seconds:.0f} s  {step.image}".rstrip() + elsewhere
     if step.key in told:
         yield f"{head}  (above)"
         return
@@ -142,7 +146,8 @@ def _branch(lineage: Lineage, step: Step, told: set[str]) -> Iterator[str]:
     yield head
     if step.error:
         yield f"    ! {step.error.splitlines()[0]}"
-    for sign, values in (("·", step.parameters), ("=", step.results)):
+    given = {name: value for name, value in step.parameters.items() if value.get("value", 0) not in ("", [], {})}
+    for sign, values in (("·", given), ("=", step.results)):
         yield from (f"    {sign} {name} = {_value(value)}" for name, value in values.items())
     for made in step.outputs:
         yield f"    → {made.line()}"
@@ -150,7 +155,7 @@ def _branch(lineage: Lineage, step: Step, told: set[str]) -> Iterator[str]:
         yield f"    ← {taken.line()}"
         maker = lineage.maker(taken)
         if maker:
-            yield from (f"        {line}" for line in _branch(lineage, maker, told))
+            yield from (f"        {line}" for line in _branch(lineage, maker, told, run))
         elif taken.run:
             other = "" if taken.run == step.run else f" of run {taken.run}"
             yield f"        made by {taken.task}{other}"

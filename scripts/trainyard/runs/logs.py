@@ -11,13 +11,14 @@ from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
 from trainyard.runs import nodes, scene, stored
 from trainyard.runs.model import Run, Step
+from trainyard.steps import kfp_log
 
 CONTAINER = "main"
 ARCHIVED = f"{CONTAINER}-logs"
 LOOK_S = 2.0
 # What Argo's executor writes between a step's own lines, and after the last one of a command that did not succeed.
 ARGOS = re.compile(rb'^time="[^"]*" level=\w+ msg=.* argo=true\b')
-ARGOS_MOST = 4  # lines of its own at a log's end
+OTHERS_MOST = 400  # lines at a log's ends that are Argo's and kfp's
 ARGOS_LAST = re.compile(rb"^Error: exit status \d+\s*$")
 
 
@@ -31,7 +32,7 @@ def lines(
     attempt: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[bytes]:
-    """A step's log, line by line, without Argo's own lines.
+    """A step's log, line by line, without what Argo and kfp write into it.
 
     Args:
         follow: wait for the pod where it isn't there yet, and go on until the step ends.
@@ -51,7 +52,7 @@ def lines(
     pod = scene.pod_of(kube, run.name, node) if node and step.state != "cached" else ""
     if pod:
         try:
-            more = tail + ARGOS_MOST if tail and not follow else tail
+            more = tail + OTHERS_MOST if tail and not follow else tail
             found = own(_of_pod(kube, pod, follow, more, say))
             yield from deque(found, maxlen=tail) if tail and not follow else found
             return
@@ -60,7 +61,7 @@ def lines(
                 raise
             if not step.ended:
                 raise TrainyardError(f"{step.name} has no log yet: {error.what}") from None
-    yield from own(_archived(kube, run, step, node, tail))
+    yield from deque(own(_archived(kube, run, step, node)), maxlen=tail)
 
 
 def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
@@ -74,7 +75,8 @@ def last(kube: Kube, run: Run, step: Step, count: int) -> list[str]:
 def own(log: Iterable[bytes]) -> Iterator[bytes]:
     """The lines that the step itself has written. One that may be Argo's last waits for the next, which clears it."""
     held = []
-    for line in log:
+    plain = (line.decode(errors="surrogateescape") for line in log)
+    for line in (text.encode(errors="surrogateescape") for text in kfp_log.own(plain)):
         if ARGOS.match(line):
             continue
         yield from held
@@ -115,7 +117,7 @@ def _begins(kube: Kube, pod: str) -> bool:
     return found.get("status", {}).get("phase") == "Pending" or any("waiting" in state for state in states)
 
 
-def _archived(kube: Kube, run: Run, step: Step, node: str, tail: int | None) -> Iterator[bytes]:
+def _archived(kube: Kube, run: Run, step: Step, node: str) -> list[bytes]:
     found = nodes.of(run.raw).get(node, {})
     outputs = found.get("outputs") or step.outputs
     place = stored.place(run, outputs, ARCHIVED)
@@ -125,5 +127,4 @@ def _archived(kube: Kube, run: Run, step: Step, node: str, tail: int | None) -> 
             why = "it was served from the cache; `trainyard runs show --lineage` names the run that made it"
         raise TrainyardError(f"step {step.name} has no log: {why}")
     with stored.reached(kube) as store:
-        text = store.read(f"{place.bucket}/{place.key}").splitlines()
-    yield from text[-tail:] if tail is not None else text
+        return store.read(f"{place.bucket}/{place.key}").splitlines()

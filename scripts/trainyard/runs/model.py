@@ -39,6 +39,7 @@ class Step:
     after: tuple[str, ...] = ()  # what a task that hasn't begun waits for
     outputs: Object = field(default_factory=dict)  # Argo's, of the last attempt
     template: str = ""
+    item: str = ""  # of the loop that it is in
 
     @property
     def name(self) -> str:
@@ -62,6 +63,10 @@ class Step:
     @property
     def reason(self) -> str:
         """The message's first line, without what Argo puts before it; what follows in it is in the log, too."""
+        if self.state == "omitted":  # the state says it all
+            return ""
+        if self.state == "skipped" and self.message == "when 'false' evaluated false":
+            return "its condition is false"
         code = EXIT_CODE.match(self.message)
         rest = (self.message[code.end() :] if code else self.message).strip()
         first = " ".join(rest.split("\n", 1)[0].split())

@@ -31,6 +31,9 @@ INSIDE = "run"  # the task in a graph that is there for its cache alone, as trai
 EXIT = ".onExit"
 AT_EXIT = "at exit"
 ATTEMPT = re.compile(r"\((\d+)\)$")
+TURN = re.compile(
+    r"each\((\d+):(.*)\)", re.DOTALL
+)  # a turn of a loop with its item, as trainyard.translate.loops calls it
 
 
 def run(workflow: Object) -> Run:
@@ -89,6 +92,7 @@ def _begun(run: str, found: dict[str, Object]) -> list[Step]:
 
 def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object]) -> Step:
     last = tries[-1] if tries else node
+    path, item = _turns(_path(run, node, found))
     state = STATES.get(node.get("phase", ""), "pending")
     message = last.get("message") or node.get("message") or ""
     if state == "running" and last.get("phase") == "Pending":
@@ -101,7 +105,7 @@ def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object])
         message = ""
     return Step(
         id=node["id"],
-        path=_path(run, node, found),
+        path=path,
         state=state,
         message=message,
         nodes=tuple(each["id"] for each in tries),
@@ -109,6 +113,7 @@ def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object])
         finished=when(node.get("finishedAt")),
         outputs=last.get("outputs") or {},
         template=node.get("templateName", ""),
+        item=item,
     )
 
 
@@ -145,6 +150,19 @@ def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
             break
         node = around
     return tuple(reversed(parts))
+
+
+def _turns(path: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """A path whose loops have their turn's number, `loop.0/step`, as local runs call it, and the items of the turns."""
+    parts: list[str] = []
+    items: list[str] = []
+    for part in path:
+        if parts and (turn := TURN.fullmatch(part)):
+            parts[-1] += f".{turn[1]}"
+            items.append(turn[2].replace('\\"', '"'))
+        else:
+            parts.append(part)
+    return tuple(parts), ", ".join(items)
 
 
 def _is_box(around: Object, node: Object) -> bool:

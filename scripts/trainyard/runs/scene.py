@@ -11,6 +11,7 @@ from trainyard.kube import Kube, KubeError
 from trainyard.runs import model, nodes
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1"
+GROUP_OF_POD = "scheduling.k8s.io/group-name"
 WAITING = ("Pending", "Inqueue")
 RUN = "trainyard.io/run"  # label of training jobs that steps make
 JOBS = {
@@ -72,10 +73,10 @@ class Observer:
         at = model.now()
         if run.ended:
             return Scene(run, at, pods={})
-        pods = listed(self.kube, "v1", "pods", labelSelector=f"{model.RUN_OF_POD}={self.name}")
-        by_node = {_annotation(pod, model.NODE_OF_POD): pod for pod in pods}
+        pods = listed(self.kube, "v1", "pods")
+        by_node = {node: pod for pod in pods if (node := _annotation(pod, model.NODE_OF_POD))}
         events = listed(self.kube, "v1", "events", fieldSelector="type=Warning")
-        groups = listed(self.kube, PODGROUPS, "podgroups")
+        groups = _alive(listed(self.kube, PODGROUPS, "podgroups"), pods)
         places: dict[str, str] = {}
         notes: dict[str, str] = {}
         for step in run.steps:
@@ -191,13 +192,23 @@ def _annotation(pod: Object, key: str) -> str:
 
 
 def _group_of(pod: Object, groups: list[Object]) -> Object | None:
-    name = _annotation(pod, "scheduling.k8s.io/group-name")
+    name = _annotation(pod, GROUP_OF_POD)
     return next((group for group in groups if group["metadata"]["name"] == name), None)
 
 
 def waits(group: Object) -> bool:
     """Whether a gang has no place yet."""
     return (group.get("status") or {}).get("phase", "Pending") in WAITING
+
+
+def _alive(groups: list[Object], pods: list[Object]) -> list[Object]:
+    """Without those of runs that have no pod to come: the scheduler leaves a run's gang until the run is deleted."""
+    coming = {_annotation(pod, GROUP_OF_POD) for pod in pods if pod.get("status", {}).get("phase") == "Pending"}
+
+    def of_run(group: Object) -> bool:
+        return any(owner.get("kind") == "Workflow" for owner in group["metadata"].get("ownerReferences") or [])
+
+    return [group for group in groups if group["metadata"]["name"] in coming or not of_run(group)]
 
 
 def _reason(group: Object) -> str:

@@ -22,7 +22,7 @@ COLOURS = {
     "skipped": "2",
     "omitted": "2",
 }
-NAME_LONGEST = 48
+NAME_LONGEST, ITEM_LONGEST = 48, 80
 # Which rows stay when there isn't room for all: lower goes first.
 RANK = {"failed": 0, "error": 0, "blocked": 1, "running": 2, "starting": 3, "queued": 3, "pending": 4, "waiting": 6}
 
@@ -68,7 +68,7 @@ def lines(
         state = scene.state(step)
         painted = f"\x1b[{COLOURS[state]}m{state:<8}\x1b[0m" if colour and state in COLOURS else f"{state:<8}"
         tries = str(step.attempts) if step.attempts > 1 or wide else ""
-        note = scene.note(step)
+        note = scene.note(step) or (step.item and f"item {_cut(step.item, ITEM_LONGEST)}")
         room = width - column - 28 if width else 0
         if room:
             note = _cut(note, max(12, room))

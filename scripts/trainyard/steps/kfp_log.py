@@ -1,0 +1,29 @@
+"""Logs of kfp's executor without what it says itself: all that the step was given, and where it has put things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+# A step that logs by Python's `logging` has the same words before its lines.
+OWN = (
+    "Looking for component `",
+    'Loading KFP component "',
+    "Wrote executor output file to ",
+    "Did not write output file.",
+)
+SAID = re.compile(rf"^\[KFP Executor [^]]*\]: ({'|'.join(map(re.escape, OWN))})")
+INPUT = re.compile(r"^\[KFP Executor [^]]*\]: Got executor_input:\s*$")
+INPUT_ENDS = "}"
+
+
+def own(log: Iterable[str]) -> Iterator[str]:
+    """The lines that the step has written, as they come."""
+    inside = False
+    for line in log:
+        if inside:
+            inside = line != INPUT_ENDS
+        elif INPUT.match(line):
+            inside = True
+        elif not SAID.match(line):
+            yield line
