@@ -98,6 +98,9 @@ def test_what_has_started_is_not_waited_for() -> None:
     runs = [run("a", "Running"), run("b", phase="Failed"), run("c", queue="p"), run("d", suspend=True)]
     groups = [group("e", "Running"), group("f", queue="p"), group("g", "Completed"), group("a", kind="Workflow")]
     assert waited("normal", {"workflows": runs, "podgroups": groups}) == []
+    note = {"scheduling.k8s.io/group-name": "pg-h"}
+    gone = {"metadata": {"name": "h-0", "annotations": note}, "status": {"phase": "Succeeded"}}
+    assert waited("normal", {"podgroups": [group("h")], "pods": [gone]}) == []
 
 
 def test_runs_and_jobs_that_wait_are_waited_for_by_name() -> None:

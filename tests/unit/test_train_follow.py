@@ -59,9 +59,22 @@ def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words(job: Obje
 
 
 def test_gangs_whose_pods_have_gone_are_not_before_it_in_the_queue(job: Object) -> None:
-    groups = [group("stale", "Inqueue", "1"), group("alive", "Inqueue", "2"), group("digits-abc", "Pending", "3")]
-    other = {"metadata": {"name": "x", "annotations": {"scheduling.k8s.io/group-name": "alive"}}, "spec": {}}
-    sight = watch.Watcher(Cluster({"job": state(), "podgroups": groups, "pods": [other]}), job).look()  # type: ignore[arg-type]
+    groups = [
+        group("run", "Inqueue", "1"),
+        group("stale", "Inqueue", "1"),
+        group("alive", "Inqueue", "2"),
+        group("digits-abc", "Pending", "3"),
+    ]
+    groups[0]["metadata"]["ownerReferences"] = [{"kind": "Workflow", "name": "run"}]
+    others = [
+        {
+            "metadata": {"name": gang, "annotations": {"scheduling.k8s.io/group-name": gang}},
+            "spec": {},
+            "status": status,
+        }
+        for gang, status in (("stale", {"phase": "Failed"}), ("alive", {"phase": "Pending"}))
+    ]
+    sight = watch.Watcher(Cluster({"job": state(), "podgroups": groups, "pods": others}), job).look()  # type: ignore[arg-type]
     assert watch.place(sight, "digits-abc") == "in queue speech, number 2 of 2 of this team"
 
 
@@ -136,15 +149,14 @@ def test_what_controllers_print_of_the_api_s_refusals_becomes_a_sentence_and_is_
     raw = 'Error creating pods: [failed, err: &errors.StatusError{{Status:"Failure", '
     raw += 'Message:"pods \\"w\\" is forbidden: exceeded quota", Details:(*v1.StatusDetails)({})}}]'
     events = [warning("j", "Job", "FailedCreate", raw.format(at)) for at in ("0x1", "0x2")]
-    said = watch.complaints(watch.Sight({}, [], [], events))
+    said = watch.complaints(watch.Sight({}, [], [], [], events, {}))
     assert said == ['j: FailedCreate: pods "w" is forbidden: exceeded quota']
 
 
 def test_places_of_a_job_are_told_in_words() -> None:
     def place(**sight: Any) -> str:
-        return watch.place(
-            watch.Sight({"metadata": {"uid": "u"}}, **{"pods": [], "groups": [], "events": [], **sight}), "j"
-        )
+        found = {"pods": [], "groups": [], "events": [], "priorities": {}, **sight}
+        return watch.place(watch.Sight({"metadata": {"uid": "u"}}, line=found["groups"], **found), "j")
 
     assert place() == "waiting for its pods"
     assert place(pods=[pod("a", "Pending"), pod("b", "Running")]) == "starting: 1 of 2 pods run"

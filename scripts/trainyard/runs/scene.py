@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainyard.kube import Kube, KubeError
+from trainyard.kube import Kube, KubeError, gangs
 from trainyard.runs import model, nodes
 
-PODGROUPS = "scheduling.volcano.sh/v1beta1"
-GROUP_OF_POD = "scheduling.k8s.io/group-name"
-WAITING = ("Pending", "Inqueue")
 RUN = "trainyard.io/run"  # label of training jobs that steps make
 JOBS = {
     ("kubeflow.org", "PyTorchJob"): ("kubeflow.org/v1", "pytorchjobs"),
@@ -73,10 +70,11 @@ class Observer:
         at = model.now()
         if run.ended:
             return Scene(run, at, pods={})
-        pods = listed(self.kube, "v1", "pods")
+        pods = gangs.listed(self.kube, "v1", "pods")
         by_node = {node: pod for pod in pods if (node := _annotation(pod, model.NODE_OF_POD))}
-        events = listed(self.kube, "v1", "events", fieldSelector="type=Warning")
-        groups = _alive(listed(self.kube, PODGROUPS, "podgroups"), pods)
+        events = gangs.listed(self.kube, "v1", "events", fieldSelector="type=Warning")
+        groups = gangs.listed(self.kube, gangs.PODGROUPS, "podgroups")
+        line = gangs.waiting(groups, pods)
         places: dict[str, str] = {}
         notes: dict[str, str] = {}
         for step in run.steps:
@@ -85,24 +83,27 @@ class Observer:
                 continue
             place, note = _place(pod)
             if place == "queued":
-                note = self._waiting(_group_of(pod, groups), groups) or note
+                gang = next((one for one in groups if one["metadata"]["name"] == gangs.group_of(pod)), None)
+                note = self._waiting(gang, line) or note
             if place:
                 places[step.id] = place
             complaint = _complaint(events, pod["metadata"]["name"], at)
             if said := note or complaint or (place and " "):
                 notes[step.id] = said.strip()
         names = {node: pod["metadata"]["name"] for node, pod in by_node.items()}
-        return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, events, at)))
+        return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, line, events, at)))
 
-    def _jobs(self, run: model.Run, groups: list[Object], events: list[Object], at: datetime) -> Iterable[str]:
+    def _jobs(
+        self, run: model.Run, groups: list[Object], line: list[Object], events: list[Object], at: datetime
+    ) -> Iterable[str]:
         """Training jobs of the run that wait for their gang, or whose pods are refused."""
         for group in groups:
-            owner = next(iter(group["metadata"].get("ownerReferences") or []), {})
+            owner = gangs.owner(group)
             if not self._is_of(owner, run):
                 continue
-            if group.get("status", {}).get("phase") in WAITING:
+            if gangs.waits(group):
                 size = group.get("spec", {}).get("minMember", 1)
-                why = self._waiting(group, groups) or "not yet looked at"
+                why = self._waiting(group, line) or "not yet looked at"
                 wait = "waits to start" if size == 1 else f"has {size} pods, which wait to start together"
                 yield f"{owner['kind']} {owner['name']} {wait}; {why}"
             elif complaint := _complaint(events, owner["name"], at):
@@ -121,15 +122,15 @@ class Observer:
             self._runs_of_jobs[owner["uid"]] = str(found.get("metadata", {}).get("labels", {}).get(RUN, ""))
         return self._runs_of_jobs[owner["uid"]] == run.name
 
-    def _waiting(self, group: Object | None, groups: list[Object]) -> str:
-        """Its place in the queue and what the scheduler says."""
+    def _waiting(self, group: Object | None, line: list[Object]) -> str:
+        """Its place among those that wait in its queue, and what the scheduler says."""
         if group is None:
             return "waiting for a place"
-        queue = group.get("spec", {}).get("queue", "default")
-        others = [g for g in groups if g.get("spec", {}).get("queue") == queue and waits(g)]
-        line = sorted(others, key=lambda g: (-self._priority(g), g["metadata"]["creationTimestamp"]))
-        names = [g["metadata"]["name"] for g in line]
-        said = [_reason(group)]
+        if self._priorities is None:
+            self._priorities = gangs.priorities(self.kube)
+        queue = gangs.queue_of(group)
+        names = gangs.line(line, queue, self._priorities)
+        said = [gangs.reason(group)]
         if group["metadata"]["name"] in names:
             place = names.index(group["metadata"]["name"]) + 1
             all_teams = self._queue_length(queue)
@@ -139,15 +140,10 @@ class Observer:
 
     def _queue_length(self, queue: str) -> int:
         try:
-            status = self.kube.get(self.kube.path(PODGROUPS, "queues", queue, namespace="")).get("status", {})
+            status = self.kube.get(self.kube.path(gangs.PODGROUPS, "queues", queue, namespace="")).get("status", {})
         except KubeError:
             return 0
         return int(status.get("pending") or 0) + int(status.get("inqueue") or 0)
-
-    def _priority(self, group: Object) -> int:
-        if self._priorities is None:
-            self._priorities = priorities(self.kube)
-        return self._priorities.get(group.get("spec", {}).get("priorityClassName", ""), 0)
 
 
 def fetch(kube: Kube, name: str) -> Object:
@@ -162,25 +158,6 @@ def fetch(kube: Kube, name: str) -> Object:
     return found
 
 
-def listed(kube: Kube, version: str, resource: str, **query: str) -> list[Object]:
-    """Objects of the team's namespace: none where one may not see them, or the site has no such kind."""
-    try:
-        return kube.list(kube.path(version, resource), **query)
-    except KubeError as error:
-        if error.status in (403, 404):
-            return []
-        raise
-
-
-def priorities(kube: Kube) -> dict[str, int]:
-    """Priority classes with their values; none where one may not see them."""
-    try:
-        found = kube.list(kube.path("scheduling.k8s.io/v1", "priorityclasses", namespace=""))
-    except KubeError:
-        return {}
-    return {one["metadata"]["name"]: int(one.get("value", 0)) for one in found}
-
-
 def pod_of(kube: Kube, run: str, node: str) -> str:
     """Name of a node's pod; empty when it is gone."""
     pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{model.RUN_OF_POD}={run}")
@@ -189,34 +166,6 @@ def pod_of(kube: Kube, run: str, node: str) -> str:
 
 def _annotation(pod: Object, key: str) -> str:
     return str(pod["metadata"].get("annotations", {}).get(key, ""))
-
-
-def _group_of(pod: Object, groups: list[Object]) -> Object | None:
-    name = _annotation(pod, GROUP_OF_POD)
-    return next((group for group in groups if group["metadata"]["name"] == name), None)
-
-
-def waits(group: Object) -> bool:
-    """Whether a gang has no place yet."""
-    return (group.get("status") or {}).get("phase", "Pending") in WAITING
-
-
-def _alive(groups: list[Object], pods: list[Object]) -> list[Object]:
-    """Without those of runs that have no pod to come: the scheduler leaves a run's gang until the run is deleted."""
-    coming = {_annotation(pod, GROUP_OF_POD) for pod in pods if pod.get("status", {}).get("phase") == "Pending"}
-
-    def of_run(group: Object) -> bool:
-        return any(owner.get("kind") == "Workflow" for owner in group["metadata"].get("ownerReferences") or [])
-
-    return [group for group in groups if group["metadata"]["name"] in coming or not of_run(group)]
-
-
-def _reason(group: Object) -> str:
-    """The scheduler's last word on why a gang waits."""
-    for condition in (group.get("status") or {}).get("conditions") or []:
-        if condition.get("type") == "Unschedulable" and condition.get("status") == "True":
-            return " ".join(str(condition.get("message", "")).split()).rsplit("Origin reason is ", 1)[-1]
-    return ""
 
 
 def _place(pod: Object) -> tuple[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from trainyard.kube import Kube
-from trainyard.runs import model, nodes, scene
+from trainyard.kube import Kube, gangs
+from trainyard.runs import model, nodes
 from trainyard.submit.gate import Turn, next_turns
 
 LOOK_S = 2.0
@@ -22,7 +22,7 @@ def wait(kube: Kube, queue: str, priority: str, say: Callable[[str], None], look
         KeyboardInterrupt: after it was said that nothing was sent.
         TrainyardError: the cluster can't be asked.
     """
-    own, told = Turn("", queue, scene.priorities(kube).get(priority, 0)), ""
+    own, told = Turn("", queue, gangs.priorities(kube).get(priority, 0)), ""
     try:
         while ahead := [turn.name for turn in not_started(kube) if not next_turns([own], [turn])]:
             if (text := _listed(ahead)) != told:
@@ -36,18 +36,18 @@ def wait(kube: Kube, queue: str, priority: str, say: Callable[[str], None], look
 
 def not_started(kube: Kube) -> Iterator[Turn]:
     """What waits in the team's namespace: runs none of whose steps has begun, and jobs whose gangs have no place."""
-    values = scene.priorities(kube)
-    for raw in scene.listed(kube, model.VERSION, model.RESOURCE):
+    values = gangs.priorities(kube)
+    for raw in gangs.listed(kube, model.VERSION, model.RESOURCE):
         run = nodes.run(raw)
         begun = any(step.state not in ("waiting", "pending") for step in run.steps)
         if not (begun or run.ended or run.raw.get("spec", {}).get("suspend")):
             yield Turn(f"run {run.name}", run.queue, values.get(run.priority, 0))
-    for group in scene.listed(kube, scene.PODGROUPS, "podgroups"):
-        owner = next(iter(group["metadata"].get("ownerReferences") or []), {})
-        if scene.waits(group) and owner.get("kind") != "Workflow":
-            spec = group.get("spec", {})
+    groups = gangs.listed(kube, gangs.PODGROUPS, "podgroups")
+    for group in gangs.waiting(groups, gangs.listed(kube, "v1", "pods")):
+        owner = gangs.owner(group)
+        if owner.get("kind") != "Workflow":
             name = f"{owner.get('kind', 'PodGroup')} {owner.get('name') or group['metadata']['name']}"
-            yield Turn(name, spec.get("queue", ""), values.get(spec.get("priorityClassName", ""), 0))
+            yield Turn(name, gangs.queue_of(group), gangs.priority(group, values))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from trainyard.errors import UsageError
 from trainyard.jobs import status
 from trainyard.jobs.pods import JOB_LABEL
-from trainyard.kube import Kube, KubeError
+from trainyard.kube import Kube, KubeError, gangs
 from trainyard.steps.pods import not_started
 
 Object = dict[str, Any]
@@ -21,21 +21,20 @@ KINDS = (
     ("batch.volcano.sh/v1alpha1", "Job"),
     ("batch/v1", "Job"),
 )
-WAITING = ("Pending", "Inqueue", "")
 STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
-GROUP_NAME = "scheduling.k8s.io/group-name"  # a pod's annotation: its gang
 TOLD = ("Error", "PodGroupPending", "StartError", "Unschedulable")  # by operators, of what the pods say themselves
-GROUPS = "scheduling.volcano.sh/v1beta1"
 
 
 @dataclass(frozen=True)
 class Sight:
-    """One look. `job` is None when it is gone; `groups` are gangs of the whole namespace that have pods to come."""
+    """One look. `job` is None when it is gone; `line` are the gangs of the whole namespace that wait."""
 
     job: Object | None
     pods: list[Object]
     groups: list[Object]
+    line: list[Object]
     events: list[Object]
+    priorities: dict[str, int]  # values of the priority classes
 
 
 class Watcher:
@@ -43,31 +42,29 @@ class Watcher:
 
     def __init__(self, kube: Kube, manifest: Object) -> None:
         self.kube, self.manifest, self.name = kube, manifest, manifest["metadata"]["name"]
+        self._priorities: dict[str, int] | None = None
         self._path = f"{kube.path_of(manifest)}/{self.name}"
 
     def look(self) -> Sight:
         """The job now. Raises KubeError when the cluster can't be asked."""
-        everybody = self._list("v1", "pods")
+        if self._priorities is None:
+            self._priorities = gangs.priorities(self.kube)
+        everybody = gangs.listed(self.kube, "v1", "pods")
+        groups = gangs.listed(self.kube, gangs.PODGROUPS, "podgroups")
+        warnings = gangs.listed(self.kube, "v1", "events", fieldSelector="type=Warning")
         pods = [pod for pod in everybody if (pod["metadata"].get("labels") or {}).get(JOB_LABEL) == self.name]
         return Sight(
             self.kube.find(self._path),
             sorted(pods, key=lambda pod: pod["metadata"]["name"]),
-            _alive(self._list(GROUPS, "podgroups"), everybody),
-            [event for event in self._list("v1", "events", fieldSelector="type=Warning") if self._ours(event, pods)],
+            groups,
+            gangs.waiting(groups, everybody),
+            [event for event in warnings if self._ours(event, pods)],
+            self._priorities,
         )
 
     def delete(self) -> None:
         """Takes the job and its pods away."""
         self.kube.delete(self._path)
-
-    def _list(self, version: str, resource: str, **query: str) -> list[Object]:
-        """Objects beside the job: where one may not see them, the view does without."""
-        try:
-            return self.kube.list(self.kube.path(version, resource), **query)
-        except KubeError as error:
-            if error.status in (403, 404):
-                return []
-            raise
 
     def _ours(self, event: Object, pods: list[Object]) -> bool:
         about = event.get("involvedObject") or {}
@@ -112,8 +109,8 @@ def place(sight: Sight, name: str) -> str:
     if running and len(running) == len(sight.pods):
         nodes = sorted({pod["spec"].get("nodeName", "?") for pod in running})
         return f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
-    if group and _phase(group) in WAITING:
-        return f"{_line(sight, group)}{_reason(group)}"
+    if group in sight.line:
+        return _queued(sight, group)
     done = [pod for pod in sight.pods if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")]
     if done:
         return f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} ended"
@@ -167,32 +164,12 @@ def first(sight: Sight, manifest: Object) -> Object | None:
     return next((pod for pod in sight.pods if not name or pod["metadata"]["name"] == name), None)
 
 
-def _alive(groups: list[Object], pods: list[Object]) -> list[Object]:
-    """Without gangs whose pods are all gone: the scheduler leaves them as they last were."""
-    ended = ("Succeeded", "Failed")
-    living = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ended]
-    named = {(pod["metadata"].get("annotations") or {}).get(GROUP_NAME) for pod in living}
-    pending = ("Pending", "")
-    return [one for one in groups if one["metadata"]["name"] in named or _phase(one) in pending]
-
-
-def _phase(group: Object) -> str:
-    return (group.get("status") or {}).get("phase", "")
-
-
-def _line(sight: Sight, group: Object) -> str:
-    """Its place among what waits in the queue, as far as the team's own namespace shows it."""
-    queue = (group.get("spec") or {}).get("queue", "default")
-    waiting = [one for one in sight.groups if (one.get("spec") or {}).get("queue") == queue and _phase(one) in WAITING]
-    older = [one for one in waiting if one["metadata"]["creationTimestamp"] < group["metadata"]["creationTimestamp"]]
-    return f"in queue {queue}, number {len(older) + 1} of {len(waiting)} of this team"
-
-
-def _reason(group: Object) -> str:
-    for condition in reversed((group.get("status") or {}).get("conditions") or []):
-        if condition.get("type") == "Unschedulable" and condition.get("status") == "True":
-            return f": {' '.join(str(condition.get('message', '')).split())}"
-    return ""
+def _queued(sight: Sight, group: Object) -> str:
+    """Its place among what waits in the queue, as far as the team's own namespace shows it, and why it waits."""
+    queue, why = gangs.queue_of(group), gangs.reason(group)
+    names = gangs.line(sight.line, queue, sight.priorities)
+    place = names.index(group["metadata"]["name"]) + 1
+    return f"in queue {queue}, number {place} of {len(names)} of this team" + (f": {why}" if why else "")
 
 
 def _pods(pods: Sequence[Object]) -> str:
