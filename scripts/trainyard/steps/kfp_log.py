@@ -6,12 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 # A step that logs by Python's `logging` has the same words before its lines.
-OWN = (
-    "Looking for component `",
-    'Loading KFP component "',
-    "Wrote executor output file to ",
-    "Did not write output file.",
-)
+OWN = ("Looking for component `", 'Loading KFP component "', "Wrote executor output file", "Did not write output file")
 SAID = re.compile(rf"^\[KFP Executor [^]]*\]: ({'|'.join(map(re.escape, OWN))})")
 INPUT = re.compile(r"^\[KFP Executor [^]]*\]: Got executor_input:\s*$")
 INPUT_ENDS = "}"
