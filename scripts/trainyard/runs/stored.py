@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trainyard.transfer import Store
 
 DATA = "data"  # where an artifact of kfp has its bytes, beside meta.json
+SHOWN = 12  # names in a message
 LINEAGE = "lineage"  # the artifact that trainyard keeps for itself; logs end in -logs
 
 
@@ -54,13 +55,22 @@ def lineage(run: Run) -> list[Place]:
 
 
 def find(run: Run, wanted: str) -> Place:
-    """The artifact `step/name`, or `name` where only one step has it. Raises UsageError."""
-    found = [one for one in artifacts(run) if wanted in (f"{one.step}/{one.name}", one.name)]
+    """The artifact `step/name`; `name`, or the end of the step's name before it, will do where only one has it.
+
+    Raises UsageError.
+    """
+    everything = artifacts(run)
+    found = [one for one in everything if f"{one.step}/{one.name}" == wanted]
+    found = found or [one for one in everything if f"/{one.step}/{one.name}".endswith(f"/{wanted}")]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(f"{one.step}/{one.name}" for one in found or artifacts(run)) or "none"
+    names = _some([f"{one.step}/{one.name}" for one in found or everything])
     what = f"several artifacts are called {wanted}: {names}" if found else f"no artifact {wanted}; there are: {names}"
-    raise UsageError(what, where=f"run {run.name}", mend="give STEP/ARTIFACT")
+    raise UsageError(what, where=f"run {run.name}", mend=f"`trainyard runs artifacts {run.name}` lists them")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "") or "none"
 
 
 @contextmanager

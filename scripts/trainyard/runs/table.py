@@ -61,7 +61,7 @@ def lines(
         chosen: id of the step that is marked.
     """
     rows, left_out = _fitting(scene, height - 4 if height else 0)
-    names = [_cut(step.name, NAME_LONGEST) for step in rows]
+    names = [_end(step.name, NAME_LONGEST) for step in rows]
     column = max([4, *map(len, names)])
     found = [heading(scene), f"  {'STEP':<{column}}  {'STATE':<8}  {'TIME':>6}  TRIES  NOTE".rstrip()]
     for step, name in zip(rows, names, strict=True):
@@ -126,6 +126,11 @@ def _counted(scene: Scene, steps: Sequence[model.Step]) -> str:
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _end(text: str, longest: int) -> str:
+    """A name's end: steps of one group begin alike."""
+    return text if len(text) <= longest else "…" + text[len(text) - longest + 1 :]
 
 
 def _clock(at: datetime) -> str:
