@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from yard import Run, Yard
 
-from trainyard.kube import Access
+from trainyard.kube import Access, gangs
 from trainyard.paths import ROOT
 from trainyard.runs import nodes, scene
 
@@ -190,7 +190,7 @@ def test_leaving_does_not_end_the_run(yard: Yard, member: Any, call: Any, file: 
 
 def test_a_run_can_wait_for_its_turn(yard: Yard, member: Any, file: Any) -> None:
     kube = Access(str(yard.server.kubeconfig), namespace="vision").connect()
-    group = {"apiVersion": scene.PODGROUPS, "kind": "PodGroup", "metadata": {"name": "earlier", "namespace": "vision"}}
+    group = {"apiVersion": gangs.PODGROUPS, "kind": "PodGroup", "metadata": {"name": "earlier", "namespace": "vision"}}
     kube.create(group | {"spec": {"queue": "vision", "minMember": 1}})
     process = member("submit", file(LINE), "-p", "word=turn", "--after-started", "--detach", "-e", "turn")
     try:
@@ -198,7 +198,7 @@ def test_a_run_can_wait_for_its_turn(yard: Yard, member: Any, file: Any) -> None
         assert any("waiting until PodGroup earlier has started in queue vision" in line for line in said)
         chosen = {"labelSelector": "trainyard.io/experiment=turn"}
         assert not kube.list(kube.path("argoproj.io/v1alpha1", "workflows"), **chosen)
-        kube.delete(kube.path(scene.PODGROUPS, "podgroups", "earlier"))
+        kube.delete(kube.path(gangs.PODGROUPS, "podgroups", "earlier"))
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         assert len(kube.list(kube.path("argoproj.io/v1alpha1", "workflows"), **chosen)) == 1

@@ -9,13 +9,12 @@ from typing import Any
 
 from trainyard.e2e.context import Context, member
 from trainyard.e2e.recorder import CheckError
-from trainyard.names import GPU
+from trainyard.names import GANG, GPU
 from trainyard.report.phases import job_spans
 
 POLL_S = 1.0
 GROUP = "podgroups.scheduling.volcano.sh"
 RESOURCES = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "MPIJob": "mpijobs"}
-GROUP_NAME = "scheduling.k8s.io/group-name"
 
 
 @dataclass
@@ -32,7 +31,7 @@ class Trace:
     @property
     def group(self) -> dict[str, Any] | None:
         """The PodGroup that the job's pods name."""
-        names = {p["metadata"].get("annotations", {}).get(GROUP_NAME) for p in self.pods.values()}
+        names = {p["metadata"].get("annotations", {}).get(GANG) for p in self.pods.values()}
         return next((self.groups[name] for name in names if name in self.groups), None)
 
     def nodes(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from trainyard.e2e.context import NAMESPACE, Context, member
 from trainyard.e2e.recorder import CheckError, require
+from trainyard.names import RUN
 from trainyard.paths import ROOT
 from trainyard.runs import nodes
 from trainyard.runs.model import BAD, Run
@@ -17,7 +18,6 @@ from trainyard.shell import run
 PIPELINES = ROOT / "pipelines"
 FLOWS = Path(__file__).parent / "flows"
 OF_RUN = "workflows.argoproj.io/workflow"  # label of a step's pod
-RUN = "trainyard.io/run"  # label of the job that a training step submits
 KINDS = "workflows.argoproj.io,pods,pytorchjobs.kubeflow.org,podgroups.scheduling.volcano.sh"
 ENDED = ("Succeeded", "Failed", "Error")
 POLL_S = 2.0

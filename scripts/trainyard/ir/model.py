@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROOT = "root"
+REGARDLESS = "ALL_UPSTREAM_TASKS_COMPLETED"  # strategy of a task that runs however those before it ended
+CHANNEL = "pipelinechannel--"  # how kfp names what it hands into a component
 
 
 class Missing:
@@ -124,7 +126,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a DAG. `strategy` is empty or kfp's ALL_UPSTREAM_TASKS_COMPLETED and the like."""
+    """One task of a DAG. `strategy` is empty or kfp's, such as REGARDLESS."""
 
     name: str
     component: str

@@ -9,12 +9,12 @@ from trainyard.jobs import pods
 from trainyard.jobs.facts import Facts
 from trainyard.jobs.pods import Part, literal, template
 from trainyard.jobs.spec import JOB, MPI, PYTORCH, TENSORFLOW, VOLCANO, JobSpec
+from trainyard.names import QUEUE
 
 Object = dict[str, Any]
 PYTHONS = ("python", "python3")
 RANKS = Path(__file__).with_name("ranks.py")
 PORT = 23456
-QUEUE = "scheduling.volcano.sh/queue-name"
 
 
 def manifest(spec: JobSpec, facts: Facts) -> Object:

@@ -20,6 +20,18 @@ CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 FETCH, KEEP = "trainyard-fetch", "trainyard-keep"
 
 
+def restricted() -> Object:
+    """A pod's security context as Pod Security's level of that name wants it; volumes belong to the pod's user."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
 @dataclass(frozen=True)
 class Part:
     """One kind of pod of a job. `keeper`: the pod name's end of the one that results are taken from; "" means any."""
@@ -44,14 +56,7 @@ def template(spec: JobSpec, facts: Facts, part: Part) -> Object:
         "nodeSelector": dict(pool.labels),
         # The command is not process 1 then, and ends at the signal that asks it to, whatever it does about signals.
         "shareProcessNamespace": True,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": restricted(),
         "containers": [_main(spec, facts, part, gpus, pool.resource, mounts)],
         "volumes": volumes,
     }

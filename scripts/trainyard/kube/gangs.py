@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trainyard.kube.client import Kube, KubeError
+from trainyard.names import GANG
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1"
-GROUP_OF_POD = "scheduling.k8s.io/group-name"  # a pod's annotation
 WAITING = ("Pending", "Inqueue", "")
 TO_COME = ("Pending", "")  # phases of pods that have no place
 
@@ -76,7 +76,7 @@ def owner(group: Object) -> Object:
 
 def group_of(pod: Object) -> str:
     """Name of a pod's gang."""
-    return str((pod["metadata"].get("annotations") or {}).get(GROUP_OF_POD, ""))
+    return str((pod["metadata"].get("annotations") or {}).get(GANG, ""))
 
 
 def reason(group: Object) -> str:

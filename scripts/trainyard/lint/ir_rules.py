@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainyard.ir.model import (
+    CHANNEL,
     Artifact,
     Component,
     Constant,
@@ -26,7 +27,6 @@ from trainyard.lint import graph
 
 LARGEST = 128 * 1024  # bytes of a variable of the environment
 NOTHING = "none"
-CHANNEL = "pipelinechannel--"  # how kfp names what it hands over
 ANY_ARTIFACT = "system.Artifact"
 YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"))
 CONDITION = re.compile(r"inputs\.(?:parameter_values|parameters|artifacts)\[['\"]([^'\"]+)['\"]\]")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from trainyard.contract import Contract, Pool, Team
-from trainyard.lint.pods import Object, Pod, number
+from trainyard.lint.pods import Object, Pod, mapping, number
 from trainyard.lint.report import Path
 
 # (code, field, reason, mend)
@@ -186,10 +185,10 @@ def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
 def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     """Volumes that live as long as their pod, of a class that is not for teams."""
     for index, volume in enumerate(pod.spec.get("volumes") or []):
-        claim = _map(_map(_map(volume).get("ephemeral")).get("volumeClaimTemplate"))
+        claim = mapping(mapping(mapping(volume).get("ephemeral")).get("volumeClaimTemplate"))
         if not claim:
             continue
-        name = str(_map(claim.get("spec")).get("storageClassName") or "")
+        name = str(mapping(claim.get("spec")).get("storageClassName") or "")
         if said := storage_class(name, contract):
             inner = ("ephemeral", "volumeClaimTemplate", "spec", "storageClassName")
             yield "TY503", (*pod.spec_path, "volumes", index, *inner), *said
@@ -221,7 +220,7 @@ def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     for container, _ in pod.containers():
         context = container.get("securityContext") or {}
         wanted = [text for test, text in CONTAINER_TESTS if not test(context, own)]
-        if any(_map(port).get("hostPort") for port in container.get("ports") or []):
+        if any(mapping(port).get("hostPort") for port in container.get("ports") or []):
             wanted.append("no hostPort")
         if wanted:
             lacks.append(f"{name_of(container)} needs {', '.join(wanted)}")
@@ -230,17 +229,13 @@ def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         yield "TY601", pod.spec_path, what, "set them in securityContext, see manifests/jobs for examples"
 
 
-def _map(value: Any) -> Object:
-    return value if isinstance(value, dict) else {}
-
-
 def _capabilities(context: Object) -> bool:
-    found = _map(context.get("capabilities"))
+    found = mapping(context.get("capabilities"))
     return "ALL" in (found.get("drop") or []) and set(found.get("add") or []) <= {"NET_BIND_SERVICE"}
 
 
 def _profile(context: Object) -> bool:
-    return _map(context.get("seccompProfile")).get("type") in ("RuntimeDefault", "Localhost")
+    return mapping(context.get("seccompProfile")).get("type") in ("RuntimeDefault", "Localhost")
 
 
 CONTAINER_TESTS: tuple[tuple[Callable[[Object, Object], bool], str], ...] = (

@@ -80,22 +80,22 @@ def pods(obj: Object) -> list[Pod]:
     if not isinstance(spec, dict):
         return []
     if kind == "Pod":
-        return [Pod(spec, (), _map(obj.get("metadata")))]
+        return [Pod(spec, (), mapping(obj.get("metadata")))]
     if kind == "CronJob":
-        job = _map(_map(spec.get("jobTemplate")).get("spec"))
+        job = mapping(mapping(spec.get("jobTemplate")).get("spec"))
         return _one(job, ("spec", "jobTemplate", "spec"), job.get("parallelism", 1))
     if isinstance(spec.get("template"), dict):
         return _one(spec, ("spec",), spec.get("replicas", spec.get("parallelism", 1)))
     if isinstance(spec.get("tasks"), list):
         found = []
         for index, task in enumerate(spec["tasks"]):
-            named = str(_map(task).get("name", f"task {index}"))
-            found += _one(_map(task), ("spec", "tasks", index), _map(task).get("replicas", 1), named)
+            named = str(mapping(task).get("name", f"task {index}"))
+            found += _one(mapping(task), ("spec", "tasks", index), mapping(task).get("replicas", 1), named)
         return found
     found = []
     for key in REPLICA_KEYS:
-        for role, replica in _map(spec.get(key)).items():
-            found += _one(_map(replica), ("spec", key, role), _map(replica).get("replicas", 1), role)
+        for role, replica in mapping(spec.get(key)).items():
+            found += _one(mapping(replica), ("spec", key, role), mapping(replica).get("replicas", 1), role)
     return found
 
 
@@ -104,8 +104,9 @@ def _one(holder: Object, path: Path, count: Any, role: str = "") -> list[Pod]:
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
         return []
     times = count if isinstance(count, int) else 1
-    return [Pod(template["spec"], (*path, "template"), _map(template.get("metadata")), times, role)]
+    return [Pod(template["spec"], (*path, "template"), mapping(template.get("metadata")), times, role)]
 
 
-def _map(value: Any) -> Object:
+def mapping(value: Any) -> Object:
+    """The value, if it is an object at all; else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -18,6 +18,7 @@ from trainyard import cel
 from trainyard.errors import UsageError
 from trainyard.ir.model import (
     MISSING,
+    REGARDLESS,
     Component,
     Constant,
     Dag,
@@ -30,7 +31,6 @@ from trainyard.ir.model import (
 )
 
 SUCCEEDED, FAILED, SKIPPED = "SUCCEEDED", "FAILED", "SKIPPED"
-REGARDLESS = "ALL_UPSTREAM_TASKS_COMPLETED"
 KEY = re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]")
 PARALLEL = 2  # iterations at a time, where the pipeline sets no limit
 Values = dict[str, Any]

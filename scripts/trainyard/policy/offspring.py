@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainyard.apiserver import Identity
+from trainyard.names import GANG
 
 Object = dict[str, Any]
 UID = "00000000-0000-0000-0000-000000000000"
-GROUP_NAME = "scheduling.k8s.io/group-name"
 SPECS = ("pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs")
 CLOSED = {
     "runAsNonRoot": True,
@@ -75,7 +75,7 @@ def _training(job: Object, spec: Object, platform: Platform) -> Iterator[tuple[O
         template = replica.get("template") or {}
         if not template.get("spec"):
             continue
-        pod = _pod(job, f"{role.lower()}-0", template, {GROUP_NAME: _name(job), "volcano.sh/task-spec": role.lower()})
+        pod = _pod(job, f"{role.lower()}-0", template, {GANG: _name(job), "volcano.sh/task-spec": role.lower()})
         pod["spec"].setdefault("schedulerName", platform.scheduler)
         pod["spec"]["restartPolicy"] = "Never"
         if job["kind"] == "PyTorchJob" and role == "Worker" and "Master" in replicas:
@@ -94,7 +94,7 @@ def _volcano(job: Object, spec: Object, platform: Platform) -> Iterator[tuple[Ob
     total = sum(int(task.get("replicas", 1)) for task in tasks)
     yield _group(job, name, spec.get("queue"), spec.get("minAvailable", total), spec), controller
     for task in tasks:
-        pod = _pod(job, f"{task.get('name', 'task')}-0", task["template"], {GROUP_NAME: name})
+        pod = _pod(job, f"{task.get('name', 'task')}-0", task["template"], {GANG: name})
         pod["spec"].setdefault("schedulerName", spec.get("schedulerName") or platform.scheduler)
         if spec.get("priorityClassName"):
             pod["spec"].setdefault("priorityClassName", spec["priorityClassName"])

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard.names import QUEUE
 
 GROUP, VERSION, RESOURCE = "argoproj.io", "argoproj.io/v1alpha1", "workflows"
 PIPELINE, EXPERIMENT = "trainyard.io/pipeline", "trainyard.io/experiment"  # labels of runs
 SUBMITTER = "trainyard.io/submitted-by"  # annotation
 RUN_OF_POD = "workflows.argoproj.io/workflow"
 NODE_OF_POD = "workflows.argoproj.io/node-id"
-QUEUE = "scheduling.volcano.sh/queue-name"
 
 OVER = ("Succeeded", "Failed", "Error")  # phases of a run that has ended
 ENDED = {"stopped", "done", "cached", "skipped", "omitted", "failed", "error"}

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainyard.kube import Kube, KubeError, gangs
+from trainyard.names import RUN
 from trainyard.runs import model, nodes
 
-RUN = "trainyard.io/run"  # label of training jobs that steps make
 JOBS = {
     ("kubeflow.org", "PyTorchJob"): ("kubeflow.org/v1", "pytorchjobs"),
     ("kubeflow.org", "TFJob"): ("kubeflow.org/v1", "tfjobs"),

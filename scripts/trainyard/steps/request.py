@@ -12,6 +12,7 @@ from typing import Any
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.jobs.spec import NAME_LONGEST, JobSpec, Mount, seconds
+from trainyard.names import RUN
 from trainyard.steps.run import Run
 
 ARTIFACTS = ("model", "metrics", "data")
@@ -99,7 +100,7 @@ class Request:
             results=given.get("results") or "results",
             deadline=seconds(given.get("deadline") or "1d"),
             output=self.folder if given.get("results") or given.get("checkpoints") else "",
-            labels={"trainyard.io/run": _label(self.run.name), "trainyard.io/task": _label(self.run.task)},
+            labels={RUN: _label(self.run.name), "trainyard.io/task": _label(self.run.task)},
             owner=self.run.owner,
         )
 

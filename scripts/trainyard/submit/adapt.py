@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.runs.model import EXPERIMENT, PIPELINE, QUEUE
+from trainyard.jobs.pods import restricted
+from trainyard.names import QUEUE
+from trainyard.runs.model import EXPERIMENT, PIPELINE
 from trainyard.translate.settings import Settings
 
 API_ACCESS = "trainyard.io/api-access"  # label of pods that the network policy lets reach the API server
-NOBODY = 1000
 
 Object = dict[str, Any]
 
@@ -32,7 +33,7 @@ def workflow(document: Object, settings: Settings, given: Mapping[str, str]) -> 
     spec.setdefault("schedulerName", settings.scheduler)
     spec.setdefault("ttlStrategy", {"secondsAfterCompletion": settings.keep})
     spec.setdefault("activeDeadlineSeconds", settings.deadline)
-    spec.setdefault("securityContext", _restricted())
+    spec.setdefault("securityContext", restricted())
     if settings.priority:
         spec["podPriorityClassName"] = settings.priority
     pods = spec.setdefault("podMetadata", {})
@@ -40,16 +41,6 @@ def workflow(document: Object, settings: Settings, given: Mapping[str, str]) -> 
     pods["annotations"] = {**(pods.get("annotations") or {}), QUEUE: settings.queue}
     _fill(spec, given)
     return document
-
-
-def _restricted() -> Object:
-    return {
-        "runAsNonRoot": True,
-        "runAsUser": NOBODY,
-        "runAsGroup": NOBODY,
-        "fsGroup": NOBODY,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
 
 
 def _fill(spec: Object, given: Mapping[str, str]) -> None:

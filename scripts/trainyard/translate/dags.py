@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from trainyard.ir.model import Component, FromInput, Retry, Task
+from trainyard.ir.model import REGARDLESS, Component, FromInput, Retry, Task
 from trainyard.translate import conditions, loops, names, outputs, sources, steps, values
 from trainyard.translate.context import Context, Object
 from trainyard.translate.errors import Unsupported
@@ -33,7 +33,7 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
         found["inputs"] = interface
     tasks = {name: task for name, task in component.dag.tasks.items() if task is not ctx.graph.exit}
     dag: Object = {"tasks": [_task(ctx, component, task) for task in tasks.values()]}
-    if any(task.strategy == sources.ALWAYS for task in tasks.values()):
+    if any(task.strategy == REGARDLESS for task in tasks.values()):
         # Argo judges a DAG by its last tasks alone: a failed one whose follower ran all the same would not count.
         dag["target"] = " ".join(names.task(name) for name in tasks)
         dag["failFast"] = False
@@ -112,7 +112,7 @@ def _task(ctx: Context, owner: Component, task: Task) -> Object:
 def _done(ctx: Context, owner: Component, task: Task, producer: str) -> str:
     ctx.graph.task(owner, producer, task)
     name = names.task(producer)
-    if task.strategy == sources.ALWAYS:
+    if task.strategy == REGARDLESS:
         ends = ("Succeeded", "Failed", "Errored", "Skipped", "Omitted")
         return "(" + " || ".join(f"{name}.{end}" for end in ends) + ")"
     return f"{name}.Succeeded"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from trainyard.ir.model import (
+    REGARDLESS,
     ROOT,
     Artifact,
     Component,
@@ -18,7 +19,6 @@ from trainyard.ir.model import (
 )
 from trainyard.translate.errors import Unsupported
 
-ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
 GUARDED = "exit-handler-"  # how kfp names the tasks in an ExitHandler
 
 
@@ -145,7 +145,7 @@ def _exit_task(pipeline: Pipeline) -> Task | None:
         sources = [*last.parameters.values(), *last.artifacts.values()]
         if (
             guarded.name.startswith(GUARDED)
-            and last.strategy == ALWAYS
+            and last.strategy == REGARDLESS
             and producers(last) == [guarded.name]
             and not (last.condition or last.loop)
             and component is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainyard.ir.build import artifact_type
 from trainyard.ir.model import Artifact, Component, Executor, Interface, Parameter
+from trainyard.jobs.pods import CLOSED
 from trainyard.translate import constants, dags, names, steps, values
 from trainyard.translate.context import Context, Object, digest
 
@@ -37,7 +38,7 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
         "imagePullPolicy": "IfNotPresent",
         "command": [steps.PROGRAM, "import"],
         "env": [*steps.environment(ctx, declared, codes, cache), *steps.store_keys(ctx.settings)],
-        "securityContext": dict(steps.CLOSED),
+        "securityContext": dict(CLOSED),
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "volumeMounts": [{"name": "kfp", "mountPath": "/kfp"}],
     }

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from trainyard.ir.model import (
+    CHANNEL,
     MISSING,
+    REGARDLESS,
     Component,
     Constant,
     FinalStatus,
@@ -19,10 +21,8 @@ from trainyard.ir.model import (
 from trainyard.translate import constants, names, values
 from trainyard.translate.context import Context, Object
 from trainyard.translate.errors import Unsupported
-from trainyard.translate.graph import ALWAYS
 from trainyard.translate.values import ABSENT, Value
 
-CHANNEL = "pipelinechannel--"
 FAILURES = 16_000  # bytes of what Argo says of failed pods: it goes through the environment, and its quotes double
 
 
@@ -67,7 +67,7 @@ def _parameter(ctx: Context, owner: Component, task: Task, source: Source, targe
     component = ctx.graph.component(producer)
     if source.key not in component.outputs.parameters:
         raise ctx.graph.dangling(f"the output {source.key} of {source.task}", task)
-    if task.strategy == ALWAYS:
+    if task.strategy == REGARDLESS:
         default = ABSENT if target is None or target.default is MISSING else values.to_text(target.default)
         return values.output_or(names.task(source.task), source.key, default)
     return values.output_parameter(names.task(source.task), source.key)
@@ -118,7 +118,7 @@ def artifact(
     elif isinstance(source, FromTask):
         producer = ctx.graph.task(owner, source.task, task)
         ctx.graph.output_artifact(producer, source.key)
-        node, optional = names.task(source.task), task.strategy == ALWAYS
+        node, optional = names.task(source.task), task.strategy == REGARDLESS
         get: Any = (lambda n, k: values.output_or(n, k, "")) if optional else values.output_parameter
         sha, at = get(node, f"sha-{source.key}"), get(node, f"at-{source.key}")
         reference = values.tag(f"tasks.{node}.outputs.artifacts.{source.key}")

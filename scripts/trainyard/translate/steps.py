@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from trainyard.ir.model import Component, Executor, FromTask, Retry, Task
+from trainyard.jobs.pods import CLOSED
 from trainyard.translate import claims, dags, importer, kubernetes, resources, sources, values
 from trainyard.translate.context import Context, Object, UnknownAtSubmitError, digest
 from trainyard.translate.settings import Settings
 
 PROGRAM = "/var/run/argo/trainyard-step"
-CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 # A step that ran out of its time has the pod's message and no attempt; a stopped run has none in any case.
 LOST = (
     "lastRetry.status == 'Error' || (lastRetry.exitCode == '143' && lastRetry.message startsWith 'main:')"

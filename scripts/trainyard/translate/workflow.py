@@ -11,12 +11,11 @@ from pydantic import ValidationError
 from trainyard.errors import UsageError
 from trainyard.ir.arguments import checked
 from trainyard.ir.model import ROOT, Pipeline
+from trainyard.jobs.pods import restricted
+from trainyard.names import QUEUE
 from trainyard.translate import boxes, dags, importer, names, size, values
 from trainyard.translate.context import Context, Object
 from trainyard.translate.settings import Settings
-
-USER = 1000
-QUEUE = "scheduling.volcano.sh/queue-name"
 
 
 def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, settings: Settings | None = None) -> Object:
@@ -43,14 +42,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
             "labels": {**_labels(ctx), "trainyard.io/api-access": "true"},
             "annotations": {QUEUE: settings.queue},
         },
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": restricted(),
         "podGC": {"strategy": "OnWorkflowCompletion", "deleteDelayDuration": "600s"},
         "ttlStrategy": _ttl(ctx),
         "templates": boxes.around(ctx.templates),
