@@ -55,7 +55,7 @@ def test_values_stand_over_the_charts_defaults() -> None:
     assert found.team("speech").max_claim == "20Gi"
     assert found.parameters["tokenServiceAccounts"] == "pipeline,token-test"
     assert found.images["platform"].startswith("docker.io/trainyard/platform:")
-    assert found.allowed_images == ("docker.io/trainyard/",)
+    assert found.listed("allowedImages") == ("docker.io/trainyard/",)
     assert found.storage_classes == ("trainyard-shared", "trainyard-workspace")
     assert found.modes["gpu-limits"] == "enforce"
 

@@ -54,6 +54,13 @@ def test_jobs_are_clean_to_lint(run: Run, framework: str, tmp_path: Path) -> Non
     assert faults(lint.manifest(made, site)) == []
 
 
+def test_names_that_yaml_1_1_means_as_truth_values_are_quoted(run: Run) -> None:
+    words = ["--env", "n=1", "--framework", "job", "-n", "speech", "--contract", "values.yaml"]
+    code, out, err = run("job", "digits", *words, "--", "python", "t.py")
+    assert code == 0, err
+    assert 'name: "n"\n' in out
+
+
 def test_a_job_takes_a_file_s_settings_and_flags_over_them(run: Run, tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text("team: speech\nframework: pytorch\nnodes: 2\ncommand: [python, t.py]\n")
     code, out, _ = run("job", "x", "--file", "spec.yaml", "--contract", "values.yaml", "-n", "speech", "--nodes", "3")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from trainyard import structured
 from trainyard.errors import TrainyardError
 from trainyard.runs import explain, nodes, output, table
 from trainyard.runs.model import Step
@@ -268,7 +269,7 @@ def test_a_run_as_data() -> None:
     assert found["pipeline"] == "mnist"
     assert found["started"] == T0
     assert [step["name"] for step in found["steps"] if step["state"] == "cached"] == ["prepare"]
-    assert json.loads(output.text(found, "json")) == found
+    assert json.loads(structured.text(found, "json")) == found
 
 
 @pytest.mark.parametrize(

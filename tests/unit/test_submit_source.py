@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from trainyard import structured
 from trainyard.errors import UsageError
-from trainyard.submit import adapt, source, yaml_text
+from trainyard.submit import adapt, source
 from trainyard.translate.settings import Settings
 
 HERA = """
@@ -122,7 +123,7 @@ def test_a_workflow_s_parameters(given: dict[str, str], words: str) -> None:
 
 def test_yaml_that_every_reader_takes_for_the_same() -> None:
     document = {"parameters": [{"name": "n"}, {"name": "Yes"}, {"name": "x", "value": "010"}], "on": "a\nb\n"}
-    text = yaml_text.dump(document)
+    text = structured.text(document, "yaml")
     assert yaml.safe_load(text) == document
     assert 'name: "n"' in text
     assert '"on": |' in text

@@ -120,11 +120,6 @@ class Contract:
         return None if not counts or None in counts else max(count for count in counts if count is not None)
 
     @property
-    def allowed_images(self) -> tuple[str, ...]:
-        """Prefixes of images that need no digest."""
-        return self.listed("allowedImages")
-
-    @property
     def storage_classes(self) -> tuple[str, ...]:
         """Classes that a team's claims may have."""
         return self.listed("storageClasses")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from trainyard import structured
 from trainyard.errors import UsageError
 from trainyard.jobs.spec import MPI, PYTORCH, TENSORFLOW, VOLCANO
 from trainyard.kube import Access, options
@@ -57,7 +58,9 @@ def job(
     kube = None if contract_file and team else access.connect()
     known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
     spec = JobSpec.of(found)
-    click.echo(_structured(manifest(spec, Facts.of(known, team or (kube.namespace if kube else ""))), form), nl=False)
+    click.echo(
+        structured.text(manifest(spec, Facts.of(known, team or (kube.namespace if kube else ""))), form), nl=False
+    )
 
 
 @generate.command()
@@ -178,12 +181,4 @@ def pipeline(name: str, framework: str | None, nodes: int, gpus: int, image: str
 
 
 def _print_values(values: dict[str, Any]) -> None:
-    click.echo(WHOLE + _structured(values, "yaml"), nl=False)
-
-
-def _structured(obj: dict[str, Any], form: str) -> str:
-    import json
-
-    import yaml
-
-    return json.dumps(obj, indent=2) + "\n" if form == "json" else yaml.safe_dump(obj, sort_keys=False)
+    click.echo(WHOLE + structured.text(values, "yaml"), nl=False)

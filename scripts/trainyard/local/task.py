@@ -20,6 +20,7 @@ from kfp.pipeline_spec import pipeline_spec_pb2
 
 from trainyard.errors import UsageError
 from trainyard.ir.model import Component, Pipeline
+from trainyard.ir.proto import whole_numbers
 from trainyard.local import folders as places
 from trainyard.local import notes
 from trainyard.local.processes import Ended, Processes, say
@@ -160,14 +161,4 @@ def _whole_numbers(described: dict[str, Any], component_spec: Any) -> None:
     values = described.get("inputs", {}).get("parameterValues", {})
     for key, value in values.items():
         if isinstance(value, (list, dict)) or key not in kinds or kinds[key] == NUMBER_INTEGER:
-            values[key] = _whole(value)
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [_whole(one) for one in value]
-    if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
-    return value
+            values[key] = whole_numbers(value)

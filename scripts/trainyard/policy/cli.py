@@ -13,6 +13,7 @@ from typing import Any
 import click
 import yaml
 
+from trainyard import structured
 from trainyard.chart import package, parts
 from trainyard.errors import UsageError
 from trainyard.policy.check import Verdict, site
@@ -33,7 +34,7 @@ def list_rules(output: str) -> None:
     """List every rule with what it asks."""
     found = rules()
     if output != "table":
-        click.echo(_structured([dataclasses.asdict(rule) for rule in found], output))
+        click.echo(_structured([dataclasses.asdict(rule) for rule in found], output), nl=False)
         return
     for rule in found:
         click.echo(f"{rule.id}  {rule.name:20}{rule.about}")
@@ -67,7 +68,9 @@ def test(files: tuple[str, ...], team: str, values: tuple[str, ...], profile: st
     if output == "table":
         _table(verdicts)
     else:
-        click.echo(_structured([dataclasses.asdict(one) | {"refused": one.refused} for one in verdicts], output))
+        click.echo(
+            _structured([dataclasses.asdict(one) | {"refused": one.refused} for one in verdicts], output), nl=False
+        )
     sys.exit(any(verdict.refused for verdict in verdicts))
 
 
@@ -104,9 +107,7 @@ def _example(folder: Path, team: str) -> Path:
 
 
 def _structured(data: list[dict[str, Any]], output: str) -> str:
-    if output == "json":
-        return json.dumps(data, indent=2)
-    return yaml.safe_dump(json.loads(json.dumps(data)), sort_keys=False).rstrip()
+    return structured.text(json.loads(json.dumps(data)), output)
 
 
 def _table(verdicts: list[Verdict]) -> None:

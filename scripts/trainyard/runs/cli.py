@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trainyard import structured
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 from trainyard.runs.output import FORMATS
@@ -66,7 +67,7 @@ def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
     kube = access.connect()
     found = actions.listed(kube, experiment=experiment, pipeline=pipeline)
     if form in ("json", "yaml"):
-        click.echo(output.text([output.data(run, steps=False) for run in found], form))
+        click.echo(structured.text([output.data(run, steps=False) for run in found], form), nl=False)
     elif form == "name":
         click.echo("\n".join(run.name for run in found))
     elif found:
@@ -100,9 +101,12 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
         from trainyard.runs import lineage as made
 
         found = made.read(_lineage_files(kube, seen.run))
-        click.echo(output.text(made.graph(found), form) if form in ("json", "yaml") else made.tree(found, run.name))
+        if form in ("json", "yaml"):
+            click.echo(structured.text(made.graph(found), form), nl=False)
+        else:
+            click.echo(made.tree(found, run.name))
     elif form in ("json", "yaml"):
-        click.echo(output.text(output.data(seen.run), form))
+        click.echo(structured.text(output.data(seen.run), form), nl=False)
     else:
         click.echo("\n".join(table.lines(seen, colour=sys.stdout.isatty(), wide=form == "wide")))
         if seen.run.ended and not seen.run.succeeded:
@@ -235,7 +239,7 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
             click.echo(output.columns(rows) if places else f"run {run} has left no artifacts", err=not places)
         else:
             listed = [{"step": one.step, "artifact": one.name, "uri": one.uri} for one in places]
-            click.echo(output.text(listed, form))
+            click.echo(structured.text(listed, form), nl=False)
         return
     place = stored.find(found, artifact)
     target = to or Path(place.name)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
-
-import yaml
 
 from trainyard.runs.model import SUBMITTER, Run, Step, now
 from trainyard.runs.table import span
@@ -33,13 +30,6 @@ def data(run: Run, *, steps: bool = True) -> dict[str, Any]:
         "submittedBy": run.raw["metadata"].get("annotations", {}).get(SUBMITTER, ""),
     }
     return found | ({"steps": [_step(step) for step in run.steps]} if steps else {})
-
-
-def text(value: Any, form: str) -> str:
-    """JSON or YAML."""
-    if form == "json":
-        return json.dumps(value, indent=1)
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip()
 
 
 def listing(runs: Sequence[Run], *, wide: bool = False) -> str:

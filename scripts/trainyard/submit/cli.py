@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,12 +178,10 @@ def _print(workflow: dict[str, Any], form: str) -> None:
     if form == "name":
         meta = workflow["metadata"]
         click.echo(meta.get("name") or meta["generateName"])
-    elif form == "json":
-        click.echo(json.dumps(workflow, indent=1))
     else:
-        from trainyard.submit.yaml_text import dump
+        from trainyard import structured
 
-        click.echo(dump(workflow), nl=False)
+        click.echo(structured.text(workflow, form), nl=False)
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trainyard import structured
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 from trainyard.train.settings import FILE, Settings, flags, merged
@@ -82,7 +83,7 @@ def train(
     with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
         ready = launch.prepare(folder, found, facts, Path(scratch) / "code.tar.gz", resume=resume)
         if dry_run or kube is None:
-            click.echo(_structured(ready.manifest, form), nl=False)
+            click.echo(structured.text(ready.manifest, form), nl=False)
             return None
         _said(ready, facts)
         for warning in launch.linted(ready, known):
@@ -186,11 +187,3 @@ def _said(ready: Any, facts: Facts) -> None:
     click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)
     for name in ready.code.left_out:
         click.echo(f"left out: {name} is no file", err=True)
-
-
-def _structured(obj: dict[str, Any], form: str) -> str:
-    import json
-
-    import yaml
-
-    return json.dumps(obj, indent=2) + "\n" if form == "json" else yaml.safe_dump(obj, sort_keys=False)

@@ -1,7 +1,11 @@
-"""YAML that every reader takes for the same: names that YAML 1.1 means as truth values are quoted, texts stay texts."""
+"""Plain data as JSON, or as YAML that every reader takes for the same.
+
+Names that YAML 1.1 means as truth values are quoted, texts stay texts.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -25,6 +29,8 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def dump(document: dict[str, Any]) -> str:
-    """The document as YAML."""
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+def text(value: Any, form: str) -> str:
+    """The value in the form json or yaml, its last line ended."""
+    if form == "json":
+        return json.dumps(value, indent=2) + "\n"
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
