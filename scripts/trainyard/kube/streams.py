@@ -96,7 +96,7 @@ class Exec:
         """Reads whenever something is there and writes whenever there is room, so that neither side waits for both."""
         raw = self._socket.sock
         raw.setblocking(False)
-        waiting = memoryview(b"")
+        waiting = b""
         silent = 0.0
         while True:
             while frame := self._frame():
@@ -105,38 +105,25 @@ class Exec:
                 if opcode == websocket.ABNF.OPCODE_CLOSE:
                     raise StreamError("the connection to the pod was closed before the program ended")
                 if opcode == websocket.ABNF.OPCODE_PING:
-                    waiting = memoryview(bytes(waiting) + _frame(data, websocket.ABNF.OPCODE_PONG))
-                if opcode not in (websocket.ABNF.OPCODE_BINARY, websocket.ABNF.OPCODE_TEXT) or not data:
-                    continue
-                channel, payload = data[0], data[1:]
-                if channel == STDOUT:
-                    stdout.write(payload)
-                elif channel == STDERR:
-                    errors += payload
-                    del errors[:-ERRORS]
-                elif channel == STATUS:
-                    return _done(payload, kept.getvalue(), errors.decode(errors="replace"))
+                    waiting = bytes(waiting) + _frame(data, websocket.ABNF.OPCODE_PONG)
+                elif opcode in (websocket.ABNF.OPCODE_BINARY, websocket.ABNF.OPCODE_TEXT) and data:
+                    if data[0] == STATUS:
+                        return _done(data[1:], kept.getvalue(), errors.decode(errors="replace"))
+                    _keep(data[0], data[1:], stdout, errors)
             if not waiting and stdin:
-                piece = stdin.read(CHUNK)
-                if piece:
-                    waiting = memoryview(_frame(bytes([STDIN]) + piece))
+                if piece := stdin.read(CHUNK):
+                    waiting = _frame(bytes([STDIN]) + piece)
                 else:
-                    waiting, stdin = memoryview(_frame(bytes([CLOSE, STDIN]))), None
-            if waiting:
-                try:
-                    sent = raw.send(waiting)
-                except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                    sent = 0
-                waiting = waiting[sent:]
-                if sent:
-                    silent = 0.0
-                    continue
+                    waiting, stdin = _frame(bytes([CLOSE, STDIN])), None
+            if waiting and (sent := _sent(raw, waiting)):
+                waiting, silent = memoryview(waiting)[sent:], 0.0
+                continue
             ready = select.select([raw], [raw] if waiting else [], [], PING_S)
             if not any(ready):
                 silent += PING_S
                 if timeout_s is not None and silent >= timeout_s:
                     raise StreamError(f"the program in the pod was silent for {silent:.0f} s")
-                waiting = memoryview(bytes(waiting) + _frame(b"", websocket.ABNF.OPCODE_PING))
+                waiting = bytes(waiting) + _frame(b"", websocket.ABNF.OPCODE_PING)
 
     def _frame(self) -> tuple[int, bytes] | None:
         """The next whole frame, or None as long as it isn't there; what came of it is kept."""
@@ -149,6 +136,23 @@ class Exec:
 
 def _frame(data: bytes, opcode: int = websocket.ABNF.OPCODE_BINARY) -> bytes:
     return websocket.ABNF.create_frame(data, opcode).format()
+
+
+def _keep(channel: int, payload: bytes, stdout: IO[bytes], errors: bytearray) -> None:
+    """What the program has written; of its errors the end."""
+    if channel == STDOUT:
+        stdout.write(payload)
+    elif channel == STDERR:
+        errors += payload
+        del errors[:-ERRORS]
+
+
+def _sent(raw: Any, waiting: bytes | memoryview) -> int:
+    """How many bytes there was room for."""
+    try:
+        return int(raw.send(waiting))
+    except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        return 0
 
 
 def _done(status: bytes, stdout: bytes, stderr: str) -> Done:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from trainyard.errors import UsageError
 from trainyard.ir.arguments import checked
-from trainyard.ir.model import ROOT, Pipeline
+from trainyard.ir.model import ROOT, Artifact, Pipeline
 from trainyard.jobs.pods import restricted
 from trainyard.names import QUEUE
 from trainyard.translate import boxes, dags, importer, names, size, values
@@ -116,36 +116,16 @@ def _entry(ctx: Context) -> str:
     name = dags.template(ctx, root)
     if not given:
         return name
-    tasks = []
-    for one in given:
-        component = importer.for_input(one)
-        step, _ = ctx.template(
-            ["input", one.name],
-            component.name,
-            lambda c=component: (importer.body(ctx, c, c.executor, cache=False), None),
-        )
-        uri = values.literal(ctx.arguments[one.name])
-        tasks.append(
-            {
-                "name": component.name,
-                "template": step,
-                "arguments": {"parameters": [{"name": "uri", "value": uri.text}]},
-            }
-        )
     parameters = [
-        {"name": one, "value": values.tag(f"workflow.parameters.{one}")} for one in [p["name"] for p in _arguments(ctx)]
+        {"name": one["name"], "value": values.tag(f"workflow.parameters.{one['name']}")} for one in _arguments(ctx)
     ]
-    parameters += [
-        {
-            "name": f"sha-{one.name}",
-            "value": values.output_parameter(names.task(f"import-{one.name}"), f"sha-{one.name}").text,
-        }
-        for one in given
-    ]
-    artifacts = [
-        {"name": one.name, "from": values.tag(f"tasks.{names.task(f'import-{one.name}')}.outputs.artifacts.{one.name}")}
-        for one in given
-    ]
+    artifacts, tasks = [], []
+    for one in given:
+        task = _import(ctx, one)
+        digest = values.output_parameter(task["name"], f"sha-{one.name}")
+        parameters.append({"name": f"sha-{one.name}", "value": digest.text})
+        artifacts.append({"name": one.name, "from": values.tag(f"tasks.{task['name']}.outputs.artifacts.{one.name}")})
+        tasks.append(task)
     body = {
         "name": ROOT,
         "template": name,
@@ -154,6 +134,18 @@ def _entry(ctx: Context) -> str:
     }
     entry, _ = ctx.template(["entry"], "with-inputs", lambda: ({"dag": {"tasks": [*tasks, body]}}, None))
     return entry
+
+
+def _import(ctx: Context, artifact: Artifact) -> Object:
+    """The task that brings an artifact of the pipeline into the run, from the URI that was given for it."""
+    component = importer.for_input(artifact)
+
+    def body() -> tuple[Object, None]:
+        return importer.body(ctx, component, component.executor, cache=False), None
+
+    template, _ = ctx.template(["input", artifact.name], component.name, body)
+    uri = {"name": "uri", "value": values.literal(ctx.arguments[artifact.name]).text}
+    return {"name": component.name, "template": template, "arguments": {"parameters": [uri]}}
 
 
 def _arguments(ctx: Context) -> list[Object]:

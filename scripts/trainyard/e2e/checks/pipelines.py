@@ -21,7 +21,6 @@ STEP_LIMIT = 1.5  # of what a Volcano Job takes, on a machine that does nothing 
 OUTAGE_S = 45  # two minutes were seen as well; a run has no time for that
 OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
 STARTS_S = 180
-CONTROLLER = "trainyard-workflow-controller"
 
 
 def examples(context: Context) -> None:
