@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from train_cluster import VALUES, Cluster, Object, pod, state
+from train_cluster import VALUES, Cluster, Object, group, pod, state
 
 from trainyard import cli, contract
 from trainyard.errors import TrainyardError, UsageError
@@ -220,6 +220,17 @@ def test_detached_it_prints_the_run_alone(run: Any, played: Any, folder: Path, p
     code, out, err = run("train", "--dir", folder, "--contract", platform, "--detach", "--", "python", "train.py")
     assert code == 0 and out.startswith("digits-") and f"--attach {out.strip()}" in err
     assert scene.cluster.at == -1
+
+
+def test_it_can_wait_for_what_the_team_has_in_the_queue(
+    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    scene = played({"podgroups": [group("earlier", "Inqueue", "1")]}, {"podgroups": []})
+    words = ["train", "--dir", folder, "--contract", platform, "--after-started", "--detach"]
+    code, _, err = run(*words, "--", "python", "train.py")
+    assert code == 0 and "waiting until PodGroup earlier has started in queue speech" in err
+    assert [dry for _, dry in scene.cluster.created] == [True, False]
 
 
 def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(
