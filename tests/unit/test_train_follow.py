@@ -48,6 +48,18 @@ def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: A
     assert capfdbinary.readouterr().out == b"epoch 1\nepoch 2\n"
 
 
+def test_the_way_to_mpi_s_workers_is_not_in_the_log(job: Object, capfdbinary: Any) -> None:
+    noise = ["+ POD_NAME=x-worker-1", "+ shift", "+ /opt/kube/kubectl exec x-worker-1 -- /bin/sh -c orted"]
+    noise.append('Defaulted container "mpi" out of: mpi, trainyard-fetch (init)')
+    looks = (
+        {"job": state(Running=""), "pods": [pod("digits-abc-master-0", "Running")]},
+        {"job": state(Succeeded=""), "pods": [pod("digits-abc-master-0", "Succeeded", 0)]},
+    )
+    printed = {"digits-abc-master-0": [*noise, "0 of 2", "+ 1"]}
+    follow.follow(Cluster(*looks, logs=printed), job, lambda text: None)  # type: ignore[arg-type]
+    assert capfdbinary.readouterr().out == b"0 of 2\n+ 1\n"
+
+
 def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words(job: Object) -> None:
     failed = pod("digits-abc-master-0", "Failed", 128)
     told = failed["status"]["containerStatuses"][0]["state"]["terminated"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
+from trainyard.jobs.launcher_log import is_noise
 from trainyard.platform.api import Api, ApiError
 
 PAUSE_S = 2.0
@@ -45,7 +46,8 @@ class Follower:
                     stamp, _, text = line.partition(" ")
                     if stamp > last:  # the server counts in seconds, so some lines come twice
                         last = stamp
-                        print(f"  {pod} | {text}", flush=True)
+                        if not is_noise(text):
+                            print(f"  {pod} | {text}", flush=True)
                     if stop.is_set():
                         return
                 if last or stop.is_set():

@@ -14,6 +14,7 @@ import click
 
 from trainyard.errors import TrainyardError
 from trainyard.jobs import status
+from trainyard.jobs.launcher_log import is_noise
 from trainyard.jobs.pods import FETCH
 from trainyard.kube import Kube, KubeError
 from trainyard.steps.refusals import refusal
@@ -76,6 +77,8 @@ class Log:
             try:
                 for line in self._kube.logs(pod, container, follow=True, since=since):
                     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                    if is_noise(line.decode(errors="replace")):
+                        continue
                     sys.stdout.buffer.write(line + b"\n")
                     sys.stdout.buffer.flush()
                 return

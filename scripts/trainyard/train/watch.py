@@ -22,7 +22,14 @@ KINDS = (
     ("batch/v1", "Job"),
 )
 STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
-TOLD = ("Error", "PodGroupPending", "StartError", "Unschedulable")  # by operators, of what the pods say themselves
+TOLD = (  # by operators, of what the pods say themselves
+    "ErrImagePull",
+    "Error",
+    "ImagePullBackOff",
+    "PodGroupPending",
+    "StartError",
+    "Unschedulable",
+)
 
 
 @dataclass(frozen=True)

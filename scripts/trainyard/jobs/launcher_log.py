@@ -1,0 +1,13 @@
+"""What the operator's way from an MPI launcher to its workers writes into the launcher's log."""
+
+from __future__ import annotations
+
+import re
+
+# Its script shows each of its commands, one of them with all that Open MPI wants to be told; kubectl names a container.
+NOISE = re.compile(r"\+ (POD_NAME=|shift$|/opt/kube/kubectl exec )|Defaulted container \"[^\"]+\" out of: ")
+
+
+def is_noise(line: str) -> bool:
+    """Whether a line is none of the command's own."""
+    return bool(NOISE.match(line))
