@@ -87,8 +87,8 @@ def {function}(samples: int = 1000, epochs: int = 2, lr: float = 0.1) -> float:
     return evaluate(data=prepared.outputs["data"], model=trained.outputs["model"]).outputs["Output"]
 """
 OWN_CALL = '    trained = train(data=prepared.outputs["data"], epochs=epochs, lr=lr)'
-JOB_CALL = """    # train.py is a program of your image; {{data}} and {{out}} become places in the store, s3://…, for every rank.
-    # One that knows no S3: results="out" names the folder that it writes to.
+JOB_CALL = """    # train.py is a program of your image; {{data}} and {{out}} become s3://… that every rank reaches.
+    # A program that knows no S3 writes to a folder, which `results` names.
     trained = {job}(
         command=["python3", "train.py", "--data={{data}}", "--out={{out}}"],
         arguments=f"--epochs={{epochs}} --lr={{lr}}",
