@@ -61,6 +61,14 @@ def test_the_controller_writes_caches_only(yard: Yard) -> None:
         dry_run=True,
     )
     assert not changed.ok
+    # Unused caches go; nothing else does.
+    places = {
+        name: f"/api/v1/namespaces/{namespace}/configmaps/{name}" for name in ("vision.unused", "trainyard-contract")
+    }
+    assert yard.server.create(config_map(namespace, "vision.unused")).ok
+    assert yard.server.call("DELETE", places["vision.unused"], identity=argo).ok
+    kept = yard.server.call("DELETE", places["trainyard-contract"], identity=argo)
+    assert "Argo may change only caches" in kept.message
 
 
 def test_another_teams_cache_is_refused(yard: Yard) -> None:

@@ -90,7 +90,8 @@ class Observer:
             complaint = _complaint(events, pod["metadata"]["name"], at)
             if said := note or complaint or (place and " "):
                 notes[step.id] = said.strip()
-        names = {node: pod["metadata"]["name"] for node, pod in by_node.items()}
+        own = [node for step in run.steps for node in step.nodes if node in by_node]
+        names = {node: by_node[node]["metadata"]["name"] for node in own}
         return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, line, events, at)))
 
     def _jobs(
