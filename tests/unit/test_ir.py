@@ -204,6 +204,13 @@ def test_the_authors_error_is_told_with_its_line(tmp_path: Path, text: str, line
     assert "Traceback" not in str(fault.value)
 
 
+def test_training_components_that_were_not_copied_are_told_of(tmp_path: Path) -> None:
+    file = tmp_path / "digits.py"
+    file.write_text("from components import pytorch_job\n")
+    with pytest.raises(UsageError, match="copy the folder pipelines/components"):
+        compile.pipeline(file)
+
+
 def test_the_authors_module_may_bear_any_name(tmp_path: Path) -> None:
     assert compile.pipeline(written(tmp_path, SOURCE, "compile.py")).name == "one-name"
     package = tmp_path / "package"

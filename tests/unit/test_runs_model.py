@@ -232,6 +232,14 @@ def test_the_log_ends_with_the_error() -> None:
         "ValueError: bad",
     ]
     assert explain.end_of(["start", "}"], step) == ["start", "}"]
+    framed = [
+        '  File "<frozen runpy>", line 88, in x',
+        '  File "/s/kfp/dsl/executor.py", line 4, in y',
+        "    call()",
+        "    ^",
+    ]
+    own = ["Traceback", '  File "/tmp/ephemeral_component.py", line 3, in boom', "    1 / 0", "ValueError: bad"]
+    assert explain.end_of([own[0], *framed, *own[1:]], step) == own
 
 
 def test_a_group_that_could_not_be_made_is_a_row() -> None:

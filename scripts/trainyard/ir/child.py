@@ -31,7 +31,8 @@ def main(path: str, name: str, out: str, report: str) -> int:
         write(report, f"this is no valid Python: {error.msg}", line or 0)
         return 1
     except ModuleNotFoundError as error:
-        write(report, f"the module {error.name} is not installed", line_of(error, path), MODULE)
+        mend = COMPONENTS if error.name == "components" else MODULE
+        write(report, f"the module {error.name} is not installed", line_of(error, path), mend)
         return 1
     except BaseException as error:
         text = " ".join(str(error).split()) or "no message"
@@ -41,6 +42,7 @@ def main(path: str, name: str, out: str, report: str) -> int:
 
 
 MODULE = "import it inside the component that needs it, or install it beside trainyard"
+COMPONENTS = "copy the folder pipelines/components of trainyard's repository beside the file"
 
 
 class AuthorError(Exception):

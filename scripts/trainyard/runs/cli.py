@@ -73,7 +73,8 @@ def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
     elif found:
         click.echo(output.listing(found, wide=form == "wide"))
     else:
-        click.echo(f"no runs in {kube.namespace}", err=True)
+        of = [f"{word} {value}" for word, value in (("experiment", experiment), ("pipeline", pipeline)) if value]
+        click.echo(f"no runs{' of ' * bool(of)}{' and '.join(of)} in {kube.namespace}", err=True)
 
 
 @runs.command()

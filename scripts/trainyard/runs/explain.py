@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from trainyard.kube import Kube
@@ -9,6 +10,8 @@ from trainyard.runs import logs
 from trainyard.runs.model import BAD, Run, Step
 
 SHOWN, LOG_LINES, LOOKED_AT = 3, 12, 400
+# Frames of Python's and kfp's own programs, which led to the author's: the same in every failure.
+FRAME = re.compile(r'  File "(<frozen runpy>|[^"]*/kfp/dsl/executor(_main)?\.py)", line \d+')
 LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -42,7 +45,18 @@ def end_of(log: list[str], step: Step) -> list[str]:
 
     Streams of a container come one after the other, so the error needn't be the last line of the log.
     """
+    log = _without_frames(log)
     words = step.reason.rsplit(" (exit code ", 1)[0]
     found = [number for number, line in enumerate(log) if words and line.strip() == words]
     end = found[-1] + 1 if found else len(log)
     return log[max(0, end - LOG_LINES) : end]
+
+
+def _without_frames(log: list[str]) -> list[str]:
+    kept: list[str] = []
+    inside = False
+    for line in log:
+        inside = bool(FRAME.match(line)) or (inside and line.startswith("    "))
+        if not inside:
+            kept.append(line)
+    return kept
