@@ -132,6 +132,8 @@ def test_pipelines_compile_and_are_clean_to_lint(run: Run, framework: str, tmp_p
         (["pipeline", "train"], "is one of its steps"),
         (["job", "x", "-n", "speech", "--contract", "values.yaml"], "the job has no command"),
         (["job", "x", "--name", "y", "--contract", "values.yaml", "-n", "speech"], "the name stands twice"),
+        (["job", "x", "--kubeconfig", "none", "--", "a"], "without a cluster: --contract FILE and -n TEAM"),
+        (["queue", "x", "--deserved", "gpu=8"], "gpu is no resource. GPUs are nvidia.com/gpu"),
         (["job", "x", "-n", "none", "--contract", "values.yaml", "--", "a"], "has no team none; its teams: speech"),
     ],
 )

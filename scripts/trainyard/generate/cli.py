@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from trainyard import structured
-from trainyard.errors import UsageError
+from trainyard.errors import TrainyardError, UsageError
 from trainyard.jobs.spec import MPI, PYTORCH, TENSORFLOW, VOLCANO
 from trainyard.kube import Access, options
 from trainyard.train.settings import Settings, flags, merged
@@ -55,7 +55,11 @@ def job(
         found["framework"], _ = detect.framework(Path("."), found.get("command") or ())
     team = access.namespace or found.pop("team", "")
     found.pop("team", None)
-    kube = None if contract_file and team else access.connect()
+    try:
+        kube = None if contract_file and team else access.connect()
+    except TrainyardError as error:
+        mend = f"{error.mend}; without a cluster: --contract FILE and -n TEAM"
+        raise UsageError(error.what, where=error.where, mend=mend) from None
     known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
     spec = JobSpec.of(found)
     click.echo(

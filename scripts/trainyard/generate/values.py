@@ -15,6 +15,7 @@ from trainyard.errors import UsageError
 
 FIRST_GID = 20001
 Object = dict[str, Any]
+QUOTA = "--quota"  # where GPUs are called gpus
 
 
 def amounts(texts: Iterable[str], flag: str) -> Object:
@@ -26,6 +27,8 @@ def amounts(texts: Iterable[str], flag: str) -> Object:
         name, equals, amount = part.partition("=")
         if not equals or not name or not amount:
             raise UsageError(f"{flag} {part} is no RESOURCE=AMOUNT", mend=f"write {flag} nvidia.com/gpu=8,cpu=64")
+        if name in ("gpu", "gpus") and flag != QUOTA:
+            raise UsageError(f"{flag} {part}: {name} is no resource", mend=f"GPUs are nvidia.com/gpu={amount}")
         found[name] = int(amount) if amount.isdigit() else amount
     return found
 
@@ -35,7 +38,7 @@ def quotas(texts: Iterable[str]) -> Object:
     found: Object = {}
     for text in texts:
         head, colon, rest = text.rpartition(":")
-        found.setdefault(head if colon else "all", {}).update(amounts([rest], "--quota"))
+        found.setdefault(head if colon else "all", {}).update(amounts([rest], QUOTA))
     return found
 
 
