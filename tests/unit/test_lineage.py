@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from trainyard.errors import TrainyardError
-from trainyard.runs import lineage
+from trainyard.runs import cli, lineage
 
 
 def artifact(name: str, of: str, **more: Any) -> dict[str, Any]:
@@ -94,3 +96,12 @@ def test_what_is_no_lineage_file_is_refused(document: dict[str, Any], words: str
 def test_sizes() -> None:
     found = [lineage.size(count) for count in (0, 999, 1500, 25_000_000, 3 * 10**13)]
     assert found == ["0 B", "999 B", "1.5 kB", "25 MB", "30 TB"]
+
+
+def test_the_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.Access, "connect", lambda self: None)
+    monkeypatch.setattr("trainyard.runs.scene.Observer.look", lambda self: SimpleNamespace(run=None))
+    monkeypatch.setattr(cli, "_lineage_files", lambda kube, run: [TRAIN])
+    done = CliRunner().invoke(cli.runs, ["show", "r2", "--lineage"])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[0] == "train  succeeded  54 s  images/x:1  of run r1"

@@ -105,6 +105,13 @@ def test_turns_of_a_loop_have_numbers_as_local_runs_write_them() -> None:
     ]
 
 
+def test_a_turn_over_an_artifact_shows_where_it_lies() -> None:
+    assert nodes._turns(("loop", "each(2:at:s3://runs/a/out,sha:0af3)", "see")) == (
+        ("loop.2", "see"),
+        "s3://runs/a/out",
+    )
+
+
 def test_what_argo_says_of_steps_that_never_ran_is_not_repeated() -> None:
     omitted = Step("a", ("a",), "omitted", "omitted: depends condition not met")
     skipped = Step("b", ("b",), "skipped", "when 'false' evaluated false")

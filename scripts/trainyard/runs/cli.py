@@ -105,7 +105,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
         if form in ("json", "yaml"):
             click.echo(structured.text(made.graph(found), form), nl=False)
         else:
-            click.echo(made.tree(found, run.name))
+            click.echo(made.tree(found, run))
     elif form in ("json", "yaml"):
         click.echo(structured.text(output.data(seen.run), form), nl=False)
     else:

@@ -31,6 +31,7 @@ INSIDE = "run"  # the task in a graph that is there for its cache alone, as trai
 EXIT = ".onExit"
 AT_EXIT = "at exit"
 ATTEMPT = re.compile(r"\((\d+)\)$")
+ARTIFACT = re.compile(r"at:(.*),sha:[0-9a-f]*")  # an item that is an artifact
 TURN = re.compile(
     r"each\((\d+):(.*)\)", re.DOTALL
 )  # a turn of a loop with its item, as trainyard.translate.loops calls it
@@ -159,7 +160,7 @@ def _turns(path: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     for part in path:
         if parts and (turn := TURN.fullmatch(part)):
             parts[-1] += f".{turn[1]}"
-            items.append(turn[2].replace('\\"', '"'))
+            items.append(ARTIFACT.sub(r"\1", turn[2].replace('\\"', '"')))
         else:
             parts.append(part)
     return tuple(parts), ", ".join(items)
