@@ -32,9 +32,7 @@ EXIT = ".onExit"
 AT_EXIT = "at exit"
 ATTEMPT = re.compile(r"\((\d+)\)$")
 ARTIFACT = re.compile(r"at:(.*),sha:[0-9a-f]*")  # an item that is an artifact
-TURN = re.compile(
-    r"each\((\d+):(.*)\)", re.DOTALL
-)  # a turn of a loop with its item, as trainyard.translate.loops calls it
+TURN = re.compile(r"each\((\d+):(.*)\)", re.DOTALL)  # of a loop, with its item: the task that translate.loops makes
 
 
 def run(workflow: Object) -> Run:
