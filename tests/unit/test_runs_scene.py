@@ -10,7 +10,6 @@ import pytest
 from trainyard.kube import KubeError
 from trainyard.runs.scene import Observer
 
-NOW = datetime.now(UTC)
 GROUP_OF_POD = "scheduling.k8s.io/group-name"
 FULL = (
     "1/1 tasks in gang unschedulable; Origin reason is x-0: 0/4 nodes are unavailable: 4 Insufficient nvidia.com/gpu."
@@ -54,7 +53,7 @@ def _workflow(phase: str = "Pending") -> dict[str, Any]:
 
 
 def _time(seconds_ago: float) -> str:
-    return (NOW - timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (datetime.now(UTC) - timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _pod(**status: Any) -> dict[str, Any]:

@@ -52,17 +52,15 @@ PUBLISHED = {
 
 
 def plan(full: bool) -> list[Run]:
-    """A part of the trace with most 32-GPU gangs; then whole traces, and others' schedulers."""
+    """A part of the trace with most 32-GPU gangs, with every seed; then others' schedulers and whole traces, once."""
     part = {seed: [_run("trace3_pr", PART, name, seed) for name in CORE] for seed in range(1, 6)}
     if not full:
         return part[1] + part[2]
     kueue = [_run("trace3_pr", PART, name, 1) for name in ("kueue-best-effort", "kueue", "kueue-topology")]
     arrivals = [_run("trace3", PART, name, 1) for name in CORE]
-    whole = [_run(trace, None, name, 1) for name in CORE[:2] for trace in PUBLISHED]
+    whole = [_run(trace, None, name, 1) for trace in reversed(PUBLISHED) for name in CORE[:2]]
     real = [_run(trace, None, "ours", 1) for trace in ("trace3", "trace1")]
-    more = [_run(trace, None, name, seed) for seed in range(2, 6) for name in CORE[:2] for trace in PUBLISHED]
-    rest = [*part[3], *part[4], *part[5], *kueue, whole[0], *arrivals]
-    return [*part[1], *part[2], whole[1], *rest, *whole[2:], *real, *more]
+    return [run for runs in part.values() for run in runs] + kueue + arrivals + whole + real
 
 
 def measure(run: Run, world: World) -> Measured:
