@@ -4,7 +4,7 @@
     trainyard run --local pipelines/sweep.py --param method=grid
 
 Trials of a round run beside each other, each as a training job of its own. Successive halving trains all trials
-briefly, keeps the better half, and trains it twice as long, twice over.
+briefly, keeps the better half, and trains it twice as long, twice over; the best of all rounds is registered.
 """
 
 from typing import Dict, List, NamedTuple
@@ -55,18 +55,23 @@ def judge(
     model: dsl.Output[dsl.Model],
     metrics: dsl.Output[dsl.Metrics],
     plot: dsl.Output[dsl.HTML],
+    leader: dsl.Input[dsl.Model] = None,
 ) -> NamedTuple("Round", [("accuracy", float), ("seen", list), ("trials", List[Dict[str, float]])]):
-    """Ranks a round: its best model, a plot of all so far, and the better half, to be trained twice as long."""
+    """Ranks a round: the best model so far, a plot of all, and the better half, to be trained twice as long.
+
+    `leader` is the best of the rounds before; it stays the best where none of this round is better.
+    """
     import html
     import math
     import shutil
 
     ranked = sorted(models, key=lambda one: -one.metadata["accuracy"])
-    shutil.copytree(ranked[0].path, model.path)
-    model.metadata.update(ranked[0].metadata)
+    best = max([*ranked[:1], *([leader] if leader else [])], key=lambda one: one.metadata["accuracy"])
+    shutil.copytree(best.path, model.path)
+    model.metadata.update(best.metadata)
     keys = ("trial", "lr", "batch_size", "epochs", "accuracy")
     points = [*seen, *({key: one.metadata[key] for key in keys} for one in reversed(ranked))]
-    top = points[-1]
+    top = max(points, key=lambda one: one["accuracy"])
     metrics.log_metric("accuracy", top["accuracy"])
     metrics.log_metric("trainings", len(points))
 
@@ -88,7 +93,7 @@ def judge(
         )
         print(title)
     parts.append('<text x="340" y="350" text-anchor="middle">learning rate</text>')
-    parts.append('<text x="60" y="14">test accuracy; the best of the last round is red</text></svg>')
+    parts.append('<text x="60" y="14">test accuracy; the best is red</text></svg>')
     with open(plot.path, "w") as file:
         file.write("<!doctype html><title>sweep</title>" + "".join(parts))
 
@@ -123,7 +128,7 @@ def rung(trials: object, dataset: object, samples: object, gpus: object) -> obje
 
 
 def keep(judged: dsl.PipelineTask, dataset: object, name: object) -> dsl.PipelineTask:
-    """Registers the best model of a round."""
+    """Registers the best model so far."""
     return with_store(
         register(model=judged.outputs["model"], dataset=dataset, name=name, accuracy=judged.outputs["accuracy"])
     )
@@ -159,9 +164,9 @@ def sweep(
     one = judge(models=dsl.Collected(first), seen=[])
     with dsl.If(method == "halving", name="halving"):
         second = rung(one.outputs["trials"], dataset, count, gpus)
-        two = judge(models=dsl.Collected(second), seen=one.outputs["seen"])
+        two = judge(models=dsl.Collected(second), seen=one.outputs["seen"], leader=one.outputs["model"])
         third = rung(two.outputs["trials"], dataset, count, gpus)
-        three = judge(models=dsl.Collected(third), seen=two.outputs["seen"])
+        three = judge(models=dsl.Collected(third), seen=two.outputs["seen"], leader=two.outputs["model"])
         halved = keep(three, dataset, model_name)
     with dsl.Else(name="one-round"):
         flat = keep(one, dataset, model_name)

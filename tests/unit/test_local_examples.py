@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import struct
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from kfp import dsl
 
 from trainyard.errors import TrainyardError
 from trainyard.local import folders
@@ -71,6 +73,30 @@ def test_sweep_by_halving_keeps_the_best(tmp_path: Path) -> None:
     assert (last / "plot").read_text().count("<circle") == 4 + 2 + 1
     done = command(tmp_path, "--local", file, "-p", "method=luck", "-p", "samples=1200")
     assert done.returncode == 1 and "there is no method 'luck'; take random, grid or halving" in done.stderr
+
+
+def test_the_best_of_an_earlier_round_stays_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "pipelines"))
+    judge = importlib.import_module("sweep").judge.python_func
+
+    def trained(name: str, accuracy: float) -> dsl.Model:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "name").write_text(name)
+        facts = {"trial": 0, "lr": 0.001, "batch_size": 64, "epochs": 1, "accuracy": accuracy}
+        return dsl.Model(uri=str(tmp_path / name), metadata=facts)
+
+    for leader, best in (("late", 0.8), ("early", 0.95)):
+        kept = dsl.Model(uri=str(tmp_path / f"kept-{leader}"))
+        found = judge(
+            models=[trained(f"a-{leader}", 0.7), trained(f"b-{leader}", 0.9)],
+            seen=[{"trial": 0, "lr": 0.001, "batch_size": 64, "epochs": 1, "accuracy": best}],
+            model=kept,
+            metrics=dsl.Metrics(),
+            plot=dsl.HTML(uri=str(tmp_path / f"plot-{leader}")),
+            leader=trained(leader, best),
+        )
+        assert found[0] == kept.metadata["accuracy"] == max(best, 0.9)
+        assert (tmp_path / f"kept-{leader}" / "name").read_text() == ("early" if leader == "early" else "b-late")
 
 
 def test_compress_tells_accuracy_before_and_after(tmp_path: Path) -> None:
