@@ -73,7 +73,8 @@ def trainyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     """`trainyard("cluster", "up")` runs the command line in this process, as its entry point does."""
     from trainyard.cli import main
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background ignore it
 
     def call(*words: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["trainyard", *words])
@@ -84,7 +85,8 @@ def trainyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         return Ended(int(ended.value.code or 0), shown.out, shown.err)
 
     yield call
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
