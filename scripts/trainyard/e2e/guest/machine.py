@@ -26,7 +26,7 @@ def missing() -> str:
     return ""
 
 
-def boot(variables: dict[str, str], timeout: float = 300) -> dict[str, str]:
+def boot(variables: dict[str, str], timeout: float = 600) -> dict[str, str]:
     """Boots the guest, with these variables for its init, and waits until it powers itself off.
 
     QEMU emulates the processor (TCG): it needs no rights and no virtualization, and its times are no benchmark.
