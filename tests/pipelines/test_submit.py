@@ -180,7 +180,7 @@ def test_leaving_does_not_end_the_run(yard: Yard, member: Any, call: Any, file: 
         if "running" in line and "shell" in line:
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=240)
     name = _name(err)
     assert process.returncode == 130
     assert f"the run goes on. follow: `trainyard runs show {name} -n vision --follow`" in err
@@ -199,7 +199,7 @@ def test_a_run_can_wait_for_its_turn(yard: Yard, member: Any, file: Any) -> None
         chosen = {"labelSelector": "trainyard.io/experiment=turn"}
         assert not kube.list(kube.path("argoproj.io/v1alpha1", "workflows"), **chosen)
         kube.delete(kube.path(gangs.PODGROUPS, "podgroups", "earlier"))
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=240)
         assert process.returncode == 0, err
         assert len(kube.list(kube.path("argoproj.io/v1alpha1", "workflows"), **chosen)) == 1
     finally:

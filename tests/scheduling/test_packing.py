@@ -10,7 +10,7 @@ from trainyard.bench.traces import Node, Pod
 from trainyard.bench.world import World
 from trainyard.errors import TrainyardError
 
-SHARE, SEED = 0.05, 42
+SHARE, SEED = 0.05, 43
 Load = tuple[list[Node], list[Pod]]
 
 
