@@ -75,9 +75,17 @@ def test_sweep_by_halving_keeps_the_best(tmp_path: Path) -> None:
     assert done.returncode == 1 and "there is no method 'luck'; take random, grid or halving" in done.stderr
 
 
+def _example_modules() -> list[str]:
+    return [name for name in sys.modules if name.partition(".")[0] in ("sweep", "mnist", "components")]
+
+
 def test_the_best_of_an_earlier_round_stays_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "pipelines"))
+    for name in _example_modules():  # the trainer images' package is called mnist, too
+        monkeypatch.delitem(sys.modules, name)
     judge = importlib.import_module("sweep").judge.python_func
+    for name in _example_modules():
+        del sys.modules[name]
 
     def trained(name: str, accuracy: float) -> dsl.Model:
         (tmp_path / name).mkdir()
