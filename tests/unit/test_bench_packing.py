@@ -91,9 +91,10 @@ def test_the_plan_begins_with_a_list_on_all_nodes_and_has_every_list_and_seed() 
     first = full[: len(packing.SEEDS) * len(packing.CORE)]
     assert {run.case for run in first} == {"default@1"}
     assert {run.seed for run in first} == {run.seed for run in full} == set(packing.SEEDS)
-    for share, lists in ((1.0, packing.WHOLE), (0.25, packing.LISTS)):
-        found = {(run.settings["list"], run.column, run.seed) for run in full if run.settings["share"] == share}
-        assert found >= {(name, of, seed) for name in lists for of in packing.CORE for seed in packing.SEEDS}
+    whole = {(run.settings["list"], run.column, run.seed) for run in full if run.settings["share"] == 1}
+    assert whole >= {(name, of, seed) for name in packing.LISTS for of in packing.CORE for seed in packing.SEEDS}
+    changes = {(run.settings["list"], run.column) for run in full if run.settings["share"] < 1}
+    assert changes == {(name, of) for name in packing.CHANGED for of in (*packing.CORE, *packing.SINGLE)}
     assert len({run.id for run in full}) == len(full)
     assert len(packing.plan(False)) < 20
 

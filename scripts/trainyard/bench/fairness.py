@@ -38,7 +38,7 @@ TAKING = {
     "trace1_pr@60+late+nodes": LATE60 | {"beside": "nodes"},
     "trace1_pr@60+late+saved": LATE60 | {"saved": True},
 }
-ARRIVING = {"trace3@300": {"trace": "trace3", "jobs": 300}}
+ARRIVING = {"trace3@150": {"trace": "trace3", "jobs": 150}}
 SEEDS = range(1, 6)
 SHARED_HEADINGS = {
     "distance": "distance",

@@ -24,6 +24,7 @@ START_S, STUCK_S = 60.0, 600.0
 ROUNDS = 3  # a round that began before a change, one that may have missed it, and one that has seen it
 PATIENCE = 100  # rounds while a pod is neither placed nor refused: the scheduler may not have been told of it yet
 PERIOD_MS = 20
+SPARING = 9  # times what asking took, the longest until it is asked again: counters of thousands of jobs cost much
 SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.e+-]+)$", re.MULTILINE)
 
 
@@ -56,13 +57,17 @@ class Volcano:
         )  # fmt: skip
         self.process.wait(lambda: self._rounds() > 0 and _queues(world), START_S)
         self._before = world.bindings  # bindings that an earlier scheduler made
+        self._asked, self._asked_rounds = monotonic(), 0.0
+        self._round_s = PERIOD_MS / 1000
 
     def settle(self, world: World) -> None:
         """See the class."""
         end = monotonic() + STUCK_S
         state, since = (-1, -1), 0.0
         while True:
+            asked = monotonic()
             sample = metrics(self.port)
+            cost = monotonic() - asked
             rounds = sample.get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
             given = sample.get("volcano_task_scheduling_latency_milliseconds_count", 0)
             now = (world.moves, int(given))
@@ -76,7 +81,15 @@ class Volcano:
                 return
             if monotonic() > end:
                 raise TrainyardError(f"vc-scheduler was still at work after {STUCK_S:.0f} s", mend="see its log")
-            sleep(PERIOD_MS / 2000)
+            self._pace(asked, rounds)
+            needed = max(1, since + ROUNDS - rounds) * self._round_s
+            sleep(max(PERIOD_MS / 2000, min(SPARING * cost, needed)))
+
+    def _pace(self, asked: float, rounds: float) -> None:
+        """Notes how long a round takes, by what was asked before."""
+        if rounds > self._asked_rounds:
+            self._round_s = (asked - self._asked) / (rounds - self._asked_rounds)
+        self._asked, self._asked_rounds = asked, rounds
 
     def _rounds(self) -> float:
         return metrics(self.port).get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
@@ -115,9 +128,12 @@ class Kube:
         end = monotonic() + STUCK_S
         state, since = -1, monotonic()
         while True:
+            asked = monotonic()
+            sample = metrics(self._port, tls=True)
+            cost = monotonic() - asked
             waiting = sum(
                 value
-                for key, value in metrics(self._port, tls=True).items()
+                for key, value in sample.items()
                 if key.startswith("scheduler_pending_pods") and ("active" in key or "backoff" in key)
             )
             tried = all(pod.node or pod.refused for pod in list(world.pods.values()))
@@ -127,7 +143,7 @@ class Kube:
                 return
             if monotonic() > end:
                 raise TrainyardError(f"kube-scheduler was still at work after {STUCK_S:.0f} s", mend="see its log")
-            sleep(0.01)
+            sleep(max(0.01, min(SPARING * cost, self.quiet_s)))
 
 
 @contextmanager
