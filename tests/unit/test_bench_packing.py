@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trainyard.bench import packing, traces
+from trainyard.bench import packing, registry, traces
 from trainyard.bench.packed import Packed
 from trainyard.bench.results import Measured, Result
 from trainyard.bench.traces import Node, Pod
@@ -87,14 +87,14 @@ def test_a_run_that_ends_before_all_gpus_are_asked_for_has_no_such_figures(monke
 
 
 def test_the_plan_begins_with_a_list_on_all_nodes_and_has_every_list_and_seed() -> None:
-    full = packing.plan(True)
+    full = registry.plan("packing", True)
     first = full[: len(packing.SEEDS) * len(packing.CORE)]
     assert {run.case for run in first} == {"default@1"}
     assert {run.seed for run in first} == {run.seed for run in full} == set(packing.SEEDS)
     whole = {(run.settings["list"], run.column, run.seed) for run in full if run.settings["share"] == 1}
     assert whole >= {(name, of, seed) for name in packing.LISTS for of in packing.CORE for seed in packing.SEEDS}
     changes = {(run.settings["list"], run.column) for run in full if run.settings["share"] < 1}
-    assert changes == {(name, of) for name in packing.CHANGED for of in (*packing.CORE, *packing.SINGLE)}
+    assert changes == {("default", of) for of in (*packing.CORE, *packing.SINGLE)}
     assert len({run.id for run in full}) == len(full)
     assert len(packing.plan(False)) < 20
 

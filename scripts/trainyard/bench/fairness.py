@@ -60,7 +60,7 @@ def plan(full: bool) -> list[Run]:
         runs += [Run("fairness", "trace1_pr@60+late", name, 1, LATE60) for name in ("ours", RECLAIM)]
         return runs + victims.plan([1], count=3)
     first, late = (_runs({case: how}, CORE) for case, how in SHARED.items())
-    return [*first, *victims.plan(SEEDS, count=10), *late, *_runs(TAKING, [RECLAIM]), *_runs(ARRIVING, CORE)]
+    return [*first, *victims.plan(SEEDS, count=10), *late, *_runs(TAKING, [RECLAIM]), *_runs(ARRIVING, CORE[:-1])]
 
 
 def _runs(cases: dict[str, dict[str, Any]], names: Sequence[str]) -> list[Run]:
