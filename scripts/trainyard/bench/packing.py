@@ -76,7 +76,7 @@ HEADINGS = {metric: heading for table in TABLES for metric, heading in table.ite
 
 
 def plan(full: bool) -> list[Run]:
-    """Full: the first list on the whole cluster, one change at a time on a quarter, then the other lists on the whole."""
+    """Full: the first list on the whole cluster, one change at a time on a quarter, other lists on the whole."""
     if not full:
         return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
     runs = [_run(LISTS[0], 1.0, col, seed) for seed in SEEDS for col in CORE]
