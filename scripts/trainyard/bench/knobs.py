@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,11 @@ def _arguments(plugin: str, **values: object) -> Change:
     return _config(change)
 
 
+def _together(*names: str) -> Change:
+    """All these changes of NAMES at once."""
+    return lambda ours: functools.reduce(lambda column, name: NAMES[name][1](column), names, ours)
+
+
 def _without(flag: str) -> Change:
     return lambda ours: replace(ours, flags=tuple(one for one in ours.flags if one != flag))
 
@@ -76,6 +82,7 @@ NAMES: dict[str, tuple[str, Change]] = {
             predicate_NodePortsEnable=False,
         ),
     ),
+    "ours-balance0": ("balance of CPU, memory and GPUs not scored", _arguments("nodeorder", balancedresource_weight=0)),
     "ours-cache": (
         "answers on taints and affinity kept by template",
         _arguments("predicates", predicate_CacheEnable=True),
@@ -83,4 +90,16 @@ NAMES: dict[str, tuple[str, Change]] = {
     "ours-errorcache": ("refusals of nodes kept", _config(lambda config: config.pop("configurations", None))),
     "ours-200ms": ("a round every 200 ms instead of every second", lambda ours: ours),
     "ours-50ms": ("a round every 50 ms", lambda ours: ours),
+    "ours-least": (
+        "all of the above that save time, at once",
+        _together(
+            "ours-some-nodes",
+            "ours-affinity0",
+            "ours-images0",
+            "ours-pods0",
+            "ours-volumes0",
+            "ours-neighbours0",
+            "ours-balance0",
+        ),
+    ),
 }

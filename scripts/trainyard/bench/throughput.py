@@ -27,6 +27,7 @@ SEEDS = (1, 2, 3, 4, 5)
 GANGS, SINGLE = "gangs-50x20@1000", "single-1000x1@1000"
 ALL_GANGS, ALL_SINGLE = "gangs-500x20@1000", "single-10000x1@1000"
 MEMORY, KNOBS = "gangs-300x20@openb", "gangs-30x20@1000+backlog"
+KUBE = ("kube-default", "kube-tuned")
 OTHERS = ("bulk-10x100@1000", "vcjobs-50x20@1000", "bare-1000x1@1000")
 
 
@@ -40,13 +41,14 @@ def plan(full: bool) -> list[Run]:
     runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default")]
     runs += [_run(OTHERS[0], "ours", 1), _run(OTHERS[1], "ours", 1), _run(OTHERS[1], "volcano-default", 1)]
     runs += [_run(ALL_SINGLE, "ours", 1), _run(GANGS, "kube-tuned", 1)]
-    runs += [_knob(of, 1) for of in knobs.NAMES]
+    runs += [_run(KNOBS, of, 1) for of in KUBE] + [_knob(of, 1) for of in knobs.NAMES]
     for seed in SEEDS[1:]:
         runs += [_run(GANGS, of, seed) for of in ("ours", "kube-default", "raw", "volcano-default")]
         runs += [_run(GANGS, of, seed) for of in ("kube-tuned", "kueue")]
         runs += [_run(SINGLE, of, seed) for of in ("ours", "volcano-default")]
     for seed in SEEDS[1:3]:
-        runs += [_run(KNOBS, "ours", seed, profile_s=PROFILE_S), *(_knob(of, seed) for of in knobs.NAMES)]
+        runs += [_run(KNOBS, "ours", seed, profile_s=PROFILE_S), *(_run(KNOBS, of, seed) for of in KUBE)]
+        runs += [_knob(of, seed) for of in knobs.NAMES]
         runs += [_run(case, "ours", seed) for case in OTHERS] + [_run(OTHERS[1], "volcano-default", seed)]
         runs += [_run(ALL_GANGS, of, seed) for of in ("ours", "kube-default", "raw")]
         runs += [_run(ALL_SINGLE, "ours", seed), *(_run(MEMORY, of, seed) for of in ("ours", "kube-default"))]
