@@ -13,7 +13,7 @@ from trainyard.bench.packed import WIDE, Packed
 from trainyard.bench.results import Figure, Measured, Result, Run, grouped, summarise
 from trainyard.bench.schedulers import scheduler
 from trainyard.bench.traces import Node, Pod
-from trainyard.bench.world import World
+from trainyard.bench.world import PODGROUPS, World
 
 TITLE = "Packing"
 FRESH = False
@@ -80,7 +80,7 @@ def plan(full: bool) -> list[Run]:
     if not full:
         return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
     runs = [_run(LISTS[0], 1.0, col, seed) for seed in SEEDS for col in CORE]
-    runs += [_run(LISTS[0], 0.25, col, seed) for seed in SEEDS for col in (*CORE, *SINGLE)]
+    runs += [_run(LISTS[0], 0.25, col, seed) for seed in SEEDS[:3] for col in (*CORE, *SINGLE)]
     for seeds, compared in ((SEEDS[:2], CORE), (SEEDS, TUNED), (SEEDS, CORE)):  # the registry takes each run once
         for seed in seeds:
             runs += [_run(name, 1.0, col, seed) for name in LISTS[1:] for col in (*compared, *SPECIAL.get(name, ()))]
@@ -133,6 +133,8 @@ def place(world: World, with_column: Column, nodes: Sequence[Node], pods: Sequen
             refused = [one.name for one, node in zip(batch, found, strict=True) if not node]
             world.delete(refused)
             world.sees(refused, gone=True)
+            if with_column.scheduler == "volcano":
+                world.delete(refused, PODGROUPS)  # else it says of each in every round that it has no pods
         return placed, peak_mib(running.process.pid)
 
 
