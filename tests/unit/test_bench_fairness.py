@@ -145,3 +145,24 @@ def test_figures_and_section_come_from_results() -> None:
     text = fairness.section(found)
     assert "| `ours` | 0.3 (0.2–0.4) |" in text
     assert "claims+class" in text
+
+
+def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_no_end() -> None:
+    def result(column: str, distance: float, used: float, circles: float = 0, stuck: float = 0) -> Result:
+        run = Run("fairness", "trace3@150", column, 1)
+        values = {"distance": distance, "used_percent": used, "circles": circles, "never_finished": stuck}
+        return Result(run, values, {}, "0", {}, 1.0, run.command)
+
+    told = fairness.section(
+        fairness.figures(
+            [
+                result("ours", 0.5, 95),
+                result("volcano-default", 0.3, 80),
+                result("default+capacity", 0.4, 94),
+                result("ours-reclaim", 0.7, 40, circles=24, stuck=69),
+            ]
+        )
+    )
+    assert "`volcano-default` is nearer to max-min than `ours` with 80 % of the GPUs used instead of 95" in told
+    assert "`default+capacity` is nearer" not in told and "`ours-reclaim` is nearer" not in told
+    assert "With `ours-reclaim` teams took from each other without end: 69 jobs" in told

@@ -40,6 +40,7 @@ TAKING = {
 }
 ARRIVING = {"trace3@150": {"trace": "trace3", "jobs": 150}}
 SEEDS = range(1, 6)
+IDLE = 5  # % of the GPUs that are used less, from which on that is said
 SHARED_HEADINGS = {
     "distance": "distance",
     "distance_by_order_alone": "by order alone",
@@ -60,7 +61,14 @@ def plan(full: bool) -> list[Run]:
         runs += [Run("fairness", "trace1_pr@60+late", name, 1, LATE60) for name in ("ours", RECLAIM)]
         return runs + victims.plan([1], count=3)
     first, late = (_runs({case: how}, CORE) for case, how in SHARED.items())
-    return [*first, *victims.plan(SEEDS, count=10), *late, *_runs(TAKING, [RECLAIM]), *_runs(ARRIVING, CORE[:-1])]
+    return [
+        *first,
+        *victims.plan(SEEDS, count=10),
+        *late,
+        *_runs(TAKING, [RECLAIM]),
+        *_runs(ARRIVING, CORE[:-1]),
+        *_runs(ARRIVING, [RECLAIM])[:2],
+    ]
 
 
 def _runs(cases: dict[str, dict[str, Any]], names: Sequence[str]) -> list[Run]:
@@ -229,8 +237,30 @@ a part of the nodes' CPU and memory, more than the jobs take. *Circles* are inst
 
 """
     for case in tables.cases(shared):
-        text += f"### {case}\n\n{tables.by_column(shared, case, SHARED_HEADINGS)}\n"
+        text += f"### {case}\n\n{tables.by_column(shared, case, SHARED_HEADINGS)}\n{_reading(shared, case)}"
     first = tables.cases(shared)[:1]
     for column in tables.columns(shared, first[0]) if first else ():
         text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{plots.word(column)}.svg)\n"
     return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])
+
+
+def _reading(figures: Sequence[Figure], case: str) -> str:
+    """Who comes nearer than ours by leaving GPUs idle, and where taking back found no end; nothing where neither is."""
+    said = []
+    mine, my_use = (tables.find(figures, case, "ours", metric) for metric in ("distance", "used_percent"))
+    for column in tables.columns(figures, case):
+        near, used, circles, stuck = (
+            tables.find(figures, case, column, metric)
+            for metric in ("distance", "used_percent", "circles", "never_finished")
+        )
+        if mine and my_use and near and used and near.value < mine.value and used.value < my_use.value - IDLE:
+            said.append(
+                f"`{column}` is nearer to max-min than `ours` with {tables.number(used.value)} % of the GPUs used"
+                f" instead of {tables.number(my_use.value)}: what lies idle is too much in nobody's hands."
+            )
+        if circles and stuck and circles.value and stuck.value:
+            said.append(
+                f"With `{column}` teams took from each other without end: {tables.number(stuck.value)} jobs in the"
+                " mean never finish. So the chart takes nothing back unless it is told to."
+            )
+    return " ".join(said) + "\n\n" if said else ""
