@@ -8,6 +8,7 @@ import shlex
 import click
 import pytest
 
+from trainyard.bench import page, summary, tables
 from trainyard.cli import COMMANDS, trainyard
 from trainyard.paths import ROOT
 
@@ -84,8 +85,8 @@ def test_every_page_is_linked_from_another() -> None:
         for target, _ in links(text)
         if target and not target.startswith("http")
     }
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page in linked, page.name
+    for document in (ROOT / "docs").glob("*.md"):
+        assert document in linked, document.name
 
 
 def test_every_profile_is_described() -> None:
@@ -106,3 +107,17 @@ def test_messages_that_are_explained_are_really_given() -> None:
     for message in table:
         for part in message.split("…"):
             assert part.strip() in code, message
+
+
+@pytest.mark.parametrize(
+    ("row", "metric"), [("GPUs given away, %", "allocated@100"), ("pods of 8 GPUs refused, %", "refused8@100")]
+)
+def test_the_readme_tells_the_benchmarks_figures(row: str, metric: str) -> None:
+    figures = summary.read(page.FOLDER / summary.FILE).figures
+    found = [
+        tables.find(figures, "default@1", column, metric)
+        for column in ("kube-default", "volcano-default", "kube-tuned", "ours")
+    ]
+    assert all(one and len(one.seeds) >= 5 for one in found)
+    told = " | ".join(tables.number(one.value) for one in found if one)
+    assert f"| {row} | {told} |" in TEXTS["README.md"]

@@ -23,7 +23,7 @@ LISTS = ("default", "multigpu30", "multigpu20", "gpuspec33", "cpu050", "gpushare
 CORE = ("ours", "kube-default", "volcano-default", "kube-tuned")
 SINGLE = (
     "default+gpu", "default+nodeorder", "default+nodes", "default+taint", "default+capacity", "default+no-enqueue",
-    "ours-no-balance", "ours-no-reserve", "ours-no-gpu", "ours-no-taint", "ours-hard-taint",
+    "ours-no-balance", "ours-no-reserve", "ours-no-gpu", "ours-no-taint", "ours-hard-taint", "ours-some-nodes",
 )  # fmt: skip
 SPECIAL = {"gpuspec33": ("ours-models",)}  # a third of its pods ask for a model of GPU
 TUNED = ("ours", "kube-tuned")  # the closest: these have every seed first
