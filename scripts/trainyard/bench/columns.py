@@ -105,7 +105,6 @@ def columns() -> dict[str, Column]:
         replace(ours, name="ours-models", label="ours, rarer models with taints of their own", rare=True),
         replace(ours, name="ours-no-taint", label="ours without a taint", taint=""),
         _changed(ours, "ours-no-gpu", "ours without the GPU weight", _no_gpu_weight),
-        _changed(ours, "ours-no-balance", "ours without balance", _no_balance),
         _changed(ours, "ours-no-reserve", "ours without a reserve for GPUs", _no_reserve),
         chart_column("ours-order", "ours, order: submission", "global.contract.scheduler.order=submission"),
         chart_column("ours-strict", "ours, order: strict", "global.contract.scheduler.order=strict"),
@@ -237,10 +236,6 @@ def _gpu_weight(config: dict[str, Any]) -> None:
 
 def _no_gpu_weight(config: dict[str, Any]) -> None:
     _plugins(config)["binpack"]["arguments"] = {"binpack.weight": 10}
-
-
-def _no_balance(config: dict[str, Any]) -> None:
-    _plugins(config)["nodeorder"]["arguments"]["balancedresource.weight"] = 0
 
 
 def _no_reserve(config: dict[str, Any]) -> None:

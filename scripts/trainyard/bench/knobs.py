@@ -82,7 +82,10 @@ NAMES: dict[str, tuple[str, Change]] = {
             predicate_NodePortsEnable=False,
         ),
     ),
-    "ours-balance0": ("balance of CPU, memory and GPUs not scored", _arguments("nodeorder", balancedresource_weight=0)),
+    "ours-no-balance": (
+        "balance of CPU, memory and GPUs not scored",
+        _arguments("nodeorder", balancedresource_weight=0),
+    ),
     "ours-cache": (
         "answers on taints and affinity kept by template",
         _arguments("predicates", predicate_CacheEnable=True),
@@ -99,7 +102,7 @@ NAMES: dict[str, tuple[str, Change]] = {
             "ours-pods0",
             "ours-volumes0",
             "ours-neighbours0",
-            "ours-balance0",
+            "ours-no-balance",
         ),
     ),
 }

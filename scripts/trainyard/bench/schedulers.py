@@ -66,8 +66,7 @@ class Volcano:
         state, since = (-1, -1), 0.0
         while True:
             asked = monotonic()
-            sample = metrics(self.port)
-            cost = monotonic() - asked
+            sample, cost = _timed(self.port)
             rounds = sample.get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
             given = sample.get("volcano_task_scheduling_latency_milliseconds_count", 0)
             now = (world.moves, int(given))
@@ -128,9 +127,7 @@ class Kube:
         end = monotonic() + STUCK_S
         state, since = -1, monotonic()
         while True:
-            asked = monotonic()
-            sample = metrics(self._port, tls=True)
-            cost = monotonic() - asked
+            sample, cost = _timed(self._port, tls=True)
             waiting = sum(
                 value
                 for key, value in sample.items()
@@ -178,6 +175,12 @@ def metrics(port: int, *, tls: bool = False, token: str = "") -> dict[str, float
     finally:
         connection.close()
     return {name + labels: float(value) for name, labels, value in SAMPLE.findall(text)}
+
+
+def _timed(port: int, *, tls: bool = False) -> tuple[dict[str, float], float]:
+    """A program's metrics, and the seconds that asking for them took."""
+    began = monotonic()
+    return metrics(port, tls=tls), monotonic() - began
 
 
 @functools.cache
