@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from trainyard.bench.world import World
 
-TICK = os.sysconf("SC_CLK_TCK")
+SCHEDULED = 2  # the clock of a process that counts its time on processors: CPUCLOCK_SCHED in linux/posix-timers.h
 WRITES = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 VERBS = ("POST", "PUT", "PATCH", "APPLY")
@@ -17,9 +17,11 @@ LEASES = "leases"  # written by the server itself
 
 
 def processor_s(*pids: int) -> float:
-    """Seconds of processor time that these processes have used."""
-    stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
-    return sum(int(fields[11]) + int(fields[12]) for fields in stats) / TICK
+    """Seconds of processor time that these processes and their threads, ended ones too, have used.
+
+    From each process's own clock, for /proc counts in hundredths: a few pods cost less.
+    """
+    return sum(time.clock_gettime(~pid << 3 | SCHEDULED) for pid in pids)
 
 
 def peak_mib(*pids: int) -> float:
