@@ -124,6 +124,14 @@ def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
     assert "--percentage-nodes-to-find=100" in package.pod_specs(scheduler)[0]["containers"][0]["args"]
 
 
+def test_the_scheduler_may_look_at_fewer_nodes(chart: Path) -> None:
+    value = "volcano.custom.scheduler_nodes_percent"
+    scheduler = named(package.render("kind", chart, [f"{value}=0"]), "Deployment", "trainyard-scheduler")
+    assert "--percentage-nodes-to-find=0" in package.pod_specs(scheduler)[0]["containers"][0]["args"]
+    with pytest.raises(TrainyardError, match=r"scheduler_nodes_percent"):
+        package.render("kind", chart, [f"{value}=101"])
+
+
 def test_a_gpu_pool_that_the_plugin_would_not_find_is_refused(chart: Path) -> None:
     pools = ["global.contract.nodePools[0].name=big", "global.contract.nodePools[0].kind=gpu"]
     with pytest.raises(TrainyardError, match=r"the GPU pool big needs the label trainyard\.io/pool: gpu"):

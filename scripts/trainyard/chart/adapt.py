@@ -46,7 +46,8 @@ VOLCANO = (
     Change(
         "templates/scheduler.yaml",
         "            - --enable-healthz=true\n",
-        "            - --enable-healthz=true\n            - --percentage-nodes-to-find=100\n",
+        "            - --enable-healthz=true\n"
+        "            - --percentage-nodes-to-find={{ .Values.custom.scheduler_nodes_percent }}\n",
         "the chart has no value for it; packing by GPUs wants every node looked at",
     ),
     Change(
@@ -60,8 +61,8 @@ VOLCANO = (
     Change(
         "values.yaml",
         "  scheduler_kube_api_qps: 2000\n",
-        "  scheduler_kube_api_qps: 2000\n  scheduler_memory_target: 850MiB\n",
-        "the value that the line above reads",
+        "  scheduler_kube_api_qps: 2000\n  scheduler_memory_target: 850MiB\n  scheduler_nodes_percent: 100\n",
+        "the values that the lines above read",
     ),
     Change(
         "templates/scheduler.yaml",
