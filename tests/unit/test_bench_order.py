@@ -88,8 +88,8 @@ def test_the_section_is_made_from_figures_alone_and_sets_the_gate_beside_the_oth
     assert "### burst\n" in text
     assert "`ours+gate`" in text
     assert "+gate\n" not in text
-    assert "Of 1 pairs out of order 0 are left with strict order." in text
-    assert "9 % stay idle with strict order instead of 5 %" in text
+    assert "With `ours` and `ours-strict`: 1 and 0 pairs out of order" in text
+    assert "could use 5 and 9 % is idle" in text
 
 
 def test_every_plot_that_the_section_shows_is_drawn(tmp_path: Path) -> None:

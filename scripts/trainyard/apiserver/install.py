@@ -107,10 +107,15 @@ def _rank(obj: dict[str, Any]) -> int:
 
 
 def _serves(server: Client, crd: dict[str, Any]) -> bool:
+    """Whether each version of the kind answers and discovery names it, which on a busy machine comes a moment later."""
     spec = crd["spec"]
-    versions = [version["name"] for version in spec["versions"] if version["served"]]
-    paths = (f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1" for version in versions)
-    return all(server.call("GET", path).ok for path in paths)
+    plural = spec["names"]["plural"]
+    roots = [f"/apis/{spec['group']}/{version['name']}" for version in spec["versions"] if version["served"]]
+    return all(server.call("GET", f"{root}/{plural}?limit=1").ok and plural in _named(server, root) for root in roots)
+
+
+def _named(server: Client, root: str) -> set[str]:
+    return {resource["name"] for resource in server.call("GET", root).body.get("resources", [])}
 
 
 def _wait(what: str, ready: Callable[[], bool]) -> None:

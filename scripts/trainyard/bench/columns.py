@@ -42,7 +42,7 @@ POOLS = tuple(
         "1].kind=cpu",
     )
 )
-OURS = f"ours: the chart's default, with {RESERVE['cpu']} cores and {RESERVE['memory']} kept free for each free GPU"
+OURS = f"ours: the chart with PreferNoSchedule and gpu.reserve of {RESERVE['cpu']} cores and {RESERVE['memory']}"
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
 
 
@@ -110,7 +110,7 @@ def columns() -> dict[str, Column]:
         chart_column("ours-strict", "ours, order: strict", "global.contract.scheduler.order=strict"),
         chart_column("ours-reclaim", "ours, reclaim", "global.contract.scheduler.reclaim=true"),
         chart_column("ours-preempt", "ours, preempt", "global.contract.scheduler.preempt=true"),
-        kueue_column("kueue", "Kueue, StrictFIFO", "StrictFIFO"),
+        kueue_column("kueue", "Kueue, StrictFIFO (its default is BestEffortFIFO)", "StrictFIFO"),
         kueue_column("kueue-best-effort", "Kueue, BestEffortFIFO", "BestEffortFIFO"),
         kueue_column("kueue-topology", "Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
         Column("raw", "binds alone: the next node in turn, nothing looked at", "raw", ""),

@@ -94,7 +94,7 @@ NAMES: dict[str, tuple[str, Change]] = {
     "ours-200ms": ("a round every 200 ms instead of every second", lambda ours: ours),
     "ours-50ms": ("a round every 50 ms", lambda ours: ours),
     "ours-least": (
-        "all of the above that leave work out, at once",
+        "fewer nodes searched, and affinity0, images0, pods0, volumes0, neighbours0 and no-balance, at once",
         _together(
             "ours-some-nodes",
             "ours-affinity0",

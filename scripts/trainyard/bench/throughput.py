@@ -38,7 +38,7 @@ def plan(full: bool) -> list[Run]:
     runs = plan(False) + [_run(case, "volcano-default", 1) for case in (GANGS, SINGLE)]
     runs += [_run(GANGS, "kueue", 1), _run(KNOBS, "ours", 1, profile_s=PROFILE_S)]
     runs += [_run(ALL_GANGS, of, 1) for of in ("ours", "kube-default", "raw")]
-    runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default")]
+    runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(KNOBS, "raw", 1)]
     runs += [_run(OTHERS[0], "ours", 1), _run(OTHERS[1], "ours", 1), _run(OTHERS[1], "volcano-default", 1)]
     runs += [_run(ALL_SINGLE, "ours", 1), _run(GANGS, "kube-tuned", 1)]
     runs += [_run(KNOBS, of, 1) for of in KUBE] + [_knob(of, 1) for of in knobs.NAMES]
@@ -52,6 +52,7 @@ def plan(full: bool) -> list[Run]:
         runs += [_run(case, "ours", seed) for case in OTHERS] + [_run(OTHERS[1], "volcano-default", seed)]
         runs += [_run(ALL_GANGS, of, seed) for of in ("ours", "kube-default", "raw")]
         runs += [_run(ALL_SINGLE, "ours", seed), *(_run(MEMORY, of, seed) for of in ("ours", "kube-default"))]
+        runs += [_run(case, "raw", seed) for case in (MEMORY, KNOBS)]
     return runs
 
 

@@ -159,7 +159,7 @@ def section(figures: Sequence[Figure]) -> str:
 a day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+class` as one of a higher priority class
 in the same queue, `claims+share` as one of a queue below its share against one above. A job that loses a pod has to
 start again, so it loses all its GPU·hours. The limits are the fewest pods, the fewest jobs and the fewest GPU·hours,
-each found by trying every choice. Figures are sums over the clusters of one seed: three with `@3`, ten with `@10`.
+each found by trying every choice. A seed has ten clusters; figures are the sums over them, in the mean over the seeds.
 
 """
     return text + "\n".join(
