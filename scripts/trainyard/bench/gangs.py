@@ -60,7 +60,8 @@ def plan(full: bool) -> list[Run]:
     kueue += [_run("trace3_pr", PART, "kueue-best-effort", seed) for seed in part]  # the closest of them to ours
     arrivals = [_run("trace3", PART, name, 1) for name in CORE]
     whole = [_run(trace, None, name, 1) for trace in reversed(PUBLISHED) for name in CORE[:2]]
-    return [run for runs in part.values() for run in runs] + kueue + arrivals + whole + [_run("trace3", None, "ours", 1)]
+    whole += [_run("trace3", None, "ours", 1)]
+    return [run for runs in part.values() for run in runs] + kueue + arrivals + whole
 
 
 def measure(run: Run, world: World) -> Measured:
