@@ -121,6 +121,12 @@ def test_a_loss_against_a_limit_of_zero_names_the_best_other() -> None:
     assert [best.column for _, best in page.losses(found)] == ["b"]
 
 
+def test_the_best_variant_stands_for_ours_only_where_a_case_has_no_plain_one() -> None:
+    variants = [figure("ours-preempt", 3.0, 0.0), figure("ours-strict", 4.0, 0.0), figure("kube-default", 2.0, 0.0)]
+    assert [(mine.column, best.column) for mine, best in page.losses(variants)] == [("ours-preempt", "kube-default")]
+    assert page.losses([*variants, figure("ours", 1.0, 0.0)]) == []
+
+
 def test_memory_below_its_limit_is_no_loss_and_raw_bindings_are_no_rival() -> None:
     mine, other = (replace(figure(column, value), unit="MiB") for column, value in (("ours", 50.0), ("a", 90.0)))
     assert page.losses([mine, other, figure("ours", 50.0, metric="rate"), figure("raw", 100.0, metric="rate")]) == []

@@ -259,8 +259,8 @@ def _reading(figures: Sequence[Figure], case: str) -> str:
             tables.find(figures, case, column, metric)
             for metric in ("distance", "used_percent", "circles", "never_finished")
         )
-        closer = mine and near and float(f"{near.value:.2f}") < float(f"{mine.value:.2f}") and "reclaim" not in column
-        if closer and my_use and used and used.value < my_use.value - IDLE:
+        closer = mine and near and near.value < mine.value and tables.number(near.value) != tables.number(mine.value)
+        if closer and "reclaim" not in column and my_use and used and used.value < my_use.value - IDLE:
             said.append(
                 f"`{column}` is nearer to max-min than `ours` with {tables.number(used.value)} % of the GPUs used"
                 f" instead of {tables.number(my_use.value)}: it leaves GPUs idle"
