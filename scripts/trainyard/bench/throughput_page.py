@@ -47,10 +47,9 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     raw = {_same(one.case): one.value for one in summarise(results, "pods_per_s", "") if one.column == RAW}
     for case in dict.fromkeys(one.run.case for one in results):
         of_case = [one for one in results if one.run.case == case]
+        bounds = {"pods_per_s": raw.get(_same(case)), "writes": None, "scheduler_mib": MEMORY_MIB}
         for metric, (unit, _) in UNITS.items():
-            bounds = {"pods_per_s": raw.get(_same(case)), "writes": None, "scheduler_mib": MEMORY_MIB}
-            bound = bounds.get(metric, 0.0)  # waits and processor time
-            found += summarise(of_case, metric, unit, bound)
+            found += summarise(of_case, metric, unit, bounds.get(metric, 0.0))  # 0: waits and processor time
         for metric in SHARES:
             found += summarise(of_case, metric, "%")
     return found
