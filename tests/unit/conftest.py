@@ -157,7 +157,8 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         ),
         columns={"ours": column("ours", "a"), "kube-default": column("kube-default", "b")},
     )
-    monkeypatch.setattr(columns, "columns", lambda: made.columns)
+    monkeypatch.setattr(columns, "_makers", lambda: dict.fromkeys(made.columns, made.columns.__getitem__))
+    monkeypatch.setattr(columns, "column", columns.column.__wrapped__)  # nothing is kept
     monkeypatch.setattr(registry, "ORDER", ("fake",))
     monkeypatch.setattr(registry, "names", lambda: ["fake"])
     monkeypatch.setattr(registry, "_module", lambda name: made)

@@ -93,7 +93,7 @@ def test_shares_of_a_profile() -> None:
 def test_each_knob_changes_what_it_says_and_nothing_is_lost() -> None:
     config = "configurations: [{name: allocate}]\ntiers:\n- plugins: [{name: predicates}, {name: nodeorder}]\n"
     ours = Column("ours", "ours", "volcano", config, (knobs.ALL_NODES, "--x"), env=(("GOGC", "300"),))
-    changed = {one.name: one for one in knobs.columns(ours)}
+    changed = {name: knobs.column(name, ours) for name in knobs.NAMES}
     assert "nodeaffinity.weight: 0" in changed["ours-affinity0"].config
     assert "predicate.VolumeZoneEnable: false" in changed["ours-volumes0"].config
     assert "configurations" not in changed["ours-errorcache"].config

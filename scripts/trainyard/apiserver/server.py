@@ -28,6 +28,8 @@ HOST = "127.0.0.1"
 # kubeadm puts the advertised address into its certificates and takes no loopback; nothing ever connects to this one.
 ADVERTISED = "192.0.2.1"
 AUDIT_LOG = "audit.log"
+# Both collect garbage less often than Go does by default: a quarter less processor time for twice the memory.
+LESS_GARBAGE = {"GOGC": "400"}
 # What was written or would have been, without the objects themselves.
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
@@ -113,9 +115,11 @@ def running(*, audit: bool = True) -> Iterator[ApiServer]:
     try:
         etcd_port, peer_port, api_port = free_ports(3)
         store = f"http://{HOST}:{etcd_port}"
-        started.append(Server(_etcd(folder, store, f"http://{HOST}:{peer_port}"), folder / "etcd.log"))
+        etcd = _etcd(folder, store, f"http://{HOST}:{peer_port}")
+        started.append(Server(etcd, folder / "etcd.log", LESS_GARBAGE))
         server = ApiServer(folder, _certificates(folder, api_port))
-        started.append(Server(_kube_apiserver(folder, store, api_port, audit), folder / "kube-apiserver.log"))
+        api = _kube_apiserver(folder, store, api_port, audit)
+        started.append(Server(api, folder / "kube-apiserver.log", LESS_GARBAGE))
         started[-1].wait(lambda: _ready(server), START_S)
         server.programs = {process.name: process.pid for process in started}
         yield server

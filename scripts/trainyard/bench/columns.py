@@ -72,56 +72,89 @@ class Column:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def column(name: str) -> Column:
-    """The configuration of this name. Raises UsageError that lists all."""
-    if name not in columns():
-        raise UsageError(f"there is no configuration {name}", mend=f"use one of {', '.join(columns())}")
-    return columns()[name]
+Maker = Callable[[str], Column]  # makes the column of this name
 
 
 @functools.cache
+def column(name: str) -> Column:
+    """The configuration of this name; the chart is rendered only for its own. Raises UsageError that lists all."""
+    if name not in _makers():
+        raise UsageError(f"there is no configuration {name}", mend=f"use one of {', '.join(_makers())}")
+    return _makers()[name](name)
+
+
 def columns() -> dict[str, Column]:
     """All configurations by name, in the order of tables."""
+    return {name: column(name) for name in _makers()}
+
+
+@functools.cache
+def _makers() -> dict[str, Maker]:
     from trainyard.bench import knobs
 
-    ours = chart_column()
-    default = Column("volcano-default", "Volcano, its chart's default", "volcano", volcano_default())
-    found = [
-        Column("kube-default", "kube-scheduler, default", "kube", ""),
-        Column("kube-tuned", "kube-scheduler, tuned", "kube", kube_tuned(), taint="PreferNoSchedule"),
-        default,
-        _changed(default, "default+gpu", "… + GPUs weigh in binpack", _gpu_weight),
-        _changed(default, "default+nodeorder", "… + nodeorder without spreading", _no_spreading),
-        replace(
-            default, name="default+nodes", label="… + all nodes searched", flags=("--percentage-nodes-to-find=100",)
+    ours, default = "ours", "volcano-default"
+    return {
+        "kube-default": lambda name: Column(name, "kube-scheduler, default", "kube", ""),
+        "kube-tuned": lambda name: Column(
+            name, "kube-scheduler, tuned", "kube", kube_tuned(), taint="PreferNoSchedule"
         ),
-        replace(default, name="default+taint", label="… + GPU nodes tainted (NoSchedule)", taint="NoSchedule"),
-        _changed(default, "default+capacity", "… + capacity instead of proportion", _capacity),
-        _changed(default, "default+no-enqueue", "… + no enqueue", _no_enqueue),
-        _changed(default, "default+preempt", "… + preempt", _preempt),
-        _changed(default, "default+reclaim", "… + capacity instead of proportion, and reclaim", _reclaim),
-        ours,
-        replace(ours, name="ours-hard-taint", label="ours, taint NoSchedule", taint="NoSchedule"),
-        replace(ours, name="ours-models", label="ours, rarer models with taints of their own", rare=True),
-        replace(ours, name="ours-no-taint", label="ours without a taint", taint=""),
-        _changed(ours, "ours-no-gpu", "ours without the GPU weight", _no_gpu_weight),
-        _changed(ours, "ours-no-reserve", "ours without a reserve for GPUs", _no_reserve),
-        chart_column("ours-order", "ours, order: submission", "global.contract.scheduler.order=submission"),
-        chart_column("ours-strict", "ours, order: strict", "global.contract.scheduler.order=strict"),
-        chart_column("ours-reclaim", "ours, reclaim", "global.contract.scheduler.reclaim=true"),
-        chart_column("ours-preempt", "ours, preempt", "global.contract.scheduler.preempt=true"),
-        kueue_column("kueue", "Kueue, StrictFIFO (its default is BestEffortFIFO)", "StrictFIFO"),
-        kueue_column("kueue-best-effort", "Kueue, BestEffortFIFO", "BestEffortFIFO"),
-        kueue_column("kueue-topology", "Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
-        Column("raw", "binds alone: the next node in turn, nothing looked at", "raw", ""),
-        *knobs.columns(ours),
-        _changed(ours, "ours-sharing", "ours, cards shared by Volcano's deviceshare", _packed_sharing),
-        _changed(default, "default-sharing", "Volcano's default, cards shared as its guide has it", _guide_sharing),
-    ]
-    return {one.name: one for one in found}
+        default: lambda name: Column(name, "Volcano, its chart's default", "volcano", volcano_default()),
+        "default+gpu": _changed(default, "… + GPUs weigh in binpack", _gpu_weight),
+        "default+nodeorder": _changed(default, "… + nodeorder without spreading", _no_spreading),
+        "default+nodes": _replaced(default, "… + all nodes searched", flags=(knobs.ALL_NODES,)),
+        "default+taint": _replaced(default, "… + GPU nodes tainted (NoSchedule)", taint="NoSchedule"),
+        "default+capacity": _changed(default, "… + capacity instead of proportion", _capacity),
+        "default+no-enqueue": _changed(default, "… + no enqueue", _no_enqueue),
+        "default+preempt": _changed(default, "… + preempt", _preempt),
+        "default+reclaim": _changed(default, "… + capacity instead of proportion, and reclaim", _reclaim),
+        ours: lambda name: chart_column(name, OURS),
+        "ours-hard-taint": _replaced(ours, "ours, taint NoSchedule", taint="NoSchedule"),
+        "ours-models": _replaced(ours, "ours, rarer models with taints of their own", rare=True),
+        "ours-no-taint": _replaced(ours, "ours without a taint", taint=""),
+        "ours-no-gpu": _changed(ours, "ours without the GPU weight", _no_gpu_weight),
+        "ours-no-reserve": _changed(ours, "ours without a reserve for GPUs", _no_reserve),
+        "ours-order": _chosen("ours, order: submission", "order=submission"),
+        "ours-strict": _chosen("ours, order: strict", "order=strict"),
+        "ours-reclaim": _chosen("ours, reclaim", "reclaim=true"),
+        "ours-preempt": _chosen("ours, preempt", "preempt=true"),
+        "kueue": _kueue("Kueue, StrictFIFO (its default is BestEffortFIFO)", "StrictFIFO"),
+        "kueue-best-effort": _kueue("Kueue, BestEffortFIFO", "BestEffortFIFO"),
+        "kueue-topology": _kueue("Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
+        "raw": lambda name: Column(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
+        **{name: lambda name: knobs.column(name, column("ours")) for name in knobs.NAMES},
+        "ours-sharing": _changed(ours, "ours, cards shared by Volcano's deviceshare", _packed_sharing),
+        "default-sharing": _changed(default, "Volcano's default, cards shared as its guide has it", _guide_sharing),
+    }
 
 
-def chart_column(name: str = "ours", label: str = OURS, *sets: str) -> Column:
+def _replaced(base: str, label: str, **fields: Any) -> Maker:
+    """The column of this name with other fields."""
+    return lambda name: replace(column(base), name=name, label=label, **fields)
+
+
+def _changed(base: str, label: str, change: Callable[[dict[str, Any]], None]) -> Maker:
+    """The column of this name with a change to its parsed configuration."""
+
+    def made(name: str) -> Column:
+        config = copy.deepcopy(yaml.safe_load(column(base).config))
+        change(config)
+        return replace(column(base), name=name, label=label, config=yaml.safe_dump(config, sort_keys=False))
+
+    return made
+
+
+def _chosen(label: str, value: str) -> Maker:
+    """The chart with another choice of `global.contract.scheduler`."""
+    return lambda name: chart_column(name, label, f"global.contract.scheduler.{value}")
+
+
+def _kueue(label: str, strategy: str, *, topology: bool = False) -> Maker:
+    """Kueue with one queue for all, before a default kube-scheduler. `topology`: it chooses each pod's node, too."""
+    config = {"strategy": strategy, "topology": topology}
+    return lambda name: Column(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
+
+
+def chart_column(name: str, label: str, *sets: str) -> Column:
     """What the chart renders with these values and `POOLS`: pods without GPUs go to GPU nodes when others are full."""
     sets = (*POOLS, *sets)
     objects = _rendered(sets)
@@ -160,12 +193,6 @@ def _container(deployment: str, sets: tuple[str, ...] = ()) -> dict[str, Any]:
 
 def _args(container: dict[str, Any]) -> list[str]:
     return " ".join(container["args"]).split()
-
-
-def kueue_column(name: str, label: str, strategy: str, *, topology: bool = False) -> Column:
-    """Kueue with one queue for all, before a default kube-scheduler. `topology`: it chooses each pod's node, too."""
-    config = {"strategy": strategy, "topology": topology}
-    return Column(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
 
 
 def chart_queues(*sets: str) -> list[tuple[str, dict[str, Any]]]:
@@ -216,13 +243,6 @@ def kube_tuned() -> str:
         "pluginConfig": [{"name": "NodeResourcesFit", "args": fit}],
     }
     return yaml.safe_dump({"percentageOfNodesToScore": 100, "profiles": [profile]}, sort_keys=False)
-
-
-def _changed(base: Column, name: str, label: str, change: Callable[[dict[str, Any]], None]) -> Column:
-    """The column with a change to its parsed configuration."""
-    config = copy.deepcopy(yaml.safe_load(base.config))
-    change(config)
-    return replace(base, name=name, label=label, config=yaml.safe_dump(config, sort_keys=False))
 
 
 def _plugins(config: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -17,9 +17,10 @@ ALL_NODES = "--percentage-nodes-to-find=100"
 Change = Callable[["Column"], "Column"]
 
 
-def columns(ours: Column) -> list[Column]:
-    """Ours with each change."""
-    return [replace(change(ours), name=name, label=label) for name, (label, change) in NAMES.items()]
+def column(name: str, ours: Column) -> Column:
+    """Ours with the change of this name."""
+    label, change = NAMES[name]
+    return replace(change(ours), name=name, label=label)
 
 
 def _config(change: Callable[[dict[str, Any]], None]) -> Change:
