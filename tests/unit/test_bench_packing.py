@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from trainyard.bench import packing, registry, traces
+from trainyard.bench.columns import Column
 from trainyard.bench.packed import Packed
 from trainyard.bench.results import Measured, Result
 from trainyard.bench.traces import Node, Pod
@@ -52,6 +54,19 @@ def test_refusals_are_judged_by_what_is_free_afterwards() -> None:
     assert state.refused_fitting == {0: 1, 1: 0}
     state.judge()
     assert state.refused_fitting == {0: 1, 1: 0}
+
+
+@pytest.mark.parametrize(
+    ("models", "every", "one"),
+    [((), [], []), (("T4",), ["T4"], ["T4"]), (("T4", "V100M32", "P100"), ["T4", "V100M32", "P100"], ["P100"])],
+)
+def test_taints_of_models_that_a_pod_tolerates(models: tuple[str, ...], every: list[str], one: list[str]) -> None:
+    plain = Column("a", "a", "volcano", "", rare=True)
+    asked = Pod("a", 1, 1, 1, models=models)
+    for column, wanted in ((plain, every), (replace(plain, one=True), one)):
+        tolerations = packing._pod(asked, column)["spec"]["tolerations"]
+        assert [found["value"] for found in tolerations] == ["present", *wanted]
+    assert packing._pod(CORES, plain)["spec"]["tolerations"] == []
 
 
 def _measured(monkeypatch: pytest.MonkeyPatch, placed: Sequence[str], pods: Sequence[Pod]) -> Measured:

@@ -51,7 +51,8 @@ class Column:
     """One configuration.
 
     `scheduler` is volcano, kube, kueue or raw; `taint` is the effect of the taint on nodes with GPUs, "" for none;
-    `rare`: that taint tells rarer models of GPUs apart; `env` has variables of the scheduler's environment.
+    `rare`: that taint tells rarer models of GPUs apart; `one`: a pod that takes several tolerates that of one of them.
+    `env` has variables of the scheduler's environment.
     """
 
     name: str
@@ -62,13 +63,14 @@ class Column:
     taint: str = ""
     env: tuple[tuple[str, str], ...] = ()
     rare: bool = False
+    one: bool = False
 
     @property
     def digest(self) -> str:
         """Changes when the configuration does."""
         environment = (f"{name}={value}" for name, value in self.env)
-        rare = ["rare"] if self.rare else []
-        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint, *environment, *rare))
+        models = [name for name, wanted in (("rare", self.rare), ("one", self.one)) if wanted]
+        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint, *environment, *models))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -110,6 +112,9 @@ def _makers() -> dict[str, Maker]:
         ours: lambda name: chart_column(name, OURS),
         "ours-hard-taint": _replaced(ours, "ours, taint NoSchedule", taint="NoSchedule"),
         "ours-models": _replaced(ours, "ours, rarer models with taints of their own", rare=True),
+        "ours-one-model": _replaced(
+            "ours-models", "… and a pod that takes several tolerates the least sought", one=True
+        ),
         "ours-no-taint": _replaced(ours, "ours without a taint", taint=""),
         "ours-no-gpu": _changed(ours, "ours without the GPU weight", _no_gpu_weight),
         "ours-no-reserve": _changed(ours, "ours without a reserve for GPUs", _no_reserve),
