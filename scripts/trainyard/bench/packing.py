@@ -55,7 +55,8 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
 - A third of the pods of `gpuspec33` take certain models of GPU only. Whoever fills small nodes first gives these models
   to pods that would take any, and has none left. With `ours-models` every model but the commonest has a taint of its
   own (`PreferNoSchedule`, one node pool for each), which pods that ask for the model tolerate; the scheduler's
-  configuration is the same.
+  configuration is the same. Some pods take any of several models: with `ours-one-model` they tolerate the taint of the
+  one that is least sought, and leave the others to pods that take nothing else.
 """
 COMPARED = {
     "allocated@100": "GPUs given away when the pods have asked for 100 % of them, %",
