@@ -5,7 +5,6 @@ Ours is what the chart renders, byte for byte, with the flags of the chart's Dep
 
 from __future__ import annotations
 
-import copy
 import functools
 import hashlib
 import json
@@ -73,6 +72,12 @@ class Column:
         text = "\n".join((self.scheduler, self.config, *self.flags, self.taint, *environment, *models))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
+    def changed(self, change: Callable[[dict[str, Any]], None]) -> Column:
+        """The same with a change to its parsed configuration."""
+        config = yaml.safe_load(self.config)
+        change(config)
+        return replace(self, config=yaml.safe_dump(config, sort_keys=False))
+
 
 Maker = Callable[[str], Column]  # makes the column of this name
 
@@ -126,7 +131,7 @@ def _makers() -> dict[str, Maker]:
         "kueue-best-effort": _kueue("Kueue, BestEffortFIFO", "BestEffortFIFO"),
         "kueue-topology": _kueue("Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
         "raw": lambda name: Column(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
-        **{name: lambda name: knobs.column(name, column("ours")) for name in knobs.NAMES},
+        **{name: lambda name: knobs.column(name, column(ours)) for name in knobs.NAMES},
         "ours-sharing": _changed(ours, "ours, cards shared by Volcano's deviceshare", _packed_sharing),
         "default-sharing": _changed(default, "Volcano's default, cards shared as its guide has it", _guide_sharing),
     }
@@ -139,13 +144,7 @@ def _replaced(base: str, label: str, **fields: Any) -> Maker:
 
 def _changed(base: str, label: str, change: Callable[[dict[str, Any]], None]) -> Maker:
     """The column of this name with a change to its parsed configuration."""
-
-    def made(name: str) -> Column:
-        config = copy.deepcopy(yaml.safe_load(column(base).config))
-        change(config)
-        return replace(column(base), name=name, label=label, config=yaml.safe_dump(config, sort_keys=False))
-
-    return made
+    return lambda name: replace(column(base).changed(change), name=name, label=label)
 
 
 def _chosen(label: str, value: str) -> Maker:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 if TYPE_CHECKING:
     from trainyard.bench.columns import Column
@@ -25,13 +22,7 @@ def column(name: str, ours: Column) -> Column:
 
 def _config(change: Callable[[dict[str, Any]], None]) -> Change:
     """A change of the parsed configuration."""
-
-    def changed(ours: Column) -> Column:
-        config = copy.deepcopy(yaml.safe_load(ours.config))
-        change(config)
-        return replace(ours, config=yaml.safe_dump(config, sort_keys=False))
-
-    return changed
+    return lambda ours: ours.changed(change)
 
 
 def _arguments(plugin: str, **values: object) -> Change:
