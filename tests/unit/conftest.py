@@ -6,11 +6,11 @@ import http.server
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -126,6 +126,13 @@ def machine(
     return pretend(tmp_path, cache, site.url.split(":")[2].split("/")[0], program, monkeypatch)
 
 
+def _draw(figures: Sequence[Any], results: Sequence[Any], folder: Path) -> None:
+    """Bars of all figures, and a curve of the results that there are."""
+    (folder / "fake-bars.svg").write_text(f"{[one.value for one in figures]}")
+    if results:
+        (folder / "fake-curve.svg").write_text(f"{len(results)} runs")
+
+
 @pytest.fixture
 def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The only bench, `fake`, with two configurations; its parts may be replaced. No chart, no API server."""
@@ -138,6 +145,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     made = SimpleNamespace(
         TITLE="A fake bench",
         FRESH=False,
+        POOLED=True,
         HEADINGS={"used": "GPUs used, %"},
         plan=lambda full: [
             Run("fake", case, name, seed, {"size": 3})
@@ -147,7 +155,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         ],
         measure=lambda run, world: Measured({"used": 90.0 + run.seed}, {"curve": [[0.0, 1.0], [1.0, run.seed]]}),
         figures=lambda results: summarise(results, "used", "%", 100),
-        draw=lambda results, folder: (folder / "fake-curve.svg").write_text(f"{len(results)} runs"),
+        draw=_draw,
         section=lambda figures: "\n".join(
             [
                 tables.by_column(figures, "small", {"used": "GPUs used, %"}),

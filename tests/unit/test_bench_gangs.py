@@ -111,7 +111,7 @@ def test_no_mean_over_the_seeds_that_had_luck(tmp_path: Path) -> None:
     assert "makespan" not in {figure.metric for figure in gangs.figures(both)}
     text = gangs.section(gangs.figures(both))
     assert "`kube-default` deadlocks with some seeds. In the mean over all 16.7 % of the jobs never finish" in text
-    gangs.draw(both, tmp_path)
+    gangs.draw(gangs.figures(both), both, tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {
         "gangs-delay-trace3_pr.svg",
         "gangs-held-trace3_pr-kube-default.svg",

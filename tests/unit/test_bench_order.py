@@ -93,7 +93,7 @@ def test_the_section_is_made_from_figures_alone_and_sets_the_gate_beside_the_oth
 
 
 def test_every_plot_that_the_section_shows_is_drawn(tmp_path: Path) -> None:
-    order.draw(RESULTS, tmp_path)
+    order.draw(order.figures(RESULTS), RESULTS, tmp_path)
     shown = order.section(order.figures(RESULTS)).split("(benchmarks/")[1:]
     assert sorted(part.split(")")[0] for part in shown) == sorted(file.name for file in tmp_path.iterdir())
 

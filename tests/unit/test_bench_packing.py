@@ -133,7 +133,7 @@ def test_the_section_shows_the_bound_and_every_configuration_and_embeds_what_is_
     assert "| `ours` | 91.5 (91–92) |" in text
     assert "| *limit* | 99.5 |" in text
     assert "`default+gpu`" in text
-    packing.draw(results, tmp_path)
+    packing.draw([], results, tmp_path)
     drawn = sorted(file.name for file in tmp_path.iterdir())
     assert drawn == ["packing-allocated-default-1.svg", "packing-fragmented-default-1.svg"]
     assert all(f"(benchmarks/{name})" in text for name in drawn)

@@ -199,7 +199,11 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     (tree / "docs/benchmarks").mkdir(parents=True)
     (tree / "docs/benchmarks/fake-old.svg").write_text("of an earlier time")
     assert "4 of 8 runs" in trainyard("bench", "publish").out
-    assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {"summary.json", "fake-curve.svg"}
+    assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {
+        "summary.json",
+        "fake-bars.svg",
+        "fake-curve.svg",
+    }
     assert list(verify_generated._benchmarks(tree)) == []
 
     text = page.PAGE.read_text()

@@ -128,7 +128,7 @@ def test_section_and_plot(results: list[Result], tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("TRAINYARD_DATA")
     for part in ("`ours-sharing` | 90.5 (90–91)", "`published-FGD` | 91 (90–92)", "`best-fit` | 94.5"):
         assert part in said
-    sharing.draw(results, tmp_path)
+    sharing.draw([], results, tmp_path)
     [drawn] = [file.name for file in tmp_path.glob("*.svg")]
     assert drawn == "sharing-default-0_1.svg"
     assert f"benchmarks/{drawn}" in said

@@ -141,5 +141,5 @@ def test_knobs_and_profile_have_tables_of_their_own(tmp_path: Path) -> None:
     assert "| filtering nodes | 40 |" in text
     assert "| `ours-affinity0`: preferred node affinity not scored | 8 | -20 % |" in text
     assert text.count("`ours-affinity0`") == 1
-    throughput.draw(results, tmp_path)
+    throughput.draw([], results, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["throughput-gangs-2x5-10-backlog.svg"]

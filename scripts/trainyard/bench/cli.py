@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import click
 
-from trainyard.bench import columns, page, registry, results, runner, summary, tables
+from trainyard.bench import columns, page, pooled, registry, results, runner, summary, tables
 from trainyard.bench.results import Result, Run
 from trainyard.errors import TrainyardError, UsageError
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
+UNPUBLISHED = click.option("--unpublished", is_flag=True, help="Leave out what docs/benchmarks.md holds already.")
 FULL = click.option("--full", is_flag=True, help="Everything, which takes hours, instead of a part.")
 
 
@@ -22,7 +23,8 @@ def bench() -> None:
 
 @bench.command("list")
 @FULL
-def list_benches(full: bool) -> None:
+@UNPUBLISHED
+def list_benches(full: bool, unpublished: bool) -> None:
     """List benches with their cases and configurations.
 
     What is left to measure of each stands beside, with the time that it will take by what runs like it took. Without
@@ -30,12 +32,12 @@ def list_benches(full: bool) -> None:
     """
     known = runner.Forecast(results.read(runner.FOLDER / runner.RUNS))
     for name in registry.names():
-        runs = registry.plan(name, full)
+        runs = _planned([name], full, unpublished)
         todo = [run for run in runs if not runner.held(run, runner.FOLDER)]
         left = f"{len(todo)} to measure, about {runner.minutes_text(sum(map(known.of, todo)))}" if todo else "measured"
         count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
         click.echo(f"{name}: {registry.load(name).TITLE}\n  {count}, {left}")
-        for what in ("case", "column", "seed"):
+        for what in ("case", "column", "seed") if runs else ():
             click.echo(f"  {what + 's:':9}{', '.join(dict.fromkeys(str(getattr(run, what)) for run in runs))}")
 
 
@@ -50,7 +52,8 @@ def list_benches(full: bool) -> None:
     help="End after so long; leave what takes longer.",
 )
 @AGAIN
-def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
+@UNPUBLISHED
+def run(full: bool, only: tuple[str, ...], minutes: float, again: bool, unpublished: bool) -> None:
     """Measure a part of every bench, or with --full everything.
 
     Writes out/bench/summary.json and the page beside it. Every result is kept as soon as it is there: the same command
@@ -59,12 +62,12 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
     for name in only:
         registry.load(name)
     chosen = [name for name in registry.ORDER if name in only] or registry.names()
-    runs = [one for name in chosen for one in registry.plan(name, full)]
+    runs = _planned(chosen, full, unpublished)
     outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if found:
-        plots = summary.draw(found, runner.FOLDER / page.FOLDER.name)
-        made = summary.build(found, runs, runner.failures(runs, runner.FOLDER), plots)
+        made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
+        made = summary.draw(made, found, runner.FOLDER / page.FOLDER.name)
         summary.write(made, runner.FOLDER / summary.FILE)
         page.write(made, runner.FOLDER / page.PAGE.name)
         click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
@@ -89,20 +92,26 @@ def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
 
 
 @bench.command()
-def publish() -> None:
+@click.option("--alone", is_flag=True, help="Publish nothing that was measured on other machines.")
+def publish(alone: bool) -> None:
     """Write docs/benchmarks.md from all that is measured.
 
-    Figures and plots go into docs/benchmarks/. Runs of the full plan count whose configuration is still today's.
+    Figures and plots go into docs/benchmarks/. Runs of the full plan count whose configuration is still today's. What
+    is published already and was measured elsewhere stays, and other seeds are added to its seeds; but figures in real
+    time are of one machine.
     """
-    runs = [one for name in registry.names() for one in registry.plan(name, True)]
+    runs = _planned(registry.names(), True, False)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
         raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench FULL=1`")
-    plots = summary.draw(found, page.FOLDER)
-    made = summary.build(found, runs, runner.failures(runs, runner.FOLDER), plots)
-    summary.write(made, page.FOLDER / summary.FILE)
+    made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
+    file = page.FOLDER / summary.FILE
+    if file.exists() and not alone:
+        made = pooled.pool(summary.read(file), made, runs, found)
+    made = summary.draw(made, found, page.FOLDER)
+    summary.write(made, file)
     page.write(made, page.PAGE)
-    click.echo(f"{len(made.figures)} figures of {len(found)} of {len(runs)} runs: {page.PAGE}")
+    click.echo(f"{len(made.figures)} figures of {sum(made.runs.values())} of {len(runs)} runs: {page.PAGE}")
 
 
 @bench.command("page")
@@ -141,17 +150,18 @@ def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]
     return list(chosen.values())
 
 
+def _planned(names: Sequence[str], full: bool, unpublished: bool) -> list[Run]:
+    """The runs of these benches."""
+    runs = [one for name in names for one in registry.plan(name, full)]
+    return pooled.left(summary.read(page.FOLDER / summary.FILE), runs) if unpublished else runs
+
+
 def _numbers(text: str) -> list[int]:
-    """[1, 2, 3, 7] for 1-3,7. Raises UsageError for anything else."""
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7")
-        found += range(int(first), int(last or first) + 1)
-    if text and not found:
-        raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7")
-    return found
+    """Seeds as they were given; none for nothing. Raises UsageError for anything else."""
+    try:
+        return results.numbers(text) if text else []
+    except ValueError:
+        raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7") from None
 
 
 def _print(found: Sequence[Result]) -> None:

@@ -19,6 +19,7 @@ from trainyard.bench.world import GPU, World
 
 TITLE = "Fairness, preemption and reclaim"
 FRESH = False
+POOLED = True
 TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age is of no help
 NODES = 8
 DAY_S = 86_400
@@ -186,15 +187,16 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found + victims.figures([result for result in results if result.run.case.startswith("claims")])
 
 
-def draw(results: Sequence[Result], folder: Path) -> None:
+def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     """GPUs of each team over time, for each configuration of the first case; distances of all."""
-    shared = [result for result in results if result.series]
     groups: dict[str, dict[str, Sequence[float]]] = {}
-    for figure in summarise(shared, "distance", ""):
-        groups.setdefault(figure.case, {})[figure.column] = (figure.value, figure.low, figure.high)
-    order = {figure.case: figure.value for figure in summarise(shared, "distance_by_order_alone", "")}
+    for figure in figures:
+        if figure.metric == "distance":
+            groups.setdefault(figure.case, {})[figure.column] = (figure.value, figure.low, figure.high)
+    order = {figure.case: figure.value for figure in figures if figure.metric == "distance_by_order_alone"}
     title = "Distance from weighted max-min (dotted: what order can do without taking back)"
     plots.bars(folder / "fairness-distance.svg", groups, title=title, y="of the cluster", limit=order)
+    shared = [result for result in results if result.series]
     for result in shared:
         if result.run.case == shared[0].run.case and result.run.seed == min(one.run.seed for one in shared):
             plots.areas(

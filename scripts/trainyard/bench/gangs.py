@@ -18,6 +18,7 @@ from trainyard.bench.world import World
 
 TITLE = "Gangs: jobs that start whole or not at all"
 FRESH = False
+POOLED = True
 
 NODES, GPUS = 8, 8 * NODE_GPUS
 SIZES = (1, 2, 4, 8, 16, 32)
@@ -129,13 +130,12 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found + [one for name in REFERENCES for one in summarise(ours, name, "Ms", "makespan_bound")]
 
 
-def draw(results: Sequence[Result], folder: Path) -> None:
+def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     """Delay by size for each case, and who holds the GPUs where a part of a trace is replayed."""
-    drawn = figures(results)
-    for case in tables.cases(drawn):
+    for case in tables.cases(figures):
         groups = {}
         for size in SIZES:
-            bars = {one.column: one for one in drawn if (one.case, one.metric) == (case, f"delay_p99_{size}")}
+            bars = {one.column: one for one in figures if (one.case, one.metric) == (case, f"delay_p99_{size}")}
             if bars:
                 groups[f"{size} GPUs"] = {name: (one.value, one.low, one.high) for name, one in bars.items()}
         if groups:

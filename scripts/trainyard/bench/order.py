@@ -21,6 +21,7 @@ from trainyard.submit.gate import Turn, next_turns
 
 TITLE = "Order: who passes whom when the cluster is full"
 FRESH = False
+POOLED = True
 
 NODES, GPUS = 8, 8 * NODE_GPUS
 HOUR, MEGA = 3600.0, 1e6
@@ -193,7 +194,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return [one for metric, (_, unit, bound) in METRICS.items() for one in summarise(results, metric, unit, bound)]
 
 
-def draw(results: Sequence[Result], folder: Path) -> None:
+def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     """When each job of the burst started, by its place in the line; and what order costs in idle GPUs."""
     first = [one for one in results if one.run.case.removesuffix(GATE) == BURST]
     seed = min((one.run.seed for one in first), default=0)
@@ -202,7 +203,7 @@ def draw(results: Sequence[Result], folder: Path) -> None:
         title = f"When each job of the burst starts, seed {seed}"
         file = folder / "order-starts.svg"
         plots.lines(file, lines, title=title, x="place in the order of submission", y="millions of seconds")
-    idle = [one for one in figures(results) if one.metric == "idle"]
+    idle = [one for one in figures if one.metric == "idle"]
     groups: dict[str, dict[str, tuple[float, float, float]]] = {}
     for one in sorted(idle, key=lambda one: list(CASES).index(one.case.removesuffix(GATE))):
         bars = groups.setdefault(one.case.removesuffix(GATE), {})

@@ -18,6 +18,7 @@ from trainyard.bench.world import PODGROUPS, World
 
 TITLE = "Packing"
 FRESH = False
+POOLED = True
 
 BATCH = 500  # pods that arrive together
 LISTS = ("default", "multigpu30", "multigpu20", "gpuspec33", "cpu050", "gpushare40")
@@ -167,7 +168,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found
 
 
-def draw(results: Sequence[Result], folder: Path) -> None:
+def draw(_: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     """Allocation and fragmentation against what has arrived, for each case that has results."""
     for case in dict.fromkeys(one.run.case for one in results):
         shown = {

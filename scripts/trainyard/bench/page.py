@@ -92,7 +92,7 @@ def render(found: Summary) -> str:
     for name in benches:
         bench, figures = registry.load(name), found.of(name)
         text = _drawn(bench.section(figures), found.plots).strip()
-        parts.append(f"## {bench.TITLE}\n\n{_seeds(figures)}\n\n{text}\n")
+        parts.append(f"## {bench.TITLE}\n\n{_seeds(figures)}{_curves(found, figures)}\n\n{text}\n")
     parts += [_losses(found), _repeat(found), _data()]
     return "\n".join(filter(None, parts))
 
@@ -158,6 +158,17 @@ def _seeds(figures: list[Figure]) -> str:
         others = "; ".join(f"`{column}` {seeds}" for column, seeds in of.items() if seeds != most)
         said.append(f"`{case}` {most}" + (f" ({others})" if others else ""))
     return f"Seeds: {', '.join(said)}."
+
+
+def _curves(found: Summary, figures: list[Figure]) -> str:
+    """Whose curves were drawn with other seeds than the figures have."""
+    of = {one.group: one for one in sorted(_measured(figures), key=lambda one: len(one.seeds))}
+    others = [
+        f"`{one.case}` `{one.column}` {found.drawn[group]}"
+        for group, one in of.items()
+        if group in found.drawn and found.drawn[group] != ranges(one.seeds)
+    ]
+    return f" Curves are still those of fewer seeds: {', '.join(others)}." if others else ""
 
 
 def _measured(figures: list[Figure]) -> list[Figure]:

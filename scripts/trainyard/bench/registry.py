@@ -20,6 +20,7 @@ class Bench(Protocol):
 
     TITLE: str  # heading on the page
     FRESH: bool  # whether every run gets an API server of its own
+    POOLED: bool  # whether figures of several machines may stand beside each other
     HEADINGS: Mapping[str, str]  # what the page calls a metric, with its unit
 
     def plan(self, full: bool) -> list[Run]:
@@ -31,8 +32,8 @@ class Bench(Protocol):
     def figures(self, results: Sequence[Result]) -> list[Figure]:
         """What is published: over all seeds."""
 
-    def draw(self, results: Sequence[Result], folder: Path) -> None:
-        """Plots, each as `<bench>-<what>.svg`."""
+    def draw(self, figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
+        """Plots, each as `<bench>-<what>.svg`: of all figures, and curves of these results, which may be none."""
 
     def section(self, figures: Sequence[Figure]) -> str:
         """The bench's part of the page below its heading, made from figures alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,17 @@ class Run:
     @property
     def id(self) -> str:
         """Its name, also that of its file."""
-        return f"{self.bench}.{self.case}.{self.column}.s{self.seed}"
+        return f"{self.group}.s{self.seed}"
+
+    @property
+    def group(self) -> str:
+        """What it shares with the runs that differ in the seed alone."""
+        return f"{self.bench}.{self.case}.{self.column}"
+
+    @property
+    def settings_digest(self) -> str:
+        """Stands for its settings in a summary."""
+        return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def command(self) -> str:
@@ -105,6 +116,11 @@ class Figure:
         """The bench that measured it."""
         return self.id.split(".", 1)[0]
 
+    @property
+    def group(self) -> str:
+        """The group of its runs."""
+        return f"{self.bench}.{self.case}.{self.column}"
+
 
 def command(bench: str, case: str, column: str, seeds: Iterable[int]) -> str:
     """What measures one case with one configuration alone."""
@@ -143,14 +159,14 @@ def figure(alike: Sequence[Result], metric: str, unit: str, values: Sequence[flo
     """The figure of these results of one case and column: mean, lowest and highest of `values`, one for each seed."""
     run, seeds = alike[0].run, [one.run.seed for one in alike]
     return Figure(
-        id=f"{run.bench}.{run.case}.{run.column}.{metric}",
-        value=_short(fmean(values)),
-        bound=None if bound is None else _short(bound),
+        id=f"{run.group}.{metric}",
+        value=rounded(fmean(values)),
+        bound=None if bound is None else rounded(bound),
         unit=unit,
         seeds=seeds,
         command=command(run.bench, run.case, run.column, seeds),
-        low=_short(min(values)),
-        high=_short(max(values)),
+        low=rounded(min(values)),
+        high=rounded(max(values)),
         case=run.case,
         column=run.column,
         metric=metric,
@@ -170,6 +186,19 @@ def read_one(file: Path) -> Result | None:
         return None
 
 
+def numbers(text: str) -> list[int]:
+    """[1, 2, 3, 7] for 1-3,7. Raises ValueError for anything else."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"{text} names no numbers")
+        found += range(int(first), int(last or first) + 1)
+    if not found:
+        raise ValueError(f"{text} names no numbers")
+    return found
+
+
 def ranges(numbers: Sequence[int]) -> str:
     """1-3,7 for 1, 2, 3, 7."""
     parts: list[list[int]] = []
@@ -181,5 +210,6 @@ def ranges(numbers: Sequence[int]) -> str:
     return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
 
 
-def _short(value: float) -> float:
+def rounded(value: float) -> float:
+    """With as many digits as figures have."""
     return float(f"{value:.{DIGITS}g}")

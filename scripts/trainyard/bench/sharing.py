@@ -20,6 +20,7 @@ from trainyard.bench.world import PODGROUPS, World
 
 TITLE = "Sharing cards"
 FRESH = False
+POOLED = True
 
 TOGETHER = 20  # pods that arrive at a time where they don't come one by one
 ANSWER_S = 1.0  # after that a pod without an answer is waited for by the scheduler's own counters
@@ -111,7 +112,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found + _on_paper(results) + _published({one.run.settings["list"] for one in results})
 
 
-def draw(results: Sequence[Result], folder: Path) -> None:
+def draw(_: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     """Allocation against what has arrived, for each case."""
     for case in dict.fromkeys(one.run.case for one in results):
         alike = {name: found for (of, name), found in grouped(results).items() if of == case}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from trainyard.bench import columns, environment, registry
-from trainyard.bench.results import Figure, Result, Run
+from trainyard.bench.results import Figure, Result, Run, numbers, ranges
 from trainyard.errors import TrainyardError
 from trainyard.versions import load
 
@@ -22,7 +22,8 @@ class Summary:
     """What is published.
 
     `columns`: configuration -> its label and digest; `runs`: bench -> how many were measured, `planned`: of how many;
-    `failed`: ids of runs that ended in a fault; `plots`: names of the files that were drawn.
+    `failed`: ids of runs that ended in a fault; `settings`: group of runs -> digest of what its case means; `drawn`:
+    group -> seeds, in words, with which the curves of its bench were drawn; `plots`: names of the files.
     """
 
     trainyard: str
@@ -33,6 +34,8 @@ class Summary:
     runs: dict[str, int]
     planned: dict[str, int]
     failed: list[str]
+    settings: dict[str, str]
+    drawn: dict[str, str]
     plots: list[str]
     seconds: float  # of all runs
     figures: list[Figure]
@@ -42,9 +45,7 @@ class Summary:
         return [figure for figure in self.figures if figure.bench == bench]
 
 
-def build(
-    results: Sequence[Result], planned: Sequence[Run], failed: Iterable[str] = (), plots: Iterable[str] = ()
-) -> Summary:
+def build(results: Sequence[Result], planned: Sequence[Run], failed: Iterable[str] = ()) -> Summary:
     """The figures of these results, bench by bench in the order of the page; `planned`: all runs that were wanted."""
     by_bench = {name: [one for one in results if one.run.bench == name] for name in registry.names()}
     by_bench = {name: found for name, found in by_bench.items() if found}
@@ -62,21 +63,41 @@ def build(
         runs={name: len(found) for name, found in by_bench.items()},
         planned={name: sum(run.bench == name for run in planned) for name in by_bench},
         failed=sorted(failed),
-        plots=sorted(plots),
+        settings={one.run.group: one.run.settings_digest for one in results},
+        drawn={},
+        plots=[],
         seconds=round(sum(one.seconds for one in results)),
         figures=[figure for name, found in by_bench.items() for figure in registry.load(name).figures(found)],
     )
 
 
-def draw(results: Sequence[Result], folder: Path) -> list[str]:
-    """All plots, in place of those of earlier results; their names."""
+def draw(made: Summary, results: Sequence[Result], folder: Path) -> Summary:
+    """Draws all plots; the summary with their names.
+
+    The curves of a bench take the place of earlier ones where these results have every run that those were drawn with,
+    and else stay. What needs figures alone is always drawn.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.svg"):
-        old.unlink()
+    drawn: dict[str, str] = {}
     for name in registry.names():
-        if found := [one for one in results if one.run.bench == name]:
-            registry.load(name).draw(found, folder)
-    return [file.name for file in folder.glob("*.svg")]
+        before = {group: said for group, said in made.drawn.items() if group.startswith(f"{name}.")}
+        found = [one for one in results if one.run.bench == name]
+        if any(not set(numbers(said)) <= seeds(found, group) for group, said in before.items()):
+            found = []
+        else:
+            groups = dict.fromkeys(one.run.group for one in found)
+            before = {group: ranges(sorted(seeds(found, group))) for group in groups}
+            for old in folder.glob(f"{name}-*.svg"):
+                old.unlink()
+        if figures := made.of(name):
+            registry.load(name).draw(figures, found, folder)
+        drawn |= before
+    return replace(made, drawn=drawn, plots=sorted(file.name for file in folder.glob("*.svg")))
+
+
+def seeds(results: Iterable[Result], group: str) -> set[int]:
+    """Those of a group's runs."""
+    return {one.run.seed for one in results if one.run.group == group}
 
 
 def write(summary: Summary, file: Path) -> None:

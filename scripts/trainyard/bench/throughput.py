@@ -16,10 +16,11 @@ from trainyard.bench.schedulers import scheduler
 from trainyard.bench.throughput_page import HEADINGS, draw, figures, section
 from trainyard.bench.world import World
 
-__all__ = ["FRESH", "HEADINGS", "TITLE", "draw", "figures", "measure", "plan", "section"]
+__all__ = ["FRESH", "HEADINGS", "POOLED", "TITLE", "draw", "figures", "measure", "plan", "section"]
 
 TITLE = "Throughput: from the first create to the last bind"
 FRESH = True
+POOLED = False
 PATIENCE_S = 1200.0
 POINTS = 200  # of the curve of binds
 PROFILE_S = 10

@@ -55,7 +55,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found
 
 
-def draw(results: Sequence[Result], folder: Path) -> None:
+def draw(_: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     """Pods bound against time for each load, the first seed of each configuration."""
     shown = [one for one in results if not _single_change(one.run.column)]
     for case in dict.fromkeys(one.run.case for one in shown):
