@@ -49,8 +49,7 @@ start-up take is in none.
 - **What of others is not default.** kube-scheduler and Kueue may send 2,000 requests a second, as Volcano's scheduler
   does by default (theirs: 50), and kube-scheduler tries again after a second at most (its own: 10). Volcano's
   controllers keep their own 50 in `volcano-default`; the chart gives them 500. The digest covers none of these.
-  For all alike, etcd and the API server collect garbage less often than by default (`GOGC=400`); the figures of
-  throughput were taken before that.
+  For all alike, etcd and the API server collect garbage less often than by default (`GOGC=400`).
 """
 
 ALIBABA, FGD, MURI = (

@@ -40,7 +40,7 @@ def plan(full: bool) -> list[Run]:
     runs += [_run(GANGS, "kueue", 1), _run(KNOBS, "ours", 1, profile_s=PROFILE_S)]
     runs += [_run(ALL_GANGS, of, 1) for of in ("ours", "kube-default", "raw")]
     runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(KNOBS, "raw", 1)]
-    runs += [_run(OTHERS[0], "ours", 1), _run(OTHERS[1], "ours", 1), _run(OTHERS[1], "volcano-default", 1)]
+    runs += [*(_run(case, "ours", 1) for case in OTHERS), _run(OTHERS[1], "volcano-default", 1)]
     runs += [_run(ALL_SINGLE, "ours", 1), _run(GANGS, "kube-tuned", 1)]
     runs += [_run(KNOBS, of, 1) for of in KUBE] + [_knob(of, 1) for of in knobs.NAMES]
     for seed in SEEDS[1:]:
