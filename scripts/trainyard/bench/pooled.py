@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trainyard.bench import columns, environment, registry
+from trainyard.bench import columns, registry, runner
 from trainyard.bench.results import Figure, Result, Run, ranges, rounded
 from trainyard.bench.summary import Summary
-from trainyard.errors import TrainyardError
 
 Held = dict[str, set[int]]  # group -> seeds
 
@@ -132,12 +131,8 @@ def _still(published: Summary, run: Run) -> bool:
     said = published.columns.get(run.column)
     if said is None or published.settings.get(run.group) != run.settings_digest:
         return False
-    try:
-        column = columns.column(run.column)
-    except TrainyardError:
-        return False
-    programs = environment.programs(environment.versions(column.scheduler))
-    return said["digest"] == column.digest and programs.items() <= published.programs.items()
+    now = runner.today(run)
+    return now is not None and said["digest"] == now[0] and now[1].items() <= published.programs.items()
 
 
 def _bench(group: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -41,14 +40,18 @@ class Outcome:
 def held(run: Run, folder: Path) -> Result | None:
     """The result of this run if it still holds: same settings, configuration and versions of programs."""
     found = results.read_one(folder / RUNS / f"{run.id}.json")
-    if found is None or _plain(found.run.settings) != _plain(run.settings):
+    if found is None or found.run.settings_digest != run.settings_digest:
         return None
+    return found if today(run) == (found.digest, environment.programs(found.versions)) else None
+
+
+def today(run: Run) -> tuple[str, dict[str, str]] | None:
+    """Digest of the run's configuration and versions of its programs, as they are now; None where it is gone."""
     try:
         column = columns.column(run.column)
     except TrainyardError:
         return None
-    programs = environment.programs(environment.versions(column.scheduler))
-    return found if (environment.programs(found.versions), found.digest) == (programs, column.digest) else None
+    return column.digest, environment.programs(environment.versions(column.scheduler))
 
 
 def execute(
@@ -194,10 +197,6 @@ def _keep_failure(run: Run, error: Exception, logs: str, folder: Path) -> str:
     file.write_text("".join(traceback.format_exception(error)) + "\n" + logs)
     what = str(error) if isinstance(error, TrainyardError) else f"{type(error).__name__}: {error}"
     return f"{what} ({file})"
-
-
-def _plain(settings: object) -> str:
-    return json.dumps(settings, sort_keys=True)
 
 
 def _keys(run: Run) -> list[tuple[str, ...]]:
