@@ -128,6 +128,21 @@ def test_figures_in_real_time_are_of_one_machine(fake_bench: Bench) -> None:
     assert pooled.left(published(measured(fake_bench, SOME + REST)), plan()) == []
 
 
+def test_a_run_is_counted_once_however_often_it_is_published(
+    fake_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed = SimpleNamespace(**vars(fake_bench) | {"POOLED": False})
+    monkeypatch.setattr(registry, "names", lambda: ["fake", "timed"])
+    monkeypatch.setattr(registry, "load", {"fake": fake_bench, "timed": timed}.__getitem__)
+    new = [replace(one, run=replace(one.run, bench="timed")) for one in measured(fake_bench, ["small.ours.s2"])]
+    planned = [*plan(), new[0].run]
+    old, here = published(measured(fake_bench, SOME)), summary.build(new, planned)
+    made = pooled.pool(old, here, planned, new)
+    assert made.runs == {"fake": 4, "timed": 1}
+    assert made.seconds == old.seconds + 60
+    assert pooled.pool(made, here, planned, new) == made
+
+
 def test_curves_stay_until_all_their_runs_are_here(fake_bench: Bench, tmp_path: Path) -> None:
     old = summary.draw(published(measured(fake_bench, SOME)), measured(fake_bench, SOME), tmp_path)
     assert old.drawn["fake.large.ours"] == "1-2"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trainyard.bench import columns, registry, runner
-from trainyard.bench.results import Figure, Result, Run, ranges, rounded
+from trainyard.bench.results import Figure, Result, Run, ranges, rounded, seeds_by_group
 from trainyard.bench.summary import Summary
 
 Held = dict[str, set[int]]  # group -> seeds
@@ -25,7 +25,7 @@ def held(published: Summary, planned: Sequence[Run]) -> Held:
 def left(published: Summary, planned: Sequence[Run]) -> list[Run]:
     """The runs that the publication does not hold, or all of a bench in real time where it does not hold all."""
     there = held(published, planned)
-    lacking = [run for run in planned if run.seed not in there.get(run.group, ())]
+    lacking = {run for run in planned if run.seed not in there.get(run.group, ())}
     whole = {run.bench for run in lacking if not registry.load(run.bench).POOLED}
     return [run for run in planned if run in lacking or run.bench in whole]
 
@@ -37,12 +37,11 @@ def pool(published: Summary, here: Summary, planned: Sequence[Run], results: Seq
     bench in real time is taken from here alone, if there is anything of it.
     """
     alone = {one.run.bench for one in results if not registry.load(one.run.bench).POOLED}
-    there = {group: seeds for group, seeds in held(published, planned).items() if _bench(group) not in alone}
+    before = held(published, planned)
+    there = {group: seeds for group, seeds in before.items() if _bench(group) not in alone}
     if not there:
         return here
-    measured: Held = {}
-    for one in results:
-        measured.setdefault(one.run.group, set()).add(one.run.seed)
+    measured = seeds_by_group(results)
     ours, theirs = ({one.id: one for one in found.figures} for found in (here, published))
     figures = []
     for name in dict.fromkeys([*theirs, *ours]):
@@ -56,6 +55,7 @@ def pool(published: Summary, here: Summary, planned: Sequence[Run], results: Seq
     seeds = {group: there.get(group, set()) | measured.get(group, set()) for group in {*there, *measured}}
     counts = {name: sum(len(of) for group, of in seeds.items() if _bench(group) == name) for name in registry.names()}
     counts = {name: count for name, count in counts.items() if count}
+    new = [one for one in results if one.run.seed not in before.get(one.run.group, ())]
     return replace(
         here,
         machines=sorted({*published.machines, *here.machines}),
@@ -65,9 +65,7 @@ def pool(published: Summary, here: Summary, planned: Sequence[Run], results: Seq
         planned={name: sum(run.bench == name for run in planned) for name in counts},
         settings={run.group: run.settings_digest for run in planned if run.group in seeds},
         drawn={group: said for group, said in published.drawn.items() if group in there},
-        seconds=round(
-            published.seconds + sum(one.seconds for one in results if one.run.seed not in there.get(one.run.group, ()))
-        ),
+        seconds=round(published.seconds + sum(one.seconds for one in new)),
         figures=_sorted(figures, planned),
     )
 

@@ -135,6 +135,14 @@ def grouped(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
     return {key: sorted(alike, key=lambda one: one.run.seed) for key, alike in found.items()}
 
 
+def seeds_by_group(results: Iterable[Result]) -> dict[str, set[int]]:
+    """Group of runs -> seeds of those that there are, groups in the order in which they first come."""
+    found: dict[str, set[int]] = {}
+    for one in results:
+        found.setdefault(one.run.group, set()).add(one.run.seed)
+    return found
+
+
 def summarise(results: Iterable[Result], metric: str, unit: str, bound: float | str | None = None) -> list[Figure]:
     """The mean of the value `metric` over the seeds, one figure for each case and column that has it.
 

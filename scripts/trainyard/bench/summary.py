@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.bench import columns, environment, registry
-from trainyard.bench.results import Figure, Result, Run, numbers, ranges
+from trainyard.bench.results import Figure, Result, Run, numbers, ranges, seeds_by_group
 from trainyard.errors import TrainyardError
 from trainyard.versions import load
 
@@ -82,22 +82,17 @@ def draw(made: Summary, results: Sequence[Result], folder: Path) -> Summary:
     for name in registry.names():
         before = {group: said for group, said in made.drawn.items() if group.startswith(f"{name}.")}
         found = [one for one in results if one.run.bench == name]
-        if any(not set(numbers(said)) <= seeds(found, group) for group, said in before.items()):
+        here = seeds_by_group(found)
+        if any(not set(numbers(said)) <= here.get(group, set()) for group, said in before.items()):
             found = []
         else:
-            groups = dict.fromkeys(one.run.group for one in found)
-            before = {group: ranges(sorted(seeds(found, group))) for group in groups}
+            before = {group: ranges(sorted(seeds)) for group, seeds in here.items()}
             for old in folder.glob(f"{name}-*.svg"):
                 old.unlink()
         if figures := made.of(name):
             registry.load(name).draw(figures, found, folder)
         drawn |= before
     return replace(made, drawn=drawn, plots=sorted(file.name for file in folder.glob("*.svg")))
-
-
-def seeds(results: Iterable[Result], group: str) -> set[int]:
-    """Those of a group's runs."""
-    return {one.run.seed for one in results if one.run.group == group}
 
 
 def write(summary: Summary, file: Path) -> None:
