@@ -171,3 +171,14 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(registry, "names", lambda: ["fake"])
     monkeypatch.setattr(registry, "_module", lambda name: made)
     return made
+
+
+@pytest.fixture
+def bench_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree of its own for results and what is published of them."""
+    from trainyard.bench import page, runner
+
+    monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")
+    monkeypatch.setattr(page, "FOLDER", tmp_path / "docs/benchmarks")
+    return tmp_path

@@ -21,18 +21,15 @@ Call = Callable[..., Any]
 
 
 @pytest.fixture
-def tree(fake_bench: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(fake_bench: SimpleNamespace, bench_tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree in which the commands measure the fake bench and publish."""
 
     @contextmanager
     def opened() -> Iterator[Any]:
-        yield SimpleNamespace(clear=lambda: None, pods={}, server=SimpleNamespace(folder=tmp_path))
+        yield SimpleNamespace(clear=lambda: None, pods={}, server=SimpleNamespace(folder=bench_tree))
 
-    monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
     monkeypatch.setattr(runner, "_open", opened)
-    monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")
-    monkeypatch.setattr(page, "FOLDER", tmp_path / "docs/benchmarks")
-    return tmp_path
+    return bench_tree
 
 
 def results(fake_bench: SimpleNamespace) -> list[Result]:

@@ -25,15 +25,6 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return today
 
 
-@pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A tree whose results and publication are its own."""
-    monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
-    monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")
-    monkeypatch.setattr(page, "FOLDER", tmp_path / "docs/benchmarks")
-    return tmp_path
-
-
 def plan() -> list[Run]:
     return registry.plan("fake", True)
 
@@ -160,7 +151,7 @@ def test_curves_stay_until_all_their_runs_are_here(fake_bench: Bench, tmp_path: 
 
 
 def test_commands_measure_what_is_not_published_and_publish_beside_the_rest(
-    fake_bench: Bench, tree: Path, trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    fake_bench: Bench, bench_tree: Path, trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_measure", _pretend(fake_bench))
     file = page.FOLDER / summary.FILE
