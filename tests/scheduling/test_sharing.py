@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from trainyard.bench import cards, columns, objects, sharing
-from trainyard.bench.schedulers import scheduler
+from trainyard.bench import card_rounds, cards, columns, objects, sharing
+from trainyard.bench.schedulers import Volcano, metrics, scheduler
 from trainyard.bench.traces import Node, Pod
 from trainyard.bench.world import World
 
 NODES = [Node("c-1", 64000, 64000, 1, "T4"), Node("c-2", 64000, 64000, 2, "T4")]
+
+OF_POD = "volcano_vgpu_device_core_allocation_for_a_certain_pod"
 
 
 @pytest.fixture
@@ -52,9 +54,7 @@ def test_pods_together_end_in_the_same_refusals(empty: World) -> None:
 def test_a_pod_counts_twice_until_its_nodes_device_plugin_speaks(empty: World) -> None:
     """The fault of Volcano that the benchmark works around. When this fails the work-around can go."""
     node = NODES[0]
-    empty.add_nodes([Node(node.name, node.cpu_milli, node.memory_mib)])
-    plugin = cards.DevicePlugin(empty, [node])
-    plugin.register()
+    plugin = cards.offered(empty, [node])
     with scheduler(empty, columns.column("ours-sharing")) as running:
         plugin.report([node.name])
         for name in ("u0", "u1"):
@@ -66,3 +66,15 @@ def test_a_pod_counts_twice_until_its_nodes_device_plugin_speaks(empty: World) -
         plugin.report([node.name])
         running.settle(empty)
         assert empty.pods["u1"].node == node.name
+
+
+def test_a_pod_on_every_card_is_in_the_schedulers_metrics(empty: World) -> None:
+    """What the cost of rounds is measured with."""
+    plugin = cards.offered(empty, NODES)
+    card_rounds.fill(empty, NODES, shared=True)
+    with scheduler(empty, columns.column("ours-sharing")) as running:
+        plugin.report(node.name for node in NODES)
+        running.settle(empty)
+        assert isinstance(running, Volcano)
+        found = [value for name, value in metrics(running.port).items() if name.startswith(OF_POD)]
+    assert found == [cards.PARTS] * 3

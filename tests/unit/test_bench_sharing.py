@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainyard.bench import bestfit, cards, columns, sharing
+from trainyard.bench import bestfit, card_rounds, cards, columns, sharing
 from trainyard.bench.results import Measured, Result
 from trainyard.bench.traces import Node, Pod
 
@@ -83,7 +83,7 @@ def test_plan_has_every_seed_first_and_names_its_cases() -> None:
     full = sharing.plan(True)
     assert len({run.id for run in full}) == len(full)
     assert {run.seed for run in full[:10]} == set(sharing.SEEDS)
-    assert {run.case for run in full} >= {"default@0.1", "default@0.1+20", "default@1"}
+    assert {run.case for run in full} >= {"default@0.1", "default@0.1+20", "busy@1"}
     assert len(sharing.plan(False)) == 1
 
 
@@ -132,3 +132,22 @@ def test_section_and_plot(results: list[Result], tmp_path: Path, monkeypatch: py
     [drawn] = [file.name for file in tmp_path.glob("*.svg")]
     assert drawn == "sharing-default-0_1.svg"
     assert f"benchmarks/{drawn}" in said
+
+
+def test_a_pod_on_every_card_and_what_a_round_costs_then(results: list[Result], tmp_path: Path) -> None:
+    pods = [card_rounds._placed(NODE, index, shared=True) for index in range(NODE.gpus)]
+    assert {one["spec"]["nodeName"] for one in pods} == {"n1"}
+    assert [one["metadata"]["annotations"][cards.ASSIGNED] for one in pods] == [
+        "GPU-n1-0,NVIDIA,100,100:",
+        "GPU-n1-1,NVIDIA,100,100:",
+    ]
+    assert all(cards._id(NODE, index) in cards._register(NODE) for index in range(NODE.gpus))
+    [run, *_] = card_rounds.plan()
+    results.append(Result(run, {card_rounds.METRIC: 188.7}, {}, "d", {}, 1.0, run.command))
+    found = sharing.figures(results)
+    assert [one.value for one in found if one.case == run.case] == [188.7]
+    said = sharing.section(found)
+    assert "| configuration | busy@0.1 |\n| --- | ---: |\n| `ours-sharing` | 188.7 |" in said
+    assert "### busy" not in said
+    sharing.draw([], results, tmp_path)
+    assert [file.name for file in tmp_path.glob("*.svg")] == ["sharing-default-0_1.svg"]

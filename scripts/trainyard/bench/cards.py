@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ NUMBER, CORES, MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-cores", "volc
 REGISTER, HANDSHAKE = "volcano.sh/node-vgpu-register", "volcano.sh/node-vgpu-handshake"
 ASSIGNED = "volcano.sh/vgpu-ids-new"
 RESERVE = "resource-strategy-fit"  # Volcano's plugin that keeps cores and memory free for free GPUs
+PLUGIN = "deviceshare"
 PARTS = 100
 # The scheduler answers a handshake that is older than a minute with a client that works only inside a cluster.
 LATER = datetime(2099, 1, 1)
@@ -62,6 +64,14 @@ class DevicePlugin:
         self._world.each([self._nodes[name] for name in names if name in self._nodes], tell)
 
 
+def offered(world: World, nodes: Sequence[Node]) -> DevicePlugin:
+    """Adds the nodes, whose cards a device plugin offers, and no kubelet's count of GPUs."""
+    world.add_nodes([replace(node, gpus=0) for node in nodes])
+    plugin = DevicePlugin(world, nodes)
+    plugin.register()
+    return plugin
+
+
 def pod(asked: Pod) -> dict[str, Any]:
     """A pod that asks for parts of cards: `gpus` cards, of each the same share."""
     made = objects.pod(asked, "volcano", group=asked.name)
@@ -77,6 +87,11 @@ def assigned(world: World) -> dict[str, dict[str, int]]:
     found = world.server.call("GET", PODS).body["items"]
     notes = {one["metadata"]["name"]: one["metadata"].get("annotations", {}) for one in found if _bound(one)}
     return {name: _cards(said.get(ASSIGNED, "")) for name, said in notes.items()}
+
+
+def assignment(node: Node, index: int) -> str:
+    """What the scheduler writes on a pod that gets all of this card."""
+    return f"{_id(node, index)},NVIDIA,{PARTS},{PARTS}:"
 
 
 def overfull(taken: Mapping[str, Mapping[str, int]]) -> int:
@@ -100,14 +115,18 @@ def sharing(config: dict[str, Any], arguments: Mapping[str, Any]) -> None:
                     key.replace(GPU, CORES): value.replace(GPU, CORES) if isinstance(value, str) else value
                     for key, value in plugin["arguments"].items()
                 }
-    config["tiers"][-1]["plugins"].append({"name": "deviceshare", "arguments": dict(arguments)})
+    config["tiers"][-1]["plugins"].append({"name": PLUGIN, "arguments": dict(arguments)})
 
 
 def _register(node: Node) -> str:
     """Id, most pods, memory, model, health and way of sharing of each card."""
     return "".join(
-        f"GPU-{node.name}-{index},{PARTS},{PARTS},NVIDIA-{node.model},true,hami-core:" for index in range(node.gpus)
+        f"{_id(node, index)},{PARTS},{PARTS},NVIDIA-{node.model},true,hami-core:" for index in range(node.gpus)
     )
+
+
+def _id(node: Node, index: int) -> str:
+    return f"GPU-{node.name}-{index}"
 
 
 def _cards(text: str) -> dict[str, int]:

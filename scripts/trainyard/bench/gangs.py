@@ -53,15 +53,14 @@ PUBLISHED = {
 
 
 def plan(full: bool) -> list[Run]:
-    """A part of the trace with most 32-GPU gangs, with every seed; then others' schedulers and whole traces, once."""
+    """A part of the trace with most 32-GPU gangs, with every seed; others' schedulers; ours on whole traces."""
     part = {seed: [_run("trace3_pr", PART, name, seed) for name in CORE] for seed in range(1, 6)}
     if not full:
         return part[1] + part[2]
     kueue = [_run("trace3_pr", PART, name, 1) for name in ("kueue", "kueue-topology")]
     kueue += [_run("trace3_pr", PART, "kueue-best-effort", seed) for seed in part]  # the closest of them to ours
     arrivals = [_run("trace3", PART, name, 1) for name in CORE]
-    whole = [_run(trace, None, name, 1) for trace in reversed(PUBLISHED) for name in CORE[:2]]
-    whole += [_run("trace3", None, "ours", 1)]
+    whole = [_run(trace, None, "ours", 1) for trace in reversed(PUBLISHED)]
     return [run for runs in part.values() for run in runs] + kueue + arrivals + whole
 
 

@@ -55,7 +55,7 @@ class Volcano:
             folder / "vc-scheduler.log",
             env=dict(column.env),
         )  # fmt: skip
-        self.process.wait(lambda: self._rounds() > 0 and _queues(world), START_S)
+        self.process.wait(lambda: self.rounds() > 0 and _queues(world), START_S)
         self._before = world.bindings  # bindings that an earlier scheduler made
         self._asked, self._asked_rounds = monotonic(), 0.0
         self._round_s = PERIOD_MS / 1000
@@ -90,7 +90,8 @@ class Volcano:
             self._round_s = (asked - self._asked) / (rounds - self._asked_rounds)
         self._asked, self._asked_rounds = asked, rounds
 
-    def _rounds(self) -> float:
+    def rounds(self) -> float:
+        """How many have ended."""
         return metrics(self.port).get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from time import monotonic, sleep
 
-from trainyard.bench import bestfit, cards, objects, plots, traces
+from trainyard.bench import bestfit, card_rounds, cards, objects, plots, traces
 from trainyard.bench.columns import Column, column
 from trainyard.bench.results import Figure, Measured, Result, Run, figure, grouped, summarise
 from trainyard.bench.schedulers import Scheduler, scheduler
@@ -42,17 +42,19 @@ HEADINGS = {
 
 
 def plan(full: bool) -> list[Run]:
-    """Full: a tenth of the cluster, pods one by one and together, then other lists, at last all of the cluster once."""
+    """Full: a tenth of the cluster, pods one by one and together; at last what more nodes cost."""
     if not full:
         return [_run("default", 0.03, "ours-sharing", 1)]
-    tenth = [_run("default", 0.1, name, seed) for seed in SEEDS for name in COLUMNS]
+    tenth = [_run("default", 0.1, COLUMNS[0], seed) for seed in SEEDS]
+    tenth += [_run("default", 0.1, COLUMNS[1], seed) for seed in SEEDS[:3]]
     together = [_run("default", 0.1, "ours-sharing", seed, TOGETHER) for seed in SEEDS]
-    lists = [_run(name, 0.1, "ours-sharing", seed) for seed in SEEDS[:2] for name in ("gpushare40", "gpuspec33")]
-    return tenth + together + lists + [_run("default", 1.0, "ours-sharing", 1)]
+    return tenth + together + card_rounds.plan()
 
 
 def measure(run: Run, world: World) -> Measured:
-    """Places the run's list on nodes with cards, and checks on every pod which card it got."""
+    """Places the run's list on nodes with cards, and checks on every pod which card it got; or what a round costs."""
+    if "list" not in run.settings:
+        return card_rounds.measure(run, world)
     nodes = traces.openb_nodes(run.settings["share"], "gpu")
     pods = traces.workload(run.settings["list"], run.seed, nodes, fractional=True)
     world.add_queue("default")
@@ -79,9 +81,7 @@ def place(
 
     `together` pods arrive at a time; when they have an answer the device plugin speaks of the nodes that took some.
     """
-    world.add_nodes([replace(node, gpus=0) for node in nodes])  # the plugin offers the cards
-    plugin = cards.DevicePlugin(world, nodes)
-    plugin.register()
+    plugin = cards.offered(world, nodes)
     placed: dict[str, str] = {}
     with scheduler(world, with_column) as running:
         plugin.report(node.name for node in nodes)
@@ -103,17 +103,19 @@ def place(
 
 def figures(results: Sequence[Result]) -> list[Figure]:
     """What was measured, best fit on paper for the same pods, and the published table's means for the same lists."""
+    rounds, results = summarise(results, card_rounds.METRIC, "ms"), _replays(results)
     found = [one for mark in MARKS for one in summarise(results, f"allocated@{mark}", "%", 100)]
     for kind in KINDS:
         found += summarise(results, f"refused_{kind}", "%")
     found += summarise(results, "cpu_placed", "%", 100)
     for check in ("cardless", "overfull"):
         found += summarise(results, check, "pods" if check == "cardless" else "cards", 0)
-    return found + _on_paper(results) + _published({one.run.settings["list"] for one in results})
+    return found + _on_paper(results) + _published({one.run.settings["list"] for one in results}) + rounds
 
 
 def draw(_: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     """Allocation against what has arrived, for each case."""
+    results = _replays(results)
     for case in dict.fromkeys(one.run.case for one in results):
         alike = {name: found for (of, name), found in grouped(results).items() if of == case}
         shown = {name: _mean([one.series["curve"] for one in found]) for name, found in alike.items()}
@@ -133,6 +135,10 @@ def section(figures: Sequence[Figure]) -> str:
     from trainyard.bench import sharing_page
 
     return sharing_page.section(figures, HEADINGS, _file)
+
+
+def _replays(results: Sequence[Result]) -> list[Result]:
+    return [one for one in results if "list" in one.run.settings]
 
 
 def _refused_of(world: World, running: Scheduler, plugin: cards.DevicePlugin, names: Collection[str]) -> list[str]:

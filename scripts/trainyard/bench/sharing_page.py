@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from trainyard.bench import tables
+from trainyard.bench import card_rounds, tables
 from trainyard.bench.results import Figure
 
 INTRODUCTION = """\
@@ -32,6 +32,12 @@ its configuration with `deviceshare` added and the reserve for whole GPUs left o
 weighs what is used of a node, not what is left of it in cores and cards as best fit does; other weights of `binpack`
 and of the plugin, tried on paper on seeds that are not reported, moved it by less than a point.
 """
+ROUNDS = """\
+Not replayed on the whole cluster, as the published runs were: at the begin of each round `deviceshare` takes the cards
+of all nodes out of the scheduler's metrics and puts them back, and for every node it looks through those of all nodes
+(`vgpu.ResetDeviceMetrics`). So a round's time grows with the square of the nodes. Milliseconds of the scheduler's
+processor time for a round in which nothing happens, on so much of the nodes with GPUs, with and without `deviceshare`:
+"""
 PUBLISHED = "Published for the list `{}`, the whole cluster, mean of 10 seeds:\n"
 
 
@@ -39,7 +45,8 @@ def section(figures: Sequence[Figure], shown: Mapping[str, str], file: Callable[
     """The section of the page."""
     text = [INTRODUCTION]
     measured = [one for one in figures if not one.column.startswith("published")]
-    for case in tables.cases(measured):
+    rounds = [one for one in measured if one.metric == card_rounds.METRIC]
+    for case in tables.cases([one for one in measured if one not in rounds]):
         text += [
             f"### {case}\n",
             tables.by_column(measured, case, shown),
@@ -51,4 +58,6 @@ def section(figures: Sequence[Figure], shown: Mapping[str, str], file: Callable[
             PUBLISHED.format(case.split("@")[0]),
             tables.by_column(published, case, {key: shown[key] for key in shown if key.startswith("allocated")}),
         ]
+    if rounds:
+        text += [ROUNDS, tables.by_case(rounds, card_rounds.METRIC)]
     return "\n".join([*text, CAVEAT])
