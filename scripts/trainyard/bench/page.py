@@ -32,8 +32,9 @@ nodes with GPUs belongs to the configuration. So a figure says what a scheduler 
 start-up take is in none.
 
 - **Virtual time.** The clock goes to the next arrival or end of a job, waits until the scheduler has nothing left to
-  do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput is measured
-  in real seconds: its figures compare with each other, not with those of another machine.
+  do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput, and what
+  rounds cost with shared cards, is measured in real time: its figures compare with each other, not with those of
+  another machine.
 - **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ. Which
   seeds stands above each section: rows with other seeds had other work and compare only roughly. Settings were chosen
   with seeds 42 to 45 of the same traces, weights of packing by an offline replay of the score; reported are seeds from

@@ -33,10 +33,10 @@ weighs what is used of a node, not what is left of it in cores and cards as best
 and of the plugin, tried on paper on seeds that are not reported, moved it by less than a point.
 """
 ROUNDS = """\
-Not replayed on the whole cluster, as the published runs were: at the begin of each round `deviceshare` takes the cards
-of all nodes out of the scheduler's metrics and puts them back, and for every node it looks through those of all nodes
-(`vgpu.ResetDeviceMetrics`). So a round's time grows with the square of the nodes. Milliseconds of the scheduler's
-processor time for a round in which nothing happens, on so much of the nodes with GPUs, with and without `deviceshare`:
+Not replayed on the whole cluster, as the published runs were: in every round `deviceshare` looks for every card through
+what its metrics say of all pods' cards (`vgpu.ResetDeviceMetrics`), so that rounds grow at least with the square of the
+cards, and pods that come one by one take two rounds each. Milliseconds of the scheduler's processor time for a round in
+which nothing happens, with a pod on every card of so much of the nodes with GPUs; `ours` knows whole GPUs only:
 """
 PUBLISHED = "Published for the list `{}`, the whole cluster, mean of 10 seeds:\n"
 
