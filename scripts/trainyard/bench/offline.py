@@ -24,6 +24,11 @@ def longest(task: Task) -> tuple[float, str]:
     return -task.duration_s, task.name
 
 
+def shortest(task: Task) -> tuple[float, str]:
+    """The shortest job first: the same."""
+    return task.duration_s, task.name
+
+
 def makespan_bound(jobs: Sequence[Task], gpus: int) -> float:
     """Seconds before which nobody can finish all jobs: what is still to come after each arrival, and the longest."""
     work, bound = 0.0, 0.0

@@ -72,6 +72,8 @@ def pool(published: Summary, here: Summary, planned: Sequence[Run], results: Seq
 
 def _one(old: Figure | None, new: Figure | None, there: set[int], here: set[int]) -> Figure | None:
     """What to publish of one figure whose configuration was measured with these seeds there and here."""
+    if not there and not here:
+        return new or old
     if there <= here:
         return new
     if here <= there:
