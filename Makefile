@@ -52,7 +52,7 @@ verify: ## pins and generated files agree with versions.yaml
 
 ##@ Measuring
 .PHONY: bench
-bench: ## measure scheduling in under 15 minutes, results in out/bench/; FULL=1: everything, hours
+bench: ## measure scheduling in under 15 minutes, results in out/bench/; FULL=1: everything, a day
 	@$(TRAINYARD) bench run $(if $(filter 1,$(FULL)),--full)
 
 ##@ Pieces of the main job

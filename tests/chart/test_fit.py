@@ -9,6 +9,7 @@ import pytest
 import yaml
 from placement import KINDS, contract_of, fits, nodes_of, pods_in, where
 
+from trainyard.bench import columns
 from trainyard.chart import package, parts
 from trainyard.paths import ROOT
 from trainyard.platform import node_prep
@@ -49,12 +50,14 @@ ZOO = {
 
 @pytest.fixture(
     scope="module",
-    params=[(p, t) for p in parts.profiles() for t in ("no teams", "two teams", "many pools")],
+    params=[(p, t) for p in parts.profiles() for t in ("no teams", "two teams", "many pools", "packed")],
     ids=" ".join,
 )
 def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
-    """Every object of each profile: as it is, with two teams, and with a zoo of node pools."""
+    """Every object of each profile: as it is, with two teams, with a zoo of node pools, and with the overlay."""
     profile, what = request.param
+    if what == "packed":
+        return package.render(profile, chart, values=[columns.OVERLAY])
     contract: dict[str, Any] = {"no teams": {}, "two teams": {"teams": TEAMS}, "many pools": ZOO}[what]
     if what == "two teams":
         contract |= {"network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}}
@@ -236,3 +239,10 @@ def _leaves(node: Any, key: str = "") -> list[tuple[str, Any]]:
     if isinstance(node, list):
         return [leaf for value in node for leaf in _leaves(value, key)]
     return [(key, node)]
+
+
+@pytest.mark.parametrize("profile", parts.profiles())
+def test_every_profile_with_the_overlay_schedules_as_the_benchmarks_did(chart: Path, profile: str) -> None:
+    objects = package.render(profile, chart, values=[columns.OVERLAY])
+    [config] = [obj["data"] for obj in objects if obj["metadata"]["name"] == "trainyard-scheduler-configmap"]
+    assert config["volcano-scheduler.conf"] == columns.column("ours").config

@@ -147,6 +147,8 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         FRESH=False,
         POOLED=True,
         HEADINGS={"used": "GPUs used, %"},
+        SHORT=(),
+        LESS=(),
         plan=lambda full: [
             Run("fake", case, name, seed, {"size": 3})
             for case in (("small", "large") if full else ("small",))

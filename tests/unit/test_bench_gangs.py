@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from trainyard.bench import gangs, offline
+from trainyard.bench import gangs, offline, published
 from trainyard.bench.lockstep import Sample, Task, Timeline
-from trainyard.bench.results import Measured, Result, Run
+from trainyard.bench.results import Figure, Measured, Result, Run
 
 HEAD = "job_id,num_gpu,submit_time,duration\n"
 
@@ -103,7 +104,43 @@ def test_the_page_says_who_deadlocks_and_where_the_distance_comes_from() -> None
     text = gangs.section(found)
     assert "`kube-default` deadlocks: 33.3 % of the jobs never finish" in text
     assert "The makespan of ours is 23.1 % above the limit." in text
-    assert "Tiresias 6.76" in text
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """What is published of whole traces, and on paper, of a trace of two jobs."""
+    jobs = [Task("j0", 64, 0.0, 3e6), Task("j1", 64, 0.0, 1e6)]
+    found = published.figures("trace3_pr", jobs, 8, 4.0)
+    monkeypatch.setattr(gangs, "_published", lambda: found)
+    return found
+
+
+def test_whole_traces_stand_beside_what_others_published() -> None:
+    [one] = [
+        one
+        for one in gangs.figures([_result("ours", gangs.judged(_timeline()))])
+        if one.id.endswith("est.policy_makespan")
+    ]
+    assert one.value == 4.0
+    text = gangs.section(gangs.figures([_result("ours", gangs.judged(_timeline()))]))
+    assert "| on paper, by submission | 3.50 | 4.00 |" in text
+    assert "| on paper, shortest | 2.50 | 4.00 |" in text
+    assert "| SRSF | 0.80 | 6.91 |" in text
+    assert "| *limit* | – | 4.00 |" in text
+    assert "% less than the best published. Its jobs complete in 2.00 in the mean" in text
+
+
+def test_the_reduced_plan_has_nothing_beside_it() -> None:
+    [first, *_] = gangs.plan(full=False)
+    result = replace(_result("ours", gangs.judged(_timeline())), run=first)
+    assert published.section(gangs.figures([result])) == ""
+
+
+def test_classes_go_by_duration_and_paper_heeds_them() -> None:
+    jobs = [Task(f"j{place}", 8, 0.0, duration) for place, duration in enumerate((9.0, 1.0, 5.0))]
+    gangs.classify(jobs)
+    assert [task.priority for task in jobs] == ["training-low", "training-high", "training-normal"]
+    assert [task.name for task in sorted(jobs, key=gangs._turn)] == ["j1", "j2", "j0"]
 
 
 def test_no_mean_over_the_seeds_that_had_luck(tmp_path: Path) -> None:

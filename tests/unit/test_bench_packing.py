@@ -145,7 +145,7 @@ def test_the_section_compares_the_lists_of_each_share() -> None:
     assert "### Lists beside each other, 25 % of the nodes" in text
     assert "Lists beside each other, 10 %" not in text
     assert "| configuration | default@0.25 | cpu050@0.25 |" in text
-    assert "| `ours` | 8 | 8 | 91.5 | 91.5 | 5 |" in text
+    assert "| `ours` | 2 | 8 | 8 | 91.5 | 91.5 | 5 |" in text
     assert "### default@0.1" in text
 
 

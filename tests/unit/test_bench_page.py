@@ -54,6 +54,16 @@ def figure(column: str, value: float, bound: float | None = 100.0, case: str = "
     )
 
 
+def test_a_configuration_is_printed_as_it_is_measured(trainyard: Call) -> None:
+    done = trainyard("bench", "config", "kube-tuned")
+    assert done.code == 0
+    assert "percentageOfNodesToScore: 100" in done.out
+    assert done.out.startswith("# kube-tuned: kube-scheduler, tuned; digest ")
+    refused = trainyard("bench", "config", "no-such")
+    assert refused.code == 2
+    assert "there is no configuration no-such" in refused.err
+
+
 def test_a_summary_is_read_as_it_was_written(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
     made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
     assert (made.runs, made.planned) == ({"fake": 4}, {"fake": 8})
@@ -85,7 +95,7 @@ def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleN
     for part in (
         "# Benchmarks\n",
         "4 runs, 4 min of measuring",
-        "| fake: small | GPUs used, % | 91.5 (91–92) | – | 91.5 (91–92) | 100 |",
+        "| fake: small | GPUs used, % | 91.5 (91–92) | – | – | 91.5 (91–92) | 100 |",
         "2 cores. Volcano 1.2.3.",
         "planned: fake 4 of 8.\n\nRuns that failed and are in no figure:\n\n- `fake.large.ours.s9`\n",
         f"| `ours` | label of ours | `{fake_bench.columns['ours'].digest}` |",
@@ -130,6 +140,15 @@ def test_memory_below_its_limit_is_no_loss_and_raw_bindings_are_no_rival() -> No
     assert page.losses([replace(mine, value=110.0), other])
 
 
+def test_without_a_limit_the_bench_says_of_what_less_is_better(fake_bench: SimpleNamespace) -> None:
+    mine, other = figure("ours", 3.0, bound=None), figure("a", 2.0, bound=None)
+    assert page.losses([mine, other]) == []
+    fake_bench.LESS = ("used",)
+    assert page.losses([mine, other]) == [(mine, other)]
+    assert page.losses([replace(mine, value=1.0), other]) == []
+
+
+@pytest.mark.usefixtures("fake_bench")
 def test_figures_of_other_cases_metrics_and_without_a_limit_are_no_loss() -> None:
     others = [
         figure("a", 99.0, case="large"),

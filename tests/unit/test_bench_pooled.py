@@ -45,7 +45,13 @@ def published(results: list[Result]) -> Summary:
 
 
 def join(old: list[Result], new: list[Result]) -> Summary:
-    return pooled.pool(published(old), published(new), plan(), new)
+    return added(published(old), new)
+
+
+def added(before: Summary, results: list[Result]) -> Summary:
+    """What is published of these results after another publication."""
+    new = pooled.adding(before, plan(), results)
+    return pooled.pool(before, published(new), plan(), new)
 
 
 SOME = ("small.ours.s1", "small.kube-default.s1", "large.ours.s1", "large.ours.s2")
@@ -67,7 +73,20 @@ def test_in_parts_the_figures_are_those_of_all_at_once(fake_bench: Bench) -> Non
 def test_joined_twice_it_is_the_same(fake_bench: Bench) -> None:
     old, new = measured(fake_bench, SOME), measured(fake_bench, REST)
     once = join(old, new)
-    assert pooled.pool(once, published(new), plan(), new) == once
+    assert added(once, new) == once
+
+
+def test_seed_by_seed_none_gets_lost(fake_bench: Bench) -> None:
+    first = fake_bench.plan(True)
+    fake_bench.plan = lambda full: (
+        first + [replace(one, seed=seed) for one in first if one.seed == 1 for seed in (3, 4)]
+    )
+    ids = [f"small.ours.s{seed}" for seed in (1, 2, 3, 4)]
+    made = published(measured(fake_bench, ids[:1], "there"))
+    for count in (2, 3, 4):  # what was measured here is still here when more is published
+        made = added(made, measured(fake_bench, ids[1:count]))
+    assert made.figures == published(measured(fake_bench, ids)).figures
+    assert (made.runs, made.seconds) == ({"fake": 4}, 240)
 
 
 def test_the_same_seeds_measured_anew_take_the_place_of_the_old(fake_bench: Bench) -> None:

@@ -104,14 +104,34 @@ def publish(alone: bool) -> None:
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
         raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench FULL=1`")
-    made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
     file = page.FOLDER / summary.FILE
-    if file.exists() and not alone:
-        made = pooled.pool(summary.read(file), made, runs, found)
+    before = summary.read(file) if file.exists() and not alone else None
+    new = pooled.adding(before, runs, found) if before else found
+    made = summary.build(new, runs, runner.failures(runs, runner.FOLDER))
+    if before:
+        made = pooled.pool(before, made, runs, new)
     made = summary.draw(made, found, page.FOLDER)
     summary.write(made, file)
     page.write(made, page.PAGE)
     click.echo(f"{len(made.figures)} figures of {sum(made.runs.values())} of {len(runs)} runs: {page.PAGE}")
+
+
+@bench.command("config")
+@click.argument("name")
+def print_config(name: str) -> None:
+    """Print a configuration: its text as it is measured, its flags, environment and taints as comments."""
+    found = columns.column(name)
+    click.echo(f"# {name}: {found.label}; digest {found.digest}")
+    for what, values in (
+        ("flag", found.flags),
+        ("environment", [f"{key}={value}" for key, value in found.env]),
+        ("taint of nodes with GPUs", [found.taint] if found.taint else []),
+        ("taint", ["rarer models of GPUs have one of their own"] if found.rare else []),
+        ("toleration", ["a pod that takes several models tolerates the least sought one's"] if found.one else []),
+    ):
+        for value in values:
+            click.echo(f"# {what}: {value}")
+    click.echo(found.config, nl=not found.config.endswith("\n"))
 
 
 @bench.command("page")

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,29 +19,13 @@ import yaml
 from trainyard import tools
 from trainyard.bench import cards
 from trainyard.bench.world import GPU
-from trainyard.chart import package
+from trainyard.chart import package, parts
 from trainyard.errors import UsageError
 
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
 DEFAULT_PERIOD_MS = 1000
-# The chart's values for nodes like openb's. The reserve is what most of its GPU nodes have for each GPU.
-RESERVE = {"cpu": 12, "memory": "48Gi"}
-POOLS = tuple(
-    f"global.contract.nodePools[{value}"
-    for value in (
-        "0].name=gpu",
-        "0].kind=gpu",
-        "0].labels.trainyard\\.io/pool=gpu",
-        f"0].taint.key={GPU}",
-        "0].taint.value=present",
-        "0].taint.effect=PreferNoSchedule",
-        f"0].gpu.resource={GPU}",
-        *(f"0].gpu.reserve.{resource}={amount}" for resource, amount in RESERVE.items()),
-        "1].name=cpu",
-        "1].kind=cpu",
-    )
-)
-OURS = f"ours: the chart with PreferNoSchedule and gpu.reserve of {RESERVE['cpu']} cores and {RESERVE['memory']}"
+OVERLAY = parts.UMBRELLA / "overlays/packed.yaml"
+OURS = f"ours: the chart with `{OVERLAY.relative_to(parts.UMBRELLA)}`"
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
 
 
@@ -159,11 +143,10 @@ def _kueue(label: str, strategy: str, *, topology: bool = False) -> Maker:
 
 
 def chart_column(name: str, label: str, *sets: str) -> Column:
-    """What the chart renders with these values and `POOLS`: pods without GPUs go to GPU nodes when others are full."""
-    sets = (*POOLS, *sets)
-    objects = _rendered(sets)
+    """What the chart renders with these values after `OVERLAY`."""
+    objects = _rendered(sets, packed=True)
     config = next(o["data"] for o in objects if o["metadata"]["name"] == "trainyard-scheduler-configmap")
-    container = _container("trainyard-scheduler", sets)
+    container = _container("trainyard-scheduler", objects)
     flags = tuple(word for word in _args(container) if not word.startswith((*LOGGING, PERIOD)))
     env = tuple((one["name"], one["value"]) for one in container.get("env", ()) if one["name"].startswith("GO"))
     return Column(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule", env)
@@ -177,7 +160,8 @@ def period_ms(name: str) -> int:
         return knobs.PERIODS_MS[name]
     if not name.startswith("ours"):
         return DEFAULT_PERIOD_MS
-    [period] = [arg.removeprefix(PERIOD) for arg in _args(_container("trainyard-scheduler")) if arg.startswith(PERIOD)]
+    args = _args(_container("trainyard-scheduler", _rendered()))
+    [period] = [arg.removeprefix(PERIOD) for arg in args if arg.startswith(PERIOD)]
     return int(float(period.removesuffix("ms"))) if period.endswith("ms") else int(1000 * float(period.rstrip("s")))
 
 
@@ -185,13 +169,13 @@ def controller_flags(name: str) -> tuple[str, ...]:
     """How many requests and threads Volcano's controllers have: the chart's for ours, their own default for others."""
     if not name.startswith("ours"):
         return ()
-    args = _args(_container("trainyard-controllers"))
+    args = _args(_container("trainyard-controllers", _rendered()))
     return tuple(arg for arg in args if arg.startswith(("--kube-api-", "--worker-threads")))
 
 
-def _container(deployment: str, sets: tuple[str, ...] = ()) -> dict[str, Any]:
+def _container(deployment: str, objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The container of a Deployment of the chart."""
-    found = [o for o in _rendered(sets) if o["kind"] == "Deployment" and o["metadata"]["name"] == deployment]
+    found = [o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == deployment]
     return dict(found[0]["spec"]["template"]["spec"]["containers"][0])
 
 
@@ -217,13 +201,13 @@ _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @functools.cache
-def _rendered(sets: tuple[str, ...]) -> list[dict[str, Any]]:
-    return package.render("kind", _chart(), sets)
+def _rendered(sets: tuple[str, ...] = (), *, packed: bool = False) -> list[dict[str, Any]]:
+    return package.render("kind", _chart(), sets, [OVERLAY] if packed else [])
 
 
 def crds() -> list[dict[str, Any]]:
     """Volcano's kinds and the contract's priority classes, as the chart installs them."""
-    found = [obj for obj in _rendered(()) if obj["kind"] in ("CustomResourceDefinition", "PriorityClass")]
+    found = [obj for obj in _rendered() if obj["kind"] in ("CustomResourceDefinition", "PriorityClass")]
     return [obj for obj in found if "kubeflow" not in obj["metadata"]["name"]]
 
 

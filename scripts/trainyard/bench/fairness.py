@@ -20,6 +20,8 @@ from trainyard.bench.world import GPU, World
 TITLE = "Fairness, preemption and reclaim"
 FRESH = False
 POOLED = True
+SHORT: tuple[str, ...] = ()
+LESS: tuple[str, ...] = ()
 TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age is of no help
 NODES = 8
 DAY_S = 86_400
@@ -222,7 +224,8 @@ def section(figures: Sequence[Figure]) -> str:
     shared = [figure for figure in figures if not figure.case.startswith("claims")]
     teams = ", ".join(f"{name} {weight}" for name, weight in TEAMS.items())
     text = f"""Four teams hand in Philly jobs, each dealt to a team by lot, to 8 nodes of 8 GPUs; the weights of their
-queues: {teams}. `@60`: the first 60 jobs of the trace; `_pr`: all are there at the start.
+queues: {teams}. `@60`: the first 60 jobs of the trace; `_pr`: all are there at the start. `trace1_pr@100` has 92 jobs
+of 1 GPU and 8 of 8, `@60` has 56 and 4; `trace3@150` is that of *Gangs*, with jobs over four nodes.
 At every instant weighted max-min says how many GPUs each should hold: nobody more than it asks for, and nobody can have
 more without one that has less for its weight giving it up. *Distance* is the sum over the teams of |held − fair|, in
 parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect, 2 the worst.

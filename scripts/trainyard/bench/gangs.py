@@ -25,6 +25,10 @@ NODES, GPUS = 8, 8 * NODE_GPUS
 SIZES = (1, 2, 4, 8, 16, 32)
 PART = 150  # jobs
 HOUR, MEGA = 3600.0, 1e6
+SHORT = ("held",)
+LESS = ("starved_32",)
+CLASSES = ("training-high", "training-normal", "training-low")
+WITH_CLASSES = "+classes"
 CORE = ("ours", "volcano-default", "kube-default", "ours-order")
 HELD = {
     "finished": "jobs that finish, %",
@@ -58,12 +62,15 @@ def plan(full: bool) -> list[Run]:
     kueue += [_run("trace3_pr", PART, "kueue-best-effort", seed) for seed in part]  # the closest of them to ours
     arrivals = [_run("trace3", PART, name, 1) for name in CORE]
     whole = [_run(trace, None, "ours", 1) for trace in WHOLE]
-    return [run for runs in part.values() for run in runs] + kueue + arrivals + whole
+    classes = [_run("trace3_pr", PART, "ours", seed, classes=True) for seed in part]
+    return [run for runs in part.values() for run in runs] + kueue + arrivals + whole + classes
 
 
 def measure(run: Run, world: World) -> Measured:
     """Replays the jobs; see the section for what the values are."""
     jobs = dealt(run.settings["trace"], run.settings["count"], run.seed)
+    if run.settings.get("classes"):
+        classify(jobs)
     chosen = column(run.column)
     world.add_nodes(lockstep.nodes(NODES), effect=chosen.taint)
     world.add_queue("default")
@@ -79,6 +86,12 @@ def dealt(trace: str, count: int | None, seed: int) -> list[Task]:
     dice.shuffle(jobs)
     jobs.sort(key=lambda job: job.submit_s)
     return lockstep.tasks([replace(job, name=f"j{index:05d}") for index, job in enumerate(jobs)])
+
+
+def classify(jobs: Sequence[Task]) -> None:
+    """Gives the shortest third of the jobs the highest priority class and the longest third the lowest."""
+    for place, task in enumerate(sorted(jobs, key=offline.shortest)):
+        task.priority = CLASSES[place * len(CLASSES) // len(jobs)]
 
 
 def judged(timeline: Timeline) -> Measured:
@@ -152,74 +165,10 @@ def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> 
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """Tables and how to read them."""
-    lines = [
-        f"Jobs of Philly on {NODES} nodes of 8 GPUs, in pods of at most 8 GPUs; `_pr`: all are there at the start,",
-        "in random order; `@150`: the first 150 jobs. A job runs when all its pods have a node. kube-scheduler knows",
-        "no jobs; the pods of a job come one right after the other, which helps it. GPU·hours held end with the last",
-        "event; what a deadlock holds after that is in the column *GPUs held for ever*.",
-        "",
-    ]
-    if any(one.column.startswith("kueue") for one in figures):
-        lines += [
-            "Kueue gives a job room in a queue of 64 GPUs, then a default kube-scheduler looks for nodes: what fits a",
-            "sum may fit no nodes. `kueue-topology` looks for the nodes first. Kueue runs without webhooks: pods come",
-            "with what these would write. Its `waitForPodsReady` is off, as by default. It orders by whole seconds,",
-            "jobs of one second (all of `_pr`) at will.",
-            "",
-        ]
-    measured = published.own(figures)
-    for case in tables.cases(measured):
-        lines += [f"### {case}", "", _case(measured, case)]
-    return "\n".join([*lines, published.section(figures)])
+    """The section of the page."""
+    from trainyard.bench import gangs_page
 
-
-def _case(figures: Sequence[Figure], case: str) -> str:
-    here = [one for one in figures if one.case == case]
-    parts = [
-        tables.by_column(here, case, HELD),
-        _reading(here, case),
-        "Hours from submission to start, by size of the jobs (a dash where a job of that rank never starts):\n",
-        tables.by_column(here, case, DELAYS, bounds=False),
-        f"![Delay by size](benchmarks/gangs-delay-{plots.word(case)}.svg)\n",
-    ]
-    for name in ("kube-default", "ours"):
-        if tables.find(here, case, name, "held"):
-            parts.append(f"![GPUs over time, {name}](benchmarks/gangs-held-{plots.word(case)}-{name}.svg)\n")
-    return "\n".join(parts)
-
-
-def _reading(figures: Sequence[Figure], case: str) -> str:
-    """Deadlocks, where the makespan's distance from its bound comes from, and how 32-GPU gangs fare."""
-    said = []
-    for one in figures:
-        if one.metric == "finished" and one.low < 100:
-            ever = tables.find(figures, case, one.column, "held_for_ever")
-            how = ":" if one.high < 100 else " with some seeds. In the mean over all"
-            said.append(
-                f"`{one.column}` deadlocks{how} {tables.number(100 - one.value)} % of the jobs never finish, and"
-                f" {tables.number(ever.value if ever else 0)} of {GPUS} GPUs stay with incomplete jobs for ever."
-            )
-    ours = tables.find(figures, case, "ours", "makespan")
-    pool, nodes, longest = (tables.find(figures, case, "ours", name) for name in REFERENCES)
-    if ours and ours.bound and pool and nodes and longest:
-        limit = ours.bound
-        said.append(
-            f"The makespan of ours is {_over(ours.value, limit)} above the limit. On paper, what fits started in the"
-            f" order of submission and nothing evicted, it is {_over(nodes.value, limit)} above, and"
-            f" {_over(pool.value, limit)} if all GPUs were one node; with the longest job first, for which one must"
-            f" know durations, {_over(longest.value, limit)}."
-        )
-    same = tables.find(figures, case, "ours", "as_on_paper")
-    if same:
-        said.append(
-            f"With ours {tables.number(same.value)} % of the jobs start in the very second that they do on paper."
-        )
-    starved = [one for one in figures if one.metric == "starved_32"]
-    if starved:
-        each = ", ".join(f"{tables.number(one.value)} with `{one.column}`" for one in starved)
-        said.append(f"The 99th percentile of the wait of 32-GPU gangs, over that of all other jobs: {each}.")
-    return " ".join(said) + "\n"
+    return gangs_page.section(figures)
 
 
 def _delays(jobs: Sequence[Task]) -> dict[str, float]:
@@ -247,8 +196,8 @@ def rank(ordered: Sequence[float], share: float) -> float:
 def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
     """Starts by the scheduler on paper, in the order of REFERENCES."""
     return [
-        offline.starts(jobs, NODES, pool=True),
-        offline.starts(jobs, NODES),
+        offline.starts(jobs, NODES, order=_turn, pool=True),
+        offline.starts(jobs, NODES, order=_turn),
         offline.starts(jobs, NODES, order=offline.longest),
     ]
 
@@ -263,15 +212,15 @@ def _published() -> list[Figure]:
     return found
 
 
+def _turn(task: Task) -> tuple[int, float, str]:
+    return CLASSES.index(task.priority) if task.priority else 0, *offline.submission(task)
+
+
 def _always(results: Sequence[Result], metric: str) -> list[Result]:
     """Results of those (case, column) of which every seed has the metric: no mean over the lucky ones."""
     return [one for alike in grouped(results).values() for one in alike if all(metric in r.values for r in alike)]
 
 
-def _run(trace: str, count: int | None, name: str, seed: int) -> Run:
-    case = f"{trace}@{count}" if count else trace
-    return Run("gangs", case, name, seed, {"trace": trace, "count": count})
-
-
-def _over(value: float, bound: float) -> str:
-    return f"{100 * (value / bound - 1):.1f} %"
+def _run(trace: str, count: int | None, name: str, seed: int, *, classes: bool = False) -> Run:
+    case = (f"{trace}@{count}" if count else trace) + (WITH_CLASSES if classes else "")
+    return Run("gangs", case, name, seed, {"trace": trace, "count": count} | ({"classes": True} if classes else {}))

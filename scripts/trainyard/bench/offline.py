@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from trainyard.bench.lockstep import NODE_GPUS, Task
 
-Order = Callable[[Task], tuple[float, str]]
+Order = Callable[[Task], tuple[float | str, ...]]
 
 
 def submission(task: Task) -> tuple[float, str]:

@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 FOLDER = ROOT / "docs" / "benchmarks"  # summary.json and the plots
 PROGRAMS = {"kubernetes": "Kubernetes", "volcano": "Volcano", "etcd": "etcd", "kueue": "Kueue"}
 
-SHORT = ("kube-default", "volcano-default", "ours")
+SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")
 CASES = 3  # of a bench in the short table
 NO_RIVALS = ("ours", "raw")  # variants of ours; bindings without a scheduler, which are a limit themselves
 MOST = ("MiB",)  # units whose limit is not to be exceeded, others' is to be reached
@@ -41,12 +41,13 @@ start-up take is in none.
   1 on, so only the draw is new.
 - **Limits.** Beside a figure stands what no scheduler can beat, where that is known: a bound, zero, or a minimum. The
   nearer to it the better; memory has only to stay below its limit.
-- **Our configuration is rendered by the chart**, with two values that are not its default: the taint of GPU nodes is
-  `PreferNoSchedule`, and `gpu.reserve` is 12 cores and 48 GiB, what most of openb's GPU nodes have for a GPU. The
-  default, `NoSchedule` without a reserve, keeps pods without GPUs off GPU nodes: `ours-hard-taint`, with the reserve,
-  comes nearest to it. `ours-no-reserve` has the taint alone. The harness hands the chart's ConfigMap and flags to the
-  scheduler; only the period between rounds is shorter, but for throughput, where it is the chart's. `make verify`
-  fails when the chart no longer renders what was measured.
+- **Our configuration is rendered by the chart** with `charts/trainyard/overlays/packed.yaml`: the taint of GPU nodes is
+  `PreferNoSchedule`, and `gpu.reserve` is 12 cores and 48 GiB, which 1,046 of openb's 1,213 GPU nodes have for each of
+  their GPUs. Without these values the taint is `NoSchedule` and nothing is reserved, which keeps pods without GPUs off
+  GPU nodes: `ours-hard-taint`, with the reserve, comes nearest to it, and refuses half of them on `default@0.25`.
+  `ours-no-reserve` has the taint alone. The harness hands the chart's ConfigMap and flags to the scheduler; only the
+  period between rounds is shorter, but for throughput, where it is the chart's. `make verify` fails when the chart no
+  longer renders what was measured.
 - **What of others is not default.** kube-scheduler and Kueue may send 2,000 requests a second, as Volcano's scheduler
   does by default (theirs: 50), and kube-scheduler tries again after a second at most (its own: 10). Volcano's
   controllers keep their own 50 in `volcano-default`; the chart gives them 500. The digest covers none of these.
@@ -104,7 +105,7 @@ def write(found: Summary, page: Path) -> None:
 
 
 def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
-    """(ours, the best other) for each case and metric with a limit to which another configuration comes nearer.
+    """(ours, the best other) for each case and metric where another configuration comes nearer to the limit.
 
     Where a case has no `ours`, the best of its variants stands for it.
     """
@@ -114,7 +115,7 @@ def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
             one
             for one in figures
             if (one.bench, one.case, one.metric) == (mine.bench, mine.case, mine.metric)
-            and one.bound is not None
+            and _compared(one)
             and one.column.split("-")[0] not in NO_RIVALS
         ]
         best = min(others, key=_distance, default=None)
@@ -124,10 +125,10 @@ def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
 
 
 def _ours(figures: list[Figure]) -> list[Figure]:
-    """The figures with a limit that speak for ours."""
+    """The figures to compare that speak for ours."""
     alike: dict[tuple[str, str, str], list[Figure]] = {}
     for one in figures:
-        if one.column.split("-")[0] == "ours" and one.bound is not None:
+        if one.column.split("-")[0] == "ours" and _compared(one):
             alike.setdefault((one.bench, one.case, one.metric), []).append(one)
     plain = {(one.bench, one.case) for one in figures if one.column == "ours"}
     found = []
@@ -135,6 +136,15 @@ def _ours(figures: list[Figure]) -> list[Figure]:
         said = [one for one in variants if one.column == "ours"] if (bench, case) in plain else variants
         found += sorted(said, key=_distance)[:1]
     return found
+
+
+def _compared(figure: Figure) -> bool:
+    """Whether it has a limit, or its bench says that less of it is better."""
+    return figure.bound is not None or figure.metric in registry.load(figure.bench).LESS
+
+
+def _limit(figure: Figure) -> str:
+    return tables.LACKING if figure.bound is None else tables.number(figure.bound)
 
 
 def _distance(figure: Figure) -> float:
@@ -193,19 +203,19 @@ def _head(found: Summary) -> str:
 
 
 def _short(found: Summary) -> str:
-    """The first figure of every bench, in its first cases: defaults, ours, limit."""
+    """The first figure of every bench and what else it names, in its first cases: defaults, ours, limit."""
     rows = []
     for name in found.runs:
         figures = found.of(name)
-        metric = figures[0].metric if figures else ""
-        for case in tables.cases([one for one in figures if (one.metric, one.column) == (metric, "ours")])[:CASES]:
-            cells = [tables.find(figures, case, column, metric) for column in SHORT]
-            limit = next((one.bound for one in cells if one and one.bound is not None), None)
-            ends = [tables.cell(one) for one in cells] + [tables.LACKING if limit is None else tables.number(limit)]
-            rows.append([f"{name}: {case}", _called(figures[0]), *ends])
+        for metric in (figures[0].metric, *registry.load(name).SHORT) if figures else ():
+            for case in tables.cases([one for one in figures if (one.metric, one.column) == (metric, "ours")])[:CASES]:
+                cells = [tables.find(figures, case, column, metric) for column in SHORT]
+                some = [one for one in cells if one]
+                limit = _limit(some[0])
+                rows.append([f"{name}: {case}", _called(some[0]), *map(tables.cell, cells), limit])
     if not rows:
         return ""
-    note = "The main figure of each bench; its section says what it means. The nearer to the limit the better.\n\n"
+    note = "The main figures of each bench; its section says what they mean. The nearer to the limit the better.\n\n"
     head = ["case", "figure", *(f"`{name}`" for name in SHORT), "limit"]
     return "## In short\n\n" + note + tables.markdown(head, rows)
 
@@ -226,7 +236,8 @@ def _environment(found: Summary) -> str:
 def _configurations(found: Summary) -> str:
     lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
     lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.columns.items()]
-    note = "\nThe digest is of the configuration's text, flags and taint; a result of another one is not published."
+    note = "\nThe digest is of the configuration's text, flags, environment and taints; a result of another one is not"
+    note += "\npublished. `bin/trainyard bench config NAME` prints one."
     if any("…" in said["label"] for said in found.columns.values()):
         note += "\n… stands for the nearest configuration above that is written out."
     return "\n".join(lines) + "\n" + note + "\n"
@@ -240,7 +251,7 @@ def _losses(found: Summary) -> str:
             tables.cell(mine) + (f" (`{mine.column}`)" if mine.column != "ours" else ""),
             f"`{best.column}`",
             tables.cell(best),
-            tables.number(mine.bound or 0.0),
+            _limit(mine),
             " against ".join(dict.fromkeys((ranges(mine.seeds), ranges(best.seeds)))),
         ]
         for mine, best in losses(found.figures)
@@ -251,9 +262,9 @@ def _losses(found: Summary) -> str:
     table = tables.markdown(["case", "figure", "ours", "better", "its figure", "limit", "seeds"], rows)
     return (
         title
-        + "Where another configuration comes nearer to a limit than `ours`, by the mean; figures without a limit and\n"
-        + "variants of ours are not compared, but where a case has no `ours` itself. Where seeds differ, they may be\n"
-        + "the reason.\n\n"
+        + "Where another configuration comes nearer to a limit than `ours`, by the mean, or refuses fewer pods of 8\n"
+        + "GPUs; variants of ours are compared only where a case has no `ours` itself. Refusals of smaller pods stand\n"
+        + "in Packing: who refuses large pods has room for small ones. Where seeds differ, they may be the reason.\n\n"
         + table
     )
 
@@ -262,7 +273,7 @@ def _repeat(found: Summary) -> str:
     lines = [
         "## Measure it yourself\n",
         "    make bench              # a part of it, under 15 minutes on 2 cores; results in out/bench/",
-        "    make bench FULL=1       # everything; hours. Stopped and run again, it goes on where it stopped",
+        "    make bench FULL=1       # everything; about a day. Stopped and run again, it goes on where it stopped",
         "    bin/trainyard bench list --full       # benches, cases and configurations",
     ]
     firsts = {figure.bench: figure.command for figure in reversed(_measured(found.figures))}

@@ -30,8 +30,23 @@ def left(published: Summary, planned: Sequence[Run]) -> list[Run]:
     return [run for run in planned if run in lacking or run.bench in whole]
 
 
+def adding(published: Summary, planned: Sequence[Run], results: Sequence[Result]) -> list[Result]:
+    """Those of the results that change the publication.
+
+    Where it holds seeds that are not here, it keeps those that are both there and here: a mean can't be taken apart.
+    """
+    there, measured = held(published, planned), seeds_by_group(results)
+    return [
+        one
+        for one in results
+        if not registry.load(one.run.bench).POOLED
+        or (known := there.get(one.run.group, set())) <= measured[one.run.group]
+        or one.run.seed not in known
+    ]
+
+
 def pool(published: Summary, here: Summary, planned: Sequence[Run], results: Sequence[Result]) -> Summary:
-    """`here` with what the publication holds beside it; `results` are those that `here` was made of.
+    """`here` with what the publication holds beside it; `results`, of `adding`, are those that `here` was made of.
 
     Where both have a configuration, other seeds are added, and figures of the same seeds are those measured here. A
     bench in real time is taken from here alone, if there is anything of it.

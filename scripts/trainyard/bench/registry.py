@@ -22,6 +22,8 @@ class Bench(Protocol):
     FRESH: bool  # whether every run gets an API server of its own
     POOLED: bool  # whether figures of several machines may stand beside each other
     HEADINGS: Mapping[str, str]  # what the page calls a metric, with its unit
+    SHORT: Sequence[str]  # metrics of the short table beside the first
+    LESS: Sequence[str]  # metrics without a limit of which less is better
 
     def plan(self, full: bool) -> list[Run]:
         """What to measure, the most important first; less of it when not `full`."""

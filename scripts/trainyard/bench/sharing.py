@@ -21,6 +21,8 @@ from trainyard.bench.world import PODGROUPS, World
 TITLE = "Sharing cards"
 FRESH = False
 POOLED = True
+SHORT: tuple[str, ...] = ()
+LESS: tuple[str, ...] = ()
 
 TOGETHER = 20  # pods that arrive at a time where they don't come one by one
 ANSWER_S = 1.0  # after that a pod without an answer is waited for by the scheduler's own counters

@@ -56,7 +56,7 @@ VOLCANO = (
         '          env:\n            - name: GOGC\n              value: "300"\n            - name: GOMEMLIMIT\n'
         "              value: {{ .Values.custom.scheduler_memory_target | quote }}\n"
         "            - name: DEBUG_SOCKET_DIR\n",
-        "collects garbage less often until it has that much memory: a fifth of the scheduler's time went there",
+        "collects garbage less often until it has that much memory, and then often enough to stay there",
     ),
     Change(
         "values.yaml",
