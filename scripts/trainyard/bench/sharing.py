@@ -205,9 +205,11 @@ def _per_seed(alike: dict[str, list[Result]]) -> list[Result]:
 
 
 def _on_paper(results: Sequence[Result]) -> list[Figure]:
+    """The same for every configuration, so of the first alone: its seeds are added as that's are."""
     found = []
-    for case in dict.fromkeys(one.run.case for one in results):
-        alike = _per_seed({name: same for (of, name), same in grouped(results).items() if of == case})
+    for (case, name), alike in grouped(results).items():
+        if name != COLUMNS[0]:
+            continue
         for mark in MARKS:
             values = [one.values[f"{PAPER}@{mark}"] for one in alike]
             made = figure(alike, f"allocated@{mark}", "%", values, 100)
