@@ -177,6 +177,14 @@ def test_the_forecast_knows_runs_that_are_alike() -> None:
     assert clock.of(Run("new", "new", "new", 1)) == runner.GUESS_S
 
 
+def test_the_forecast_of_another_case_goes_by_its_size() -> None:
+    whole = Run("fake", "list@1", "ours", 1, {"share": 1.0})
+    clock = Forecast([Result(whole, {}, {}, "d", {}, 600.0, "")])
+    assert clock.of(replace(whole, case="list@0.1", settings={"share": 0.1})) == pytest.approx(6.0)
+    clock = Forecast([Result(replace(whole, settings={"count": 150}), {}, {}, "d", {}, 60.0, "")])
+    assert clock.of(replace(whole, case="trace", settings={"count": None})) == pytest.approx(400.0)
+
+
 def test_benches_take_turns_by_time() -> None:
     todo = [Run("long", "a", "ours", seed) for seed in (1, 2)] + [Run("short", "b", "ours", seed) for seed in range(4)]
     spent: dict[str, float] = {}

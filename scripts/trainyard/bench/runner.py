@@ -21,6 +21,7 @@ from trainyard.progress import Progress
 FOLDER = OUT / "bench"
 RUNS, FAILED = "runs", "failed"
 GUESS_S = 30.0  # of a run when none was ever measured
+ALL_JOBS = 1000  # about as many as a whole trace has
 LOG_LINES = 30
 CLEARED = 2000  # pods: with more, a new API server is there sooner than an empty one
 
@@ -103,7 +104,7 @@ def failures(runs: Sequence[Run], folder: Path) -> list[str]:
 
 
 class Forecast:
-    """Seconds that a run will take, from runs like it: same case and configuration, else case, else bench."""
+    """Seconds that a run will take, from runs like it: same case and configuration, else case, else bench by size."""
 
     def __init__(self, known: Sequence[Result]) -> None:
         self._seconds: dict[tuple[str, ...], list[float]] = {}
@@ -113,11 +114,17 @@ class Forecast:
     def add(self, run: Run, seconds: float) -> None:
         """Learns from a run."""
         for key in _keys(run):
-            self._seconds.setdefault(key, []).append(seconds)
+            self._seconds.setdefault(key, []).append(seconds / _size(run))
 
     def of(self, run: Run) -> float:
         """Seconds to expect."""
-        return next((fmean(self._seconds[key]) for key in _keys(run) if key in self._seconds), GUESS_S)
+        return next((fmean(self._seconds[key]) * _size(run) for key in _keys(run) if key in self._seconds), GUESS_S)
+
+
+def _size(run: Run) -> float:
+    """How much work a run is beside others of its bench: pods times nodes where it has a share of both, or jobs."""
+    jobs = run.settings.get("count", ALL_JOBS) or ALL_JOBS
+    return float(run.settings.get("share", 1.0)) ** 2 * jobs / ALL_JOBS
 
 
 def turn(todo: Sequence[Run], spent: Mapping[str, float]) -> Run:
