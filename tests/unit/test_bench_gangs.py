@@ -130,6 +130,17 @@ def test_whole_traces_stand_beside_what_others_published() -> None:
     assert "% less than the best published. Its jobs complete in 2.00 in the mean" in text
 
 
+def test_what_classes_saved_is_told_where_it_was_measured() -> None:
+    plain = _result("ours", gangs.judged(_timeline()))
+    case = "trace3_pr+classes"
+    classed = replace(plain, run=replace(plain.run, case=case), values=plain.values | {"delay_mean": 0.001})
+    assert "can give it a higher priority class.\n" in gangs.section(gangs.figures([plain]))
+    text = gangs.section(gangs.figures([plain, classed]))
+    assert f"`{case}` has 0.001 h of waiting in the mean instead of" in text
+    assert "Jobs wait 0.001 h in the mean," in text
+    assert "in the order of priority and submission" in text
+
+
 def test_the_reduced_plan_has_nothing_beside_it() -> None:
     [first, *_] = gangs.plan(full=False)
     result = replace(_result("ours", gangs.judged(_timeline())), run=first)

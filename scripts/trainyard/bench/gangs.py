@@ -28,7 +28,6 @@ HOUR, MEGA = 3600.0, 1e6
 SHORT = ("held",)
 LESS = ("starved_32",)
 CLASSES = ("training-high", "training-normal", "training-low")
-WITH_CLASSES = "+classes"
 CORE = ("ours", "volcano-default", "kube-default", "ours-order")
 HELD = {
     "finished": "jobs that finish, %",
@@ -222,5 +221,5 @@ def _always(results: Sequence[Result], metric: str) -> list[Result]:
 
 
 def _run(trace: str, count: int | None, name: str, seed: int, *, classes: bool = False) -> Run:
-    case = (f"{trace}@{count}" if count else trace) + (WITH_CLASSES if classes else "")
+    case = (f"{trace}@{count}" if count else trace) + (published.WITH_CLASSES if classes else "")
     return Run("gangs", case, name, seed, {"trace": trace, "count": count} | ({"classes": True} if classes else {}))

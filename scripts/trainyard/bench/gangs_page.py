@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainyard.bench import plots, published, tables
-from trainyard.bench.gangs import DELAYS, GPUS, HELD, REFERENCES, WITH_CLASSES
+from trainyard.bench.gangs import DELAYS, GPUS, HELD, REFERENCES
+from trainyard.bench.published import WITH_CLASSES
 from trainyard.bench.results import Figure
 
 INTRODUCTION = """\
