@@ -14,7 +14,8 @@ table (ATC'23) was made, by simulation. Kubernetes' own count of GPUs knows no p
 `deviceshare`: nodes register their cards in annotations, as its device plugin does; a pod asks for `vgpu-number` cards
 and of each for `vgpu-cores` and `vgpu-memory` hundredths; the scheduler chooses the card and writes it on the pod.
 The harness adds up what was written: no card may be given away twice, and a pod bound without a card counts as
-refused. `best-fit` is the published table's policy BestFit, on paper, with the same pods.
+refused. `best-fit` is the published table's policy BestFit, on paper, with the same pods. On a tenth of the cluster
+it allocates within half a point of what was published for the whole, so that the two can be compared.
 """
 CAVEAT = """\
 What Volcano 1.14 does with shared cards, from its source and seen here:
