@@ -121,6 +121,10 @@ def test_a_broken_stream_is_begun_anew(cluster: Cluster, facts: Facts, tmp_path:
         cluster.breaks = 2
         store.get(f"{BUCKET}/vision/broken", tmp_path / "y")
         assert (tmp_path / "y").read_text() == "hello"
+        cluster.breaks = 2
+        assert (found := store.stat(f"{BUCKET}/vision/broken")) and found.size == 5
+        cluster.breaks = 2
+        assert store.list(f"{BUCKET}/vision")["broken"] == 5
         cluster.breaks = 9
         with pytest.raises(TrainyardError, match="the connection to the pod broke"):
             store.get(f"{BUCKET}/vision/broken", tmp_path / "z")

@@ -7,6 +7,7 @@ import json
 import os
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
 
 PROGRAM = ("python3", "-m", "trainyard.platform", "objects")
-AGAIN = 3  # a broken stream is begun anew
+AGAIN, PAUSE_S = 3, 0.5  # a broken stream is begun anew
 BLOCK = 1 << 20  # bytes
 SILENCE_S = 120.0
 Progress = Callable[[int], None]
@@ -39,12 +40,12 @@ class Store:
 
     def stat(self, place: str) -> Found | None:
         """What lies there, or None. Raises TrainyardError."""
-        found = self._run("stat", place)["found"]
+        found = _again(lambda: self._run("stat", place))["found"]
         return Found(found["size"], found["sha256"]) if found else None
 
     def list(self, place: str) -> dict[str, int]:
         """Every object below a place: name below it -> size. Raises TrainyardError."""
-        return dict(self._run("list", place)["keys"])
+        return dict(_again(lambda: self._run("list", place))["keys"])
 
     def put(self, source: Path, place: str, *, progress: Progress | None = None) -> bool:
         """Copies a file there unless the same is there; returns whether it was copied. Raises TrainyardError."""
@@ -147,15 +148,16 @@ class _Counted:
 
 
 def _again(operation: Callable[[], T]) -> T:
-    """Tries anew what a broken connection has ended."""
+    """Tries anew what a broken connection has ended, or a server that was not able to answer."""
     left = AGAIN
     while True:
         left -= 1
         try:
             return operation()
         except KubeError as error:
-            if error.status or not left:
+            if 0 < error.status < 500 or not left:
                 raise
+            time.sleep(PAUSE_S)
 
 
 def _unpack(file: IO[bytes], folder: Path) -> list[str]:

@@ -30,7 +30,8 @@ def train(context: Context) -> None:
             require("code sent" in said, f"the code was not sent: {said[-300:]}")
             metrics = [json.loads(path.read_text()) for path in (folder / "results").rglob("metrics.json")]
             require(
-                [one["world"] for one in metrics] == [RANKS], f"results were {metrics}, due is one of {RANKS} ranks"
+                [one["world"] for one in metrics] == [RANKS],
+                f"results were {metrics}, due is one of {RANKS} ranks; said: {said[-400:]}",
             )
             figures["loss"] = round(metrics[0]["loss"], 5)
         with context.recorder.check("train.again", "unchanged code is not sent again, changed code is") as figures:
