@@ -145,12 +145,15 @@ def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
 
 
 class Shelf:
-    """A store that is played: places and what lies there."""
+    """A store that is played: places and what lies there. `silent`: so many looks get no answer."""
 
-    def __init__(self, files: dict[str, bytes]) -> None:
-        self.files = files
+    def __init__(self, files: dict[str, bytes], silent: int = 0) -> None:
+        self.files, self.silent = files, silent
 
     def stat(self, place: str) -> object:
+        if self.silent:
+            self.silent -= 1
+            raise TrainyardError("the object store does not answer")
         return self.files.get(place)
 
     def read(self, place: str) -> bytes:
@@ -174,6 +177,15 @@ def test_results_are_what_rank_0_left() -> None:
     lost = Shelf({f"{base}/.trainyard.json": index(True, model=3)})
     with pytest.raises(TrainyardError, match="model is not in the store any longer"):
         results.fetch(lost, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
+
+
+def test_a_store_that_is_silent_for_a_moment_is_asked_again() -> None:
+    base = "runs/speech/jobs/r"
+    shelf = Shelf({f"{base}/.trainyard.json": index(True, model=3), f"{base}/results/model": b"abc"}, silent=3)
+    assert results.fetch(shelf, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
+    shelf.silent = 10_000
+    with pytest.raises(TrainyardError, match="does not answer"):
+        results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -40,12 +40,21 @@ def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
 
 
 def _index(store: Store, place: str) -> dict | None:
-    """What was kept; the last state that is there, when the end isn't told in time."""
-    end, found = time.monotonic() + WAIT_S, None
+    """What was kept; the last state that is there, when the end isn't told in time.
+
+    A store that doesn't answer meanwhile is asked again. Raises TrainyardError when it still doesn't in the end.
+    """
+    end, found, silent = time.monotonic() + WAIT_S, None, None
     while time.monotonic() < end:
-        if store.stat(place):
-            found = json.loads(store.read(place))
-            if found.get("complete"):
-                return found
+        try:
+            silent = None
+            if store.stat(place):
+                found = json.loads(store.read(place))
+                if found.get("complete"):
+                    return found
+        except TrainyardError as error:
+            silent = error
         time.sleep(LOOK_S)
+    if silent and not found:
+        raise silent
     return found
