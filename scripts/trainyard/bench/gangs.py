@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trainyard.bench import lockstep, offline, plots, published, tables
 from trainyard.bench.columns import column
-from trainyard.bench.lockstep import NODE_GPUS, Task, Timeline
+from trainyard.bench.lockstep import HOUR, MEGA, NODE_GPUS, Task, Timeline
 from trainyard.bench.results import Figure, Measured, Result, Run, grouped, summarise
 from trainyard.bench.schedulers import scheduler
 from trainyard.bench.traces import philly
@@ -24,7 +24,6 @@ POOLED = True
 NODES, GPUS = 8, 8 * NODE_GPUS
 SIZES = (1, 2, 4, 8, 16, 32)
 PART = 150  # jobs
-HOUR, MEGA = 3600.0, 1e6
 SHORT = ("held",)
 LESS = ("starved_32",)
 CLASSES = ("training-high", "training-normal", "training-low")

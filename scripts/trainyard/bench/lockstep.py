@@ -22,6 +22,7 @@ from trainyard.bench.schedulers import Scheduler
 from trainyard.bench.traces import Job, Node, Pod
 from trainyard.bench.world import PODGROUPS, World
 
+HOUR, MEGA = 3600.0, 1e6  # seconds
 NODE_GPUS, CPU_MILLI, MEMORY_MIB = 8, 8000, 32 * 1024  # the latter two are asked for with each GPU
 PASSES = 50  # at one instant; a scheduler that still evicts then does so in circles
 WAITING_TIME = re.compile(r"(\d+)(ms|s|m|h)")

@@ -11,7 +11,7 @@ from typing import Any
 
 from trainyard.bench import lockstep, offline, passing, plots, tables
 from trainyard.bench.columns import column
-from trainyard.bench.lockstep import NODE_GPUS, Replay, Task
+from trainyard.bench.lockstep import HOUR, MEGA, NODE_GPUS, Replay, Task
 from trainyard.bench.passing import Course
 from trainyard.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard.bench.schedulers import scheduler
@@ -26,7 +26,6 @@ SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()
 
 NODES, GPUS = 8, 8 * NODE_GPUS
-HOUR, MEGA = 3600.0, 1e6
 GATE = "+gate"  # how the name of a case ends whose jobs are submitted one by one
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 CLASSES = {"training-low": 100, "training-normal": 1000, "training-high": 10000}

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from trainyard.bench import offline, tables
-from trainyard.bench.lockstep import Task
+from trainyard.bench.lockstep import HOUR, MEGA, Task
 from trainyard.bench.results import Figure, rounded
 
-MEGA, HOUR = 1e6, 3600.0
 WITH_CLASSES = "+classes"
 TITLE = "### Beside published policies"
 COMPLETION, MAKESPAN, DURATION = "policy_completion", "policy_makespan", "duration_mean"
@@ -63,9 +62,9 @@ def section(figures: Sequence[Figure]) -> str:
     names = {"`ours`": "ours", "on paper, by submission": "paper-submission", "on paper, shortest": "paper-shortest"}
     names |= {name: f"published-{name}" for name in next(iter(PUBLISHED.values()))}
     rows = []
-    for said, column in names.items():
+    for name, column in names.items():
         cells = [_both(figures, trace, column) for trace in traces]
-        rows.append([said, *(tables.LACKING if one is None else f"{one:.2f}" for pair in cells for one in pair)])
+        rows.append([name, *(tables.LACKING if one is None else f"{one:.2f}" for pair in cells for one in pair)])
     limits = [tables.find(figures, trace, "paper-submission", MAKESPAN) for trace in traces]
     ends = [[tables.LACKING, f"{one.bound:.2f}" if one and one.bound else tables.LACKING] for one in limits]
     rows.append(["*limit*", *(cell for pair in ends for cell in pair)])

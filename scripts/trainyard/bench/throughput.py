@@ -16,7 +16,7 @@ from trainyard.bench.schedulers import scheduler
 from trainyard.bench.throughput_page import HEADINGS, draw, figures, section
 from trainyard.bench.world import World
 
-__all__ = ["FRESH", "HEADINGS", "POOLED", "TITLE", "draw", "figures", "measure", "plan", "section"]
+__all__ = ["FRESH", "HEADINGS", "LESS", "POOLED", "SHORT", "TITLE", "draw", "figures", "measure", "plan", "section"]
 
 TITLE = "Throughput: from the first create to the last bind"
 FRESH = True
