@@ -15,6 +15,35 @@ from trainyard.errors import TrainyardError
 from trainyard.versions import load
 
 Objects = list[dict[str, Any]]
+# Names that Kubernetes takes and that YAML, unless they stand in quotes, reads as numbers, booleans or nothing.
+VOLUME = {"name": "33", "server": "34", "path": "/35", "readOnly": True, "size": "1Ti", "teams": ["*"]}
+STRANGE = {
+    "queues": [{"name": "2026", "weight": 1, "reclaimable": True}],
+    "defaultQueue": "2026",
+    "nodePools": [
+        {"name": "7", "kind": "gpu", "labels": {"trainyard.io/pool": "gpu"}, "gpu": {"resource": "nvidia.com/gpu"},
+         "taint": {"key": "nvidia.com/gpu", "value": "1", "effect": "NoSchedule"}},
+        {"name": "8", "kind": "cpu", "labels": {"trainyard.io/pool": "off"}},
+    ],
+    "priorityClasses": [{"name": "101", "value": 101, "description": "1"}],
+    "teams": [
+        {"name": "on", "gid": 20001, "description": "5", "queues": ["2026"], "quota": {"101": {"gpus": 1}}},
+        {"name": "null", "gid": 20002},
+        {"name": "true", "gid": 20003},
+    ],
+    "teamDefaults": {"priorityClasses": ["101"]},
+    "pipelines": {"serviceAccount": "11", "bucket": "2027"},
+    "network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]},
+    "storage": {
+        "sharedClass": "42",
+        "workspaceClass": "43",
+        "buckets": [{"name": "2027", "access": "write", "teams": "own"}],
+        "s3": {"region": "9", "secret": "12"},
+        "volumes": [VOLUME],
+        "caches": [{"name": "51", "bucket": "2027", "prefix": "52"}],
+    },
+}  # fmt: skip
+BARE_DIGEST = re.compile(r"^\s*[^\s:]+: \{\{(?:(?!quote).)*sha256sum(?:(?!quote).)*\}\}\s*$", re.MULTILINE)
 EXACT = re.compile(r"^[a-z0-9.-]+(:\d+)?/[a-z0-9._/-]+(:(?!latest$)[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})$")
 
 
@@ -51,6 +80,30 @@ def test_kubeconform_finds_a_fault_that_is_put_in(objects: Objects, crd_schemas:
     valid, bad = schemas.check(file, schemas.kubernetes(), crd_schemas)
     assert valid == 0
     assert len(bad) == 2
+
+
+def test_names_that_yaml_reads_as_something_else_stay_text(
+    profile: str, chart: Path, crd_schemas: Path, tmp_path: Path
+) -> None:
+    values, file = tmp_path / "values.yaml", tmp_path / "all.yaml"
+    backup = {"enabled": True, "buckets": ["2027"], "target": {"claim": {"storageClass": "61"}}}
+    values.write_text(yaml.safe_dump({"global": {"contract": STRANGE}, "backup": backup}))
+    objects = package.render(profile, chart, values=[values])
+    plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
+    objects = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"] + plan["objects"]
+    file.write_text(yaml.safe_dump_all(objects))
+    valid, bad = schemas.check(file, schemas.kubernetes(), crd_schemas)
+    assert bad == []
+    assert valid == len(objects)
+    assert {"on", "null", "true"} <= {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Namespace"}
+
+
+def test_digests_stand_in_quotes(chart: Path) -> None:
+    """One digest in some hundreds has digits alone, or digits and one e: a number, where the API server takes text."""
+    assert BARE_DIGEST.search("  a/b: {{ sha256sum . | trunc 16 }}\n")
+    texts = {file: file.read_text() for file in chart.rglob("*") if file.suffix in (".yaml", ".tpl")}
+    assert sum("sha256sum" in text for text in texts.values()) >= 5
+    assert [str(file.relative_to(chart)) for file, text in texts.items() if BARE_DIGEST.search(text)] == []
 
 
 def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> None:

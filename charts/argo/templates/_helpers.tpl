@@ -1,16 +1,16 @@
 {{- define "argo.labels" -}}
 app.kubernetes.io/name: workflow-controller
 app.kubernetes.io/part-of: trainyard
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 {{- define "argo.name" -}}
 {{ .Release.Name }}-workflow-controller
 {{- end }}
 {{- define "argo.selector" -}}
 app.kubernetes.io/name: workflow-controller
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 {{/*
 The controller's configuration. What a workflow leaves out comes from here: the scheduler, a closed security context, and
@@ -45,7 +45,7 @@ mainContainer:
   securityContext: *closed
 workflowDefaults:
   spec:
-    schedulerName: {{ .Values.global.contract.scheduler.name }}
+    schedulerName: {{ .Values.global.contract.scheduler.name | quote }}
     securityContext:
       runAsNonRoot: true
       runAsUser: 1000

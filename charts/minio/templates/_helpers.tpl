@@ -1,11 +1,11 @@
 {{- define "minio.labels" -}}
 {{ include "minio.selector" . }}
 app.kubernetes.io/part-of: trainyard
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 {{- define "minio.selector" -}}
 app.kubernetes.io/name: minio
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 {{- /* Not empty when this chart runs the object store. */}}
 {{- define "minio.wanted" -}}

@@ -1,13 +1,13 @@
 {{- /* Labels by component: (list context component). */}}
 {{- define "nfs.selector" -}}
 app.kubernetes.io/name: nfs
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
-app.kubernetes.io/component: {{ index . 1 }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
+app.kubernetes.io/component: {{ index . 1 | quote }}
 {{- end }}
 {{- define "nfs.labels" -}}
 {{ include "nfs.selector" . }}
 app.kubernetes.io/part-of: trainyard
-app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
+app.kubernetes.io/managed-by: {{ (index . 0).Release.Service | quote }}
 {{- end }}
 {{- define "nfs.name" -}}
 {{ .Release.Name }}-nfs
@@ -29,7 +29,7 @@ mountOptions: {{- toYaml $root.Values.mountOptions | nindent 2 }}
 {{- if eq $root.Values.provisioner "csi" }}
 provisioner: nfs.csi.k8s.io
 parameters:
-  server: {{ include "nfs.address" $root }}
+  server: {{ include "nfs.address" $root | quote }}
   share: {{ $root.Values.path }}
   subDir: {{ index . 1 }}
   onDelete: {{ index . 2 }}

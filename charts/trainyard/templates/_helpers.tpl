@@ -1,8 +1,8 @@
 {{/* Labels of everything that the umbrella itself renders. */}}
 {{- define "trainyard.labels" -}}
 app.kubernetes.io/part-of: trainyard
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{- end }}
 

@@ -8,7 +8,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{/* What the pods of hook jobs share: (list context serviceAccount). */}}
 {{- define "trainyard.hookPod" -}}
 {{- $root := index . 0 -}}
-serviceAccountName: {{ index . 1 }}
+serviceAccountName: {{ index . 1 | quote }}
 automountServiceAccountToken: true
 restartPolicy: Never
 {{- with $root.Values.platform.affinity }}

@@ -7,10 +7,10 @@ apiVersion: batch/v1
 kind: CronJob
 metadata:
   name: trainyard-{{ .name }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "trainyard.labels" .root | nindent 4 }}
-    app.kubernetes.io/name: {{ .name }}
+    app.kubernetes.io/name: {{ .name | quote }}
 spec:
   schedule: {{ .schedule | quote }}
   suspend: {{ .suspend }}
@@ -30,8 +30,8 @@ ttlSecondsAfterFinished: 604800
 template:
   metadata:
     labels:
-      app.kubernetes.io/name: {{ .name }}
-      app.kubernetes.io/instance: {{ .root.Release.Name }}
+      app.kubernetes.io/name: {{ .name | quote }}
+      app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
       app.kubernetes.io/part-of: trainyard
   spec:
     restartPolicy: Never

@@ -56,10 +56,10 @@ A Secret of the site's own that can't be read here gives {}.
 {{- $secret := index . 1 -}}{{- $prefix := index . 2 -}}
 {{- range $env, $key := dict "ENDPOINT" "endpoint" "ACCESS_KEY" "access-key" "SECRET_KEY" "secret-key" "REGION" "region" -}}
 - name: {{ $prefix }}_{{ $env }}
-  valueFrom: {secretKeyRef: {name: {{ $secret }}, key: {{ $key }}}}
+  valueFrom: {secretKeyRef: {name: {{ $secret | quote }}, key: {{ $key }}}}
 {{ end -}}
 - name: {{ $prefix }}_CA
-  valueFrom: {secretKeyRef: {name: {{ $secret }}, key: ca.crt, optional: true}}
+  valueFrom: {secretKeyRef: {name: {{ $secret | quote }}, key: ca.crt, optional: true}}
 {{- end }}
 
 {{/* Environment with the platform's own access to the object store. */}}
