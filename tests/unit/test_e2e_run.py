@@ -100,15 +100,29 @@ def test_a_cluster_that_does_not_come_up_is_reported(world: World, trainyard: Ca
     assert world.calls[-1] == "down"
 
 
-@pytest.mark.parametrize("fault", [KeyboardInterrupt(), RuntimeError("a bug")])
-def test_whatever_happens_the_cluster_goes(world: World, fault: BaseException, tmp_path: Path) -> None:
-    def broken(context: Context, data: dataset.Dataset) -> None:
-        raise fault
+def test_an_interrupted_run_takes_its_cluster_away(world: World) -> None:
+    def interrupted(context: Context, data: dataset.Dataset) -> None:
+        raise KeyboardInterrupt
 
-    world.checks = broken
-    with pytest.raises(type(fault)):
+    world.checks = interrupted
+    with pytest.raises(KeyboardInterrupt):
         run.run(run.Options("trainyard", "auto", "auto", "auto", False, world.out))
     assert world.calls == ["up", "down"]
+
+
+def test_a_bug_between_two_checks_is_reported(world: World, trainyard: Call) -> None:
+    def broken(context: Context, data: dataset.Dataset) -> None:
+        good(context, data)
+        raise RuntimeError("a bug")
+
+    world.checks = broken
+    ended = trainyard("e2e", "--out", str(world.out))
+    assert ended.code == 1
+    assert world.calls == ["up", "diagnose", "down"]
+    checks = json.loads((world.out / "summary.json").read_text())["checks"]
+    assert [(check["id"], check["status"]) for check in checks[1:]] == [("train.cpu", "passed"), ("e2e.run", "failed")]
+    assert "RuntimeError in test_e2e_run.py, line " in checks[-1]["reason"]
+    assert "Traceback" not in ended.out + ended.err
 
 
 def test_keep_leaves_the_cluster(world: World, trainyard: Call) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
@@ -30,7 +32,7 @@ class Recorder:
 
     @contextmanager
     def check(self, check_id: str, title: str) -> Iterator[dict[str, Any]]:
-        """Runs one check; the body fills the yielded figures. A known fault fails it and the run goes on."""
+        """Runs one check; the body fills the yielded figures. Any fault fails it; the run goes on."""
         figures: dict[str, Any] = {}
         began = time.monotonic()
 
@@ -45,6 +47,9 @@ class Recorder:
             done("failed", str(error))
         except (KeyError, IndexError, ValueError) as error:  # an answer of another shape than expected
             done("failed", f"unexpected answer: {type(error).__name__}: {error}")
+        except Exception as error:  # a report with this sentence is worth more than a run that ends here
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            done("failed", f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}: {error}")
         else:
             done("passed")
 

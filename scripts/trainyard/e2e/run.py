@@ -63,7 +63,7 @@ def run(options: Options) -> bool:
         if context:
             try:
                 order.checks(context, data)
-            except TrainyardError as error:  # between two checks
+            except Exception as error:  # between two checks
                 with recorder.check("e2e.run", "the run between its checks"):
                     raise error
         if any(check.status == "failed" for check in recorder.checks):

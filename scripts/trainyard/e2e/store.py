@@ -10,6 +10,7 @@ from typing import Any
 
 from minio import Minio
 from minio.error import S3Error
+from urllib3.exceptions import HTTPError
 
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.errors import TrainyardError
@@ -29,7 +30,7 @@ def credentials(kubectl: Kubectl, namespace: str) -> dict[str, str]:
 
 @contextmanager
 def connect(kubectl: Kubectl, namespace: str, of: str = "", keys: tuple[str, str] | None = None) -> Iterator[Store]:
-    """Opens a port-forward to the store in `namespace` for the time of the block.
+    """Opens a port-forward to the store in `namespace` for a block; its silence is a TrainyardError there.
 
     Args:
         of: namespace of the credentials: a team's, or "" for the platform's own.
@@ -40,7 +41,11 @@ def connect(kubectl: Kubectl, namespace: str, of: str = "", keys: tuple[str, str
     access, secret = keys or (user["access-key"], user["secret-key"])
     with kubectl.forward(f"service/{SERVICE}", 9000, namespace) as port:
         to = Access(f"{scheme}://127.0.0.1:{port}", access, secret, user["region"], user.get("ca.crt", ""))
-        yield Store(client(to))
+        try:
+            yield Store(client(to))
+        except HTTPError as error:
+            why = getattr(error, "reason", None) or error
+            raise TrainyardError(f"the object store does not answer: {why}", where=to.endpoint) from None
 
 
 class Store:
