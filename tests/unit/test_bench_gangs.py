@@ -29,7 +29,7 @@ def test_the_scheduler_on_paper_lets_smaller_jobs_pass_and_keeps_pods_on_nodes()
     assert offline.starts(jobs, 2) == {"a": 0, "b": 0, "d": 0, "c": 20}
     spread = [Task("a", 5, 0, 10), Task("b", 5, 0, 10), Task("c", 6, 0, 10)]
     assert offline.starts(spread, 2) == {"a": 0, "b": 0, "c": 10}
-    assert offline.starts(spread, 2, pool=True) == {"a": 0, "b": 0, "c": 0}
+    assert offline.starts(spread, 2, place=offline.pooled) == {"a": 0, "b": 0, "c": 0}
 
 
 def test_the_longest_job_first_shortens_the_end() -> None:
@@ -170,3 +170,21 @@ def test_the_reduced_plan_is_part_of_the_whole_one() -> None:
     whole = gangs.plan(full=True)
     assert {run.id for run in gangs.plan(full=False)} <= {run.id for run in whole}
     assert len({run.id for run in whole}) == len(whole)
+
+
+def test_the_emptiest_node_leaves_none_whole() -> None:
+    assert offline.fullest([8, 3, 5], 2, 8) == [(1, 2)]
+    assert offline.emptiest([8, 3, 5], 2, 8) == [(0, 2)]
+    assert offline.emptiest([8, 3, 8], 16, 8) == [(0, 8), (2, 8)]
+    assert offline.emptiest([8, 3, 5], 16, 8) == []
+
+
+def test_what_the_emptiest_node_does_is_told() -> None:
+    case, half = "trace3_pr", [Task("a", 4, 0, 3600), Task("b", 4, 0, 3600), Task("c", 16, 0, 3600)]
+    found = published.spread(case, {1: half}, 2)
+    assert {one.metric: one.value for one in found} == {"delay_mean": 0.333333, "makespan": 0.0072}
+    figures = gangs.figures([_result("ours", gangs.judged(_timeline()))])
+    assert "emptiest node" not in gangs.section(figures)
+    text = gangs.section([*figures, *found])
+    assert "emptiest node: on paper that alone makes the mean wait 0.33 h and the makespan 0.0072 million s." in text
+    assert "paper-spread" not in text

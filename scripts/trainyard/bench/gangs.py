@@ -48,12 +48,14 @@ DELAYS = {
 HEADINGS = HELD | {metric: f"h from submission to start: {of}" for metric, of in DELAYS.items()}
 HEADINGS |= {"delay_max_32": "h from submission to start: 32 GPUs, longest", "starved_32": DELAYS["starved_32"]}
 WHOLE = ("trace3_pr", "trace1_pr")
+SEEDS = range(1, 6)
+SPREAD = {"trace3_pr": SEEDS, "trace3": [1]}  # parts on paper as Volcano's default places pods, and their seeds
 REFERENCES = ("reference_pool", "reference_nodes", "reference_longest")
 
 
 def plan(full: bool) -> list[Run]:
     """A part of the trace with most 32-GPU gangs, with every seed; others' schedulers; ours on whole traces."""
-    part = {seed: [_run("trace3_pr", PART, name, seed) for name in CORE] for seed in range(1, 6)}
+    part = {seed: [_run("trace3_pr", PART, name, seed) for name in CORE] for seed in SEEDS}
     if not full:
         return part[1] + part[2]
     kueue = [_run("trace3_pr", PART, name, 1) for name in ("kueue", "kueue-topology")]
@@ -194,7 +196,7 @@ def rank(ordered: Sequence[float], share: float) -> float:
 def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
     """Starts by the scheduler on paper, in the order of REFERENCES."""
     return [
-        offline.starts(jobs, NODES, order=_turn, pool=True),
+        offline.starts(jobs, NODES, order=_turn, place=offline.pooled),
         offline.starts(jobs, NODES, order=_turn),
         offline.starts(jobs, NODES, order=offline.longest),
     ]
@@ -202,8 +204,10 @@ def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
 
 @cache
 def _published() -> list[Figure]:
-    """What is beside ours for whole traces, which takes half a minute: not for the reduced plan."""
+    """What is beside ours, which takes half a minute for whole traces: not for the reduced plan."""
     found = []
+    for trace, seeds in SPREAD.items():
+        found += published.spread(f"{trace}@{PART}", {seed: dealt(trace, PART, seed) for seed in seeds}, NODES)
     for trace in published.PUBLISHED:
         jobs = dealt(trace, None, 1)
         found += published.figures(trace, jobs, NODES, offline.makespan_bound(jobs, GPUS) / MEGA)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from trainyard.bench.lockstep import NODE_GPUS, Task
 
 Order = Callable[[Task], tuple[float | str, ...]]
+Place = Callable[[Sequence[int], int, int], list[tuple[int, int]]]
 
 
 def submission(task: Task) -> tuple[float, str]:
@@ -38,11 +39,29 @@ def makespan_bound(jobs: Sequence[Task], gpus: int) -> float:
     return bound
 
 
-def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, pool: bool = False) -> dict[str, float]:
-    """When each job starts: at every arrival and finish, all that fits is started in this order, nothing is evicted.
+def fullest(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
+    """Nodes for a job and the GPUs on each, whole nodes or the fullest one that has room; nothing if it doesn't fit."""
+    return _first(sorted((room, node) for node, room in enumerate(free)), gpus, node_gpus)
 
-    Pods go to the fullest node that takes them; with `pool` GPUs have no nodes.
-    """
+
+def emptiest(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
+    """The same with the emptiest one."""
+    return _first(sorted(((room, node) for node, room in enumerate(free)), key=lambda one: -one[0]), gpus, node_gpus)
+
+
+def pooled(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
+    """The same as if all GPUs were one node."""
+    if sum(free) < gpus:
+        return []
+    taken = []
+    for node, room in enumerate(free):
+        part = min(room, gpus - sum(got for _, got in taken))
+        taken += [(node, part)] if part else []
+    return taken
+
+
+def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, place: Place = fullest) -> dict[str, float]:
+    """When each job starts: at every arrival and finish, all that fits is started in this order, nothing is evicted."""
     free = [NODE_GPUS] * nodes
     found: dict[str, float] = {}
     waiting: list[Task] = []
@@ -58,14 +77,14 @@ def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, pool:
         waiting.sort(key=order)
         left = []
         for task in waiting:
-            place = _pooled(free, task.gpus) if pool else places(free, task.gpus, NODE_GPUS)
-            if not place:
+            taken = place(free, task.gpus, NODE_GPUS)
+            if not taken:
                 left.append(task)
                 continue
-            for node, gpus in place:
+            for node, gpus in taken:
                 free[node] -= gpus
             found[task.name] = now
-            heapq.heappush(ends, (now + task.duration_s, task.name, place))
+            heapq.heappush(ends, (now + task.duration_s, task.name, taken))
         waiting = left
     return found
 
@@ -75,18 +94,8 @@ def makespan(jobs: Sequence[Task], begun: dict[str, float]) -> float:
     return max(begun[task.name] + task.duration_s for task in jobs)
 
 
-def places(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
-    """Nodes for a job and the GPUs on each, whole nodes or the fullest one that has room; nothing if it doesn't fit."""
+def _first(rooms: Sequence[tuple[int, int]], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
+    """As many of these nodes as the job has pods, the first that have room; nothing if they are too few."""
     each, pods = min(gpus, node_gpus), -(-gpus // node_gpus)
-    nodes = sorted((room, node) for node, room in enumerate(free) if room >= each)[:pods]
-    return [(node, each) for _, node in nodes] if len(nodes) == pods else []
-
-
-def _pooled(free: list[int], gpus: int) -> list[tuple[int, int]]:
-    if sum(free) < gpus:
-        return []
-    taken = []
-    for node, room in enumerate(free):
-        part = min(room, gpus - sum(got for _, got in taken))
-        taken += [(node, part)] if part else []
-    return taken
+    nodes = [node for room, node in rooms if room >= each][:pods]
+    return [(node, each) for node in nodes] if len(nodes) == pods else []

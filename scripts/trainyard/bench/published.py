@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from trainyard.bench import offline, tables
@@ -11,6 +11,7 @@ from trainyard.bench.results import Figure, rounded
 
 WITH_CLASSES = "+classes"
 TITLE = "### Beside published policies"
+BESIDE = ("published-", "paper-")  # what the columns of figures made here begin with
 COMPLETION, MAKESPAN, DURATION = "policy_completion", "policy_makespan", "duration_mean"
 # (mean completion, makespan) in millions of seconds, simulated on 8 nodes of 8 GPUs with eviction and without sharing
 # GPUs: Muri (SIGCOMM'22), simulator/draw_fig9-10.py
@@ -22,6 +23,7 @@ PUBLISHED = {
     "trace1": {"SRTF": (1.371, 26.05), "SRSF": (0.980, 26.07), "Tiresias": (3.330, 23.56), "Themis": (1.823, 24.66)},
 }
 KNOW_DURATIONS = ("SRTF", "SRSF")
+SPREAD = "paper-spread"
 PAPER = {"paper-submission": offline.submission, "paper-shortest": offline.shortest}
 INTRODUCTION = """\
 Whole traces, in millions of seconds; mean completion is from submission to finish. The published policies (Muri,
@@ -48,9 +50,24 @@ def figures(trace: str, jobs: Sequence[Task], nodes: int, bound: float) -> list[
     return [*found, _figure(trace, "published-trace", DURATION, duration, None, f"philly/{trace}.csv")]
 
 
+def spread(case: str, dealt: Mapping[int, Sequence[Task]], nodes: int) -> list[Figure]:
+    """Mean wait and makespan on paper with pods on the emptiest node, over the seeds of a part of a trace."""
+    waits, ends = [], []
+    for jobs in dealt.values():
+        starts = offline.starts(jobs, nodes, place=offline.emptiest)
+        waits.append(fmean(starts[task.name] - task.submit_s for task in jobs) / HOUR)
+        ends.append(offline.makespan(jobs, starts) / MEGA)
+    command, found = f"trainyard.bench.offline.starts with the place {offline.emptiest.__name__}, {case}", []
+    for metric, unit, values in (("delay_mean", "h", waits), ("makespan", "Ms", ends)):
+        mean, low, high = (rounded(of(values)) for of in (fmean, min, max))
+        name = f"gangs.{case}.{SPREAD}.{metric}"
+        found.append(Figure(name, mean, None, unit, list(dealt), command, low, high, case, SPREAD, metric))
+    return found
+
+
 def own(figures: Sequence[Figure]) -> list[Figure]:
     """The figures of a section without those made here."""
-    return [one for one in figures if one.metric not in (COMPLETION, MAKESPAN, DURATION)]
+    return [one for one in figures if not one.column.startswith(BESIDE)]
 
 
 def section(figures: Sequence[Figure]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from trainyard.bench.lockstep import Sample, Task, Timeline
-from trainyard.bench.offline import places
+from trainyard.bench.offline import fullest
 
 Amounts = Mapping[str, float]
 NEARLY = 1e-9
@@ -111,7 +111,7 @@ def _next(
 ) -> tuple[Task, list[tuple[int, int]]] | None:
     """The oldest job that fits of the queue that has the least, or of the one after it; with its places."""
     sizes = {task.gpus for tasks in waiting.values() for task in tasks}
-    fitting = {gpus: found for gpus in sizes if (found := places(free, gpus, node_gpus))}
+    fitting = {gpus: found for gpus in sizes if (found := fullest(free, gpus, node_gpus))}
     for queue in sorted(waiting, key=lambda name: (used[name] / weights[name], name)):
         for task in waiting[queue]:
             if task.gpus in fitting:
