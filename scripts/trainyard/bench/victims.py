@@ -16,6 +16,11 @@ from trainyard.bench.traces import Node, Pod
 from trainyard.bench.world import GPU, MERGE, PODS, World
 
 CPU_MILLI, MEMORY_MIB = 4000, 16 * 1024  # with each GPU
+UNSERVED = """
+Claims of four pods of 4 GPUs are not served where every running pod has 8: reclaiming evicts one pod for each pod of
+the claim, though two would do, and the fourth would leave the queue below its own share. So all four wait, and nobody
+is evicted.
+"""
 HEADINGS = {
     "served_percent": "claims served, %",
     "evicted_pods": "pods evicted",
@@ -162,6 +167,6 @@ start again, so it loses all its GPU·hours. The limits are the fewest pods, the
 each found by trying every choice. A seed has ten clusters; figures are the sums over them, in the mean over the seeds.
 
 """
-    return text + "\n".join(
-        f"### {case}\n\n{tables.by_column(figures, case, HEADINGS)}" for case in tables.cases(figures)
-    )
+    parts = [f"### {case}\n\n{tables.by_column(figures, case, HEADINGS)}" for case in tables.cases(figures)]
+    served = [one.value for one in figures if one.metric == "served_percent" and one.case.startswith(SHARE)]
+    return text + "\n".join(parts) + (UNSERVED if served and min(served) < 100 else "")
