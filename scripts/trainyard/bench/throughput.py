@@ -29,7 +29,7 @@ PROFILE_S = 10
 SEEDS = (1, 2, 3, 4, 5)
 GANGS, SINGLE = "gangs-50x20@1000", "single-1000x1@1000"
 ALL_GANGS, ALL_SINGLE = "gangs-500x20@1000", "single-10000x1@1000"
-MEMORY, KNOBS = "gangs-300x20@openb", "gangs-30x20@1000+backlog"
+MEMORY, KNOBS, ALONE = "gangs-300x20@openb", "gangs-30x20@1000+backlog", "single-600x1@1000+backlog"
 KUBE = ("kube-default", "kube-tuned")
 OTHERS = ("bulk-10x100@1000", "vcjobs-50x20@1000", "bare-1000x1@1000")
 
@@ -39,7 +39,7 @@ def plan(full: bool) -> list[Run]:
     if not full:
         return [_run(GANGS, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(SINGLE, "ours", 1)]
     runs = plan(False) + [_run(case, "volcano-default", 1) for case in (GANGS, SINGLE)]
-    runs += [_run(GANGS, "kueue", 1), _run(KNOBS, "ours", 1, profile_s=PROFILE_S)]
+    runs += [_run(GANGS, "kueue", 1), *(_run(case, "ours", 1, profile_s=PROFILE_S) for case in (KNOBS, ALONE))]
     runs += [_run(ALL_GANGS, of, 1) for of in ("ours", "kube-default", "raw")]
     runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(KNOBS, "raw", 1)]
     runs += [*(_run(case, "ours", 1) for case in OTHERS), _run(OTHERS[1], "volcano-default", 1)]
@@ -50,7 +50,8 @@ def plan(full: bool) -> list[Run]:
         runs += [_run(GANGS, of, seed) for of in ("kube-tuned", "kueue")]
         runs += [_run(SINGLE, of, seed) for of in ("ours", "volcano-default")]
     for seed in SEEDS[1:3]:
-        runs += [_run(KNOBS, "ours", seed, profile_s=PROFILE_S), *(_run(KNOBS, of, seed) for of in KUBE)]
+        runs += [_run(case, "ours", seed, profile_s=PROFILE_S) for case in (KNOBS, ALONE)]
+        runs += [_run(KNOBS, of, seed) for of in KUBE]
         runs += [_knob(of, seed) for of in knobs.NAMES]
         runs += [_run(case, "ours", seed) for case in OTHERS] + [_run(OTHERS[1], "volcano-default", seed)]
         runs += [_run(ALL_GANGS, of, seed) for of in ("ours", "kube-default", "raw")]

@@ -79,9 +79,8 @@ def section(figures: Sequence[Figure]) -> str:
             tables.by_column(plain, case, {metric: HEADINGS[metric] for metric in UNITS}),
         ]
         text += [_reading(plain, case), f"![{case}](benchmarks/throughput-{plots.word(case)}.svg)\n"]
-    profiled = [one for one in figures if one.metric in SHARES]
-    for case in tables.cases(profiled):
-        text += [PROFILE.format(load=_title(case)), _profile(profiled, case)]
+    if profiled := [one for one in figures if one.metric in SHARES]:
+        text += [PROFILE, _profile(profiled)]
     for case in tables.cases(figures):
         if any(_single_change(one.column) for one in figures if one.case == case):
             text += [f"### One change at a time: {_title(case)}\n", _knobs(figures, case)]
@@ -102,11 +101,11 @@ a second: here the programs take the processors from each other.
 PROFILE = """\
 ### Where the scheduler's time goes
 
-Shares of the scheduler's processor time in its own profile, which takes what each part calls as its own. {load}.
+Shares of the scheduler's processor time in its own profile with `ours`; what a part calls counts as its own.
 """
 KNOBS_READING = """\
-What stands in the way of gangs is the work for each pod on each node, not API writes, rounds or binding; single pods
-have a PodGroup each besides, which takes the API server more than twice the time. Volcano 1.14 calls the
+What stands in the way of gangs and single pods is the work for each pod on each node, not API writes, rounds or
+binding; single pods have a PodGroup each besides, which takes the API server more than twice the time. Volcano 1.14 calls the
 scores of kube-scheduler's plugins without their preparation for the pod (`nodeorder.NodeOrderFn`). So each node sums
 the pod's requests anew, and looks in vain for what preparation would have kept, with an error text each time; twins in
 a gang share nothing. kube-scheduler prepares once for each pod, and as it comes it looks at 42 % of 1,000 nodes only.
@@ -145,13 +144,13 @@ def _same(case: str) -> tuple[int, str, bool]:
     return asked.pods, asked.nodes, asked.backlog
 
 
-def _profile(figures: Sequence[Figure], case: str) -> str:
-    names = tables.columns(figures, case)
+def _profile(figures: Sequence[Figure]) -> str:
+    cases = tables.cases(figures)
     rows = [
-        [heading, *(tables.cell(tables.find(figures, case, name, metric)) for name in names)]
+        [heading, *(tables.cell(tables.find(figures, case, "ours", metric)) for case in cases)]
         for metric, heading in SHARES.items()
     ]
-    return tables.markdown(["share, %", *(f"`{name}`" for name in names)], rows)
+    return tables.markdown(["share, %", *(f"`{case}`" for case in cases)], rows)
 
 
 def _knobs(figures: Sequence[Figure], case: str) -> str:
