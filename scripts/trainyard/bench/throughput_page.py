@@ -105,16 +105,16 @@ Shares of the scheduler's processor time in its own profile with `ours`; what a 
 """
 KNOBS_READING = """\
 What stands in the way of gangs and single pods is the work for each pod on each node, not API writes, rounds or
-binding; single pods have a PodGroup each besides, which takes the API server more than twice the time. Volcano 1.14 calls the
-scores of kube-scheduler's plugins without their preparation for the pod (`nodeorder.NodeOrderFn`). So each node sums
-the pod's requests anew, and looks in vain for what preparation would have kept, with an error text each time; twins in
-a gang share nothing. kube-scheduler prepares once for each pod, and as it comes it looks at 42 % of 1,000 nodes only.
-`volcano-default` does so too; it is faster than `ours` as it looks at fewer nodes, and packs worse. Two changes save
-more than the spread (no percentage stands at the others): no balance packs worse, and fewer nodes are the user's choice
-(`volcano.custom.scheduler_nodes_percent`). The rest are wishes of pods (preferred affinity, images that are there
-already, spread, volumes), which count in the chart. `ours` collects garbage less often until it holds 850 MiB (`GOGC`
-300, `GOMEMLIMIT`), which keeps it below the limit on memory and gained no more speed than the spread; `volcano-default`
-has no such bound.
+binding; single pods have a PodGroup each besides, which takes the API server more than twice the time. Volcano 1.14
+calls the scores of kube-scheduler's plugins without their preparation for the pod (`nodeorder.NodeOrderFn`). So each
+node sums the pod's requests anew, and looks in vain for what preparation would have kept, with an error text each
+time; twins in a gang share nothing. kube-scheduler prepares once for each pod, and as it comes it looks at 42 % of
+1,000 nodes only. `volcano-default` does so too; it is faster than `ours` as it looks at fewer nodes, and packs worse.
+Two changes save more than the spread (no percentage stands at the others): no balance packs worse, and fewer nodes are
+the user's choice (`volcano.custom.scheduler_nodes_percent`). The rest are wishes of pods (preferred affinity, images
+that are there already, spread, volumes), which count in the chart. `ours` collects garbage less often until it holds
+850 MiB (`GOGC` 300, `GOMEMLIMIT`), which keeps it below the limit on memory and gained no more speed than the spread;
+`volcano-default` has no such bound.
 """
 
 
