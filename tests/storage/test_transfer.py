@@ -26,12 +26,15 @@ BUCKET = "runs"
 
 
 class Cluster:
-    """A cluster whose pods are processes on this machine. `breaks`: so many streams end early."""
+    """A cluster whose pods are processes on this machine.
+
+    `breaks`: so many streams end early. `away`: for so many the store is not there.
+    """
 
     namespace = "vision"
 
     def __init__(self, server: Server) -> None:
-        self.server, self.jobs, self.breaks, self.ran = server, [], 0, []  # type: ignore[var-annotated]
+        self.server, self.jobs, self.breaks, self.away, self.ran = server, [], 0, 0, []  # type: ignore[var-annotated]
         self.pods: list[dict[str, Any]] = [{"metadata": {"name": "transfer-x"}, "status": {"phase": "Running"}}]
         self.events: list[dict[str, Any]] = []
 
@@ -65,6 +68,9 @@ class Cluster:
             self.breaks -= 1
             raise KubeError("the connection to the pod broke")
         root = self.server.root
+        if self.away:
+            self.away -= 1
+            root = replace(root, endpoint="http://127.0.0.1:1")
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "scripts"), "S3_ENDPOINT": root.endpoint}
         env |= {"S3_ACCESS_KEY": root.user, "S3_SECRET_KEY": root.password}
         data = stdin.read() if stdin else b""
@@ -131,10 +137,27 @@ def test_a_broken_stream_is_begun_anew(cluster: Cluster, facts: Facts, tmp_path:
     assert sorted(os.listdir(tmp_path)) == ["values.yaml", "x", "y"]
 
 
-def test_what_the_store_refuses_is_one_sentence(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+def test_a_store_that_is_away_is_asked_again(
+    cluster: Cluster, facts: Facts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_text("hello")
     with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
-        with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey"):
+        store.put(tmp_path / "x", f"{BUCKET}/vision/away")
+        cluster.away = 1
+        assert (found := store.stat(f"{BUCKET}/vision/away")) and found.size == 5
+        monkeypatch.setattr("trainyard.transfer.store.AGAIN", 1)
+        cluster.away = 1
+        with pytest.raises(transfer.SilentStoreError, match="does not answer for s3://runs/vision/away") as fault:
+            store.get(f"{BUCKET}/vision/away", tmp_path / "y")
+        assert transfer.passing(fault.value)
+
+
+def test_what_the_store_refuses_is_one_sentence_and_asked_once(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+        with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey") as fault:
             store.get(f"{BUCKET}/none", tmp_path / "y")
+        assert not transfer.passing(fault.value)
+        assert cluster.ran.count("get") == 1
         assert not (tmp_path / "y").exists()
 
 

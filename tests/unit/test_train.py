@@ -19,6 +19,7 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.jobs import Facts, check
 from trainyard.kube import Access
 from trainyard.train import follow, launch, results, settings, starter
+from trainyard.transfer import SilentStoreError
 
 
 @pytest.fixture
@@ -145,7 +146,9 @@ def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
 
 
 class Shelf:
-    """A store that is played: places and what lies there. `silent`: so many looks get no answer."""
+    """A store that is played: places and what lies there. `silent`: so many looks end with `fault`."""
+
+    fault: TrainyardError = SilentStoreError("the object store does not answer")
 
     def __init__(self, files: dict[str, bytes], silent: int = 0) -> None:
         self.files, self.silent = files, silent
@@ -153,7 +156,7 @@ class Shelf:
     def stat(self, place: str) -> object:
         if self.silent:
             self.silent -= 1
-            raise TrainyardError("the object store does not answer")
+            raise self.fault
         return self.files.get(place)
 
     def read(self, place: str) -> bytes:
@@ -186,6 +189,10 @@ def test_a_store_that_is_silent_for_a_moment_is_asked_again() -> None:
     shelf.silent = 10_000
     with pytest.raises(TrainyardError, match="does not answer"):
         results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
+    shelf.silent, shelf.fault = 10_000, TrainyardError("the object store refuses")
+    with pytest.raises(TrainyardError, match="refuses"):
+        results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
+    assert shelf.silent == 9_999
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; a PlatformError ends with its one sentence and exit status 1."""
+    """Run one command; a PlatformError ends with its one sentence and its exit status, 1 or what its kind has."""
     args = _parser().parse_args(argv)
     try:
         if args.command == "node-prep":
@@ -168,7 +168,7 @@ def main(argv: list[str] | None = None) -> int:
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
     except PlatformError as failure:
-        return fail(str(failure))
+        return fail(failure)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ class RefusedError(PlatformError):
 class SilentError(PlatformError):
     """The store doesn't answer, or says that it can't just now."""
 
+    exit_code = 75  # EX_TEMPFAIL: the same may succeed a moment later
+
 
 class Checked:
     """A stream of exactly `size` bytes with this digest; its end fails otherwise, before an upload is complete."""

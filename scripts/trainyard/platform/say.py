@@ -9,13 +9,15 @@ import time
 class PlatformError(Exception):
     """Something that the command can't get past; its text is one sentence."""
 
+    exit_code = 1
+
 
 def say(text: str) -> None:
     """Print one line with the time of day (UTC)."""
     print(f"{time.strftime('%H:%M:%S', time.gmtime())} {text}", flush=True)
 
 
-def fail(text: str) -> int:
-    """Print the reason to standard error; returns exit status 1."""
-    print(f"trainyard: {text}", file=sys.stderr, flush=True)
-    return 1
+def fail(error: PlatformError) -> int:
+    """Print the reason to standard error; returns the exit status."""
+    print(f"trainyard: {error}", file=sys.stderr, flush=True)
+    return error.exit_code

@@ -12,7 +12,7 @@ import click
 from trainyard.errors import TrainyardError
 from trainyard.jobs.facts import BUCKET
 from trainyard.platform.run_files import INDEX
-from trainyard.transfer import Store
+from trainyard.transfer import Store, passing
 
 WAIT_S = 90.0
 LOOK_S = 1.5
@@ -42,7 +42,8 @@ def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
 def _index(store: Store, place: str) -> dict | None:
     """What was kept; the last state that is there, when the end isn't told in time.
 
-    A store that doesn't answer meanwhile is asked again. Raises TrainyardError when it still doesn't in the end.
+    A store that doesn't answer meanwhile is asked again. Raises TrainyardError when it still doesn't in the end, or
+    refuses.
     """
     end, found, silent = time.monotonic() + WAIT_S, None, None
     while time.monotonic() < end:
@@ -53,6 +54,8 @@ def _index(store: Store, place: str) -> dict | None:
                 if found.get("complete"):
                     return found
         except TrainyardError as error:
+            if not passing(error):
+                raise
             silent = error
         time.sleep(LOOK_S)
     if silent and not found:

@@ -8,6 +8,6 @@ A pod of the team, which gets the keys as any of its pods does, stands between: 
 """
 
 from trainyard.transfer.pod import manifest, opened
-from trainyard.transfer.store import Found, Store
+from trainyard.transfer.store import Found, SilentStoreError, Store, passing
 
-__all__ = ["Found", "Store", "manifest", "opened"]
+__all__ = ["Found", "SilentStoreError", "Store", "manifest", "opened", "passing"]

@@ -15,13 +15,18 @@ from typing import IO, Any, TypeVar, cast
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
+from trainyard.platform import objects
 
 PROGRAM = ("python3", "-m", "trainyard.platform", "objects")
-AGAIN, PAUSE_S = 3, 0.5  # a broken stream is begun anew
+AGAIN, PAUSE_S = 3, 0.5  # what may succeed a moment later is begun anew
 BLOCK = 1 << 20  # bytes
 SILENCE_S = 120.0
 Progress = Callable[[int], None]
 T = TypeVar("T")
+
+
+class SilentStoreError(TrainyardError):
+    """The object store doesn't answer the pod, or says that it can't just now."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ class Store:
         last = (done.stderr.strip().splitlines() or [""])[-1]
         if done.code:
             what = last.removeprefix("trainyard: ") or f"the pod's program ended with code {done.code}"
-            raise TrainyardError(what, where=place if place not in what else "", mend=_mend(what))
+            kind = SilentStoreError if done.code == objects.SilentError.exit_code else TrainyardError
+            raise kind(what, where=place if place not in what else "", mend=_mend(what))
         try:
             return dict(json.loads(last))
         except ValueError:
@@ -147,15 +153,19 @@ class _Counted:
         return self._hash.hexdigest()
 
 
+def passing(error: TrainyardError) -> bool:
+    """Whether the same may succeed a moment later: after a broken connection, a server that can't answer just now."""
+    return isinstance(error, SilentStoreError) or (isinstance(error, KubeError) and not 0 < error.status < 500)
+
+
 def _again(operation: Callable[[], T]) -> T:
-    """Tries anew what a broken connection has ended, or a server that was not able to answer."""
     left = AGAIN
     while True:
         left -= 1
         try:
             return operation()
-        except KubeError as error:
-            if 0 < error.status < 500 or not left:
+        except TrainyardError as error:
+            if not passing(error) or not left:
                 raise
             time.sleep(PAUSE_S)
 
