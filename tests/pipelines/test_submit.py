@@ -60,10 +60,11 @@ def member(yard: Yard, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     env["TRAINYARD_CACHE"] = os.environ.get("TRAINYARD_CACHE") or str(Path.home() / ".cache" / "trainyard")
 
     def start(*words: str | Path) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "trainyard", *map(str, words), *who, "--as-group", "system:authenticated"]
+        # Tests that run in the background ignore SIGINT, and so would what they start.
+        argv = ["env", "--default-signal=INT", sys.executable, "-m", "trainyard", *map(str, words), *who]
         return subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
-            cwd=tmp_path,
+            [*argv, "--as-group", "system:authenticated"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path,
         )  # fmt: skip
 
     return start
