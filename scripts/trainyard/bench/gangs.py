@@ -49,7 +49,7 @@ HEADINGS = HELD | {metric: f"h from submission to start: {of}" for metric, of in
 HEADINGS |= {"delay_max_32": "h from submission to start: 32 GPUs, longest", "starved_32": DELAYS["starved_32"]}
 WHOLE = ("trace3_pr", "trace1_pr")
 SEEDS = range(1, 6)
-SPREAD = {"trace3_pr": SEEDS, "trace3": [1]}  # parts on paper as Volcano's default places pods, and their seeds
+SPREAD_SEEDS = {"trace3_pr": SEEDS, "trace3": [1]}  # parts on paper as Volcano's default places pods, and their seeds
 REFERENCES = ("reference_pool", "reference_nodes", "reference_longest")
 
 
@@ -206,7 +206,7 @@ def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
 def _published() -> list[Figure]:
     """What is beside ours, which takes half a minute for whole traces: not for the reduced plan."""
     found = []
-    for trace, seeds in SPREAD.items():
+    for trace, seeds in SPREAD_SEEDS.items():
         found += published.spread(f"{trace}@{PART}", {seed: dealt(trace, PART, seed) for seed in seeds}, NODES)
     for trace in published.PUBLISHED:
         jobs = dealt(trace, None, 1)
