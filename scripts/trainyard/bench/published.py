@@ -1,4 +1,4 @@
-"""The whole Philly traces: what others have published for them, and what is possible on paper, beside ours."""
+"""Philly on paper and as others have published it, beside ours: whole traces, and parts with pods spread."""
 
 from __future__ import annotations
 
