@@ -14,6 +14,7 @@ from urllib3.exceptions import HTTPError
 
 from trainyard.cluster.kubectl import Kubectl
 from trainyard.errors import TrainyardError
+from trainyard.platform.objects import cause
 from trainyard.platform.s3_users import SECRET
 from trainyard.platform.store import Access, client
 
@@ -44,8 +45,7 @@ def connect(kubectl: Kubectl, namespace: str, of: str = "", keys: tuple[str, str
         try:
             yield Store(client(to))
         except HTTPError as error:
-            why = getattr(error, "reason", None) or error
-            raise TrainyardError(f"the object store does not answer: {why}", where=to.endpoint) from None
+            raise TrainyardError(f"the object store does not answer: {cause(error)}", where=to.endpoint) from None
 
 
 class Store:

@@ -23,6 +23,7 @@ from trainyard.platform.cache import listing
 from trainyard.platform.say import PlatformError
 
 if TYPE_CHECKING:
+    import urllib3
     from minio import Minio
 
 BLOCK = 1 << 20  # bytes
@@ -64,6 +65,11 @@ class Checked:
         return data
 
 
+def cause(error: urllib3.exceptions.HTTPError) -> str:
+    """What kept the store from answering, without the client's own objects."""
+    return str(getattr(error, "reason", None) or error).rpartition(">: ")[2]
+
+
 @contextmanager
 def told(place: str) -> Iterator[None]:
     """A refusal of the store, or its silence, as one sentence."""
@@ -76,8 +82,7 @@ def told(place: str) -> Iterator[None]:
         kind = RefusedError if error.code in FINAL else SilentError
         raise kind(f"the object store refuses {place}: {error.code}, {error.message}") from None
     except urllib3.exceptions.HTTPError as error:
-        why = str(getattr(error, "reason", None) or error).rpartition(">: ")[2]
-        raise SilentError(f"the object store does not answer for {place}: {why}") from None
+        raise SilentError(f"the object store does not answer for {place}: {cause(error)}") from None
     except (ServerError, InvalidResponseError) as error:
         raise SilentError(f"{place}: {error}") from None
     except (OSError, ValueError) as error:

@@ -159,6 +159,7 @@ def passing(error: TrainyardError) -> bool:
 
 
 def _again(operation: Callable[[], T]) -> T:
+    """Tries anew, some times, what may succeed a moment later."""
     left = AGAIN
     while True:
         left -= 1
