@@ -60,6 +60,6 @@ def mpi_job(
 
     Returns the job's name as `Output`, beside the artifacts `model` and `metrics`.
     """
-    from trainyard import steps
+    from trainyard.pipelines import steps
 
     return steps.train("mpi", locals())

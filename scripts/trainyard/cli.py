@@ -13,26 +13,26 @@ from types import FrameType
 import click
 
 from trainyard.errors import TrainyardError
-from trainyard.versions import load
+from trainyard_dev.versions import load
 
 COMMANDS = {
-    "bench": "trainyard.bench.cli",
-    "chart": "trainyard.chart.cli",
-    "cluster": "trainyard.cluster.cli",
-    "doctor": "trainyard.doctor.cli",
-    "e2e": "trainyard.e2e.cli",
-    "generate": "trainyard.generate.cli",
-    "images": "trainyard.images.cli",
-    "lint": "trainyard.lint.cli",
-    "init": "trainyard.train.cli",
-    "policy": "trainyard.policy.cli",
-    "run": "trainyard.local.cli",
-    "runs": "trainyard.runs.cli",
-    "submit": "trainyard.submit.cli",
-    "tools": "trainyard.tools.cli",
-    "train": "trainyard.train.cli",
-    "uninstall": "trainyard.release.cli",
-    "verify": "trainyard.verify",
+    "bench": "trainyard_dev.bench.cli",
+    "chart": "trainyard_dev.chart.cli",
+    "cluster": "trainyard_dev.cluster.cli",
+    "doctor": "trainyard_dev.doctor.cli",
+    "e2e": "trainyard_dev.e2e.cli",
+    "generate": "trainyard.commands.generate",
+    "images": "trainyard_dev.images.cli",
+    "lint": "trainyard.commands.lint",
+    "init": "trainyard.commands.train",
+    "policy": "trainyard_dev.policy.cli",
+    "run": "trainyard.commands.run",
+    "runs": "trainyard.commands.runs",
+    "submit": "trainyard.commands.submit",
+    "tools": "trainyard_dev.tools.cli",
+    "train": "trainyard.commands.train",
+    "uninstall": "trainyard.commands.uninstall",
+    "verify": "trainyard_dev.verify.cli",
 }
 
 

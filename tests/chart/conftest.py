@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package, parts
+from trainyard_dev.chart import package, parts
 from trainyard.errors import TrainyardError
 
 

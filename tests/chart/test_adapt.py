@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trainyard.chart import adapt, adapt_rbac, parts
+from trainyard_dev.chart import adapt, adapt_rbac, parts
 from trainyard.errors import TrainyardError
 
 CSI = """\

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package
+from trainyard_dev.chart import package
 from trainyard.errors import TrainyardError
 
 Objects = list[dict[str, Any]]

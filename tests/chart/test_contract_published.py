@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from trainyard import contract
-from trainyard.chart import package
+from trainyard_dev.chart import package
 from trainyard.paths import ROOT
 
 

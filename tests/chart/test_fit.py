@@ -9,11 +9,11 @@ import pytest
 import yaml
 from placement import KINDS, contract_of, fits, nodes_of, pods_in, where
 
-from trainyard.bench import columns
-from trainyard.chart import package, parts
+from trainyard_dev.bench import columns
+from trainyard_dev.chart import package, parts
 from trainyard.paths import ROOT
-from trainyard.platform import node_prep
-from trainyard.platform.gpus import Gpus
+from trainyard_agent import node_prep
+from trainyard_agent.gpus import Gpus
 
 Objects = list[dict[str, Any]]
 EVERYWHERE = {"trainyard-node-prep"}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard import tools
-from trainyard.chart import package
+from trainyard_dev import tools
+from trainyard_dev.chart import package
 from trainyard.paths import ROOT
 from trainyard.shell import run
-from trainyard.versions import load
+from trainyard_dev.versions import load
 
 GITOPS = ROOT / "manifests" / "gitops"
 FILES = sorted(GITOPS.rglob("*.yaml"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import adapt_images, images, package, parts
+from trainyard_dev.chart import adapt_images, images, package, parts
 from trainyard.errors import TrainyardError
 
 MIRROR = "registry.example.org:5000/mirror"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trainyard.chart import package
+from trainyard_dev.chart import package
 from trainyard.paths import ROOT
-from trainyard.versions import load
+from trainyard_dev.versions import load
 
 TEAMS = ROOT / "manifests" / "gitops" / "values" / "teams.yaml"
 Notes = Callable[..., str]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package, parts
+from trainyard_dev.chart import package, parts
 from trainyard.errors import TrainyardError
 
 Objects = list[dict[str, Any]]

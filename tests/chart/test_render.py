@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import images, package, schemas
+from trainyard_dev.chart import images, package, schemas
 from trainyard.errors import TrainyardError
-from trainyard.versions import load
+from trainyard_dev.versions import load
 
 Objects = list[dict[str, Any]]
 # Names that Kubernetes takes and that YAML, unless they stand in quotes, reads as numbers, booleans or nothing.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package, parts
+from trainyard_dev.chart import package, parts
 
 Faults = Callable[..., list[str]]
 # The default's hash: the scheduling measurements are made with exactly these bytes.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package
+from trainyard_dev.chart import package
 
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 MNIST = {"name": "mnist", "bucket": "datasets", "prefix": "shared/mnist"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package
+from trainyard_dev.chart import package
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.chart import package
+from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
 TEAMS = {"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]}}}

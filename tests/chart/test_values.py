@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trainyard.chart import package, parts
+from trainyard_dev.chart import package, parts
 from trainyard.errors import TrainyardError
 
 POOLS = [

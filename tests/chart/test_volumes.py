@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard import tools
-from trainyard.chart import package, parts
+from trainyard_dev import tools
+from trainyard_dev.chart import package, parts
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
-from trainyard.versions import load
+from trainyard_dev.versions import load
 
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 IMAGES = {

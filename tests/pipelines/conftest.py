@@ -14,9 +14,9 @@ import store
 from yard import Yard
 
 from trainyard import contract
-from trainyard.apiserver import running
-from trainyard.apiserver.install import install
-from trainyard.chart import package
+from trainyard_dev.apiserver import running
+from trainyard_dev.apiserver.install import install
+from trainyard_dev.chart import package
 
 HERE = Path(__file__).parent
 

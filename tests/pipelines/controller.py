@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from trainyard import tools
-from trainyard.apiserver import ApiServer
-from trainyard.apiserver.processes import Server
+from trainyard_dev import tools
+from trainyard_dev.apiserver import ApiServer
+from trainyard_dev.apiserver.processes import Server
 
 NAME = "trainyard-workflow-controller"
 # A machine for tests can look more often than a cluster should.

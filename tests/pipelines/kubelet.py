@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 from podlife import PodLife
 from store import Store
 
-from trainyard.apiserver import ApiServer
+from trainyard_dev.apiserver import ApiServer
 
 NODE = "here"
 WORKFLOW = "workflows.argoproj.io/workflow"

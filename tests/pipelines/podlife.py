@@ -17,8 +17,8 @@ from typing import Any
 
 from store import PASSWORD, USER, NotThereError, Store
 
-from trainyard import tools
-from trainyard.apiserver import Client, Identity
+from trainyard_dev import tools
+from trainyard_dev.apiserver import Client, Identity
 
 STEP = "/var/run/argo/trainyard-step"
 RESULTS = "/apis/argoproj.io/v1alpha1/namespaces/{}/workflowtaskresults"

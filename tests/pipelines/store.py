@@ -14,8 +14,8 @@ from pathlib import Path
 from minio import Minio
 from minio.error import S3Error
 
-from trainyard import tools
-from trainyard.apiserver.processes import Server, free_ports
+from trainyard_dev import tools
+from trainyard_dev.apiserver.processes import Server, free_ports
 
 USER, PASSWORD = "trainyard-root", secrets.token_hex(16)
 BUCKET = "runs"

@@ -10,9 +10,9 @@ import pytest
 import samples
 from yard import Yard
 
-from trainyard import translate
+from trainyard.pipelines import translate
 from trainyard.errors import TrainyardError
-from trainyard.ir import load
+from trainyard.pipelines.ir import load
 
 PIPELINES = "sdk/python/test_data/pipelines"
 SUCCEEDED, FAILED = "Succeeded", "Failed"

@@ -18,7 +18,7 @@ from yard import Run, Yard
 
 from trainyard.kube import Access, gangs
 from trainyard.paths import ROOT
-from trainyard.runs import nodes, scene
+from trainyard.pipelines.runs import nodes, scene
 
 SAMPLES = Path(__file__).with_name("samples.py")
 HEAD = "import sys\nsys.path.insert(0, {folder!r})\nfrom kfp import dsl\nfrom samples import *\n"

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from trainyard.apiserver import ApiServer, running
-from trainyard.apiserver.install import install
-from trainyard.chart import package
+from trainyard_dev.apiserver import ApiServer, running
+from trainyard_dev.apiserver.install import install
+from trainyard_dev.chart import package
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard.platform.api import Api
-from trainyard.steps import cluster
-from trainyard.steps.request import Request
-from trainyard.steps.run import Run
+from trainyard_agent.api import Api
+from trainyard.pipelines.steps import cluster
+from trainyard.pipelines.steps.request import Request
+from trainyard.pipelines.steps.run import Run
 
 TEAM = "vision"
 KINDS = {"pytorch": "PyTorchJob", "tensorflow": "TFJob", "mpi": "MPIJob", "volcano": "Job"}
@@ -279,9 +279,9 @@ def test_stopped_step_takes_its_job_along(
 ) -> None:
     request = request_of("uid-stopped")
     program = (
-        "import json, os, sys; from pathlib import Path; from trainyard.platform.api import Api;"
-        "from trainyard.steps import cluster; from trainyard.steps.request import Request;"
-        "from trainyard.steps.run import Run;"
+        "import json, os, sys; from pathlib import Path; from trainyard_agent.api import Api;"
+        "from trainyard.pipelines.steps import cluster; from trainyard.pipelines.steps.request import Request;"
+        "from trainyard.pipelines.steps.run import Run;"
         "request = Request.of('pytorch', json.loads(sys.argv[1]), Run.of(os.environ));"
         "cluster.run(request, os.environ, Api(Path(sys.argv[2])))"
     )

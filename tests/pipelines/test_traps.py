@@ -6,7 +6,7 @@ import samples
 from kfp import dsl
 from yard import Yard
 
-from trainyard.apiserver import Identity
+from trainyard_dev.apiserver import Identity
 
 
 @dsl.pipeline(name="two-steps")

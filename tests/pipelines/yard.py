@@ -14,11 +14,11 @@ from kfp import compiler
 from kubelet import Kubelet
 from store import Store
 
-from trainyard import translate
-from trainyard.apiserver import ApiServer, Identity
+from trainyard.pipelines import translate
+from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard.contract import Contract
-from trainyard.ir import load
-from trainyard.runs import boxes
+from trainyard.pipelines.ir import load
+from trainyard.pipelines.runs import boxes
 
 WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/{}/workflows"
 MERGE = "application/merge-patch+json"

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from trainyard.apiserver import Answer, ApiServer, Identity
+from trainyard_dev.apiserver import Answer, ApiServer, Identity
 from trainyard.paths import ROOT
 
 FOLDER = ROOT / "policies"

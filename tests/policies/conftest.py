@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trainyard.apiserver import ApiServer, running
-from trainyard.apiserver.install import install
-from trainyard.chart import package
+from trainyard_dev.apiserver import ApiServer, running
+from trainyard_dev.apiserver.install import install
+from trainyard_dev.chart import package
 
 HERE = Path(__file__).parent
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainyard.apiserver import ApiServer, Identity
+from trainyard_dev.apiserver import ApiServer, Identity
 
 MEMBER = Identity("ada", ("vision-members",))
 

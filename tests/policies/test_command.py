@@ -15,12 +15,12 @@ import yaml
 from cases import bases, changed, rules
 from conftest import HERE
 
-from trainyard.apiserver import ApiServer, Identity
-from trainyard.chart import package
+from trainyard_dev.apiserver import ApiServer, Identity
+from trainyard_dev.chart import package
 from trainyard.cli import main
 from trainyard.paths import ROOT
-from trainyard.policy import cli
-from trainyard.policy.check import Site, Verdict, site
+from trainyard_dev.policy import cli
+from trainyard_dev.policy.check import Site, Verdict, site
 
 JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))
 Run = Callable[..., tuple[int, str, str]]

@@ -9,10 +9,11 @@ import pytest
 import yaml
 from conftest import HERE
 
-from trainyard import contract, transfer
-from trainyard.chart import package
-from trainyard.jobs import Facts, JobSpec, Mount, manifest
-from trainyard.policy.check import Site, site
+from trainyard import contract
+from trainyard.training import transfer
+from trainyard_dev.chart import package
+from trainyard.kinds import Facts, JobSpec, Mount, manifest
+from trainyard_dev.policy.check import Site, site
 
 FULL = {
     "code": "vision/code/x.tar.gz",

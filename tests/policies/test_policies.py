@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cases import Case, ask, cases, rules
 
-from trainyard.apiserver import ApiServer
+from trainyard_dev.apiserver import ApiServer
 
 CASES = [case for rule in rules() for case in cases(rule)]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from trainyard.apiserver import ApiServer, Identity
+from trainyard_dev.apiserver import ApiServer, Identity
 
 MEMBER = Identity("ada", ("vision-members",))
 VIEWER = Identity("bob", ("vision-viewers",))

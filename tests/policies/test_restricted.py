@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.apiserver import ApiServer
-from trainyard.apiserver.install import complete_namespace
-from trainyard.chart import package
+from trainyard_dev.apiserver import ApiServer
+from trainyard_dev.apiserver.install import complete_namespace
+from trainyard_dev.chart import package
 from trainyard.paths import ROOT
-from trainyard.platform import launcher
+from trainyard_agent import launcher
 
 SPACE = "restricted-probe"
 # Kept with their reasons; tests/chart/test_rights.py compares them with what is rendered.

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any
 
-from trainyard.bench import objects
-from trainyard.bench.columns import Column
-from trainyard.bench.schedulers import Scheduler, scheduler
-from trainyard.bench.traces import Node, Pod
-from trainyard.bench.world import GPU, MERGE, Seen, World
+from trainyard_dev.bench import objects
+from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.schedulers import Scheduler, scheduler
+from trainyard_dev.bench.traces import Node, Pod
+from trainyard_dev.bench.world import GPU, MERGE, Seen, World
 
 LATE_S = 30.0
 FLAGS = ("--percentage-nodes-to-find=100",)

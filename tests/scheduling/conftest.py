@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from bed import Bed
 
-from trainyard.bench import columns
-from trainyard.bench.world import World
-from trainyard.bench.world import world as running_world
-from trainyard.chart import package
+from trainyard_dev.bench import columns
+from trainyard_dev.bench.world import World
+from trainyard_dev.bench.world import world as running_world
+from trainyard_dev.chart import package
 
 
 @pytest.fixture(scope="session")

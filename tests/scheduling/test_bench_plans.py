@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from trainyard.bench import columns, registry
-from trainyard.bench.cli import select
+from trainyard_dev.bench import columns, registry
+from trainyard_dev.bench.cli import select
 
 FACE = ("TITLE", "FRESH", "POOLED", "HEADINGS", "SHORT", "LESS", "plan", "measure", "figures", "draw", "section")
 TUNED_ON = range(42, 46)  # the seeds on which settings were chosen

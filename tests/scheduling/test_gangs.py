@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from trainyard.bench import columns, lockstep
-from trainyard.bench.lockstep import Task, Timeline
-from trainyard.bench.schedulers import scheduler
-from trainyard.bench.world import World
+from trainyard_dev.bench import columns, lockstep
+from trainyard_dev.bench.lockstep import Task, Timeline
+from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.world import World
 
 
 def _replayed(world: World, name: str) -> Timeline:

@@ -7,14 +7,14 @@ from time import sleep
 import pytest
 from bed import Bed
 
-from trainyard.bench import objects
-from trainyard.bench.columns import column
-from trainyard.bench.kueue_setup import ORDER_S, WORKLOADS
-from trainyard.bench.schedulers import scheduler
-from trainyard.bench.traces import Node, Pod
-from trainyard.bench.world import World
-from trainyard.tools.build import is_built
-from trainyard.versions import load
+from trainyard_dev.bench import objects
+from trainyard_dev.bench.columns import column
+from trainyard_dev.bench.kueue_setup import ORDER_S, WORKLOADS
+from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.traces import Node, Pod
+from trainyard_dev.bench.world import World
+from trainyard_dev.tools.build import is_built
+from trainyard_dev.versions import load
 
 pytestmark = pytest.mark.skipif(
     not is_built(load().tools["kueue"]), reason="Kueue is not built: bin/trainyard tools build --for bench"

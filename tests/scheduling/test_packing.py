@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.bench import columns, packing, traces
-from trainyard.bench.packed import WIDE, Packed
-from trainyard.bench.traces import Node, Pod
-from trainyard.bench.world import World
+from trainyard_dev.bench import columns, packing, traces
+from trainyard_dev.bench.packed import WIDE, Packed
+from trainyard_dev.bench.traces import Node, Pod
+from trainyard_dev.bench.world import World
 from trainyard.errors import TrainyardError
 
 SHARE, SEED = 0.05, 43

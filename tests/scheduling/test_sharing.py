@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from trainyard.bench import card_rounds, cards, columns, objects, sharing
-from trainyard.bench.schedulers import Volcano, metrics, scheduler
-from trainyard.bench.traces import Node, Pod
-from trainyard.bench.world import World
+from trainyard_dev.bench import card_rounds, cards, columns, objects, sharing
+from trainyard_dev.bench.schedulers import Volcano, metrics, scheduler
+from trainyard_dev.bench.traces import Node, Pod
+from trainyard_dev.bench.world import World
 
 NODES = [Node("c-1", 64000, 64000, 1, "T4"), Node("c-2", 64000, 64000, 2, "T4")]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.bench import throughput
-from trainyard.bench.results import Run
-from trainyard.bench.world import World
+from trainyard_dev.bench import throughput
+from trainyard_dev.bench.results import Run
+from trainyard_dev.bench.world import World
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 

@@ -14,10 +14,10 @@ import pytest
 from minio import Minio
 from minio.error import S3Error
 
-from trainyard.platform import archive, backup, restore, targets
-from trainyard.platform.restore import Wish
-from trainyard.platform.say import PlatformError
-from trainyard.platform.targets import BucketTarget, FolderTarget, Target
+from trainyard_agent import archive, backup, restore, targets
+from trainyard_agent.restore import Wish
+from trainyard_agent.say import PlatformError
+from trainyard_agent.targets import BucketTarget, FolderTarget, Target
 
 NOW = datetime(2026, 5, 4, 2, 17, tzinfo=UTC)
 STAMP = "20260504T021700Z"

@@ -11,8 +11,8 @@ from minio.commonconfig import ENABLED, Filter
 from minio.error import S3Error
 from minio.lifecycleconfig import Expiration, LifecycleConfig, Rule
 
-from trainyard.platform import buckets
-from trainyard.platform.say import PlatformError
+from trainyard_agent import buckets
+from trainyard_agent.say import PlatformError
 
 
 def put(client: Minio, bucket: str, key: str, text: bytes) -> None:

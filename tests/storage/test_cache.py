@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from minio import Minio
 
-from trainyard.platform import cache, store
-from trainyard.platform.say import PlatformError
+from trainyard_agent import cache, store
+from trainyard_agent.say import PlatformError
 
 CACHE = {"name": "mnist", "bucket": "cache", "prefix": "shared/mnist"}
 

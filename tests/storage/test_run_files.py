@@ -16,8 +16,8 @@ import pytest
 from conftest import Server
 
 from trainyard.paths import ROOT
-from trainyard.platform import objects, run_files, store
-from trainyard.platform.say import PlatformError
+from trainyard_agent import objects, run_files, store
+from trainyard_agent.say import PlatformError
 
 BUCKET = "runs"
 
@@ -32,7 +32,7 @@ def client(server: Server):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def program(server: Server):  # type: ignore[no-untyped-def]
-    """Runs `python3 -m trainyard.platform …` as the pod does."""
+    """Runs `python3 -m trainyard_agent …` as the pod does."""
     env = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT / "scripts"),
@@ -45,7 +45,7 @@ def program(server: Server):  # type: ignore[no-untyped-def]
 
     def start(*words: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        command = [sys.executable, "-m", "trainyard.platform", *words]
+        command = [sys.executable, "-m", "trainyard_agent", *words]
         return subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
 
     return start

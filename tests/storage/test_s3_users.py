@@ -14,9 +14,9 @@ from minio.commonconfig import CopySource
 from minio.error import S3Error
 from minio.versioningconfig import VersioningConfig
 
-from trainyard.platform import buckets, s3_users, store
-from trainyard.platform.api import ApiError
-from trainyard.platform.say import PlatformError
+from trainyard_agent import buckets, s3_users, store
+from trainyard_agent.api import ApiError
+from trainyard_agent.say import PlatformError
 
 Act = Callable[[Minio], Any]
 

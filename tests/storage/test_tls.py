@@ -12,8 +12,8 @@ import pytest
 
 from mnist import store as trainer
 from mnist.errors import TrainError
-from trainyard.platform import buckets, store
-from trainyard.platform.say import PlatformError
+from trainyard_agent import buckets, store
+from trainyard_agent.say import PlatformError
 
 
 @dataclass

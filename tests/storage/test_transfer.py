@@ -14,13 +14,14 @@ import pytest
 import yaml
 from conftest import Server
 
-from trainyard import contract, transfer
+from trainyard import contract
+from trainyard.training import transfer
 from trainyard.errors import TrainyardError
-from trainyard.jobs import Facts
+from trainyard.kinds import Facts
 from trainyard.kube import KubeError
 from trainyard.kube.streams import Done
 from trainyard.paths import ROOT
-from trainyard.transfer import pod
+from trainyard.training.transfer import pod
 
 BUCKET = "runs"
 
@@ -145,7 +146,7 @@ def test_a_store_that_is_away_is_asked_again(
         store.put(tmp_path / "x", f"{BUCKET}/vision/away")
         cluster.away = 1
         assert (found := store.stat(f"{BUCKET}/vision/away")) and found.size == 5
-        monkeypatch.setattr("trainyard.transfer.store.AGAIN", 1)
+        monkeypatch.setattr("trainyard.training.transfer.store.AGAIN", 1)
         cluster.away = 1
         with pytest.raises(transfer.SilentStoreError, match="does not answer for s3://runs/vision/away") as fault:
             store.get(f"{BUCKET}/vision/away", tmp_path / "y")
@@ -196,7 +197,7 @@ def test_a_pod_that_does_not_come_in_time_is_said(cluster: Cluster, facts: Facts
 
 
 def test_the_pod_waits_while_it_is_used_and_ends_by_itself() -> None:
-    command = [sys.executable, "-m", "trainyard.platform", "objects", "hold", "--idle=1"]
+    command = [sys.executable, "-m", "trainyard_agent", "objects", "hold", "--idle=1"]
     unshared = ["unshare", "--pid", "--fork", "--mount-proc", *command]
     if os.geteuid():
         pytest.skip("a process space of its own needs root")

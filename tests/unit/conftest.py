@@ -136,8 +136,8 @@ def _draw(figures: Sequence[Any], results: Sequence[Any], folder: Path) -> None:
 @pytest.fixture
 def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The only bench, `fake`, with two configurations; its parts may be replaced. No chart, no API server."""
-    from trainyard.bench import columns, registry, tables
-    from trainyard.bench.results import Measured, Run, summarise
+    from trainyard_dev.bench import columns, registry, tables
+    from trainyard_dev.bench.results import Measured, Run, summarise
 
     def column(name: str, config: str) -> columns.Column:
         return columns.Column(name, f"label of {name}", "kube", config)
@@ -178,7 +178,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 @pytest.fixture
 def bench_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree of its own for results and what is published of them."""
-    from trainyard.bench import page, runner
+    from trainyard_dev.bench import page, runner
 
     monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
     monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")

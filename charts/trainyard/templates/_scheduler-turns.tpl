@@ -1,4 +1,4 @@
-{{/* With order strict: the container beside the scheduler that keeps the order of queues; see scripts/trainyard/platform/turns.py. */}}
+{{/* With order strict: the container beside the scheduler that keeps the order of queues; see scripts/trainyard_agent/turns.py. */}}
 {{- define "trainyard.schedulerTurns" -}}
 {{- if eq .Values.global.contract.scheduler.order "strict" -}}
 - name: turns

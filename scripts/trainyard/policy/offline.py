@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from trainyard import cel
+from trainyard.policy import cel
 from trainyard.contract import Contract, Team
 from trainyard.paths import ROOT
 

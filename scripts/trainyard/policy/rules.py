@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from trainyard.chart import parts
+from trainyard_dev.chart import parts
 
 PREFIX = "trainyard-"  # of the names of policies and bindings in a cluster
 

@@ -1,0 +1,7 @@
+"""What to keep of a cluster on which a run failed, and the probable cause in one sentence."""
+
+from trainyard.chart.diagnose.cause import probable_cause
+from trainyard.chart.diagnose.collect import collect
+from trainyard.chart.diagnose.facts import Collected
+
+__all__ = ["Collected", "collect", "probable_cause"]

@@ -1,0 +1,63 @@
+"""Names the probable cause of a failure in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trainyard.chart.diagnose import facts
+from trainyard.chart.diagnose.facts import Collected
+from trainyard.chart.diagnose.rules import RULES, Rule
+
+HEALTHY = ""
+YOUNG = 60.0  # seconds that a pod may take to start before it counts as not well
+
+
+def matching(collected: Collected, rules: Sequence[Rule] = RULES) -> list[tuple[str, str]]:
+    """Name and sentence of every rule that applies, in their order. A rule that itself breaks is passed over."""
+    found = []
+    for rule in rules:
+        try:
+            sentence = rule.ask(collected)
+        except (
+            AttributeError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:  # odd objects, not our fault to hide
+            collected.problems.append(f"rule {rule.name} could not be asked: {error!r}")
+            continue
+        if sentence:
+            found.append((rule.name, sentence))
+    return found
+
+
+def probable_cause(collected: Collected) -> str:
+    """One sentence. Empty when nothing is wrong: no rule applies, no pod is sick and no check failed."""
+    found = matching(collected)
+    if found:
+        return _sentence(found[0][1])
+    failed = [check for check in collected.checks if check.get("status") == "failed"]
+    sick = [facts.where(pod) for pod in collected.sick_pods() if collected.age(_created(pod)) > YOUNG]
+    if not failed and not sick and not collected.problems:
+        return HEALTHY
+    if failed:
+        first = f"check {failed[0].get('id')} failed ({facts.shorten(str(failed[0].get('reason', '')), 160)})"
+        look = f"look at pod {sick[0]} and at events.txt" if sick else "look at events.txt and the logs of its pods"
+    elif sick:
+        first, look = f"pod {sick[0]} is not well", "look at its log and at events.txt"
+    else:
+        first, look = (
+            "the cluster could not be read in full",
+            f"look at problems.txt ({len(collected.problems)} entries)",
+        )
+    return f"No rule matched: {first}; {look} in the diagnosis."
+
+
+def _created(pod: facts.Object) -> object:
+    return (pod.get("metadata") or {}).get("creationTimestamp")
+
+
+def _sentence(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if flat.endswith((".", "!", "?")) else f"{flat}."

@@ -1,0 +1,190 @@
+"""Questions about single pods: image, volumes, start, end, place. Each answers with a sentence or with None."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainyard.chart.diagnose import facts as f
+from trainyard.chart.diagnose.facts import Collected, Object
+
+PATIENCE = 120.0  # seconds that an init container may run
+HOOK = "helm.sh/hook"
+IMAGE_REASONS = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
+CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
+
+
+def evicted(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        status = pod.get("status") or {}
+        if status.get("reason") == "Evicted":
+            return f"Pod {f.where(pod)} was evicted: {f.message(status)}"
+    return None
+
+
+def out_of_memory(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        for container in f.containers(pod):
+            for last in (False, True):
+                if f.state(container, "terminated", last=last).get("reason") == "OOMKilled":
+                    limit = _limit(pod, str(container.get("name")), "memory")
+                    has = f" at its limit of {limit}" if limit else ""
+                    return f"Container {container.get('name')} of {f.where(pod)} was killed for memory{has}."
+    return None
+
+
+def image(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        for container in f.containers(pod):
+            waiting = f.state(container, "waiting")
+            if waiting.get("reason") not in IMAGE_REASONS:
+                continue
+            node = (pod.get("spec") or {}).get("nodeName", "its node")
+            told = [f.message(ev) for ev in c.live_events("Failed") if f.target(ev) == f"Pod {f.key(pod)}"]
+            why = next((text for text in told if "pull image" in text), f.message(waiting))
+            said = f": {why}" if why else ""
+            return (
+                f"Node {node} can't get the image {container.get('image')} for {f.namespace(pod)}/{f.name(pod)}{said}"
+            )
+    return None
+
+
+def bad_config(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        for container in f.containers(pod):
+            waiting = f.state(container, "waiting")
+            over = f.state(container, "terminated")
+            found = waiting if waiting.get("reason") in CONFIG_REASONS else over
+            if found.get("reason") in CONFIG_REASONS:
+                return f"Container {container.get('name')} of {f.where(pod)} can't start: {f.message(found)}"
+    return None
+
+
+def mount(c: Collected) -> str | None:
+    for event in _while_starting(c, "FailedMount", "FailedAttachVolume", "FailedMapVolume"):
+        return f"A volume of {f.target(event)} can't be mounted: {f.message(event)}"
+    return None
+
+
+def sandbox(c: Collected) -> str | None:
+    for event in _while_starting(c, "FailedCreatePodSandBox", "NetworkNotReady"):
+        return f"The network of {f.target(event)} can't be set up: {f.message(event)}"
+    return None
+
+
+def device_admission(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        status = pod.get("status") or {}
+        if status.get("reason") == "UnexpectedAdmissionError":
+            return f"The kubelet could not give pod {f.where(pod)} its devices: {f.message(status)}"
+    return None
+
+
+def hook_failed(c: Collected) -> str | None:
+    for pod in hook_pods(c):
+        if f.is_well(pod):
+            continue
+        for container in f.containers(pod):
+            over = f.state(container, "terminated") or f.state(container, "terminated", last=True)
+            if over and over.get("exitCode", 0) != 0:
+                said = c.last_line(pod, str(container.get("name"))) or "it wrote nothing"
+                return f"The install hook {f.namespace(pod)}/{f.name(pod)} failed with exit {over['exitCode']}: {said}"
+    return None
+
+
+def crash_loop(c: Collected) -> str | None:
+    return _crashed(c, looping=True)
+
+
+def pod_failed(c: Collected) -> str | None:
+    return _crashed(c, looping=False)
+
+
+def init_stuck(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        inits = (pod.get("spec") or {}).get("initContainers") or []
+        sidecars = {entry.get("name") for entry in inits if entry.get("restartPolicy") == "Always"}
+        for container in (pod.get("status") or {}).get("initContainerStatuses") or []:
+            running, label = f.state(container, "running"), str(container.get("name"))
+            if running and label not in sidecars and c.age(running.get("startedAt")) > PATIENCE:
+                said = c.last_line(pod, label) or "it wrote nothing"
+                return f"Pod {f.where(pod)} still waits in its init container {label}; its last line: {said}"
+    return None
+
+
+def probe(c: Collected) -> str | None:
+    for event in c.live_events("Unhealthy"):
+        return f"{f.target(event)} does not become ready: {f.message(event)}"
+    return None
+
+
+def unschedulable(c: Collected) -> str | None:
+    for pod in c.sick_pods():
+        found = f.condition(pod, "PodScheduled")
+        if found.get("status") == "False":
+            detail = max(
+                (f.message(ev) for ev in c.live_events("FailedScheduling") if f.key(pod) in f.target(ev)),
+                key=len,
+                default="",
+            )
+            return f"Pod {f.key(pod)} can't be scheduled: {detail or f.message(found) or found.get('reason')}"
+    for group in c.podgroups:
+        found = f.condition(group, "Unschedulable")
+        now = str((group.get("status") or {}).get("phase", ""))
+        if (
+            found.get("status") == "True"
+            and now in ("Pending", "Inqueue", "Unknown")
+            and not c.is_expected(f.name(group))
+        ):
+            return f"The gang {f.key(group)} can't be scheduled: {f.message(found)}"
+    return None
+
+
+def hook_pods(c: Collected) -> list[Object]:
+    """Pods of the install's hook Jobs: their Job carries Helm's annotation, or they carry it themselves."""
+    jobs = {
+        (f.namespace(job), f.name(job))
+        for job in c.jobs
+        if HOOK in ((job.get("metadata") or {}).get("annotations") or {})
+    }
+    result = []
+    for pod in c.pods:
+        meta = pod.get("metadata") or {}
+        owners = {
+            (f.namespace(pod), str(o.get("name"))) for o in meta.get("ownerReferences") or [] if o.get("kind") == "Job"
+        }
+        if owners & jobs or HOOK in (meta.get("annotations") or {}):
+            result.append(pod)
+    return result
+
+
+def _while_starting(c: Collected, *reasons: str) -> Iterator[Object]:
+    """Events that keep a pod from starting: those of pods that have started since are past."""
+    started = {f"Pod {f.key(pod)}" for pod in c.pods if not f.is_starting(pod)}
+    return (event for event in c.live_events(*reasons) if f.target(event) not in started)
+
+
+def _crashed(c: Collected, *, looping: bool) -> str | None:
+    for pod in c.sick_pods():
+        for container in f.containers(pod):
+            back_off = f.state(container, "waiting").get("reason") == "CrashLoopBackOff"
+            over = f.state(container, "terminated") or (f.state(container, "terminated", last=True) if back_off else {})
+            code = over.get("exitCode", 0)
+            if back_off != looping or (not looping and (not over or code == 0)):
+                continue
+            label = str(container.get("name"))
+            said = c.last_line(pod, label) or f.message(over) or "it wrote nothing"
+            verb = (
+                f"keeps crashing ({container.get('restartCount', 0)} restarts, exit {code})"
+                if looping
+                else f"ended with exit {code}"
+            )
+            return f"Container {label} of {f.where(pod)} {verb}; its last line: {said}"
+    return None
+
+
+def _limit(pod: Object, container: str, resource: str) -> str:
+    spec = pod.get("spec") or {}
+    for entry in [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]:
+        if entry.get("name") == container:
+            return str(((entry.get("resources") or {}).get("limits") or {}).get(resource, ""))
+    return ""

@@ -1,0 +1,55 @@
+"""The rules that name the probable cause of a failure, most telling first.
+
+A rule is a name and a question: it reads the facts and answers with one sentence, or with None. Causes come before what
+they bring about: a full disk before the image that could not be unpacked, an image before the gang that waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainyard.chart.diagnose import cluster_rules, pod_rules
+from trainyard.chart.diagnose.facts import Collected
+
+Question = Callable[[Collected], str | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One named rule; ``ask`` answers with a sentence when the rule applies."""
+
+    name: str
+    ask: Question
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("api-down", cluster_rules.api_down),
+    Rule("disk-pressure", cluster_rules.disk_pressure),
+    Rule("memory-pressure", cluster_rules.memory_pressure),
+    Rule("node-not-ready", cluster_rules.node_not_ready),
+    Rule("evicted", pod_rules.evicted),
+    Rule("out-of-memory", pod_rules.out_of_memory),
+    Rule("webhook-silent", cluster_rules.webhook_silent),
+    Rule("pod-security", cluster_rules.pod_security),
+    Rule("quota", cluster_rules.quota),
+    Rule("policy", cluster_rules.policy),
+    Rule("image", pod_rules.image),
+    Rule("bad-config", pod_rules.bad_config),
+    Rule("mount", pod_rules.mount),
+    Rule("sandbox", pod_rules.sandbox),
+    Rule("device-admission", pod_rules.device_admission),
+    Rule("hook-failed", pod_rules.hook_failed),
+    Rule("crash-loop", pod_rules.crash_loop),
+    Rule("no-gpus", cluster_rules.no_gpus),
+    Rule("pod-failed", pod_rules.pod_failed),
+    Rule("create-failed", cluster_rules.create_failed),
+    Rule("claim-pending", cluster_rules.claim_pending),
+    Rule("queue-closed", cluster_rules.queue_closed),
+    Rule("unhealthy-gpus", cluster_rules.unhealthy_gpus),
+    Rule("unschedulable", pod_rules.unschedulable),
+    Rule("init-stuck", pod_rules.init_stuck),
+    Rule("probe", pod_rules.probe),
+    Rule("job-failed", cluster_rules.job_failed),
+    Rule("accuracy", cluster_rules.accuracy),
+)

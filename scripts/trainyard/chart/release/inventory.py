@@ -1,0 +1,145 @@
+"""What a release leaves behind when it is uninstalled: data, claims, Secrets, namespaces of teams, CRDs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard_dev.chart import parts
+from trainyard_agent.crds import VERSION as CRD_VERSION
+from trainyard.chart.release.compare import KEEP
+from trainyard.chart.release.installed import Installed
+
+PROVISIONER = "trainyard.io/nfs"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+OWNER = "meta.helm.sh/release-name"
+APPLIED_BY = "trainyard.io/applied-by"  # label of what is the release's and stays
+ADMISSION = "volcano-admission-secret"  # made by Volcano's own job
+# CRDs that Helm installs from crds/, without a mark of its own.
+PLAIN_CRDS = (
+    *(f"{kind}.kubeflow.org" for kind in parts.OPERATOR_CRDS), *(f"{kind}.argoproj.io" for kind in parts.ARGO_CRDS),
+)  # fmt: skip
+CACHES = "workflows.argoproj.io/configmap-type=Cache"  # label of what Argo keeps of steps that were done
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the platform's: of a team, of the release itself, or of anyone on the platform's storage classes."""
+
+    namespace: str
+    name: str
+    size: str
+    volume: str
+
+    def __str__(self) -> str:
+        return f"claim {self.namespace}/{self.name}, {self.size}"
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A PersistentVolume behind one of the claims, or one that outlived its claim."""
+
+    name: str
+    size: str
+    policy: str
+    nfs: str  # server:path, "" for other volumes
+    provisioned: bool  # by the release's own provisioner
+
+    def __str__(self) -> str:
+        return f"volume {self.name}, {self.size}, {self.policy}" + (f", {self.nfs}" if self.nfs else "")
+
+
+@dataclass(frozen=True)
+class Remains:
+    """All of it, in the order in which a purge removes it."""
+
+    teams: list[str] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    volumes: list[Volume] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)  # names in the release's namespace
+    caches: list[str] = field(default_factory=list)  # the same: ConfigMaps with results of pipelines' steps
+    crds: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """One line for each thing."""
+        rows = [f"namespace {team}" for team in self.teams]
+        rows += [str(one) for one in (*self.claims, *self.volumes)]
+        rows += [f"Secret {name}" for name in self.secrets]
+        rows += [f"cache {name} of a pipeline" for name in self.caches]
+        return rows + [f"CRD {name}" for name in self.crds]
+
+
+def remains(installed: Installed) -> Remains:
+    """Ask the cluster. Works before and after the release is uninstalled."""
+    kubectl, name, space = installed.kubectl, installed.name, installed.namespace
+    label = f"{APPLIED_BY}={name}"
+    teams = sorted(item["metadata"]["name"] for item in kubectl.get("namespaces", "-l", label))
+    volumes = {item["metadata"]["name"]: item for item in kubectl.get("pv")}
+    claims = [
+        item for item in kubectl.get("pvc", "-A") if _is_ours(item, volumes, {space, *teams}) and not goes(item, name)
+    ]
+    bound = {item["spec"].get("volumeName") for item in claims}
+    outlived = {key for key, item in volumes.items() if _left_over(item, name, {*teams, space})}
+    outlived -= {key for key, item in volumes.items() if goes(item, name)}
+    return Remains(
+        teams=teams,
+        claims=[_claim(item) for item in claims],
+        volumes=[_volume(volumes[key]) for key in sorted((bound | outlived) & set(volumes))],
+        secrets=sorted(item["metadata"]["name"] for item in kubectl.get("secrets", "-n", space) if _made(item, name)),
+        caches=sorted(item["metadata"]["name"] for item in kubectl.get("configmaps", "-n", space, "-l", CACHES)),
+        crds=sorted(
+            item["metadata"]["name"] for item in kubectl.get("crd", "--show-managed-fields") if _is_our_crd(item, name)
+        ),
+    )
+
+
+def goes(obj: dict[str, Any], release: str) -> bool:
+    """Does Helm remove it with the release?"""
+    notes = obj["metadata"].get("annotations") or {}
+    return notes.get(OWNER) == release and notes.get(KEEP) != "keep"
+
+
+def _is_ours(claim: dict[str, Any], volumes: dict[str, dict[str, Any]], spaces: set[str]) -> bool:
+    volume = volumes.get(claim["spec"].get("volumeName", ""), {})
+    return claim["metadata"]["namespace"] in spaces or (bool(volume) and _provisioned(volume))
+
+
+def _provisioned(volume: dict[str, Any]) -> bool:
+    return (volume["metadata"].get("annotations") or {}).get(PROVISIONED_BY) == PROVISIONER
+
+
+def _left_over(volume: dict[str, Any], release: str, spaces: set[str]) -> bool:
+    """Helm's static volumes, and volumes of the provisioner whose claim is gone."""
+    owned = (volume["metadata"].get("annotations") or {}).get(OWNER) == release
+    loose = _provisioned(volume) and volume["status"].get("phase") in ("Released", "Available", "Failed")
+    return owned or loose or (volume["spec"].get("claimRef") or {}).get("namespace") in spaces
+
+
+def _made(secret: dict[str, Any], release: str) -> bool:
+    """Made for the release and kept by Helm; a site's own Secrets and Helm's records of revisions are not."""
+    meta = secret["metadata"]
+    kept = (meta.get("annotations") or {}).get(OWNER) == release and not goes(secret, release)
+    return kept or meta["name"] == ADMISSION or (meta.get("labels") or {}).get(APPLIED_BY) == release
+
+
+def _is_our_crd(crd: dict[str, Any], release: str) -> bool:
+    """Helm's own by its mark; training-operator's and Argo's by name and version, or by Helm's first apply."""
+    meta = crd["metadata"]
+    notes = meta.get("annotations") or {}
+    if meta["name"] in PLAIN_CRDS:
+        return CRD_VERSION in notes or any(one.get("manager") == "helm" for one in meta.get("managedFields") or [])
+    return notes.get(OWNER) == release
+
+
+def _claim(item: dict[str, Any]) -> Claim:
+    spec, meta = item["spec"], item["metadata"]
+    size = spec["resources"]["requests"].get("storage", "?")
+    return Claim(meta["namespace"], meta["name"], size, spec.get("volumeName", ""))
+
+
+def _volume(item: dict[str, Any]) -> Volume:
+    spec = item["spec"]
+    nfs = spec.get("nfs") or {}
+    place = f"{nfs['server']}:{nfs['path']}" if nfs else ""
+    policy = spec["persistentVolumeReclaimPolicy"]
+    return Volume(item["metadata"]["name"], spec["capacity"]["storage"], policy, place, _provisioned(item))

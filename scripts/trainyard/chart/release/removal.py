@@ -1,0 +1,149 @@
+"""Removes a release: by default with all data left in place, with a purge without a trace of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from trainyard.errors import TrainyardError
+from trainyard_agent.teardown import ended, owner
+from trainyard.chart.release.installed import Installed
+from trainyard.chart.release.inventory import Claim, Remains, goes, remains
+
+Say = Callable[[str], None]
+UNINSTALL_S = 420
+WAIT_S = 180
+# Whatever a CRD of ours can hold; a purge ends the jobs before their operators go.
+# Workflows first, since a running one submits its job again.
+JOBS = (
+    "cronworkflows.argoproj.io", "workflows.argoproj.io", "pytorchjobs.kubeflow.org", "tfjobs.kubeflow.org",
+    "mpijobs.kubeflow.org", "jobs.batch.volcano.sh",
+)  # fmt: skip
+# A volume of the provisioner keeps here what is to become of its files; see tools/nfs-provisioner.
+ON_DELETE = "trainyard.io/nfs-on-delete"
+
+
+def exists(installed: Installed) -> bool:
+    """Is there such a release? After an interrupted purge there may be none and much to remove all the same."""
+    found = json.loads(installed.helm("list", "--all", "--filter", f"^{installed.name}$", "-o", "json"))
+    return bool(found)
+
+
+def uninstall(installed: Installed, say: Say, *, hooks: bool = True) -> None:
+    """`helm uninstall`: the hook stops what would hang, Helm removes the rest; data stays. Raises TrainyardError."""
+    flags = [] if hooks else ["--no-hooks"]
+    try:
+        text = installed.helm(
+            "uninstall", installed.name, "--wait", "--timeout", f"{UNINSTALL_S}s", *flags, timeout=UNINSTALL_S + 30
+        )
+    except TrainyardError as error:
+        raise TrainyardError(
+            error.what,
+            where=error.where,
+            mend=f"see `kubectl logs -n {installed.namespace} job/{installed.name}-teardown`; where its image can't be "
+            "had any more, stop the jobs and the pods that mount the NFS server, then use --no-hooks",
+        ) from None
+    for line in text.splitlines():
+        say(line)
+
+
+def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
+    """Remove a release and everything that it or its teams ever stored. Raises TrainyardError.
+
+    Namespaces and claims go first, while the provisioner still runs and can remove their files; then the release; then
+    what only the release used.
+    """
+    there = exists(installed)
+    found = remains(installed)
+    _open_gates(installed, say)
+    _stop_jobs(installed, found, say)
+    if there:
+        _mark_files(installed, found, say)
+    for team in found.teams:
+        _delete(installed, say, "namespace", team)
+    _wait(installed, "namespace", found.teams)
+    made = {one.name for one in found.volumes if one.provisioned}
+    outside = [one for one in found.claims if one.volume in made and one.namespace not in found.teams]
+    _free(installed, outside, say)
+    for claim in outside:
+        _delete(installed, say, "pvc", claim.name, claim.namespace)
+    if there:
+        for claim in outside:
+            _wait(installed, "pvc", [claim.name], claim.namespace)
+        _wait(installed, "pv", sorted(made & {claim.volume for claim in found.claims}))
+        uninstall(installed, say, hooks=hooks)
+    left = remains(installed)
+    for claim in left.claims:
+        _delete(installed, say, "pvc", claim.name, claim.namespace)
+    for volume in left.volumes:
+        _delete(installed, say, "pv", volume.name)
+    for secret in left.secrets:
+        _delete(installed, say, "secret", secret, installed.namespace)
+    for cache in left.caches:
+        _delete(installed, say, "configmap", cache, installed.namespace)
+    for crd in left.crds:
+        _delete(installed, say, "crd", crd)
+    for kind, names in (("pv", [v.name for v in left.volumes]), ("crd", left.crds)):
+        _wait(installed, kind, names)
+
+
+def _open_gates(installed: Installed, say: Say) -> None:
+    """Unbind the release's admission policies: one that can't be evaluated any more would hold every finalizer."""
+    for item in installed.kubectl.get("validatingadmissionpolicybindings"):
+        if goes(item, installed.name):
+            _delete(installed, say, "validatingadmissionpolicybinding", item["metadata"]["name"])
+
+
+def _stop_jobs(installed: Installed, found: Remains, say: Say) -> None:
+    """Every training job of the cluster: the kinds themselves are about to go."""
+    for resource in JOBS:
+        if resource not in found.crds:
+            continue
+        for job in installed.kubectl.get(resource, "-A"):
+            meta = job["metadata"]
+            note = "" if ended(job) else " (it ran)"
+            installed.kubectl("delete", resource, meta["name"], "-n", meta["namespace"], "--ignore-not-found")
+            say(f"deleted {resource.partition('.')[0]} {meta['namespace']}/{meta['name']}{note}")
+
+
+def _free(installed: Installed, claims: list[Claim], say: Say) -> None:
+    """Remove pods that hold claims, such as a backup's, by their Job where they have one."""
+    for space in sorted({claim.namespace for claim in claims}):
+        names = {claim.name for claim in claims if claim.namespace == space}
+        for pod in installed.kubectl.get("pods", "-n", space):
+            used = {(v.get("persistentVolumeClaim") or {}).get("claimName") for v in pod["spec"].get("volumes") or []}
+            if used & names:  # a pod that has ended holds its claims as well
+                _, kind, name = owner(pod)
+                found = ("job.batch", name) if kind == "Job" else ("pod", pod["metadata"]["name"])
+                _delete(installed, say, *found, space)
+
+
+def _mark_files(installed: Installed, found: Remains, say: Say) -> None:
+    """Tell the provisioner to remove the files of its volumes: kept and archived ones would outlive their owner."""
+    patch = {"metadata": {"annotations": {ON_DELETE: "delete"}}, "spec": {"persistentVolumeReclaimPolicy": "Delete"}}
+    for volume in found.volumes:
+        if volume.provisioned:
+            installed.kubectl("patch", "pv", volume.name, "--type", "merge", "-p", json.dumps(patch))
+            say(f"files of volume {volume.name} go with it ({volume.nfs})")
+
+
+def _delete(installed: Installed, say: Say, kind: str, name: str, namespace: str = "") -> None:
+    place = ["-n", namespace] if namespace else []
+    installed.kubectl("delete", kind, name, *place, "--wait=false", "--ignore-not-found")
+    say(f"deleted {kind} {namespace + '/' if namespace else ''}{name}")
+
+
+def _wait(installed: Installed, kind: str, names: list[str], namespace: str = "") -> None:
+    """Until objects are gone. Raises TrainyardError naming the first that is not."""
+    place = ["-n", namespace] if namespace else []
+    gone = ["--for=delete", f"--timeout={WAIT_S}s"]
+    for name in names:
+        installed.kubectl("wait", f"{kind}/{name}", *place, *gone, check=False, timeout=WAIT_S + 30)
+        left = installed.kubectl.find(kind, name, *place)
+        if left:
+            conditions = (left.get("status") or {}).get("conditions") or []
+            said = [c["message"] for c in conditions if c["status"] == "True" and c.get("message")]
+            raise TrainyardError(
+                f"{kind} {name} is not gone after {WAIT_S} s: {'; '.join(said) or left['metadata'].get('finalizers')}",
+                mend="remove what holds it, then run the same command again",
+            )

@@ -1,0 +1,188 @@
+"""Commands under `trainyard generate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trainyard import structured
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds.spec import MPI, PYTORCH, TENSORFLOW, VOLCANO
+from trainyard.kube import Access, options
+from trainyard.training.settings import Settings, flags, merged
+
+WHOLE = "# The whole list, as Helm replaces lists: put it in place of the one that your values have.\n"
+AMOUNTS = "RESOURCE=AMOUNT,..."
+
+
+@click.group()
+def generate() -> None:
+    """Print a job, queue, team or pipeline, the way `kubectl create --dry-run` does; nothing is created."""
+
+
+@generate.command()
+@click.argument("name")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@flags
+@click.option("--file", type=click.Path(path_type=Path), help="Settings, as of trainyard.yaml; flags override them.")
+@click.option("--contract", "contract_file", type=click.Path(path_type=Path), help="The platform, from a file.")
+@click.option("-o", "--output", "form", type=click.Choice(("yaml", "json")), default="yaml", show_default=True)
+@options
+def job(
+    name: str,
+    command: tuple[str, ...],
+    settings: Settings,
+    file: Path | None,
+    contract_file: Path | None,
+    form: str,
+    access: Access,
+) -> None:
+    """A training job whose code is in its image: PyTorchJob, TFJob, MPIJob, Volcano Job or Job.
+
+    \b
+    trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
+    """
+    from trainyard import contract
+    from trainyard.kinds import Facts, JobSpec, manifest
+    from trainyard.training import detect
+
+    if "name" in settings:
+        raise UsageError("the name stands twice", mend="leave --name out")
+    found = {**merged(None, file, settings, command), "name": name}
+    if "framework" not in found:
+        found["framework"], _ = detect.framework(Path("."), found.get("command") or ())
+    team = access.namespace or found.pop("team", "")
+    found.pop("team", None)
+    try:
+        kube = None if contract_file and team else access.connect()
+    except TrainyardError as error:
+        mend = f"{error.mend}; without a cluster: --contract FILE and -n TEAM"
+        raise UsageError(error.what, where=error.where, mend=mend) from None
+    known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
+    spec = JobSpec.of(found)
+    click.echo(
+        structured.text(manifest(spec, Facts.of(known, team or (kube.namespace if kube else ""))), form), nl=False
+    )
+
+
+@generate.command()
+@click.argument("name")
+@click.option("--weight", type=click.IntRange(1, 65535), default=1, show_default=True, help="Share against others.")
+@click.option("--parent", default="", help="The queue above it. Default: root.")
+@click.option("--owner", default="", help="Who it belongs to, for people.")
+@click.option("--reclaimable/--not-reclaimable", default=True, help="May others take back what it has borrowed?")
+@click.option("--capability", multiple=True, metavar=AMOUNTS, help="The most it may have; name every resource.")
+@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="What it is entitled to.")
+@click.option("--guarantee", multiple=True, metavar=AMOUNTS, help="What is kept free for it.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values whose list gets one more.")
+def queue(
+    name: str,
+    weight: int,
+    parent: str,
+    owner: str,
+    reclaimable: bool,
+    capability: tuple[str, ...],
+    deserved: tuple[str, ...],
+    guarantee: tuple[str, ...],
+    file: Path | None,
+) -> None:
+    """A queue beside those of the teams, as values of the chart.
+
+    \b
+    trainyard generate queue research --deserved nvidia.com/gpu=8,cpu=64,memory=512Gi > queues.yaml
+    """
+    from trainyard.training.generate import values
+
+    block: dict[str, Any] = {"name": name, "weight": weight, "reclaimable": reclaimable}
+    block |= {key: text for key, text in (("owner", owner), ("parent", parent)) if text}
+    for key, texts in (("deserved", deserved), ("guarantee", guarantee), ("capability", capability)):
+        if found := values.amounts(texts, f"--{key}"):
+            block[key] = found
+    own = values.read(file)
+    _print_values(values.with_one(own, "queues", block, values.listed(values.defaults(), "queues")))
+
+
+@generate.command()
+@click.argument("name")
+@click.option("--gid", type=int, default=None, help="Group of its files. Default: the next after those of --values.")
+@click.option("--group", "groups", multiple=True, help="Group of members, as your cluster names it.")
+@click.option("--user", "users", multiple=True, help="A single member.")
+@click.option("--viewer-group", "viewers", multiple=True, help="Group that may look.")
+@click.option("--description", default="", help="What it does, for people.")
+@click.option("--max-gpus-per-job", type=click.IntRange(0), default=None, help="GPUs that one job may ask for.")
+@click.option(
+    "--quota", multiple=True, metavar="[CLASS:]RESOURCE=AMOUNT", help="E.g. training-normal:gpus=4, pods=100."
+)
+@click.option("--queue", "queues", multiple=True, help="A further queue that it may use.")
+@click.option("--priority-class", "classes", multiple=True, help="A class that its jobs may have.")
+@click.option("--deserved", multiple=True, metavar=AMOUNTS, help="What its own queue is entitled to.")
+@click.option("--parent", default="", help="The queue above its own.")
+@click.option("--values", "file", type=click.Path(path_type=Path), help="Values whose list gets one more.")
+def team(
+    name: str,
+    gid: int | None,
+    groups: tuple[str, ...],
+    users: tuple[str, ...],
+    viewers: tuple[str, ...],
+    description: str,
+    max_gpus_per_job: int | None,
+    quota: tuple[str, ...],
+    queues: tuple[str, ...],
+    classes: tuple[str, ...],
+    deserved: tuple[str, ...],
+    parent: str,
+    file: Path | None,
+) -> None:
+    """A team, as values of the chart: its namespace, queue, rights, keys and volumes.
+
+    \b
+    trainyard generate team vision --group vision-members --max-gpus-per-job 4 --values teams.yaml
+    """
+    from trainyard.training.generate import values
+
+    own = values.read(file)
+    block: dict[str, Any] = {"name": name, "gid": values.free_gid(own) if gid is None else gid}
+    if description:
+        block["description"] = description
+    members = {key: list(who) for key, who in (("groups", groups), ("users", users)) if who}
+    if members:
+        block["members"] = members
+    if viewers:
+        block["viewers"] = {"groups": list(viewers)}
+    inner = {"deserved": values.amounts(deserved, "--deserved"), "parent": parent}
+    if any(inner.values()):
+        block["queue"] = {key: value for key, value in inner.items() if value}
+    if max_gpus_per_job is not None:
+        block["maxGpusPerJob"] = max_gpus_per_job
+    if quota:
+        block["quota"] = values.quotas(quota)
+    block |= {key: list(given) for key, given in (("queues", queues), ("priorityClasses", classes)) if given}
+    if any(other.get("gid") == block["gid"] for other in values.listed(own, "teams")):
+        raise UsageError(f"gid {block['gid']} is another team's", mend="leave --gid out: the next free one is taken")
+    _print_values(values.with_one(own, "teams", block, []))
+
+
+@generate.command()
+@click.argument("name")
+@click.option("--train", "framework", type=click.Choice((PYTORCH, TENSORFLOW, MPI, VOLCANO)), help="Train as a job.")
+@click.option("--nodes", type=click.IntRange(1, 1024), default=2, show_default=True, help="Of the job.")
+@click.option("--gpus", type=click.IntRange(0, 64), default=1, show_default=True, help="On each node of the job.")
+@click.option("--image", default="", help="What its steps run in. Default: the platform's trainer, with PyTorch.")
+@click.option("--contract", "contract_file", type=click.Path(path_type=Path), help="The platform, from a file.")
+def pipeline(name: str, framework: str | None, nodes: int, gpus: int, image: str, contract_file: Path | None) -> None:
+    """A kfp pipeline of three steps that runs as it is: prepare, train, evaluate.
+
+    \b
+    trainyard generate pipeline digits > digits.py && trainyard run --local digits.py
+    """
+    from trainyard import contract
+    from trainyard.training.generate import pipeline as made
+
+    chosen = image or contract.find(contract_file).images["trainerTorch"]
+    click.echo(made.text(name, chosen, framework or "", nodes, gpus), nl=False)
+
+
+def _print_values(values: dict[str, Any]) -> None:
+    click.echo(WHOLE + structured.text(values, "yaml"), nl=False)

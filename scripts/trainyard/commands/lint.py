@@ -1,0 +1,107 @@
+"""`trainyard lint`."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from trainyard import contract, kube
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.pipelines.lint import files
+from trainyard.policy.lint import page as pages
+from trainyard.policy.lint.codes import registry
+from trainyard.policy.lint.finding import Finding, Severity
+from trainyard.policy.lint.output import FORMATS, render
+from trainyard.policy.lint.report import Site, site
+
+PATIENCE_S = 1.0
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="FILE...")
+@click.option("--contract", "file", default="", metavar="FILE", help=f"The platform's; also by ${contract.VARIABLE}.")
+@click.option("--live", is_flag=True, help="The contract of the cluster that the kubeconfig names.")
+@click.option("--team", default="", metavar="NAME", help="Whose rules; else the object's namespace, or any team's.")
+@click.option("-o", "--output", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--ignore", multiple=True, metavar="CODE", help="Leave a code out; several times, or with commas.")
+@click.option("--strict", is_flag=True, help="Fail for warnings, too.")
+@click.option("--skip-others", is_flag=True, help="Leave files alone that are none of these, as in a commit hook.")
+@click.option("--page", is_flag=True, help="Print docs/lint.md: every code with its meaning.")
+@kube.options
+def lint(
+    names: tuple[str, ...],
+    file: str,
+    live: bool,
+    team: str,
+    form: str,
+    ignore: tuple[str, ...],
+    strict: bool,
+    skip_others: bool,
+    page: bool,
+    access: kube.Access,
+) -> None:
+    """Say what would be refused or fail, before it is sent.
+
+    FILE is a kfp Python file, a compiled pipeline, a hera or Argo workflow, a job's manifest or trainyard.yaml.
+    Without --contract and --live, the contract is that of $TRAINYARD_CONTRACT, else of the cluster if it answers
+    at once, else the chart's defaults; what depends on the site is then a warning only.
+
+    Exit code 0: no error; 1: errors; 2: wrong usage. docs/lint.md explains every code.
+    """
+    if page:
+        click.echo(pages.render(), nl=False)
+        return
+    if not names:
+        raise UsageError("no file is named", mend="name pipelines, manifests or trainyard.yaml")
+    left_out = _codes(ignore)
+    judged = _site(file, live, team or access.namespace, access)
+    found: list[Finding] = []
+    looked = 0
+    for path in map(Path, dict.fromkeys(names)):
+        if not path.exists():
+            raise UsageError(
+                "there is no such file", where=str(path), mend="name pipelines, manifests or trainyard.yaml"
+            )
+        if skip_others and not files.known(path):
+            continue
+        looked += 1
+        found += [one for one in files.check(path, judged) if one.code not in left_out]
+    click.echo(render(found, form, looked, judged.contract.source))
+    limit = Severity.WARNING if strict else Severity.ERROR
+    sys.exit(any(one.severity >= limit for one in found))
+
+
+def _answers(host: str) -> bool:
+    """Whether somebody listens there at once: who is on a train should not wait for the cluster at home."""
+    parts = urlsplit(host)
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or 443), timeout=PATIENCE_S):
+            return True
+    except OSError:
+        return False
+
+
+def _codes(ignore: tuple[str, ...]) -> frozenset[str]:
+    found = frozenset(code for one in ignore for code in one.split(",") if code)
+    if unknown := sorted(found - registry().keys()):
+        raise UsageError(f"there is no code {unknown[0]}", where="--ignore", mend="see docs/lint.md for all codes")
+    return found
+
+
+def _site(file: str, live: bool, team: str, access: kube.Access) -> Site:
+    if live and file:
+        raise UsageError("--live and --contract exclude each other", mend="give one of them")
+    if live:
+        return site(contract.live(access.connect()), team)
+    try:
+        cluster = access.connect() if access.files() and not file else None
+    except TrainyardError:
+        if access.kubeconfig or access.context:
+            raise
+        cluster = None
+    found = contract.find(file or None, cluster if cluster and _answers(cluster.host) else None)
+    return site(found, team if team in found.teams or found.source != contract.ASSUMED else "")

@@ -1,0 +1,190 @@
+"""The command `trainyard submit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kube import Access, options
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.kube import Kube
+    from trainyard.pipelines.submit.prepare import Prepared, Wanted
+
+
+@click.command()
+@click.argument("pipeline", type=click.Path(path_type=Path))
+@click.option("-p", "--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the pipeline.")
+@click.option("--name", default="", help="Which pipeline, when the file has several.")
+@click.option("--queue", default="", help="One of the team's queues; else its own.")
+@click.option("--priority", default="", help="A priority class of the team.")
+@click.option("-e", "--experiment", default="default", show_default=True, help="What runs are filed under.")
+@click.option("--no-cache", is_flag=True, help="Run every step anew, also where an equal one has run before.")
+@click.option("--dry-run", is_flag=True, help="Check everything and print the Workflow instead of sending it.")
+@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json", "name"]), help="What to print.")
+@click.option("--after-started", is_flag=True, help="Send it when what your team has in the queue has started.")
+@click.option("--wait", is_flag=True, help="Wait without showing steps; exit code 1 when the run fails.")
+@click.option("-d", "--detach", is_flag=True, help="Send it and return.")
+@click.option("--logs", "step", default="", metavar="STEP", help="Follow the log of this step instead of the table.")
+@click.option(
+    "--contract", "contract_file", type=click.Path(path_type=Path), help="Platform contract; else the cluster's."
+)
+@click.option("--backend", type=click.Choice(["argo", "kfp"]), default="argo", show_default=True)
+@click.option("--endpoint", envvar="KF_PIPELINES_ENDPOINT", default="", metavar="URL", help="Of the KFP backend.")
+@click.option("--token", envvar="KFP_TOKEN", default="", help="For the KFP backend; better in the variable KFP_TOKEN.")
+@click.option("--kfp-namespace", default="", help="Of a KFP backend for several users.")
+@click.option("--kfp-ca", default="", metavar="FILE", help="Certificate authority of the KFP backend.")
+@options
+def submit(
+    pipeline: Path,
+    given: tuple[str, ...],
+    name: str,
+    queue: str,
+    priority: str,
+    experiment: str,
+    no_cache: bool,
+    dry_run: bool,
+    form: str | None,
+    after_started: bool,
+    wait: bool,
+    detach: bool,
+    step: str,
+    contract_file: Path | None,
+    backend: str,
+    endpoint: str,
+    token: str,
+    kfp_namespace: str,
+    kfp_ca: str,
+    access: Access,
+) -> None:
+    """Run a pipeline in your team's queue: a kfp file, compiled YAML, a hera workflow, or an Argo Workflow.
+
+    It is compiled, checked, translated, checked by Argo, sent and followed. Ctrl-C ends the following, not the run.
+    """
+    from trainyard.pipelines.submit.prepare import Wanted
+
+    if sum([wait, detach, bool(step), dry_run]) > 1:
+        raise UsageError("--dry-run, --wait, --detach and --logs exclude each other")
+    if after_started and (dry_run or backend == "kfp"):
+        raise UsageError("--after-started is for runs that are sent to a queue", mend="leave it out")
+    if not pipeline.exists():
+        raise UsageError("there is no such file", where=str(pipeline), mend="give the path of a pipeline")
+    wanted = Wanted(pipeline, name, given, queue, priority, experiment, not no_cache)
+    if backend == "kfp":
+        from trainyard.pipelines.submit.kfp_backend import Endpoint
+
+        if dry_run or step:
+            raise UsageError("--dry-run and --logs are for the backend argo", mend="KFP takes the pipeline as compiled")
+        _to_kfp(wanted, Endpoint(endpoint, token, kfp_namespace, kfp_ca), detach)
+        return
+    if endpoint and click.get_current_context().get_parameter_source("endpoint").name == "COMMANDLINE":
+        raise UsageError("--endpoint is for the backend kfp", mend="add --backend kfp")
+    kube, contract, team = _place(access, contract_file, dry_run)
+    from trainyard.pipelines.submit import prepare
+
+    prepared = prepare.workflow(wanted, contract, team, _say)
+    for one in prepared.findings:
+        _say(prepare.line(one))
+    if dry_run:
+        _print(prepared.workflow, form or "yaml")
+        return
+    assert kube is not None
+    if after_started:
+        _wait_for_turn(kube, prepared)
+    _send(kube, prepared, access, form, wait, detach, step)
+
+
+def _place(access: Access, contract_file: Path | None, dry_run: bool) -> tuple[Kube | None, Contract, str]:
+    """The cluster, its contract and the team. A dry run does without a cluster where there is none."""
+    from trainyard import contract
+
+    try:
+        kube = access.connect()
+    except TrainyardError:
+        if not dry_run:
+            raise
+        kube = None
+    team = kube.namespace if kube else access.namespace or "default"
+    if contract_file:
+        return kube, contract.load(contract_file), team
+    if kube is not None and not dry_run:
+        return kube, contract.live(kube), team
+    found = contract.find(None, kube)
+    _say(f"checked against {found.source}")
+    return kube, found, team
+
+
+def _wait_for_turn(kube: Kube, prepared: Prepared) -> None:
+    from trainyard.pipelines.runs.model import Run
+    from trainyard.pipelines.submit import turn
+
+    run = Run("", kube.namespace, "Pending", (), prepared.workflow)
+    turn.wait(kube, run.queue, run.priority, _say)
+
+
+def _send(
+    kube: Kube, prepared: Prepared, access: Access, form: str | None, wait: bool, detach: bool, step: str
+) -> None:
+    from trainyard.pipelines.runs import follow
+    from trainyard.pipelines.submit import send
+    from trainyard.pipelines.runs.end import finish
+
+    made = send.create(kube, prepared.workflow)
+    name = made["metadata"]["name"]
+    if form:
+        _print(made, form)
+    spec = made["spec"]
+    facts = [f"priority {spec['podPriorityClassName']}"] if spec.get("podPriorityClassName") else []
+    _say(", ".join([f"run {name} created in {kube.namespace}", *facts]))
+    if detach:
+        _say(follow.again(name, kube.namespace))
+    elif step:
+        send.follow_log(kube, name, step)
+        finish(kube, follow.quietly(kube, name))
+    else:
+        finish(kube, follow.quietly(kube, name) if wait else follow.to_end(kube, name))
+
+
+def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
+    from trainyard.pipelines.ir import arguments
+    from trainyard.pipelines.ir import compile as compiling
+    from trainyard.pipelines.submit import kfp_backend
+    from trainyard.pipelines import source
+
+    if not endpoint.url:
+        raise UsageError("--backend kfp needs --endpoint", mend="or set KF_PIPELINES_ENDPOINT")
+    if wanted.queue or wanted.priority:
+        raise UsageError("KFP knows neither queues nor priority classes", mend="leave out --queue and --priority")
+    if source.kind(wanted.file) != source.KFP:
+        raise UsageError("KFP takes kfp pipelines only", where=str(wanted.file), mend="leave out --backend kfp")
+    pipeline = compiling.pipeline(wanted.file, wanted.name or None)
+    run = kfp_backend.submit(
+        pipeline,
+        arguments.checked(pipeline, arguments.split(wanted.given)),
+        endpoint,
+        name=pipeline.name,
+        experiment=wanted.experiment,
+        cache=None if wanted.cache else False,
+    )
+    _say(f"run {run.id} created: {run.link}")
+    if not detach:
+        run.wait(_say)
+
+
+def _print(workflow: dict[str, Any], form: str) -> None:
+    if form == "name":
+        meta = workflow["metadata"]
+        click.echo(meta.get("name") or meta["generateName"])
+    else:
+        from trainyard import structured
+
+        click.echo(structured.text(workflow, form), nl=False)
+
+
+def _say(text: str) -> None:
+    """What is not the result goes to standard error."""
+    click.echo(text, err=True)

@@ -1,0 +1,189 @@
+"""Commands `trainyard train` and `trainyard init`."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard import structured
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kube import Access, options
+from trainyard.training.settings import FILE, Settings, flags, merged
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.kinds import Facts, JobSpec
+    from trainyard.kube import Kube
+    from trainyard.training.follow import End
+
+BUILD = (
+    "an image can't be built in a team's namespace: its pods may neither be root nor make user namespaces, "
+    "which every builder of images needs"
+)
+
+
+@click.command()
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@flags
+@click.option("--dir", "folder", default=".", type=click.Path(path_type=Path), help="The code's folder.")
+@click.option("--file", type=click.Path(path_type=Path), help=f"Settings. Default: {FILE} of the folder.")
+@click.option("--resume", default="", metavar="RUN", help="Begin with the checkpoints of this earlier run.")
+@click.option("--attach", default="", metavar="RUN", help="Follow a run that is there, and fetch its results.")
+@click.option("--after-started", is_flag=True, help="Send it when what your team has in the queue has started.")
+@click.option("--detach", is_flag=True, help="Don't follow it.")
+@click.option("--fetch/--no-fetch", default=True, help="Bring the results beside the code at the end.")
+@click.option("--dry-run", is_flag=True, help="Print what would be created, and send nothing.")
+@click.option("-o", "--output", "form", type=click.Choice(("yaml", "json")), default="yaml", help="Of --dry-run.")
+@click.option("--contract", "contract_file", type=click.Path(path_type=Path), help="The platform, from a file.")
+@click.option("--build", is_flag=True, help="Refused: see docs/train.md.")
+@options
+def train(
+    command: tuple[str, ...],
+    settings: Settings,
+    folder: Path,
+    file: Path | None,
+    resume: str,
+    attach: str,
+    after_started: bool,
+    detach: bool,
+    fetch: bool,
+    dry_run: bool,
+    form: str,
+    contract_file: Path | None,
+    build: bool,
+    access: Access,
+) -> int | None:
+    """Train the code of this folder in the cluster: send it, queue the job, follow it, bring its results.
+
+    \b
+    trainyard train --nodes 2 --gpus 2 --framework pytorch -- python train.py --epochs 3
+    """
+    from trainyard.kinds import Facts
+    from trainyard.training import launch
+
+    if build:
+        raise UsageError(BUILD, mend="leave --build out: the code runs on a base image; or build one yourself, --image")
+    if not folder.is_dir():
+        raise UsageError("there is no such folder", where=str(folder), mend="correct --dir")
+    found = merged(folder, file, settings, command)
+    access = replace(access, namespace=access.namespace or found.get("team", ""))
+    if attach:
+        kube = access.connect()
+        facts = Facts.of(_contract(kube, contract_file), kube.namespace)
+        return _attached(kube, facts, attach, folder, found, fetch)
+
+    offline = dry_run and contract_file and access.namespace
+    kube = None if offline else access.connect()
+    known = _contract(kube, contract_file)
+    facts = Facts.of(known, access.namespace if kube is None else kube.namespace)
+    with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
+        ready = launch.prepare(folder, found, facts, Path(scratch) / "code.tar.gz", resume=resume)
+        if dry_run or kube is None:
+            click.echo(structured.text(ready.manifest, form), nl=False)
+            return None
+        _said(ready, facts)
+        for warning in launch.linted(ready, known):
+            click.echo(f"warning: {warning}", err=True)
+        if after_started:
+            _wait_for_turn(kube, ready.spec, facts)
+        new = launch.submit(kube, facts, ready)
+    click.echo(f"{'code sent' if new else 'code unchanged, not sent'}; created {ready.spec.name}", err=True)
+    if detach:
+        click.echo(f"follow it: trainyard train -n {facts.team} --attach {ready.spec.name}", err=True)
+        click.echo(ready.spec.name)
+        return None
+    return _follow(kube, facts, ready.manifest, folder, ready.spec.results, fetch)
+
+
+@click.command()
+@click.option("--dir", "folder", default=".", type=click.Path(path_type=Path), help="The code's folder.")
+@click.option("--force", is_flag=True, help=f"Write over a {FILE} that is there.")
+def init(folder: Path, force: bool) -> None:
+    """Write a trainyard.yaml for the code of this folder. Asks nothing."""
+    from trainyard.training import starter
+
+    if not folder.is_dir():
+        raise UsageError("there is no such folder", where=str(folder), mend="correct --dir")
+    for line in starter.write(folder, force=force):
+        click.echo(line)
+
+
+def _contract(kube: Kube | None, file: Path | None) -> Contract:
+    from trainyard import contract
+
+    return contract.load(file) if file or kube is None else contract.live(kube)
+
+
+def _wait_for_turn(kube: Kube, spec: JobSpec, facts: Facts) -> None:
+    from trainyard.pipelines.submit import turn
+
+    turn.wait(
+        kube, spec.queue or facts.queues[0], spec.priority or facts.priority, lambda text: click.echo(text, err=True)
+    )
+
+
+def _attached(kube: Kube, facts: Facts, run: str, folder: Path, found: Settings, fetch: bool) -> int:
+    from trainyard.kinds import JobSpec
+    from trainyard.training import watch
+
+    results = found.get("results") or JobSpec.__dataclass_fields__["results"].default
+    return _follow(kube, facts, watch.find(kube, run), folder, results, fetch)
+
+
+def _follow(kube: Kube, facts: Facts, manifest: dict[str, Any], folder: Path, results: str, fetch: bool) -> int:
+    """Follows, fetches, and returns the exit code of the job."""
+    from trainyard.training import follow
+
+    name = manifest["metadata"]["name"]
+    try:
+        end = follow.follow(kube, manifest)
+        if fetch and end.ran:
+            _brought(kube, facts, name, folder / results / name, results)
+    except KeyboardInterrupt:
+        _left(kube, manifest)
+        raise click.exceptions.Exit(130) from None
+    return _told(end, name)
+
+
+def _brought(kube: Kube, facts: Facts, name: str, target: Path, results: str) -> None:
+    from trainyard.training import launch
+
+    try:
+        files = launch.bring(kube, facts, name, results, target)
+    except TrainyardError as error:
+        click.echo(f"the results were not fetched: {error}", err=True)
+        return
+    text = f"{len(files)} files in {target}" if files else f"rank 0 wrote nothing to {results}/"
+    click.echo(f"results: {text}", err=True)
+
+
+def _left(kube: Kube, manifest: dict[str, Any]) -> None:
+    from trainyard.kinds import status
+
+    name = manifest["metadata"]["name"]
+    group = manifest["apiVersion"].partition("/")[0]
+    click.echo(f"\n{name} goes on. Follow it:  trainyard train -n {kube.namespace} --attach {name}", err=True)
+    click.echo(f"Stop it:  kubectl delete -n {kube.namespace} {status.plural(manifest)}.{group}/{name}", err=True)
+
+
+def _told(end: End, name: str) -> int:
+    if end.succeeded:
+        click.echo(f"{name} succeeded", err=True)
+        return 0
+    click.echo(f"trainyard: {name} failed: {end.message}", err=True)
+    return end.code
+
+
+def _said(ready: Any, facts: Facts) -> None:
+    spec, body = ready.spec, ready.manifest
+    where = spec.queue or facts.queues[0]
+    size = f"{spec.nodes} {'node' if spec.nodes == 1 else 'nodes'}"
+    size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""
+    why = f" ({ready.why})" if ready.why else ""
+    click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)
+    for name in ready.code.left_out:
+        click.echo(f"left out: {name} is no file", err=True)

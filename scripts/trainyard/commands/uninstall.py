@@ -1,0 +1,50 @@
+"""`trainyard uninstall`: removes a release, and says what stays."""
+
+from __future__ import annotations
+
+import click
+
+from trainyard_dev.chart.package import NAMESPACE, RELEASE
+from trainyard.kube.kubectl import Kubectl
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.chart.release import inventory, removal
+from trainyard.chart.release.installed import Installed
+
+
+@click.command()
+@click.option("--release", default=RELEASE, show_default=True, help="Name of the release.")
+@click.option("-n", "--namespace", default=NAMESPACE, show_default=True, help="Namespace of the release.")
+@click.option("--purge", is_flag=True, help="Remove data, namespaces of teams, volumes, Secrets and CRDs, too.")
+@click.option("--yes", is_flag=True, help="Don't ask for the release's name before a purge.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed and what would stay.")
+@click.option("--no-hooks", is_flag=True, help="Without the hook that stops what would hang; see docs/upgrades.md.")
+def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: bool, no_hooks: bool) -> None:
+    """Remove a release from the cluster of KUBECONFIG. Data stays unless --purge is given."""
+    installed = Installed(Kubectl(), release, namespace)
+    there = removal.exists(installed)
+    if not there and not purge:
+        raise UsageError(
+            f"there is no release {release} in namespace {namespace}", mend="see `helm list -A` for what is installed"
+        )
+    found = inventory.remains(installed)
+    what = f"release {release} in {namespace}" if there else f"what release {release} left"
+    click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
+    click.echo("removed with it:" if purge else "stays:")
+    for line in found.lines() or ["nothing"]:
+        click.echo(f"  {line}")
+    if dry_run:
+        return
+    if (
+        purge
+        and not yes
+        and click.prompt("All of it is lost. Write the release's name to go on", default="") != release
+    ):
+        raise TrainyardError(
+            "nothing was removed: that is not the release's name", mend=f"write {release}, or use --yes"
+        )
+    if purge:
+        removal.purge(installed, click.echo, hooks=not no_hooks)
+        click.echo(f"the namespace {namespace} stays, empty of the release: kubectl delete namespace {namespace}")
+    else:
+        removal.uninstall(installed, click.echo, hooks=not no_hooks)
+        click.echo(f"to remove what stays as well: trainyard uninstall --release {release} -n {namespace} --purge")

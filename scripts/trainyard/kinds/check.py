@@ -1,0 +1,109 @@
+"""Reads and checks trainyard.yaml: its schema, with the line of each fault."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import UsageError
+from trainyard.yaml_lines import Document, documents
+from trainyard.yaml_lines import Path as Place
+
+SCHEMA = Path(__file__).with_name("schema.json")
+MEND = "see docs/train.md for all settings"
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The schema of a job's settings."""
+    return json.loads(SCHEMA.read_text())
+
+
+def settings(text: str, file: str) -> dict[str, Any]:
+    """The settings that a file holds, well-formed. Raises UsageError, which names the line of the first fault."""
+    found = documents(text, file)
+    if not found:
+        return {}
+    if len(found) > 1:
+        raise UsageError("the file holds several documents", where=file, mend="keep one, remove the lines of ---")
+    faults(found[0], file)
+    return found[0].data
+
+
+def values(given: dict[str, Any], source: str) -> None:
+    """The same for settings that come from no file. Raises UsageError."""
+    faults(Document(given, {}), source)
+
+
+def faults(document: Document, file: str) -> None:
+    """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
+    for path, what, mend in found(document):
+        raise UsageError(what, where=f"{file}:{document.line(*path)}" if document.lines else file, mend=mend)
+
+
+def found(document: Document) -> list[tuple[Place, str, str]]:
+    """Every fault of one document, as (path, what, mend), in the order of lines."""
+    if not isinstance(document.data, dict):
+        return [((), "settings are a list of `key: value`", MEND)]
+    from jsonschema import Draft202012Validator
+
+    bare = {key: value for key, value in schema().items() if key != "required"}
+    faults: list[tuple[Place, str, str]] = []
+    for error in Draft202012Validator(bare).iter_errors(document.data):
+        path = list(error.absolute_path)
+        if error.validator == "additionalProperties" and not path:
+            unknown = [str(key) for key in document.data if key not in schema()["properties"]]
+            faults += [((one,), f"there is no setting {one}", _near(one)) for one in unknown]
+        else:
+            faults.append((tuple(path), _said(error, path), _mend(path, error)))
+    return sorted(faults, key=lambda fault: document.line(*fault[0]))
+
+
+def _said(error: Any, path: list[str | int]) -> str:
+    place = ".".join(str(part) for part in path)
+    value = error.instance
+    shown = json.dumps(value, default=str)
+    if "propertyNames" in error.absolute_schema_path:
+        return f"{place} has the name {shown}, which is no text of letters, digits and _"
+    if isinstance(value, bool):
+        return f"{place} is {shown}, which YAML reads as yes or no"
+    return f"{place} is {shown if len(shown) < 60 else shown[:57] + '…'}"
+
+
+def _mend(path: list[str | int], error: Any) -> str:
+    if path and path[0] == "env":
+        return "write each value as a text in quotes, or as {secret: NAME, key: KEY}"
+    if path and path[0] == "command":
+        return 'write it as a list of words, such as [python, train.py, "--epochs=3"]'
+    rule = {
+        "enum": lambda: f"take one of {', '.join(map(str, error.validator_value))}",
+        "minimum": lambda: f"the least is {error.validator_value}",
+        "maximum": lambda: f"the most is {error.validator_value}",
+        "maxLength": lambda: f"take at most {error.validator_value} characters",
+        "type": lambda: f"it must be {_types(error.validator_value)}",
+        "required": lambda: f"it needs {', '.join(error.validator_value)}",
+    }.get(error.validator)
+    if rule:
+        return rule()
+    about = schema()["properties"].get(path[0], {}).get("description", "") if path else ""
+    return about.rstrip(".") or MEND
+
+
+def _types(value: Any) -> str:
+    words = {
+        "integer": "a whole number",
+        "string": "a text",
+        "array": "a list",
+        "object": "a map",
+        "boolean": "true or false",
+    }
+    return " or ".join(words.get(one, one) for one in ([value] if isinstance(value, str) else value))
+
+
+def _near(unknown: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(unknown, schema()["properties"], n=1, cutoff=0.6)
+    return f"did you mean {close[0]}" if close else MEND

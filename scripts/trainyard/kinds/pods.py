@@ -1,0 +1,229 @@
+"""The pod of a training job: where it runs, what it may, how code comes in and results go out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard.kinds.facts import BUCKET, SECRET, Facts
+from trainyard.kinds.spec import JobSpec, amount_of
+
+Object = dict[str, Any]
+JOB_LABEL = "trainyard.io/job"
+ROOT = "/trainyard"  # a volume of the pod: the code, and below it what the command writes
+CODE = f"{ROOT}/code"
+USER = 1000
+GRACE_S = 600  # for what is left to copy when a pod ends; whoever has nothing to copy ends at once
+SYNC_S = 30
+CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+FETCH, KEEP = "trainyard-fetch", "trainyard-keep"
+
+
+def restricted() -> Object:
+    """A pod's security context as Pod Security's level of that name wants it; volumes belong to the pod's user."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of pod of a job. `keeper`: the pod name's end of the one that results are taken from; "" means any."""
+
+    container: str
+    command: tuple[str, ...]
+    gpus: bool = False
+    works: bool = True  # it runs the command, so it needs code and data
+    keeps: bool = False
+    keeper: str = ""
+    token: bool = False
+
+
+def template(spec: JobSpec, facts: Facts, part: Part) -> Object:
+    """The pod template of one part."""
+    gpus = spec.gpus if part.gpus else 0
+    pool = facts.pool(spec.pool if gpus or not spec.gpus else "", gpus=gpus > 0)
+    priority = spec.priority or facts.priority
+    mounts, volumes = _volumes(spec, part)
+    inner: Object = {
+        "schedulerName": facts.scheduler,
+        "nodeSelector": dict(pool.labels),
+        # The command is not process 1 then, and ends at the signal that asks it to, whatever it does about signals.
+        "shareProcessNamespace": True,
+        "securityContext": restricted(),
+        "containers": [_main(spec, facts, part, gpus, pool.resource, mounts)],
+        "volumes": volumes,
+    }
+    if priority:
+        inner["priorityClassName"] = priority
+    if not part.token:
+        inner["automountServiceAccountToken"] = False
+    if gpus and pool.tolerations:
+        inner["tolerations"] = [dict(one) for one in pool.tolerations]
+    if gpus and spec.nodes > 1:
+        inner["topologySpreadConstraints"] = [_spread(spec)]
+    if part.works and moves(spec):
+        inner["initContainers"] = [_fetch(spec, facts)]
+        if part.keeps and spec.output:
+            inner["initContainers"].append(_keep(spec, facts, part))
+            inner["terminationGracePeriodSeconds"] = GRACE_S
+    return {"metadata": {"labels": labels(spec)}, "spec": inner}
+
+
+def moves(spec: JobSpec) -> bool:
+    """Whether something has to be brought into its pods, or taken from them."""
+    return bool(spec.code or spec.output)
+
+
+def labels(spec: JobSpec) -> dict[str, str]:
+    """Labels of the job and its pods."""
+    own = {"app.kubernetes.io/name": spec.name, "app.kubernetes.io/managed-by": "trainyard", JOB_LABEL: spec.name}
+    return {**spec.labels, **own}
+
+
+def home(spec: JobSpec) -> str:
+    """Where the command runs; "" leaves it to the image."""
+    return CODE if spec.code else ROOT if spec.output else ""
+
+
+def literal(words: Sequence[str]) -> list[str]:
+    """Words as Kubernetes hands them on unchanged: `$(NAME)` would be replaced there."""
+    return [word.replace("$(", "$$(") for word in words]
+
+
+def _main(spec: JobSpec, facts: Facts, part: Part, gpus: int, resource: str, mounts: list[Object]) -> Object:
+    cpu, memory = (spec.cpu, spec.memory) if part.works else ("100m", "512Mi")
+    requests: Object = {"cpu": cpu, "memory": memory}
+    limits: Object = {"memory": memory}
+    if facts.most_cpu and amount_of(cpu) > amount_of(facts.most_cpu):
+        limits["cpu"] = cpu  # the team's default limit would be below the request
+    if gpus:
+        requests[resource] = limits[resource] = gpus
+    found: Object = {
+        "name": part.container,
+        "image": facts.image(spec.image, spec.framework),
+        "command": list(part.command),
+        "env": _environment(spec, facts, part),
+        "resources": {"requests": requests, "limits": limits},
+        "securityContext": dict(CLOSED),
+        "volumeMounts": mounts,
+    }
+    if part.works and home(spec):
+        found["workingDir"] = home(spec)
+    return found
+
+
+def _environment(spec: JobSpec, facts: Facts, part: Part) -> list[Object]:
+    if not part.works:
+        # The launcher's role allows `create` on pods/exec, which is what the older of kubectl's protocols asks.
+        return [{"name": "KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "value": "false"}]
+    found: list[Object] = [
+        {"name": "HOME", "value": "/tmp"},
+        {"name": "PYTHONUNBUFFERED", "value": "1"},
+        {"name": "TRAINYARD_TEAM", "value": facts.team},
+        {"name": "TRAINYARD_JOB", "value": spec.name},
+        {"name": "TRAINYARD_BUCKET", "value": BUCKET},
+        {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    ]
+    if moves(spec):
+        found.append({"name": "TRAINYARD_RESULTS", "value": f"{home(spec)}/{spec.results}"})
+        if spec.checkpoints:
+            found.append({"name": "TRAINYARD_CHECKPOINTS", "value": f"{home(spec)}/{spec.checkpoints}"})
+    found += store_environment()
+    for name, value in spec.env.items():
+        found = [entry for entry in found if entry["name"] != name]
+        if isinstance(value, Mapping):
+            source = {"secretKeyRef": {"name": value["secret"], "key": value["key"]}}
+            found.append({"name": name, "valueFrom": source})
+        else:
+            found.append({"name": name, "value": literal([value])[0]})
+    return found
+
+
+def store_environment() -> list[Object]:
+    """The team's keys to the store."""
+    keys = {"S3_ENDPOINT": "endpoint", "S3_ACCESS_KEY": "access-key", "S3_SECRET_KEY": "secret-key"}
+    optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
+    found = [_secret(name, {"name": SECRET, "key": key}) for name, key in keys.items()]
+    return found + [_secret(name, {"name": SECRET, "key": key, "optional": True}) for name, key in optional.items()]
+
+
+def _secret(name: str, reference: Object) -> Object:
+    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
+
+
+def _volumes(spec: JobSpec, part: Part) -> tuple[list[Object], list[Object]]:
+    mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "shm", "mountPath": "/dev/shm"}]
+    memory = spec.shared_memory if part.works else "64Mi"
+    volumes: list[Object] = [
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": memory}},
+    ]
+    if not part.works:
+        return mounts, volumes
+    if moves(spec):
+        mounts.append({"name": "trainyard", "mountPath": ROOT})
+        volumes.append({"name": "trainyard", "emptyDir": {}})
+    for claim in dict.fromkeys(mount.claim for mount in spec.mounts):
+        only = all(mount.read_only for mount in spec.mounts if mount.claim == claim)
+        source: Object = {"claimName": claim, **({"readOnly": True} if only else {})}
+        volumes.append({"name": _volume_name(claim), "persistentVolumeClaim": source})
+    for mount in spec.mounts:
+        entry: Object = {"name": _volume_name(mount.claim), "mountPath": mount.path}
+        mounts.append(entry | ({"readOnly": True} if mount.read_only else {}))
+    return mounts, volumes
+
+
+def _volume_name(claim: str) -> str:
+    return f"claim-{claim.replace('.', '-')}"[:63].rstrip("-")
+
+
+def _spread(spec: JobSpec) -> Object:
+    return {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {JOB_LABEL: spec.name}},
+    }
+
+
+def _fetch(spec: JobSpec, facts: Facts) -> Object:
+    """Before the command: the code from the store, folders, and checkpoints of an earlier start."""
+    words = ["fetch", f"--into={home(spec)}", f"--folder={spec.results}"]
+    if spec.code:
+        words += [f"--code={BUCKET}/{spec.code}", f"--sha256={spec.code_sha256}"]
+    if spec.checkpoints:
+        words.append(f"--folder={spec.checkpoints}")
+        for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
+            words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
+    return _helper(FETCH, words, facts)
+
+
+def _keep(spec: JobSpec, facts: Facts, part: Part) -> Object:
+    """Beside the command, and a little longer than it: copies what it writes to the store."""
+    words = ["keep", f"--from={home(spec)}", f"--to={BUCKET}/{spec.output}", f"--every={SYNC_S}"]
+    words.append(f"--folder={spec.results}")
+    if spec.checkpoints:
+        words.append(f"--folder={spec.checkpoints}")
+    if part.keeper:
+        words.append(f"--only={part.keeper}")
+    return _helper(KEEP, words, facts) | {"restartPolicy": "Always"}
+
+
+def _helper(name: str, words: list[str], facts: Facts) -> Object:
+    pod_name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    return {
+        "name": name,
+        "image": facts.platform_image,
+        "args": ["run-files", *words],
+        "env": [pod_name, {"name": "HOME", "value": "/tmp"}, *store_environment()],
+        "resources": {"requests": {"cpu": "10m", "memory": "48Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
+        "volumeMounts": [{"name": "trainyard", "mountPath": ROOT}, {"name": "tmp", "mountPath": "/tmp"}],
+    }

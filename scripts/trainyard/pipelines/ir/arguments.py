@@ -1,0 +1,87 @@
+"""Arguments of a pipeline, from what the command line says to the types that the pipeline declares."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trainyard.errors import UsageError
+from trainyard.pipelines.ir.model import Parameter, Pipeline
+
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "STRING": ((str,), "text"),
+    "NUMBER_INTEGER": ((int,), "a whole number"),
+    "NUMBER_DOUBLE": ((int, float), "a number"),
+    "BOOLEAN": ((bool,), "true or false"),
+    "LIST": ((list,), "a JSON list"),
+    "STRUCT": ((dict,), "a JSON object"),
+}
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+
+def split(given: Sequence[str]) -> dict[str, str]:
+    """`--param NAME=VALUE` as names and texts, before anything is known of types.
+
+    Raises:
+        UsageError: one without `=`, without a name, or a name given twice.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise UsageError(f"--param {one!r} is not NAME=VALUE", mend="write for example --param epochs=3")
+        if name in found:
+            raise UsageError(f"--param {name} is given twice")
+        found[name] = value
+    return found
+
+
+def checked(pipeline: Pipeline, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the pipeline's types; text is read by the type that is asked for, an artifact is its URI.
+
+    Raises:
+        UsageError: naming the argument, and those the pipeline takes.
+    """
+    inputs = pipeline.inputs
+    known = {**inputs.parameters, **inputs.artifacts}
+    found = {}
+    for name, value in arguments.items():
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise UsageError(f"the pipeline has no input {name}; its inputs: {names}", where=pipeline.file)
+        declared = inputs.parameters.get(name)
+        found[name] = _typed(pipeline, declared, value) if declared else str(value)
+    missing = [one.name for one in inputs.parameters.values() if one.required and one.name not in found]
+    missing += [one.name for one in inputs.artifacts.values() if not one.optional and one.name not in found]
+    if missing:
+        example = "s3://bucket/key" if missing[0] in inputs.artifacts else "VALUE"
+        mend = f"give it with --param {missing[0]}={example}"
+        raise UsageError(f"the pipeline needs a value for {', '.join(missing)}", where=pipeline.file, mend=mend)
+    return found
+
+
+def _typed(pipeline: Pipeline, declared: Parameter, value: Any) -> Any:
+    if declared.type not in _TYPES or value is None:
+        return value
+    kinds, title = _TYPES[declared.type]
+    found = _read(declared.type, value) if isinstance(value, str) and str not in kinds else value
+    if isinstance(found, float) and kinds == (int,) and found.is_integer():
+        found = int(found)
+    if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
+        raise UsageError(f"{declared.name} is {found!r}, it takes {title}", where=pipeline.file)
+    if declared.literals and found not in declared.literals:
+        words = ", ".join(str(one) for one in declared.literals)
+        raise UsageError(f"{declared.name} is {found!r}, it takes one of {words}", where=pipeline.file)
+    return found
+
+
+def _read(kind: str, text: str) -> Any:
+    """What a text says, or the text itself where it says nothing of that kind."""
+    if kind == "BOOLEAN":
+        return _BOOLEANS.get(text.lower(), text)
+    with contextlib.suppress(ValueError):
+        return json.loads(text)
+    return text

@@ -1,0 +1,40 @@
+"""Says what would be refused or fail, before anything is sent.
+
+    from trainyard import contract, lint
+
+    site = lint.site(contract.find(), "vision")         # whose rules; the team may be left out
+    lint.file(Path("train.py"), site)                   # any file that lint knows
+    lint.pipeline(ir_pipeline, site, queue="vision")    # a loaded kfp pipeline
+    lint.manifest({"apiVersion": …}, site)              # an object, as Python has it
+
+Each gives `Finding`s: code, severity, file, line, task, field, reason, mend. docs/lint.md has every code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainyard.pipelines.lint.files import check as file
+from trainyard.policy.lint.finding import Finding, Severity
+from trainyard.policy.lint.report import Report, Site, site
+
+if TYPE_CHECKING:
+    from trainyard.pipelines.ir.model import Pipeline
+
+__all__ = ["Finding", "Severity", "Site", "file", "manifest", "pipeline", "site"]
+
+
+def manifest(obj: dict[str, Any], site: Site, file: str = "manifest") -> list[Finding]:
+    """What is wrong with one Kubernetes object; all lines are 1."""
+    from trainyard.policy.lint import objects
+
+    report = Report(site, file)
+    objects.check(obj, lambda path: 1, report)
+    return report.sorted()
+
+
+def pipeline(found: Pipeline, site: Site, *, queue: str = "", priority: str = "") -> list[Finding]:
+    """What is wrong with a loaded kfp pipeline that is to run in this queue and with this priority class."""
+    from trainyard.pipelines.lint import pipelines
+
+    return pipelines.check(found, site, queue=queue, priority=priority)

@@ -1,0 +1,287 @@
+"""How a kfp pipeline hangs together: what kfp's schema takes and no run could do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard.pipelines.ir.model import CHANNEL, Artifact, Component, Constant, Dag, FinalStatus, FromInput, FromTask, Parameter, Pipeline, Source, Task
+from trainyard.policy.lint import graph
+
+LARGEST = 128 * 1024  # bytes of a variable of the environment
+NOTHING = "none"
+ANY_ARTIFACT = "system.Artifact"
+YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"))
+CONDITION = re.compile(r"inputs\.(?:parameter_values|parameters|artifacts)\[['\"]([^'\"]+)['\"]\]")
+TYPES: dict[str, tuple[type, ...]] = {
+    "STRING": (str,),
+    "NUMBER_INTEGER": (int,),
+    "NUMBER_DOUBLE": (int, float),
+    "BOOLEAN": (bool,),
+    "LIST": (list,),
+    "STRUCT": (dict,),
+}
+WORDS = {
+    "STRING": "a text",
+    "NUMBER_INTEGER": "a whole number",
+    "NUMBER_DOUBLE": "a number",
+    "BOOLEAN": "true or false",
+}
+WORDS |= {"LIST": "a list", "STRUCT": "a map"}
+
+
+@dataclass(frozen=True)
+class Said:
+    """A finding; `names` are the task and component that a Python file is searched for."""
+
+    code: str
+    line: int
+    reason: str
+    mend: str
+    task: str = ""
+    field: str = ""
+    names: tuple[str, ...] = ()
+
+
+Rule = Callable[[Pipeline], Iterator[Said]]
+
+
+def _dags(pipeline: Pipeline) -> Iterator[tuple[Component, Dag]]:
+    """Every component with tasks in it, used or not."""
+    for component in (pipeline.root, *pipeline.components.values()):
+        if component.dag is not None:
+            yield component, component.dag
+
+
+def _tasks(pipeline: Pipeline) -> Iterator[tuple[Component, Dag, Task]]:
+    for owner, dag in _dags(pipeline):
+        for task in dag.tasks.values():
+            yield owner, dag, task
+
+
+def _known(names: Any) -> str:
+    return ", ".join(sorted(names)) or NOTHING
+
+
+def references(pipeline: Pipeline) -> Iterator[Said]:
+    """Components and executors that are not there, and those that nobody uses."""
+    used = {task.component for _, _, task in _tasks(pipeline)}
+    for _, _, task in _tasks(pipeline):
+        if pipeline.component(task) is None:
+            what = f"task {task.name} runs the component {task.component or '(none)'}, which is not there"
+            yield Said(
+                "TY201",
+                task.line,
+                what,
+                f"components: {_known(pipeline.components)}",
+                task.name,
+                "componentRef",
+                (task.name,),
+            )
+    for name, component in pipeline.components.items():
+        if component.dag is None and component.executor is None:
+            label = component.executor_label
+            what = (
+                f"component {name} has the executor {label}, which is not there"
+                if label
+                else f"component {name} runs nothing"
+            )
+            mend = f"executors: {_known(pipeline.executors)}"
+            yield Said("TY202", component.line, what, mend, "", "executorLabel", (name,))
+        if name not in used and used <= pipeline.components.keys():
+            yield Said("TY210", component.line, f"component {name} is used by no task", "remove it", names=(name,))
+
+
+def order(pipeline: Pipeline) -> Iterator[Said]:
+    """Tasks to wait for that are not there, and circles."""
+    for _, dag in _dags(pipeline):
+        edges: dict[str, set[str]] = {}
+        for task in dag.tasks.values():
+            for other in task.depends:
+                if other not in dag.tasks:
+                    what = f"task {task.name} waits for {other}, which is not there"
+                    mend = f"tasks beside it: {_known(dag.tasks.keys() - {task.name})}"
+                    yield Said("TY203", task.line, what, mend, task.name, "dependentTasks", (task.name,))
+            needs = set(task.depends) | {s.task for s in _sources(task) if isinstance(s, (FromTask, FinalStatus))}
+            edges[task.name] = needs & dag.tasks.keys()
+        if circle := graph.circle(edges):
+            first = dag.tasks[circle[0]]
+            what = f"tasks wait for each other: {' → '.join(circle)}"
+            yield Said("TY208", first.line, what, "remove one of these dependencies", first.name, names=(first.name,))
+
+
+def _sources(task: Task) -> list[Source]:
+    return [*task.parameters.values(), *task.artifacts.values()]
+
+
+def arguments(pipeline: Pipeline) -> Iterator[Said]:
+    """Arguments: where they come from, whether the component takes them, whether types fit, and what is missing."""
+    for owner, dag, task in _tasks(pipeline):
+        component = pipeline.component(task)
+        for kind, given in (("parameter", task.parameters), ("artifact", task.artifacts)):
+            for name, source in given.items():
+                made, said = _source(pipeline, owner, dag, task, name, source, kind)
+                if said:
+                    yield said
+                    continue
+                if component is None:
+                    continue
+                takes = component.inputs.parameters if kind == "parameter" else component.inputs.artifacts
+                if name not in takes and name.startswith(CHANNEL):
+                    continue  # part of a text that the component takes under another name
+                if name not in takes:
+                    what = f"task {task.name} is given {name}, which {component.name} does not take"
+                    mend = f"it takes: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"
+                    yield Said("TY207", source.line, what, mend, task.name, name, (task.name,))
+                elif reason := _unfit(takes[name], source, made):
+                    what = f"argument {name} of task {task.name} {reason}"
+                    yield Said("TY209", source.line, what, "give one of its type", task.name, name, (task.name,))
+        if component is not None:
+            yield from _missing(task, component)
+
+
+def _missing(task: Task, component: Component) -> Iterator[Said]:
+    from_loop = {task.loop.item} if task.loop else set()
+    needed = [one.name for one in component.inputs.parameters.values() if one.required]
+    needed += [one.name for one in component.inputs.artifacts.values() if not one.optional]
+    for name in needed:
+        if name not in task.parameters and name not in task.artifacts and name not in from_loop:
+            what = f"task {task.name} gives no {name}, which {component.name} needs"
+            yield Said(
+                "TY206", task.line, what, "pass it, or give the component a default", task.name, name, (task.name,)
+            )
+    if task.loop and task.loop.raw is None and task.loop.input not in {*task.parameters, *task.artifacts}:
+        what = f"the loop of task {task.name} goes over {task.loop.input or '(nothing)'}, which it is not given"
+        yield Said("TY205", task.line, what, "pass the list to the task", task.name, "iterator", (task.name,))
+
+
+def _source(
+    pipeline: Pipeline, owner: Component, dag: Dag, task: Task, name: str, source: Source, kind: str
+) -> tuple[Parameter | Artifact | None, Said | None]:
+    """What an argument is made from, or what is wrong with that."""
+    if isinstance(source, FromInput):
+        has = owner.inputs.parameters if kind == "parameter" else owner.inputs.artifacts
+        if source.name in has:
+            return has[source.name], None
+        around = "the pipeline" if owner is pipeline.root else owner.name
+        what = f"argument {name} of task {task.name} comes from the input {source.name}, which {around} does not have"
+        return None, Said("TY205", source.line, what, f"inputs: {_known(has)}", task.name, name, (task.name,))
+    if isinstance(source, FinalStatus):
+        if source.task in dag.tasks:
+            return None, None
+        what = f"argument {name} of task {task.name} is the end of {source.task}, which is not there"
+        return None, Said("TY204", source.line, what, f"tasks: {_known(dag.tasks)}", task.name, name, (task.name,))
+    if isinstance(source, FromTask):
+        made, reason, mend = _made(pipeline, dag, source, kind)
+        if not reason:
+            return made, None
+        what = f"argument {name} of task {task.name} comes from {reason}"
+        return None, Said("TY204", source.line, what, mend, task.name, name, (task.name,))
+    return None, None
+
+
+def _made(pipeline: Pipeline, dag: Dag, source: FromTask, kind: str) -> tuple[Any, str, str]:
+    """An output of a task: (it, "", ""), or (None, what is wrong, mend)."""
+    if source.task not in dag.tasks:
+        return None, f"task {source.task}, which is not there", f"tasks: {_known(dag.tasks)}"
+    component = pipeline.component(dag.tasks[source.task])
+    if component is None:
+        return None, "", ""  # told where that task stands
+    has = component.outputs.parameters if kind == "parameter" else component.outputs.artifacts
+    if source.key not in has:
+        return None, f"output {source.key} of {source.task}, which is not there", f"its outputs: {_known(has)}"
+    return has[source.key], "", ""
+
+
+def _unfit(wanted: Parameter | Artifact, source: Source, made: Parameter | Artifact | None) -> str:
+    """Why the argument does not fit; "" when it does or that can't be told."""
+    if isinstance(wanted, Artifact):
+        if isinstance(made, Artifact) and ANY_ARTIFACT not in (wanted.type, made.type) and wanted.type != made.type:
+            return f"is a {made.type}, not a {wanted.type}"
+        return ""
+    if isinstance(source, Constant) and not source.selector:
+        # Older compilers hand numbers to texts and texts of numbers to numbers, and KFP reads both.
+        kinds, value = None if wanted.type == "STRING" else TYPES.get(wanted.type), source.value
+        if kinds and isinstance(value, str):
+            with contextlib.suppress(ValueError):
+                value = json.loads(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if (
+            kinds
+            and value is not None
+            and not (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)))
+        ):
+            if isinstance(value, str) and ("{{" in value or wanted.type in ("LIST", "STRUCT")):
+                return ""  # an expression, or JSON as text
+            return f"is {json.dumps(value, default=str)[:60]}, not {WORDS[wanted.type]}"
+        if wanted.literals and value not in wanted.literals:
+            return f"is {json.dumps(value, default=str)[:60]}, not one of {', '.join(map(str, wanted.literals))}"
+        return ""
+    if isinstance(made, Parameter) and not getattr(source, "selector", ""):
+        numbers = ("NUMBER_INTEGER", "NUMBER_DOUBLE")
+        fits = (
+            made.type == wanted.type
+            or (made.type, wanted.type) == numbers
+            or not {made.type, wanted.type} <= TYPES.keys()
+        )
+        return "" if fits else f"is {WORDS[made.type]}, not {WORDS[wanted.type]}"
+    return ""
+
+
+def outputs(pipeline: Pipeline) -> Iterator[Said]:
+    """Outputs of the pipeline and of its parts that nobody makes."""
+    for owner, dag in _dags(pipeline):
+        for kind, given in (("parameter", dag.parameters), ("artifact", dag.artifacts)):
+            for output in given.values():
+                for place in output.places:
+                    _, reason, mend = _made(pipeline, dag, place, kind)
+                    if reason:
+                        around = "the pipeline" if owner is pipeline.root else owner.name
+                        what = f"output {output.name} of {around} comes from {reason}"
+                        yield Said("TY211", place.line or output.line, what, mend, "", output.name, (owner.name,))
+
+
+def conditions(pipeline: Pipeline) -> Iterator[Said]:
+    """Conditions on inputs that the task is not given."""
+    for _, _, task in _tasks(pipeline):
+        given = {*task.parameters, *task.artifacts} | ({task.loop.item} if task.loop else set())
+        for name in dict.fromkeys(CONDITION.findall(task.condition)):
+            if name not in given:
+                what = f"the condition of task {task.name} asks for {name}, which it is not given"
+                yield Said(
+                    "TY212",
+                    task.line,
+                    what,
+                    f"it has: {_known(given)}",
+                    task.name,
+                    "triggerPolicy.condition",
+                    (task.name,),
+                )
+
+
+def values(pipeline: Pipeline) -> Iterator[Said]:
+    """Values that no environment takes."""
+    for _, _, task in _tasks(pipeline):
+        for name, source in task.parameters.items():
+            if isinstance(source, Constant) and (size := len(json.dumps(source.value, default=str))) > LARGEST:
+                what = f"argument {name} of task {task.name} has {size // 1024} KiB, a step takes {LARGEST // 1024}"
+                yield Said("TY213", source.line, what, "hand it over as an artifact", task.name, name, (task.name,))
+
+
+def names(pipeline: Pipeline) -> Iterator[Said]:
+    """Names that YAML 1.1 takes for something else."""
+    for component in (pipeline.root, *pipeline.components.values()):
+        told = "pipeline" if component is pipeline.root else component.name
+        for interface, kind in ((component.inputs, "input"), (component.outputs, "output")):
+            for one in (*interface.parameters.values(), *interface.artifacts.values()):
+                if one.name.lower() in YAML_WORDS:
+                    what = f"{kind} {one.name} of {told} has a name that YAML 1.1 takes for a truth value or nothing"
+                    yield Said("TY107", one.line, what, "give it a longer name", "", one.name, (component.name,))
+
+
+RULES: tuple[Rule, ...] = (references, order, arguments, outputs, conditions, values, names)

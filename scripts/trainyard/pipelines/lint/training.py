@@ -1,0 +1,67 @@
+"""Training steps of kfp pipelines: the job that such a step would create, as far as its settings are known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from trainyard.pipelines.ir.model import Component, Constant, FromInput, Parameter, Pipeline, Source
+from trainyard.yaml_lines import Document
+from trainyard.kinds import check as schema
+from trainyard.policy.lint import settings
+from trainyard.policy.lint.report import Report
+
+STARTS = re.compile(r"""\bsteps\.train\(\s*["'](\w+)["']""")
+NOT_SETTINGS = ("command", "env", "mounts", "name", "results")  # they hold places for what is known in the step alone
+Where = Callable[[int, tuple[str, ...], bool], int]
+
+
+def check(pipeline: Pipeline, report: Report, where: Where) -> None:
+    """Notes what the platform would say of each training step's job."""
+    for place in pipeline.tasks():
+        task, component = place.task, pipeline.component(place.task)
+        framework = _framework(component) if component else None
+        if component is None or framework is None:
+            continue
+        known = {
+            name: value
+            for name, declared in component.inputs.parameters.items()
+            if (value := _value(pipeline, place.owner, task.parameters.get(name), declared)) not in (None, "", 0)
+        }
+        values = {_camel(name): value for name, value in known.items() if name not in NOT_SETTINGS}
+        values = {key: value for key, value in values.items() if key in schema.schema()["properties"]}
+
+        def line(setting: str, task: Any = task) -> int:
+            source = task.parameters.get(re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", setting))
+            return where(source.line if source else task.line, (task.name, task.component), True)
+
+        broken = schema.found(Document(values, {(): 1}))
+        for path, what, mend in broken:
+            report.add("TY104", line(str(path[0]) if path else ""), what, mend, task=task.name, at=path)
+        if not broken:
+            settings.judge({**values, "framework": framework}, line, report, task.name)
+
+
+def _framework(component: Component) -> str | None:
+    """What the component trains with; None when it is no training step."""
+    if component.executor is None:
+        return None
+    found = STARTS.search("\n".join((*component.executor.command, *component.executor.args)))
+    return found[1] if found else None
+
+
+def _value(pipeline: Pipeline, owner: Component, source: Source | None, declared: Parameter) -> Any:
+    """The value before the run; None when it is made in the run."""
+    if source is None:
+        return declared.default or None
+    if isinstance(source, Constant):
+        return source.value
+    if isinstance(source, FromInput) and owner is pipeline.root and not source.selector:
+        given = pipeline.inputs.parameters.get(source.name)
+        return pipeline.arguments.get(source.name, given.default if given else None) or None
+    return None
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda letter: letter[1].upper(), name)

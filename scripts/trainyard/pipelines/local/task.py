@@ -1,0 +1,164 @@
+"""Runs one step: inputs as kfp describes them, the component's command as a process, outputs read back."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import threading
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+from kfp.dsl import component_factory
+from kfp.local import executor_input_utils, executor_output_utils, importer_handler, placeholder_utils, utils
+from kfp.local.subprocess_task_handler import replace_python_executable
+from kfp.pipeline_spec import pipeline_spec_pb2
+
+from trainyard.errors import UsageError
+from trainyard.pipelines.ir.model import Component, Pipeline
+from trainyard.pipelines.ir.proto import whole_numbers
+from trainyard.pipelines.local import folders as places
+from trainyard.pipelines.local import notes
+from trainyard.pipelines.steps.processes import Ended, Processes, say
+
+NUMBER_INTEGER = 2  # kfp's ParameterTypeEnum
+OWN = re.compile(r"(kfp|typing[-_]extensions)\b(?!-)")  # what kfp installs for its executor, which is here already
+REMOTE = ("gs://", "minio://", "http://", "https://", "oci://", "hf://")
+
+
+class Runner:
+    """Runs steps. `failed` holds (step, reason, log) of those that failed."""
+
+    def __init__(self, pipeline: Pipeline, folders: places.Folders, processes: Processes) -> None:
+        self.failed: list[tuple[str, str, Path]] = []
+        self._spec = json_format.ParseDict(pipeline.spec, pipeline_spec_pb2.PipelineSpec())
+        self._pipeline, self._folders, self._processes = pipeline, folders, processes
+        self._env = places.environment(folders)
+        self._count, self._lock = 0, threading.Lock()
+
+    def run(self, title: str, component: Component, values: dict[str, Any]) -> dict[str, Any] | None:
+        """One step in a folder of its own; returns its outputs, None when it failed."""
+        with self._lock:
+            self._count += 1
+            folder = self._folders.run / f"{self._count:02d}-{re.sub(r'[^a-zA-Z0-9.-]+', '-', title)}"
+        folder.mkdir()
+        spec = self._spec.components[component.name]
+        executor = utils.struct_to_executor_spec(self._spec.deployment_spec["executors"][component.executor_label])
+        image = executor.container.image
+        if image.startswith((notes.CREATE, notes.DELETE)):
+            return {"name": "local"} if image.startswith(notes.CREATE) else {}
+        if executor.WhichOneof("spec") == "importer":
+            return self._import(title, spec, executor, values)
+        inputs = executor_input_utils.construct_executor_input(
+            component_spec=spec, arguments=values, task_root=str(folder), block_input_artifact=False
+        )
+        described = executor_input_utils.executor_input_to_dict(inputs, spec)
+        _whole_numbers(described, spec)
+        command = self._command(title, executor, described)
+        own = {entry.name: entry.value for entry in executor.container.env}
+        step = json.dumps({"task": title, "component": component.name, "pipeline": self._pipeline.name})
+        say(title, "begins")
+        began, log = time.monotonic(), folder / "log.txt"
+        ended = self._start(command, title, folder, {**self._env, **own, "TRAINYARD_STEP": step}, log)
+        if ended.code:
+            say(title, f"FAILED after {time.monotonic() - began:.1f} s")
+            with self._lock:
+                self.failed.append((title, ended.reason, log))
+            return None
+        say(title, f"done in {time.monotonic() - began:.1f} s")
+        outputs = executor_output_utils.get_outputs_for_task(executor_input=inputs, component_spec=spec)
+        for (
+            key,
+            artifact,
+        ) in inputs.outputs.artifacts.items():  # a program other than kfp's says nothing of its artifacts
+            if key not in outputs:
+                outputs[key] = executor_output_utils.runtime_artifact_to_dsl_artifact(artifact.artifacts[0])
+        return outputs
+
+    def _command(self, title: str, executor: Any, described: dict[str, Any]) -> list[str]:
+        """The component's command with its placeholders filled in. Raises UsageError for one that kfp can't do."""
+        try:
+            return placeholder_utils.replace_placeholders(
+                full_command=[*executor.container.command, *executor.container.args],
+                executor_input_dict=described,
+                pipeline_resource_name=self._folders.name,
+                task_resource_name=title,
+                pipeline_root=str(self._folders.run),
+                unique_pipeline_id=self._folders.name,
+            )
+        except (IndexError, KeyError, ValueError) as error:
+            what = f"a placeholder of step {title} can't be filled in on one machine ({type(error).__name__}: {error})"
+            raise UsageError(what, mend="submit the pipeline instead") from None
+
+    def _import(self, title: str, spec: Any, executor: Any, values: dict[str, Any]) -> dict[str, Any]:
+        """An importer's artifact; of a bucket: the file on this machine. Raises UsageError when it isn't there."""
+        constant = executor.importer.artifact_uri.constant.string_value
+        uri = (
+            str(values.get("uri", "")) if executor.importer.artifact_uri.WhichOneof("value") != "constant" else constant
+        )
+        if uri.startswith(REMOTE):
+            raise UsageError(f"the importer's {uri} can't be fetched here", mend="import from s3:// or a path")
+        if uri.startswith(places.S3):
+            path = self._folders.of_uri(uri)
+            if not path.exists():
+                raise UsageError(f"the importer's {uri} is not on this machine", mend=f"put it at {path}")
+            uri = str(path)
+        executor.importer.artifact_uri.constant.string_value = uri
+        outputs, _ = importer_handler.run_importer(
+            pipeline_resource_name=self._folders.name,
+            component_name=f"comp-{title}",
+            component_spec=spec,
+            executor_spec=executor,
+            arguments=values,
+            pipeline_root=str(self._folders.run),
+            unique_pipeline_id=self._folders.name,
+        )
+        say(title, f"imported {uri}")
+        return outputs
+
+    def _start(self, command: list[str], title: str, folder: Path, env: dict[str, str], log: Path) -> Ended:
+        command, wanted = _without_pip(command)
+        if wanted:
+            site = self._folders.run / "site"
+            env |= {"PIP_TARGET": str(site), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+            env["PYTHONPATH"] += f":{site}"
+            say(title, f"installs {', '.join(wanted)} for this run only; build an image that has them for the cluster")
+        if any(component_factory.EXECUTOR_MODULE in word for word in command):
+            command = replace_python_executable(command, sys.executable)
+        elif command and not shutil.which(command[0]):
+            return Ended(127, [f"the program {command[0]} of its image is not on this machine"])
+        return self._processes.run(command, name=title, folder=folder, env=env, log=log)
+
+
+def _without_pip(command: list[str]) -> tuple[list[str], list[str]]:
+    """A component's command without the installation in front of it, where all is installed; and what isn't."""
+    if command[:2] != ["sh", "-c"] or len(command) < 4 or "pip install" not in command[2]:
+        return command, []
+    quoted = [word for word in command[2].split("'")[1::2] if word and not word.startswith("-")]
+    missing = [word for word in quoted if not (OWN.match(word) or _installed(word))]
+    return (command, missing) if missing else (command[3:], [])
+
+
+def _installed(requirement: str) -> bool:
+    """Whether `name` or `name==version` is here; anything more complicated counts as missing."""
+    name, _, version = requirement.partition("==")
+    try:
+        found = metadata.version(name.split("[")[0].strip())
+    except (metadata.PackageNotFoundError, ValueError):
+        return False
+    return not version or found == version
+
+
+def _whole_numbers(described: dict[str, Any], component_spec: Any) -> None:
+    """Whole numbers inside lists and structs, and of f-strings, as integers: protobuf made fractions of them, which
+    components refuse. A cluster hands them on as integers, too.
+    """
+    kinds = {key: one.parameter_type for key, one in component_spec.input_definitions.parameters.items()}
+    values = described.get("inputs", {}).get("parameterValues", {})
+    for key, value in values.items():
+        if isinstance(value, (list, dict)) or key not in kinds or kinds[key] == NUMBER_INTEGER:
+            values[key] = whole_numbers(value)

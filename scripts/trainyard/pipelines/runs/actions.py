@@ -1,0 +1,74 @@
+"""What may be done about a run: stop it, try it again, delete it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from trainyard.errors import TrainyardError
+from trainyard.kube import Access, Kube, KubeError
+from trainyard.pipelines.runs import model, nodes, scene
+from trainyard.shell import CommandError, run
+from trainyard.pipelines import argo
+
+
+def stop(kube: Kube, name: str) -> bool:
+    """Asks a run to end: its pods get SIGTERM, only a workflow's `onExit` still runs. False when it had ended."""
+    if nodes.run(scene.fetch(kube, name)).ended:
+        return False
+    kube.patch(_path(kube, name), {"spec": {"shutdown": "Stop"}})
+    return True
+
+
+def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> None:
+    """Runs the failed steps of a run again, and what comes after them; what succeeded stays as it is.
+
+    Argo's own program does it: the new state of the nodes is its business.
+    """
+    found = nodes.run(scene.fetch(kube, name))
+    if not found.ended:
+        raise TrainyardError(f"run {name} is still {found.state}", mend=f"first `trainyard runs stop {name}`")
+    if found.succeeded:
+        raise TrainyardError(f"run {name} succeeded", mend="submit the pipeline again; its cache serves what is equal")
+    who = ["--as", access.user] if access.user else []
+    who += [word for group in access.groups for word in ("--as-group", group)]
+    who += ["--kubeconfig", access.kubeconfig] if access.kubeconfig else []
+    who += ["--context", access.context] if access.context else []
+    if found.stopping:
+        # a run that was stopped would stop again at once
+        kube.patch(_path(kube, name), {"spec": {"shutdown": None}})
+    try:
+        run([argo.program(say), "retry", name, "-n", kube.namespace, *who, "-o", "name"], timeout=120)
+    except CommandError as error:
+        reason = re.sub(r"^.*?msg=|^rpc error: code = \S+ desc = ", "", error.output.strip().splitlines()[-1])
+        raise TrainyardError(f"run {name} can't be tried again: {reason}") from None
+
+
+def delete(kube: Kube, name: str) -> bool:
+    """Removes a run and its pods; artifacts and logs in the store stay. False when there was none."""
+    return kube.delete(_path(kube, name))
+
+
+def names(kube: Kube, *, experiment: str = "", pipeline: str = "") -> list[str]:
+    """Names of runs, newest first."""
+    return [run.name for run in listed(kube, experiment=experiment, pipeline=pipeline)]
+
+
+def listed(kube: Kube, *, experiment: str = "", pipeline: str = "") -> list[model.Run]:
+    """All runs of the namespace, newest first."""
+    labels = {model.EXPERIMENT: experiment, model.PIPELINE: pipeline}
+    chosen = ",".join(f"{key}={value}" for key, value in labels.items() if value)
+    query = {"labelSelector": chosen} if chosen else {}
+    try:
+        found = kube.list(kube.path(model.VERSION, model.RESOURCE), **query, limit="50")
+    except KubeError as error:
+        if error.status == 404:
+            raise TrainyardError(
+                "this cluster has no Argo Workflows", where=kube.host, mend="ask your platform engineer for pipelines"
+            ) from None
+        raise
+    return sorted(map(nodes.run, found), key=lambda run: str(run.created), reverse=True)
+
+
+def _path(kube: Kube, name: str) -> str:
+    return kube.path(model.VERSION, model.RESOURCE, name)

@@ -1,0 +1,193 @@
+"""Runs out of Workflow objects: one step for each task, whatever nodes Argo made of it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from trainyard.errors import TrainyardError
+from trainyard.pipelines.runs import boxes
+from trainyard.pipelines.runs.model import EXIT_CODE, OVER, Object, Run, Step, when
+
+# Argo's phases in our words; what a pod adds to "pending" is said beside it.
+STATES = {
+    "": "waiting",
+    "Pending": "pending",
+    "Running": "running",
+    "Succeeded": "done",
+    "Skipped": "skipped",
+    "Omitted": "omitted",
+    "Failed": "failed",
+    "Error": "error",
+}
+WORKERS = {"Pod", "Skipped", "Suspend", "HTTP", "Plugin"}  # kinds of nodes that stand for work, not for a group
+INSIDE = "run"  # the task in a graph that is there for its cache alone, as trainyard.pipelines.translate.boxes calls it
+EXIT = ".onExit"
+AT_EXIT = "at exit"
+ATTEMPT = re.compile(r"\((\d+)\)$")
+ARTIFACT = re.compile(r"at:(.*),sha:[0-9a-f]*")  # an item that is an artifact
+TURN = re.compile(r"each\((\d+):(.*)\)", re.DOTALL)  # of a loop, with its item: the task that translate.loops makes
+
+
+def run(workflow: Object) -> Run:
+    """The run of a Workflow object. Raises TrainyardError when its nodes can't be read."""
+    meta = workflow["metadata"]
+    found = of(workflow)
+    steps = [*_begun(meta["name"], found), *_planned(workflow, found)]
+    phase = str(workflow.get("status", {}).get("phase") or "Pending")
+    if phase in OVER:  # the controller leaves steps as they were when it was told to stop
+        end = when(workflow["status"].get("finishedAt"))
+        steps = [s if s.ended else replace(s, state="stopped", message="", finished=s.finished or end) for s in steps]
+    return Run(meta["name"], meta.get("namespace", ""), phase, tuple(steps), workflow)
+
+
+def of(workflow: Object) -> dict[str, Object]:
+    """Argo's nodes by id, also where the controller packed them because they are many."""
+    status = workflow.get("status") or {}
+    if status.get("nodes"):
+        return boxes.opened(status["nodes"])
+    if packed := status.get("compressedNodes"):
+        try:
+            return boxes.opened(json.loads(gzip.decompress(base64.b64decode(packed))))
+        except (ValueError, OSError, EOFError, zlib.error):
+            raise TrainyardError(f"the nodes of run {workflow['metadata']['name']} can't be unpacked") from None
+    if status.get("offloadNodeStatusVersion"):
+        raise TrainyardError(
+            f"the controller keeps the nodes of run {workflow['metadata']['name']} in a database",
+            mend="ask your platform engineer; trainyard's own controller keeps them in the Workflow",
+        )
+    return {}
+
+
+def _begun(run: str, found: dict[str, Object]) -> list[Step]:
+    """Rows of the nodes that exist, in the order in which they began."""
+    retries = {node["name"]: node for node in found.values() if node["type"] == "Retry"}
+    attempts: dict[str, list[Object]] = {}
+    for node in found.values():
+        if (name := ATTEMPT.sub("", node["name"])) != node["name"] and name in retries:
+            attempts.setdefault(name, []).append(node)
+    tried = {node["id"] for nodes in attempts.values() for node in nodes if node["type"] in WORKERS}
+    full = {node.get("boundaryID") for node in found.values()}
+    rows = []
+    for node in found.values():
+        if node["id"] in tried:
+            continue
+        tries = sorted(attempts.get(node["name"], []), key=_attempt)
+        if node["type"] == "Retry":
+            if not tries or tries[-1]["type"] in WORKERS:  # else a group is tried again: its tasks are the rows
+                rows.append(_step(run, node, tries, found))
+        elif node["type"] in WORKERS or _hit(node):
+            rows.append(_step(run, node, [node] if node["type"] == "Pod" else [], found))
+        elif _alone(node, full):
+            rows.append(_step(run, node, [], found))
+    return sorted(rows, key=lambda step: (step.started or datetime.max.replace(tzinfo=UTC), step.name))
+
+
+def _step(run: str, node: Object, tries: list[Object], found: dict[str, Object]) -> Step:
+    last = tries[-1] if tries else node
+    path, item = _turns(_path(run, node, found))
+    state = STATES.get(node.get("phase", ""), "pending")
+    message = last.get("message") or node.get("message") or ""
+    if state == "running" and last.get("phase") == "Pending":
+        state = "pending"
+    elif state == "running" and last.get("phase") in ("Failed", "Error"):
+        message = f"to be tried again: {EXIT_CODE.sub('', message)}"
+    elif _hit(last):
+        state, tries, message = "cached", [], ""
+    elif state == "done":
+        message = ""
+    return Step(
+        id=node["id"],
+        path=path,
+        state=state,
+        message=message,
+        nodes=tuple(each["id"] for each in tries),
+        started=when(node.get("startedAt")),
+        finished=when(node.get("finishedAt")),
+        outputs=last.get("outputs") or {},
+        template=node.get("templateName", ""),
+        item=item,
+    )
+
+
+def _planned(workflow: Object, found: dict[str, Object]) -> Iterator[Step]:
+    """Rows for the tasks of the outermost graph that haven't begun."""
+    status = workflow.get("status", {})
+    if status.get("finishedAt"):
+        return
+    spec = status.get("storedWorkflowTemplateSpec") or workflow.get("spec", {})
+    templates = {template.get("name"): template for template in spec.get("templates") or []}
+    begun = {node.get("displayName") for node in found.values()}
+    for task in ((templates.get(spec.get("entrypoint")) or {}).get("dag") or {}).get("tasks", []):
+        name = task["name"]
+        if name not in begun and f"{name}(0)" not in begun and not any(str(b).startswith(f"{name}(0:") for b in begun):
+            after = task.get("dependencies") or re.findall(
+                r"[A-Za-z0-9_-]+(?=\.|\s|\)|$|&|\|)", task.get("depends", "")
+            )
+            others = {other["name"] for other in templates[spec["entrypoint"]]["dag"]["tasks"]}
+            yield Step(name, (name,), "waiting", after=tuple(dict.fromkeys(a for a in after if a in others)))
+    for group in (templates.get(spec.get("onExit")) or {}).get("steps") or []:
+        for step in group:
+            if step["name"] not in begun:
+                yield Step(step["name"], (AT_EXIT, step["name"]), "waiting")
+
+
+def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
+    """Names from the outermost graph inwards; the workflow itself is no part of it, nor what holds a cache."""
+    parts: list[str] = []
+    while node["name"] != run or not parts:
+        around = found.get(node.get("boundaryID", ""))
+        if not (around and _is_box(around, node)):
+            parts.append(_label(run, node))
+        if not around:
+            break
+        node = around
+    return tuple(reversed(parts))
+
+
+def _turns(path: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """A path whose loops have their turn's number, `loop.0/step`, as local runs call it, and the items of the turns."""
+    parts: list[str] = []
+    items: list[str] = []
+    for part in path:
+        if parts and (turn := TURN.fullmatch(part)):
+            parts[-1] += f".{turn[1]}"
+            items.append(ARTIFACT.sub(r"\1", turn[2].replace('\\"', '"')))
+        else:
+            parts.append(part)
+    return tuple(parts), ", ".join(items)
+
+
+def _is_box(around: Object, node: Object) -> bool:
+    """Whether a graph is there only for a step's cache."""
+    return node.get("displayName") == INSIDE and around["type"] == "DAG" and "memoizationStatus" in around
+
+
+def _hit(node: Object) -> bool:
+    """Whether it was served from the cache."""
+    return bool((node.get("memoizationStatus") or {}).get("hit"))
+
+
+def _label(run: str, node: Object) -> str:
+    shown = node.get("displayName") or node["name"]
+    if node["name"] == run:
+        return node.get("templateName") or shown
+    return AT_EXIT if shown == run + EXIT else shown
+
+
+def _attempt(node: Object) -> int:
+    number = ATTEMPT.search(node["name"])
+    return int(number[1]) if number else 0
+
+
+def _alone(node: Object, full: set[str | None]) -> bool:
+    """Whether a group is a row of its own: it failed, or is at work, and nothing within it can say so."""
+    if node["type"] == "StepGroup" or node.get("phase") not in ("Failed", "Error", "Pending", "Running"):
+        return False
+    return bool(node.get("boundaryID")) and node["id"] not in full and not node.get("children")

@@ -1,0 +1,201 @@
+"""What the cluster adds to a run: where its pods wait and why, its place in the queue, recent complaints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainyard.kube import Kube, KubeError, gangs
+from trainyard.names import RUN
+from trainyard.pipelines.runs import model, nodes
+
+JOBS = {
+    ("kubeflow.org", "PyTorchJob"): ("kubeflow.org/v1", "pytorchjobs"),
+    ("kubeflow.org", "TFJob"): ("kubeflow.org/v1", "tfjobs"),
+    ("kubeflow.org", "MPIJob"): ("kubeflow.org/v1", "mpijobs"),
+    ("batch.volcano.sh", "Job"): ("batch.volcano.sh/v1alpha1", "jobs"),
+}
+RECENT = timedelta(minutes=5)  # older complaints were about something that is over
+QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
+STUCK = {
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "CrashLoopBackOff",
+}
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run and what was seen around it at one moment. Keys of `places` and `notes` are steps' ids."""
+
+    run: model.Run
+    at: datetime
+    places: dict[str, str] = field(default_factory=dict)  # queued | starting | blocked: more exact than "pending"
+    notes: dict[str, str] = field(default_factory=dict)
+    pods: dict[str, str] = field(default_factory=dict)  # node id -> pod
+    jobs: tuple[str, ...] = ()  # a line for each training job of the run whose gang waits
+
+    def state(self, step: model.Step) -> str:
+        """The step's state, with what its pod adds."""
+        return self.places.get(step.id, step.state) if not step.ended else step.state
+
+    def note(self, step: model.Step) -> str:
+        """Why it is as it is; empty when there is nothing to say."""
+        if step.ended:
+            return step.reason
+        if step.id in self.notes:
+            return self.notes[step.id]
+        return f"after {', '.join(step.after)}" if step.after else step.reason
+
+
+class Observer:
+    """Looks at one run again and again."""
+
+    def __init__(self, kube: Kube, name: str) -> None:
+        self.kube, self.name = kube, name
+        self._priorities: dict[str, int] | None = None
+        self._runs_of_jobs: dict[str, str] = {}
+
+    def look(self) -> Scene:
+        """The run now. Raises KubeError when it is gone or the cluster can't be asked."""
+        run = nodes.run(fetch(self.kube, self.name))
+        at = model.now()
+        if run.ended:
+            return Scene(run, at, pods={})
+        pods = gangs.listed(self.kube, "v1", "pods")
+        by_node = {node: pod for pod in pods if (node := _annotation(pod, model.NODE_OF_POD))}
+        events = gangs.listed(self.kube, "v1", "events", fieldSelector="type=Warning")
+        groups = gangs.listed(self.kube, gangs.PODGROUPS, "podgroups")
+        line = gangs.waiting(groups, pods)
+        places: dict[str, str] = {}
+        notes: dict[str, str] = {}
+        for step in run.steps:
+            pod = next((by_node[node] for node in reversed(step.nodes) if node in by_node), None)
+            if step.ended or pod is None:
+                continue
+            place, note = _place(pod)
+            if place == "queued":
+                gang = next((one for one in groups if one["metadata"]["name"] == gangs.group_of(pod)), None)
+                note = self._waiting(gang, line) or note
+            if place:
+                places[step.id] = place
+            complaint = _complaint(events, pod["metadata"]["name"], at)
+            if said := note or complaint or (place and " "):
+                notes[step.id] = said.strip()
+        own = [node for step in run.steps for node in step.nodes if node in by_node]
+        names = {node: by_node[node]["metadata"]["name"] for node in own}
+        return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, line, events, at)))
+
+    def _jobs(
+        self, run: model.Run, groups: list[Object], line: list[Object], events: list[Object], at: datetime
+    ) -> Iterable[str]:
+        """Training jobs of the run that wait for their gang, or whose pods are refused."""
+        for group in groups:
+            owner = gangs.owner(group)
+            if not self._is_of(owner, run):
+                continue
+            if gangs.waits(group):
+                size = group.get("spec", {}).get("minMember", 1)
+                why = self._waiting(group, line) or "not yet looked at"
+                wait = "waits to start" if size == 1 else f"has {size} pods, which wait to start together"
+                yield f"{owner['kind']} {owner['name']} {wait}; {why}"
+            elif complaint := _complaint(events, owner["name"], at):
+                yield f"{owner['kind']} {owner['name']}: {complaint}"
+
+    def _is_of(self, owner: Object, run: model.Run) -> bool:
+        """Whether a gang's owner is a job that a step of this run made. PodGroups carry no labels; jobs do."""
+        place = JOBS.get((owner.get("apiVersion", "").split("/")[0], owner.get("kind", "")))
+        if place is None:
+            return False
+        if owner["uid"] not in self._runs_of_jobs:
+            try:
+                found = self.kube.find(self.kube.path(*place, owner["name"])) or {}
+            except KubeError:
+                found = {}
+            self._runs_of_jobs[owner["uid"]] = str(found.get("metadata", {}).get("labels", {}).get(RUN, ""))
+        return self._runs_of_jobs[owner["uid"]] == run.name
+
+    def _waiting(self, group: Object | None, line: list[Object]) -> str:
+        """Its place among those that wait in its queue, and what the scheduler says."""
+        if group is None:
+            return "waiting for a place"
+        if self._priorities is None:
+            self._priorities = gangs.priorities(self.kube)
+        queue = gangs.queue_of(group)
+        names = gangs.line(line, queue, self._priorities)
+        said = [gangs.reason(group)]
+        if group["metadata"]["name"] in names:
+            place = names.index(group["metadata"]["name"]) + 1
+            all_teams = self._queue_length(queue)
+            of = f"{place} of {len(names)} in queue {queue}"
+            said.insert(0, of if all_teams <= len(names) else f"{of}, {all_teams} with other teams'")
+        return ": ".join(filter(None, said))
+
+    def _queue_length(self, queue: str) -> int:
+        try:
+            status = self.kube.get(self.kube.path(gangs.PODGROUPS, "queues", queue, namespace="")).get("status", {})
+        except KubeError:
+            return 0
+        return int(status.get("pending") or 0) + int(status.get("inqueue") or 0)
+
+
+def fetch(kube: Kube, name: str) -> Object:
+    """The Workflow of a run. Raises KubeError with what to do when there is none."""
+    found = kube.find(kube.path(model.VERSION, model.RESOURCE, name))
+    if found is None:
+        raise KubeError(
+            f"there is no run {name} in {kube.namespace}",
+            status=404,
+            mend="`trainyard runs list` shows those there are",
+        )
+    return found
+
+
+def pod_of(kube: Kube, run: str, node: str) -> str:
+    """Name of a node's pod; empty when it is gone."""
+    pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{model.RUN_OF_POD}={run}")
+    return next((pod["metadata"]["name"] for pod in pods if _annotation(pod, model.NODE_OF_POD) == node), "")
+
+
+def _annotation(pod: Object, key: str) -> str:
+    return str(pod["metadata"].get("annotations", {}).get(key, ""))
+
+
+def _place(pod: Object) -> tuple[str, str]:
+    """Where a pod is on its way, and what holds it."""
+    status = pod.get("status", {})
+    if status.get("phase") == "Running":
+        return "running", ""  # Argo says so a little later
+    if status.get("phase") != "Pending":
+        return "", ""
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return "queued", " ".join(str(condition.get("message", "")).split())
+    if not pod.get("spec", {}).get("nodeName"):
+        return "queued", ""
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        waiting = container.get("state", {}).get("waiting") or {}
+        if waiting.get("reason") in STUCK:
+            return "blocked", f"{waiting['reason']}: {waiting.get('message') or container.get('image', '')}"
+    return "starting", f"on {pod['spec']['nodeName']}"
+
+
+def _complaint(events: list[Object], name: str, at: datetime) -> str:
+    """The last warning about an object or about a pod whose name begins with it."""
+    last = ("", "")
+    for event in events:
+        about = event.get("involvedObject", {}).get("name", "")
+        time = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
+        if event.get("reason") in QUIET or not (about == name or about.startswith(f"{name}-")):
+            continue
+        if (seen := model.when(time)) and at - seen < RECENT:
+            last = max(last, (time, f"{event.get('reason')}: {' '.join(str(event.get('message', '')).split())}"))
+    return last[1]

@@ -1,0 +1,137 @@
+"""A run as lines of text: the table of its steps, and one line for each change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from trainyard.pipelines.runs import model
+from trainyard.pipelines.runs.scene import Scene
+
+COLOURS = {
+    "done": "32",
+    "cached": "36",
+    "running": "33",
+    "starting": "33",
+    "failed": "31",
+    "error": "31",
+    "blocked": "31",
+    "queued": "35",
+    "waiting": "2",
+    "stopped": "2",
+    "skipped": "2",
+    "omitted": "2",
+}
+NAME_LONGEST, ITEM_LONGEST = 48, 80
+# Which rows stay when there isn't room for all: lower goes first.
+RANK = {"failed": 0, "error": 0, "blocked": 1, "running": 2, "starting": 3, "queued": 3, "pending": 4, "waiting": 6}
+
+
+def span(seconds: float | None) -> str:
+    """A duration as people say it: 8s, 3m20s, 2h05m, 4d06h."""
+    if seconds is None:
+        return ""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
+
+
+def heading(scene: Scene) -> str:
+    """One line about the whole run."""
+    run = scene.run
+    ended = sum(step.ended for step in run.steps)
+    facts = [f"{ended} of {len(run.steps)} steps", span(run.seconds(scene.at))]
+    facts += [f"{word} {value}" for word, value in (("queue", run.queue), ("experiment", run.experiment)) if value]
+    return f"{run.name} in {run.namespace}: {run.state}, {', '.join(filter(None, facts))}"
+
+
+def lines(
+    scene: Scene, *, width: int = 0, height: int = 0, colour: bool = False, chosen: str = "", wide: bool = False
+) -> list[str]:
+    """The heading, and a row for each step.
+
+    Args:
+        width: longest line; 0 means no limit.
+        height: most lines; what doesn't fit is counted in the last one. 0 means no limit.
+        chosen: id of the step that is marked.
+    """
+    rows, left_out = _fitting(scene, height - 4 if height else 0)
+    names = [_end(step.name, NAME_LONGEST) for step in rows]
+    column = max([4, *map(len, names)])
+    found = [heading(scene), f"  {'STEP':<{column}}  {'STATE':<8}  {'TIME':>6}  TRIES  NOTE".rstrip()]
+    for step, name in zip(rows, names, strict=True):
+        state = scene.state(step)
+        painted = f"\x1b[{COLOURS[state]}m{state:<8}\x1b[0m" if colour and state in COLOURS else f"{state:<8}"
+        tries = str(step.attempts) if step.attempts > 1 or wide else ""
+        note = scene.note(step) or (step.item and f"item {_cut(step.item, ITEM_LONGEST)}")
+        room = width - column - 28 if width else 0
+        if room:
+            note = _cut(note, max(12, room))
+        mark = ">" if step.id == chosen else " "
+        row = f"{mark} {name:<{column}}  {painted}  {span(step.seconds(scene.at)):>6}  {tries:>5}  {note}".rstrip()
+        found.append(row)
+    if left_out:
+        found.append(f"  and {len(left_out)} more: {_counted(scene, left_out)}")
+    found += [f"  {line}"[: width or None] for line in scene.jobs]
+    return [line if width == 0 or colour else line[:width] for line in found]
+
+
+def visible(scene: Scene, height: int) -> Sequence[model.Step]:
+    """The steps that `lines` shows at this height, in its order."""
+    return _fitting(scene, height - 4 if height else 0)[0]
+
+
+def changes(before: Scene | None, after: Scene) -> list[str]:
+    """What is new since the last look, one line each, for output that nobody redraws."""
+    known = {} if before is None else {step.id: (before.state(step), before.note(step)) for step in before.run.steps}
+    found = []
+    for step in after.run.steps:
+        state, note = after.state(step), after.note(step)
+        if state == "waiting" or known.get(step.id) == (state, note):
+            continue
+        if known.get(step.id, ("",))[0] == state and not note:
+            continue
+        took = f" after {span(step.seconds(after.at))}" if step.ended and step.attempts else ""
+        tries = f" (try {step.attempts})" if step.attempts > 1 and not step.ended else ""
+        found.append(f"{_clock(after.at)} {step.name}: {state}{took}{tries}{f', {note}' if note else ''}")
+    old = set() if before is None else set(before.jobs)
+    found += [f"{_clock(after.at)} {line}" for line in after.jobs if line not in old]
+    if before is None or before.run.state != after.run.state:
+        note = f", {after.run.message}" if after.run.message and not after.run.succeeded else ""
+        found.append(f"{_clock(after.at)} run {after.run.name}: {after.run.state}{note}")
+    return found
+
+
+def _fitting(scene: Scene, room: int) -> tuple[list[model.Step], list[model.Step]]:
+    steps = list(scene.run.steps)
+    if room <= 0 or len(steps) <= room:
+        return steps, []
+    order = {step.id: number for number, step in enumerate(steps)}
+    by_need = sorted(steps, key=lambda step: (RANK.get(scene.state(step), 5), -order[step.id]))
+    kept = {step.id for step in by_need[: max(1, room - 1)]}
+    return [s for s in steps if s.id in kept], [s for s in steps if s.id not in kept]
+
+
+def _counted(scene: Scene, steps: Sequence[model.Step]) -> str:
+    counts: dict[str, int] = {}
+    for step in steps:
+        counts[scene.state(step)] = counts.get(scene.state(step), 0) + 1
+    return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _end(text: str, longest: int) -> str:
+    """A name's end: steps of one group begin alike."""
+    return text if len(text) <= longest else "…" + text[len(text) - longest + 1 :]
+
+
+def _clock(at: datetime) -> str:
+    return at.astimezone().strftime("%H:%M:%S")

@@ -1,0 +1,29 @@
+"""What the training components of pipelines do inside their step: start a job once, follow it, bring its results.
+
+Copied into the image `pipeline`; needs the standard library, and an S3 client for the results.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from trainyard.errors import TrainyardError
+
+
+def train(framework: str, given: Mapping[str, Any]) -> str:
+    """Runs a training component; returns its job's name. A fault ends the process with one sentence.
+
+    Args:
+        framework: pytorch, tensorflow, mpi or volcano.
+        given: all arguments of the component, with `model` and `metrics` to fill and `data` or None.
+    """
+    from trainyard.pipelines.steps import component
+
+    try:
+        return component.run(framework, given, os.environ)
+    except TrainyardError as error:
+        sys.stdout.flush()
+        sys.exit(f"error: {error}")

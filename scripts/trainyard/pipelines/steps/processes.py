@@ -1,0 +1,106 @@
+"""Runs the programs of steps and ranks: their lines are shown, kept, and searched for the reason of a failure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from trainyard.pipelines.steps.kfp_log import own
+from trainyard.training.reason import reason
+
+WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: ")
+GRACE_S = 10.0
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended, and what it said last."""
+
+    code: int
+    lines: list[str]
+
+    @property
+    def reason(self) -> str:
+        """The exception without its frames, or the last lines."""
+        return reason(self.lines) or f"it ended with code {self.code} and said nothing"
+
+
+class Processes:
+    """Programs that run now, so that all of them can be ended. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._closed = False
+
+    def run(self, argv: Sequence[str], *, name: str, folder: Path, env: Mapping[str, str], log: Path) -> Ended:
+        """Runs `argv` in `folder` to its end; its lines are printed behind `name` and appended to `log`."""
+        with _lock:
+            if self._closed:
+                return Ended(130, ["interrupted"])
+            process = subprocess.Popen(
+                list(argv),
+                cwd=folder,
+                env={**os.environ, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+            self._running.add(process)
+        kept: list[str] = []
+        try:
+            with log.open("a") as file:
+                for text in own(_written(process.stdout or (), file)):
+                    if text and not WARNING.match(text):
+                        kept.append(text)
+                        say(name, text)
+                    del kept[:-60]
+            code = process.wait()
+        finally:
+            with _lock:
+                self._running.discard(process)
+        return Ended(code if code >= 0 else 128 - code, kept)
+
+    def end(self) -> None:
+        """Ends everything that runs: asks first, kills what does not obey. Nothing new starts afterwards."""
+        with _lock:
+            self._closed = True
+            running = list(self._running)
+        for process in running:
+            _signal(process, signal.SIGTERM)
+        until = time.monotonic() + GRACE_S
+        for process in running:
+            try:
+                process.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _signal(process, signal.SIGKILL)
+
+
+def say(name: str, text: str) -> None:
+    """One line of a step."""
+    with _lock:
+        print(f"  {name} | {text}", flush=True)
+
+
+def _written(lines: Iterable[str], file: TextIO) -> Iterator[str]:
+    """The lines, each written to a file first."""
+    for line in lines:
+        file.write(line)
+        yield line.rstrip("\n")
+
+
+def _signal(process: subprocess.Popen[str], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

@@ -1,0 +1,120 @@
+"""What a training component was asked to do, and the name that follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds.spec import NAME_LONGEST, JobSpec, Mount, seconds
+from trainyard.names import RUN
+from trainyard.pipelines.steps.run import Run
+
+ARTIFACTS = ("model", "metrics", "data")
+PLAIN = (
+    "image", "nodes", "gpus", "processes", "parameter_servers", "pool", "cpu", "memory", "shared_memory", "env",
+    "checkpoints", "retries",
+)  # fmt: skip
+LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One training job of a step. `folder` is its place in the run's bucket, the same for every attempt."""
+
+    framework: str
+    given: Mapping[str, Any]
+    run: Run
+    data: str
+
+    @classmethod
+    def of(cls, framework: str, given: Mapping[str, Any], run: Run) -> Request:
+        """From a component's arguments."""
+        data = given.get("data")
+        arguments = {key: value for key, value in given.items() if key not in ARTIFACTS and key != "steps"}
+        return cls(framework, arguments, run, data.uri if data is not None else "")
+
+    @property
+    def job(self) -> str:
+        """The job's name: equal for equal work of one step in one run, so that a second attempt finds the first."""
+        key = [self.run.uid, self.run.task, self.framework, self.data, self.given]
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()[:8]
+        return f"{str(self.given['name'])[: NAME_LONGEST - 9].rstrip('-')}-{digest}"
+
+    @property
+    def folder(self) -> str:
+        """Key in the run's bucket below which all of the job's files are."""
+        return f"{self.run.team}/pipelines/jobs/{self.job}"
+
+    @property
+    def results(self) -> str:
+        """Key in the run's bucket below which its results are."""
+        return f"{self.folder}/{self.given.get('results') or 'results'}"
+
+    def words(self) -> list[str]:
+        """The command with the places it asks for."""
+        try:
+            more = shlex.split(str(self.given.get("arguments") or ""))
+        except ValueError as error:
+            what = f"`arguments` can't be split into words: {error}"
+            raise TrainyardError(what, mend="quote it as in a shell") from None
+        return [self.place(str(word)) for word in [*self.given["command"], *more]]
+
+    def place(self, text: str) -> str:
+        """A word with {data}, {out}, {checkpoints}, {job} and the names of `settings` replaced."""
+        bucket = f"s3://{self.run.bucket}"
+        if "{data}" in text and not self.data:
+            what = "the command asks for {data}, and the step has no `data`"
+            raise TrainyardError(what, mend="pass data=…, an artifact of an earlier step")
+        settings = self.given.get("settings") or {}
+        places = {
+            **{f"{{{name}}}": _plain(value) for name, value in settings.items()},
+            "{data}": self.data,
+            "{out}": f"{bucket}/{self.results}",
+            "{checkpoints}": f"{bucket}/{self.folder}/{self.given.get('checkpoints') or 'checkpoints'}",
+            "{job}": self.job,
+        }
+        for name, value in places.items():
+            text = text.replace(name, value)
+        return text
+
+    def spec(self) -> JobSpec:
+        """The job as the platform's generator takes it. Raises UsageError for what contradicts itself."""
+        given = self.given
+        values = {key: given[key] for key in PLAIN if key in given}
+        env = {key: self.place(value) if isinstance(value, str) else value for key, value in given["env"].items()}
+        return JobSpec(
+            **{**values, "env": env},
+            name=self.job,
+            framework=self.framework,
+            command=tuple(self.words()),
+            team=self.run.team,
+            queue=given.get("queue") or self.run.queue,
+            priority=given.get("priority") or self.run.priority,
+            mounts=tuple(_mount(mount) for mount in given.get("mounts") or ()),
+            results=given.get("results") or "results",
+            deadline=seconds(given.get("deadline") or "1d"),
+            output=self.folder if given.get("results") or given.get("checkpoints") else "",
+            labels={RUN: _label(self.run.name), "trainyard.io/task": _label(self.run.task)},
+            owner=self.run.owner,
+        )
+
+
+def _mount(mount: Any) -> Mount:
+    if not isinstance(mount, Mapping) or not mount.get("claim") or not mount.get("path"):
+        raise UsageError(f"a mount is {mount!r}", mend='write it as {"claim": "workspace", "path": "/work"}')
+    return Mount(mount["claim"], mount["path"], bool(mount.get("readOnly")))
+
+
+def _plain(value: Any) -> str:
+    """A setting as a word; protobuf makes fractions of whole numbers."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _label(text: str) -> str:
+    return LABEL.sub("-", text)[:63].strip("-_.")

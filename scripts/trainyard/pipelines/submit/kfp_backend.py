@@ -1,0 +1,134 @@
+"""Sends a pipeline to a site's own Kubeflow Pipelines, as it was compiled; nothing of it is translated."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.pipelines.ir.model import Pipeline
+
+LOOK_S = 5.0
+ENDED = {"SUCCEEDED", "FAILED", "SKIPPED", "CANCELED"}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a KFP API is and how one is let in. Empty texts are not sent."""
+
+    url: str
+    token: str = ""
+    namespace: str = ""  # of a KFP for several users
+    authority: str = ""  # file with the certificate authority
+    account: str = ""
+
+
+class KfpRun:
+    """One run on a KFP server."""
+
+    def __init__(self, client: Any, run_id: str, link: str) -> None:
+        self._client, self.id, self.link = client, run_id, link
+
+    def wait(self, say: Callable[[str], None]) -> str:
+        """Follows it to its end; returns KFP's state. Raises TrainyardError when it failed, with what KFP says."""
+        before = ""
+        while True:
+            with _answers(self.link):
+                run = self._client.get_run(self.id)
+            state = str(run.state or "PENDING").upper()
+            if state != before:
+                say(f"run {self.id}: {state.lower()}")
+                before = state
+            if state in ENDED:
+                if state == "FAILED":
+                    raise TrainyardError(f"run {self.id} failed: {_reason(run)}", mend=f"see {self.link}")
+                return state
+            time.sleep(LOOK_S)
+
+
+def submit(
+    pipeline: Pipeline, arguments: dict[str, Any], to: Endpoint, *, name: str, experiment: str, cache: bool | None
+) -> KfpRun:
+    """Starts a run. `cache` None leaves it as compiled. Raises TrainyardError with the server's words."""
+    if not to.url.startswith(("http://", "https://")):
+        raise UsageError(
+            f"--endpoint {to.url!r} is not a URL", mend="write for example https://kfp.example.org/pipeline"
+        )
+    with tempfile.TemporaryDirectory(prefix="trainyard-kfp-") as folder, _answers(to.url):
+        file = Path(folder) / "pipeline.yaml"
+        # as JSON, which every YAML reader reads alike: KFP's takes `n` and `yes` for truth values
+        documents = [pipeline.spec, *([pipeline.platform] if pipeline.platform else [])]
+        file.write_text("\n---\n".join(json.dumps(document) for document in documents))
+        client = _client(to)
+        made = client.create_run_from_pipeline_package(
+            str(file),
+            arguments=arguments,
+            run_name=name,
+            experiment_name=experiment,
+            namespace=to.namespace or None,
+            enable_caching=cache,
+            service_account=to.account or None,
+        )
+    return KfpRun(client, made.run_id, f"{to.url.rstrip('/')}/#/runs/details/{made.run_id}")
+
+
+def _client(to: Endpoint) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from kfp.client import Client
+
+        return Client(
+            host=to.url,
+            namespace=to.namespace or "kubeflow",
+            existing_token=to.token or None,
+            ssl_ca_cert=to.authority or None,
+        )
+
+
+@contextlib.contextmanager
+def _answers(where: str) -> Iterator[None]:
+    """What the client prints is left out, what it raises becomes one sentence."""
+    import urllib3
+    from kfp_server_api import ApiException
+
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except ApiException as error:
+        mend = "give a valid --token" if error.status in (401, 403) else ""
+        raise TrainyardError(f"KFP refused: {_said(error)}", where=where, mend=mend) from None
+    except (urllib3.exceptions.HTTPError, TimeoutError, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        text = str(reason).rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
+        raise TrainyardError(f"KFP did not answer: {text}", where=where, mend="correct --endpoint") from None
+    except (ValueError, yaml.YAMLError) as error:
+        raise TrainyardError(f"KFP's client refused: {' '.join(str(error).split())}", where=where) from None
+
+
+def _said(error: Any) -> str:
+    try:
+        answer = json.loads(error.body)
+        return str(answer.get("error_details") or answer.get("message") or answer.get("error") or error.reason)
+    except (TypeError, ValueError, AttributeError):
+        return f"{error.status} {error.reason}"
+
+
+def _reason(run: Any) -> str:
+    """The first failed task's words, else the run's."""
+    tasks = getattr(run.run_details, "task_details", None) or []
+    for task in tasks:
+        message = getattr(task.error, "message", "") if task.error else ""
+        if str(task.state).upper() == "FAILED" and message:
+            return f"step {task.display_name}: {message}"
+    return getattr(run.error, "message", "") or "KFP gives no reason"

@@ -1,0 +1,123 @@
+"""From a file to the Workflow that would be created: compiled, checked, translated. Nothing is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainyard.contract import Contract
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.pipelines.ir.arguments import split
+from trainyard.pipelines import adapt, argo, source
+from trainyard.pipelines.translate.settings import Settings
+
+if TYPE_CHECKING:
+    from trainyard.pipelines.lint import Finding, Site
+
+LARGEST = 1 << 20  # bytes; etcd takes one and a half times that, and the status needs room beside the spec
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line said about a run; empty texts mean the team's default."""
+
+    file: Path
+    name: str = ""  # which pipeline of the file
+    given: Sequence[str] = ()
+    queue: str = ""
+    priority: str = ""
+    experiment: str = "default"
+    cache: bool = True
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The Workflow, and what lint had to say that doesn't forbid it."""
+
+    workflow: dict[str, Any]
+    findings: list[Finding] = field(default_factory=list)
+
+
+def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str], None]) -> Prepared:
+    """Raises UsageError for the first thing that is wrong; all of lint's errors come in one."""
+    settings = _settings(wanted, contract, team)
+    if source.kind(wanted.file) == source.KFP:
+        made, findings = _of_kfp(wanted, contract, settings)
+    else:
+        document = source.workflow(wanted.file, wanted.name)
+        made = adapt.workflow(document, settings, split(wanted.given))
+        findings = _linted_workflow(wanted.file, made, _site(contract, settings))
+    size = len(json.dumps(made))
+    if size > LARGEST:
+        raise UsageError(
+            f"the workflow has {size / 1024:.0f} KiB, the API server takes {LARGEST / 1024:.0f}",
+            where=str(wanted.file),
+            mend="split the pipeline, or pass large values as artifacts",
+        )
+    _argo(made, say)
+    return Prepared(made, findings)
+
+
+def _settings(wanted: Wanted, contract: Contract, team: str) -> Settings:
+    own = {"queue": wanted.queue, "priority": wanted.priority, "experiment": wanted.experiment, "cache": wanted.cache}
+    if team not in contract.teams and not contract.teams:
+        return Settings(team=team, **own)  # the chart's own defaults name no team; the cluster will say
+    return Settings.of(contract, team, **own)
+
+
+def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dict[str, Any], list[Finding]]:
+    from trainyard.pipelines import lint, translate
+    from trainyard.pipelines.ir import compile as compiling
+
+    pipeline = compiling.pipeline(wanted.file, wanted.name or None)
+    arguments = split(wanted.given)
+    findings = refuse(
+        lint.pipeline(pipeline, _site(contract, settings), queue=wanted.queue, priority=wanted.priority),
+        wanted.file,
+    )
+    made = translate.workflow(pipeline, arguments, settings)
+    made["spec"].setdefault("activeDeadlineSeconds", settings.deadline)
+    return made, findings
+
+
+def _site(contract: Contract, settings: Settings) -> Site:
+    from trainyard.pipelines import lint
+
+    return lint.site(contract, settings.team if settings.team in contract.teams else "")
+
+
+def _linted_workflow(file: Path, made: dict[str, Any], site: Site) -> list[Finding]:
+    from trainyard.pipelines import lint
+
+    return refuse(lint.manifest(made, site, file=str(file)), file)
+
+
+def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:
+    """The findings that don't forbid it. Raises UsageError with all that do."""
+    from trainyard.policy.lint.finding import Severity
+
+    errors = [one for one in findings if one.severity >= Severity.ERROR]
+    if errors:
+        told = "\n".join(f"  {line(one)}" for one in errors)
+        count = f"{len(errors)} error{'s' * (len(errors) != 1)}"
+        raise UsageError(f"lint has found {count}, nothing was sent:\n{told}", where=str(file))
+    return list(findings)
+
+
+def line(one: Finding) -> str:
+    """A finding as one line."""
+    place = " ".join(filter(None, [one.task, one.field]))
+    said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
+    return f"{said}: {one.mend}" if one.mend else said
+
+
+def _argo(made: dict[str, Any], say: Callable[[str], None]) -> None:
+    try:
+        program = argo.program(say)
+    except TrainyardError as error:
+        say(f"not checked by argo lint: {error}")
+        return
+    argo.lint(program, made)

@@ -1,0 +1,72 @@
+"""Creates a run and follows one step's log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from trainyard.errors import TrainyardError
+from trainyard.kube import Kube, KubeError
+from trainyard.pipelines.runs import follow, logs, nodes, scene
+from trainyard.pipelines.runs.model import SUBMITTER
+
+LOOK_S = 2.0
+
+
+def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
+    """Sends it, with who sent it written on it. Raises KubeError with what admission says."""
+    workflow["metadata"].setdefault("annotations", {})[SUBMITTER] = _who(kube)
+    try:
+        return kube.create(workflow)
+    except KubeError as error:
+        if error.status == 409:
+            raise TrainyardError(
+                f"there is already a run {workflow['metadata'].get('name')} in {kube.namespace}",
+                mend="delete it with `trainyard runs delete`, or give the workflow a generateName",
+            ) from None
+        if error.status == 404:
+            raise TrainyardError(
+                f"this cluster runs no pipelines: {error.what}",
+                where=kube.host,
+                mend="ask your platform engineer for them",
+            ) from None
+        raise
+
+
+def follow_log(kube: Kube, name: str, step: str) -> None:
+    """Prints one step's log until it ends. Ctrl-C ends the following only, which is said."""
+    try:
+        run = nodes.run(scene.fetch(kube, name))
+        while not any(step in (one.name, one.path[-1], one.id) for one in run.steps) and not run.ended:
+            if run.steps and run.phase == "Running" and not _may_come(run, step):
+                run.find(step)
+            time.sleep(LOOK_S)
+            run = nodes.run(scene.fetch(kube, name))
+        chosen = run.find(step)
+        for line in logs.lines(kube, run, chosen, follow=True, say=lambda text: click.echo(text, err=True)):
+            sys.stdout.buffer.write(line + b"\n")
+            sys.stdout.buffer.flush()
+    except KeyboardInterrupt:
+        click.echo(f"\nthe run goes on. {follow.again(name, kube.namespace)}", err=True)
+        raise
+
+
+def _may_come(run: Any, step: str) -> bool:
+    """Whether a step of that name can still appear: within a group, or by a name of a template's task."""
+    last = step.rsplit("/", 1)[-1]
+    templates = run.raw.get("spec", {}).get("templates") or []
+    tasks = {task["name"] for template in templates for task in (template.get("dag") or {}).get("tasks", [])}
+    return last.split("(")[0] in tasks
+
+
+def _who(kube: Kube) -> str:
+    """The name that the cluster knows its caller by; empty where it doesn't say."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        answer = kube.create(review)
+    except KubeError:
+        return ""
+    return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))

@@ -1,0 +1,55 @@
+"""`--after-started`: nothing is sent before what the team has in the queue already has started."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from trainyard.kube import Kube, gangs
+from trainyard.pipelines.runs import model, nodes
+from trainyard.pipelines.submit.gate import Turn, next_turns
+
+LOOK_S = 2.0
+SHOWN = 3
+
+
+def wait(kube: Kube, queue: str, priority: str, say: Callable[[str], None], look_s: float = LOOK_S) -> None:
+    """Returns when it is the turn of a job of that queue and priority class; `say` is told what it waits for.
+
+    Only the team's own runs and jobs are seen, so in a queue of several teams the order holds within the team.
+
+    Raises:
+        KeyboardInterrupt: after it was said that nothing was sent.
+        TrainyardError: the cluster can't be asked.
+    """
+    own, told = Turn("", queue, gangs.priorities(kube).get(priority, 0)), ""
+    try:
+        while ahead := [turn.name for turn in not_started(kube) if not next_turns([own], [turn])]:
+            if (text := _listed(ahead)) != told:
+                say(f"waiting until {text} {'has' if len(ahead) == 1 else 'have'} started in queue {queue}")
+                told = text
+            time.sleep(look_s)
+    except KeyboardInterrupt:
+        say("nothing was sent")
+        raise
+
+
+def not_started(kube: Kube) -> Iterator[Turn]:
+    """What waits in the team's namespace: runs none of whose steps has begun, and jobs whose gangs have no place."""
+    values = gangs.priorities(kube)
+    for raw in gangs.listed(kube, model.VERSION, model.RESOURCE):
+        run = nodes.run(raw)
+        begun = any(step.state not in ("waiting", "pending") for step in run.steps)
+        if not (begun or run.ended or run.raw.get("spec", {}).get("suspend")):
+            yield Turn(f"run {run.name}", run.queue, values.get(run.priority, 0))
+    groups = gangs.listed(kube, gangs.PODGROUPS, "podgroups")
+    for group in gangs.waiting(groups, gangs.listed(kube, "v1", "pods")):
+        owner = gangs.owner(group)
+        if owner.get("kind") != "Workflow":
+            name = f"{owner.get('kind', 'PodGroup')} {owner.get('name') or group['metadata']['name']}"
+            yield Turn(name, gangs.queue_of(group), gangs.priority(group, values))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,18 @@
+"""kfp pipelines as Argo Workflows: faithfully, or refused by name.
+
+    from trainyard import translate
+    from trainyard.pipelines.ir import compile
+
+    pipeline = compile.pipeline(Path("train.py"))
+    settings = translate.Settings.of(contract, "vision", queue="vision", experiment="lr", cache=True)
+    workflow = translate.workflow(pipeline, {"lr": 0.1}, settings)     # dict; write it as JSON, never as YAML 1.1
+
+`Unsupported` (a UsageError) says which task or component uses what, and what to write instead. How a template's
+main container works is in tools/step/README.md.
+"""
+
+from trainyard.pipelines.translate.errors import Unsupported
+from trainyard.pipelines.translate.settings import Settings
+from trainyard.pipelines.translate.workflow import translate as workflow
+
+__all__ = ["Settings", "Unsupported", "workflow"]

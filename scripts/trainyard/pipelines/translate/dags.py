@@ -1,0 +1,193 @@
+"""Components that are DAGs: tasks with their order and arguments, and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from trainyard.pipelines.ir.model import REGARDLESS, Component, FromInput, Retry, Task
+from trainyard.pipelines.translate import conditions, loops, names, outputs, sources, steps, values
+from trainyard.pipelines.translate.context import Context, Object
+from trainyard.pipelines.translate.errors import Unsupported
+from trainyard.pipelines.translate.graph import producers
+from trainyard.pipelines.translate.values import ABSENT
+
+
+def template(ctx: Context, component: Component, *, retry: Retry | None = None, looped: bool = False) -> str:
+    """The template of a DAG component. `looped`: its outputs are lists of one, for the loop around to collect."""
+    key = ["dag", component.name, retry, looped]
+    name, _ = ctx.template(key, component.name, lambda: (_body(ctx, component, retry, looped), None))
+    return name
+
+
+def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool) -> Object:
+    if component.dag is None:
+        raise Unsupported(
+            "a ParallelFor over a single step",
+            user=component.name,
+            where=ctx.where(component.line),
+            mend="put the step into a loop's body as kfp's ParallelFor does",
+        )
+    found: Object = {}
+    if interface := inputs(component, ctx.graph.used(component)):
+        found["inputs"] = interface
+    tasks = {name: task for name, task in component.dag.tasks.items() if task is not ctx.graph.exit}
+    dag: Object = {"tasks": [_task(ctx, component, task) for task in tasks.values()]}
+    if any(task.strategy == REGARDLESS for task in tasks.values()):
+        # Argo judges a DAG by its last tasks alone: a failed one whose follower ran all the same would not count.
+        dag["target"] = " ".join(names.task(name) for name in tasks)
+        dag["failFast"] = False
+    found["dag"] = dag
+    if given := outputs.of_dag(ctx, component, looped):
+        found["outputs"] = given
+    if retry:
+        found["retryStrategy"] = steps.retry_strategy(retry)
+    return found
+
+
+def at_exit(ctx: Context) -> str:
+    """The template that Argo runs when all else has ended; empty where the pipeline has no such task.
+
+    A list of steps and no graph: Argo fails graphs at once when a run is stopped, also those that run at its exit.
+    """
+    root, task = ctx.pipeline.root, ctx.graph.exit
+    if task is None:
+        return ""
+    taken = inputs(root, ctx.graph.used(root))
+
+    def body() -> tuple[Object, None]:
+        return {**({"inputs": taken} if taken else {}), "steps": [[_task(ctx, root, task)]]}, None
+
+    return ctx.template(["exit", task.name], "at-exit", body)[0]
+
+
+def inputs(component: Component, used: Container[str]) -> Object:
+    """What a template takes: values, artifacts, and for each artifact its digest; of a list, their places."""
+    parameters = [default_of(one) for one in component.inputs.parameters.values() if one.name in used]
+    artifacts: list[Object] = []
+    for one in component.inputs.artifacts.values():
+        if one.name not in used:
+            continue
+        if one.is_list:
+            parameters += [{"name": f"at-{one.name}", "default": "[]"}, {"name": f"sha-{one.name}", "default": "[]"}]
+            continue
+        parameters.append({"name": f"sha-{one.name}", **({"default": ""} if one.optional else {})})
+        artifacts.append({"name": one.name, **({"optional": True} if one.optional else {})})
+    found: Object = {}
+    if parameters:
+        found["parameters"] = parameters
+    if artifacts:
+        found["artifacts"] = artifacts
+    return found
+
+
+def default_of(one: Any) -> Object:
+    """An input parameter with the value it has when nobody gives one."""
+    if one.required:
+        return {"name": one.name}
+    return {"name": one.name, "default": ABSENT if sources.may_be_absent(one) else values.to_text(one.default)}
+
+
+def _task(ctx: Context, owner: Component, task: Task) -> Object:
+    component = ctx.graph.component(task)
+    found: Object = {"name": names.task(task.name)}
+    extra: list[Object] = []
+    before: list[str] = []
+    if task.loop:
+        found["template"] = loops.template(ctx, task, component)
+    elif component.dag is not None:
+        found["template"] = template(ctx, component, retry=task.retry)
+    else:
+        found["template"], extra, before = steps.template(ctx, owner, task, component)
+    earlier = () if task is ctx.graph.exit else dict.fromkeys([*producers(task), *before])
+    if order := [_done(ctx, owner, task, name) for name in earlier]:
+        found["depends"] = " && ".join(order)
+    if task.condition:
+        found["when"] = "{{=" + _condition(ctx, owner, task, component) + "}}"
+    if arguments := _arguments(ctx, owner, task, component, extra):
+        found["arguments"] = arguments
+    return found
+
+
+def _done(ctx: Context, owner: Component, task: Task, producer: str) -> str:
+    ctx.graph.task(owner, producer, task)
+    name = names.task(producer)
+    if task.strategy == REGARDLESS:
+        ends = ("Succeeded", "Failed", "Errored", "Skipped", "Omitted")
+        return "(" + " || ".join(f"{name}.{end}" for end in ends) + ")"
+    return f"{name}.Succeeded"
+
+
+def _condition(ctx: Context, owner: Component, task: Task, component: Component) -> str:
+    def value(name: str) -> values.Value:
+        if name not in task.parameters:
+            raise ctx.graph.dangling(f"the input {name}", task)
+        return sources.parameter(ctx, owner, task, task.parameters[name])
+
+    def kind(name: str) -> str:
+        declared = component.inputs.parameters.get(name)
+        return declared.type if declared else "STRING"
+
+    try:
+        return conditions.code(task.condition, value, kind)
+    except conditions.UnknownConditionError as error:
+        raise Unsupported(
+            f"the condition {task.condition}",
+            user=task.name,
+            where=ctx.where(task.line),
+            reason=f"not understood from `{error}` on",
+            mend="compute it in a step and compare its output",
+        ) from None
+
+
+def _arguments(ctx: Context, owner: Component, task: Task, component: Component, extra: list[Object]) -> Object:
+    parameters: list[Object] = []
+    artifacts: list[Object] = []
+    wanted = ctx.graph.used(component) | ({task.loop.input} if task.loop else set())
+    for name, source in task.parameters.items():
+        if name not in wanted or (task.loop and name == task.loop.item):
+            continue
+        value = sources.parameter(ctx, owner, task, source, component.inputs.parameters.get(name))
+        parameters.append({"name": name, "value": value.text})
+    for name, source in task.artifacts.items():
+        if task.loop and task.loop.artifacts and name == task.loop.input:
+            more, _ = _loop_artifacts(ctx, owner, task, component, name)
+            parameters += more
+            continue
+        if name not in wanted or (task.loop and name == task.loop.item):
+            continue
+        more, carried = sources.artifact(ctx, owner, task, name, source)
+        parameters += more
+        artifacts += carried
+    _refuse_missing(ctx, task, component)
+    found: Object = {}
+    if parameters := parameters + extra:
+        found["parameters"] = parameters
+    if artifacts:
+        found["artifacts"] = artifacts
+    return found
+
+
+def _loop_artifacts(
+    ctx: Context, owner: Component, task: Task, component: Component, name: str
+) -> tuple[list[Object], list[Object]]:
+    """The list that a loop runs over, whatever the loop's body declares under that name."""
+    source = task.artifacts[name]
+    if not ctx.graph.is_list(owner, source):
+        raise ctx.graph.dangling(f"a list of artifacts for {name}", task)
+    if isinstance(source, FromInput):
+        pair = [values.input_parameter(f"{kind}-{source.name}") for kind in ("at", "sha")]
+    else:
+        pair = [values.output_parameter(names.task(source.task), f"{kind}-{source.key}") for kind in ("at", "sha")]
+    return [{"name": f"at-{name}", "value": pair[0].text}, {"name": f"sha-{name}", "value": pair[1].text}], []
+
+
+def _refuse_missing(ctx: Context, task: Task, component: Component) -> None:
+    given = {*task.parameters, *task.artifacts}
+    if task.loop:
+        given.add(task.loop.item)
+    needed = [one.name for one in component.inputs.parameters.values() if one.required]
+    needed += [one.name for one in component.inputs.artifacts.values() if not one.optional]
+    for name in needed:
+        if name not in given and component.executor_label:
+            raise ctx.graph.dangling(f"an argument for {name}", task)

@@ -1,0 +1,83 @@
+"""dsl.importer: a step of our own program that brings an object into the run, or keeps its URI as a reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from trainyard.pipelines.ir.build import artifact_type
+from trainyard.pipelines.ir.model import Artifact, Component, Executor, Interface, Parameter
+from trainyard.kinds.pods import CLOSED
+from trainyard.pipelines.translate import constants, dags, names, steps, values
+from trainyard.pipelines.translate.context import Context, Object, digest
+
+
+def body(ctx: Context, component: Component, executor: Executor, *, cache: bool) -> Object:
+    """The template of an importer component."""
+    raw = executor.raw
+    if raw.get("downloadToWorkspace"):
+        raise ctx.refuse("an importer into the workspace", component, mend="take the artifact as an input instead")
+
+    def given(name: str) -> values.Value:
+        if name not in component.inputs.parameters:
+            raise ctx.graph.dangling(f"the input {name}", component)
+        return values.input_parameter(name)
+
+    try:
+        uri = _uri(raw.get("artifactUri", {}), component.name, given)
+        metadata = constants.code(raw.get("metadata", {}), component.name, "", given)
+    except constants.UnreadableError as error:
+        raise ctx.refuse(f"{error} in an importer", component, mend="give the value in another way") from None
+    typed = replace(component, outputs=Interface(artifacts=_typed(component, raw)))
+    codes = {"uri": uri.code}
+    if raw.get("metadata"):
+        codes["metadata"] = f"toJson({metadata})"
+    declared = replace(typed, inputs=Interface())
+    container: Object = {
+        "image": ctx.settings.step_image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [steps.PROGRAM, "import"],
+        "env": [*steps.environment(ctx, declared, codes, cache), *steps.store_keys(ctx.settings)],
+        "securityContext": dict(CLOSED),
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
+        "volumeMounts": [{"name": "kfp", "mountPath": "/kfp"}],
+    }
+    inputs = dags.inputs(component, ctx.graph.used(component))
+    found: Object = {
+        **({"inputs": inputs} if inputs else {}),
+        "outputs": steps.outputs(ctx, typed),
+        "container": container,
+        "volumes": [{"name": "kfp", "emptyDir": {}}],
+    }
+    if ctx.settings.infrastructure_retries:
+        found["retryStrategy"] = steps.infrastructure(ctx.settings)
+    if cache and not raw.get("reimport"):
+        listed = [one["name"] for one in inputs.get("parameters", ())]
+        found["memoize"] = steps.memoize(ctx, component, ["import", digest(raw)], listed)
+    return found
+
+
+def for_input(artifact: Artifact) -> Component:
+    """An importer for an artifact that the pipeline itself takes, given as a URI."""
+    raw = {"artifactUri": {"runtimeParameter": "uri"}, "typeSchema": {"schemaTitle": artifact.type}}
+    return Component(
+        name=names.task(f"import-{artifact.name}"),
+        inputs=Interface(parameters={"uri": Parameter("uri", "STRING")}),
+        outputs=Interface(artifacts={artifact.name: artifact}),
+        executor=Executor(label="", kind="importer", raw=raw),
+    )
+
+
+def _uri(spec: dict[str, Any], task: str, given: constants.Input) -> values.Value:
+    if "runtimeParameter" in spec:
+        return given(spec["runtimeParameter"])
+    if "constantValue" in spec:
+        return values.literal(str(spec["constantValue"].get("stringValue", "")))
+    return constants.value(spec.get("constant", ""), task, "", given)
+
+
+def _typed(component: Component, raw: dict[str, Any]) -> dict[str, Artifact]:
+    """The importer's one output with the type that the importer says."""
+    kind = artifact_type(raw["typeSchema"]) if raw.get("typeSchema") else ""
+    outputs = component.outputs.artifacts
+    return {name: replace(one, type=kind or one.type) for name, one in outputs.items()}

@@ -1,0 +1,96 @@
+"""What a translation has to know besides the pipeline: whose run it is and how the platform is set up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trainyard.errors import UsageError
+from trainyard.kinds.facts import NodePool
+from trainyard.names import GPU
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+
+MiB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One team's run on one platform. The defaults suit a look at a translation without any platform.
+
+    Args:
+        cache: False runs every step anew, whatever the pipeline says.
+        infrastructure_retries: attempts after a step's pod was lost or the store was away; a failing command has none.
+        largest: bytes that a workflow may have in the API server.
+        system: namespace of the release, where steps find the contract; empty where it isn't known.
+        step_image: image of steps that run no image of the user: the importer and claims.
+    """
+
+    team: str = "team"
+    namespace: str = ""
+    queue: str = ""
+    priority: str = ""
+    scheduler: str = "volcano"
+    service_account: str = "pipeline"
+    bucket: str = "runs"
+    experiment: str = "default"
+    cache: bool = True
+    cache_age: str = "720h"
+    infrastructure_retries: int = 4
+    step_image: str = "trainyard/argoexec"
+    pools: tuple[NodePool, ...] = ()
+    deadline: int = 604800
+    keep: int = 7 * 86400
+    largest: int = MiB
+    secret: str = "trainyard-s3"
+    system: str = ""
+    name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "namespace", self.namespace or self.team)
+        object.__setattr__(self, "queue", self.queue or self.team)
+
+    @classmethod
+    def of(cls, contract: Contract, team: str, **own: Any) -> Settings:
+        """The settings of `team` by the contract; `own` are this run's: queue, priority, experiment, cache, name.
+
+        Raises:
+            UsageError: a queue or priority class that isn't the team's.
+        """
+        found = contract.team(team)
+        pipelines = contract.pipelines
+        queue, priority = own.get("queue") or found.queues[0], own.get("priority") or ""
+        if queue not in found.queues:
+            raise UsageError(f"queue {queue} is not for team {team}", mend=f"take one of {', '.join(found.queues)}")
+        if priority and priority not in found.priority_classes:
+            names = ", ".join(found.priority_classes)
+            raise UsageError(f"priority class {priority} is not for team {team}", mend=f"take one of {names}")
+        settings: dict[str, Any] = {
+            "team": team,
+            "scheduler": contract.scheduler,
+            "service_account": pipelines.get("serviceAccount", cls.service_account),
+            "bucket": pipelines.get("bucket", cls.bucket),
+            "system": contract.namespace,
+            "step_image": contract.images.get("argoexec", cls.step_image),
+            "deadline": int(contract.parameters.get("maxDeadlineSeconds", cls.deadline)),
+            "pools": tuple(
+                NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)
+                for pool in contract.pools
+            ),
+        }
+        return cls(**{**settings, **own, "queue": queue, "priority": priority})
+
+    def gpu_pool(self, resource: str) -> NodePool | None:
+        """Where pods with that resource run; None when the platform has no such nodes, or nothing is known of it."""
+        fitting = [pool for pool in self.pools if pool.resource == resource]
+        return next((pool for pool in fitting if not pool.spot), fitting[0] if fitting else None)
+
+    def tolerations(self, resource: str) -> list[dict[str, Any]]:
+        """What lets a pod with that resource onto its nodes."""
+        pool = self.gpu_pool(resource)
+        if pool is not None:
+            return [dict(one) for one in pool.tolerations]
+        return [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}] if resource == GPU else []

@@ -1,0 +1,124 @@
+"""What the admission rules say of an object, all of it and each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from trainyard.policy import cel
+from trainyard.contract import Contract, Team
+from trainyard.policy.lint.pods import CONTAINERS, REPLICA_KEYS, Pod, distinct
+from trainyard.policy.lint.report import Path
+from trainyard.policy.offline import Asker, Objection, Policy, Request, judge, policies
+
+Object = dict[str, Any]
+# Where a rule speaks of a name but means the field beside it.
+BESIDE = {
+    ("api-token", "serviceAccountName"): "automountServiceAccountToken",
+    ("gpu-limits", "name"): "resources",
+    ("idle-command", "name"): "command",
+}
+# The part of a job that a rule without a place in its message means; the first that is there.
+MEANT: dict[str, tuple[Path, ...]] = {
+    "gang-size": (("spec", "minAvailable"), ("spec", "runPolicy", "schedulingPolicy", "minAvailable")),
+    "job-gpus": tuple(("spec", key) for key in (*REPLICA_KEYS, "tasks", "template", "containers")),
+    "pod-queue": (
+        ("spec", "jobTemplate", "spec", "template"),
+        ("spec", "template", "metadata"),
+        ("spec", "template"),
+        ("metadata", "annotations"),
+        ("metadata",),
+    ),
+    "job-deadline": (("spec", "runPolicy"), ("spec", "jobTemplate", "spec"), ("spec",)),
+}
+# What a message tells to set: a name in camel case, or one with its way from spec on.
+FIELD = re.compile(r"\bset (?:spec\.([\w.]+)|([a-z]+[A-Z]\w*))")
+
+
+def member(team: Team) -> Asker:
+    """Somebody of the team."""
+    return Asker(next(iter(team.users), "member"), team.queues)
+
+
+def objections(request: Request, contract: Contract, pods: list[Pod]) -> Iterator[Objection]:
+    """All objections of all rules. `request.obj` may already be placed, so that made-up pods keep their places."""
+    obj = request.obj if cel.path(request.obj) is not None else cel.place(request.obj)
+    for policy in policies():
+        if contract.modes.get(policy.name) == "off" or not policy.concerns(request):
+            continue
+        found = judge(policy, obj, None, request, contract)
+        if found and "templates" in policy.variables:
+            found = _all(policy, obj, request, contract, pods) or found
+        for one in found:
+            yield Objection(one.rule, one.message, _place(one, obj))
+
+
+def _all(policy: Policy, obj: Object, request: Request, contract: Contract, pods: list[Pod]) -> list[Objection]:
+    """A rule names the first fault alone, so it is asked about each pod and each container by itself."""
+    found: list[Objection] = []
+    for pod in distinct(pods):
+        whole = _with_pod(obj, pod)
+        if not (said := judge(policy, whole, None, request, contract)):
+            continue
+        parts: list[Objection] = []
+        for key in CONTAINERS:
+            for number in range(len(pod.spec.get(key) or [])):
+                parts += judge(policy, _with_container(whole, key, number, pod), None, request, contract)
+        found += [one for one in [*said, *parts] if one not in found]
+    return found
+
+
+def _with_pod(obj: Object, pod: Pod) -> Object:
+    """The object with that pod template alone."""
+    for index, part in enumerate(pod.path):
+        if part == "tasks":
+            return _replaced(obj, pod.path[: index + 1], lambda all, at=pod.path[index + 1]: [all[at]])
+        if part in REPLICA_KEYS:
+            role = pod.path[index + 1]
+            return _replaced(obj, pod.path[: index + 1], lambda all, at=role: {at: all[at]})
+    return obj
+
+
+def _with_container(obj: Object, key: str, number: int, pod: Pod) -> Object:
+    """The object with that container alone, of an object with one pod."""
+    place = [0 if index and pod.path[index - 1] == "tasks" else part for index, part in enumerate(pod.path)]
+
+    def alone(spec: Object) -> Object:
+        kept = {name: value for name, value in spec.items() if name not in CONTAINERS}
+        return kept | {"containers": [], key: [spec[key][number]]}
+
+    return _replaced(obj, (*place, "spec"), alone)
+
+
+def _replaced(value: Any, path: Path, change: Any) -> Any:
+    """A copy along the path with another value at its end; every part keeps its place."""
+    if not path:
+        made = change(value)
+    elif isinstance(value, list):
+        made = [_replaced(one, path[1:], change) if index == path[0] else one for index, one in enumerate(value)]
+    else:
+        made = {**value, path[0]: _replaced(value[path[0]], path[1:], change)}
+    return cel.at(made, cel.path(value))
+
+
+def _place(one: Objection, obj: Object) -> Path:
+    """The field that the objection is about."""
+    if one.path:
+        beside = BESIDE.get((one.rule, str(one.path[-1])))
+        return (*one.path[:-1], beside) if beside else one.path
+    for path in MEANT.get(one.rule, ()):
+        if (found := _at(obj, path)) is not None:
+            return cel.path(found) or path
+    if match := FIELD.search(one.message):
+        inner = ("workflowSpec",) if _at(obj, ("spec", "workflowSpec")) is not None else ()
+        return ("spec", *inner, *(match[1] or match[2]).split("."))
+    return ("spec",)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for part in path:
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return value

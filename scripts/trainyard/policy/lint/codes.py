@@ -1,0 +1,57 @@
+"""Every code that a finding can have: lint's own, of codes.yaml, and the admission rules under their numbers."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from trainyard.policy.lint.finding import Severity
+from trainyard.policy.offline import policies
+
+FILE = Path(__file__).with_name("codes.yaml")
+# What of the admission rules depends on the site that the contract describes.
+SITE_RULES = frozenset(
+    ("image-source", "pod-queue", "podgroup-queue", "vcjob-queue", "job-queue", "priority-class", "job-gpus")
+)
+
+
+@dataclass(frozen=True)
+class Code:
+    """One code. `site`: it compares with the site, so it only warns where no contract was given."""
+
+    id: str
+    severity: Severity
+    title: str
+    why: str
+    site: bool = False
+    policy: str = ""
+
+
+@functools.cache
+def registry() -> dict[str, Code]:
+    """All codes by their id."""
+    own = {
+        id: Code(id, Severity[one["severity"].upper()], one["title"], one["why"], one.get("site", False))
+        for id, one in yaml.safe_load(FILE.read_text()).items()
+    }
+    rules = {
+        one.id: Code(
+            one.id,
+            Severity.ERROR,
+            one.about,
+            f"The admission rule [`{one.name}`](policies.md#the-rules).",
+            one.name in SITE_RULES,
+            one.name,
+        )
+        for one in sorted(policies(), key=lambda one: one.id)
+    }
+    return own | rules
+
+
+@functools.cache
+def rule_codes() -> dict[str, str]:
+    """The code of each admission rule, by the rule's name."""
+    return {code.policy: code.id for code in registry().values() if code.policy}

@@ -1,0 +1,74 @@
+"""What a whole job asks for, against its queue and the team's quota."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainyard.contract import Contract, Team
+from trainyard.policy.lint.pod_rules import Said
+from trainyard.policy.lint.pods import Object, Pod, number
+
+COUNTED = ("cpu", "memory")
+
+
+def queue_of(obj: Object) -> tuple[str, tuple[str, ...]]:
+    """The queue of a job and where it stands; "" when it names none."""
+    spec = obj.get("spec") or {}
+    policy = ((spec.get("runPolicy") or {}).get("schedulingPolicy")) or {}
+    if policy.get("queue"):
+        return str(policy["queue"]), ("spec", "runPolicy", "schedulingPolicy", "queue")
+    return str(spec.get("queue") or ""), ("spec", "queue")
+
+
+def total(pods: list[Pod], resource: str) -> float:
+    """What all pods of a job ask for together."""
+    return sum(pod.count * pod.amount(resource) for pod in pods)
+
+
+def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+    """Gangs that can never start, since their queue may not have so much."""
+    name, path = queue_of(obj)
+    if not name or not pods:
+        return
+    known = contract.queues.get(name)
+    if known and not known.leaf:
+        yield (
+            "TY501",
+            path,
+            f"queue {name} has queues below it and runs no jobs itself",
+            f"take one of {_below(name, contract)}",
+        )
+    for queue in contract.limits(name):
+        if not queue.capability:
+            continue
+        for resource in (*COUNTED, *contract.gpu_resources):
+            asked, most = total(pods, resource), number(queue.capability.get(resource, 0))
+            if most is not None and asked > most:
+                what = f"all pods of the job ask for {asked:g} {resource}, queue {queue.name} may have {most:g}"
+                yield "TY403", path, what, "take fewer or smaller pods, or another queue"
+
+
+def _below(name: str, contract: Contract) -> str:
+    return ", ".join(queue.name for queue in contract.queues.values() if queue.parent == name)
+
+
+def quota(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+    """Jobs that are larger than all that the namespace may have."""
+    limits: dict[str, Any] = dict(team.quota.get("all") or {})
+    for resource in ("pods", "gpus", "requests.cpu", "requests.memory"):
+        most = number(limits.get(resource, ""))
+        if most is None:
+            continue
+        if resource == "pods":
+            asked = float(sum(pod.count for pod in pods))
+        elif resource == "gpus":
+            asked = sum(total(pods, one) for one in contract.gpu_resources)
+        else:
+            asked = total(pods, resource.removeprefix("requests."))
+        if asked > most:
+            what = f"the job asks for {asked:g} {resource}, the quota of team {team.name} is {most:g} for everything"
+            yield "TY404", ("spec",), what, "take fewer or smaller pods"
+
+
+RULES = (gang, quota)

@@ -1,0 +1,65 @@
+"""What the operators' own admission asks of jobs, beside the platform's rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trainyard.contract import Contract, Team
+from trainyard.policy.lint.pod_rules import Said
+from trainyard.policy.lint.pods import Object, Pod, distinct
+
+# The container that each operator looks for in every role.
+MAIN = {"PyTorchJob": "pytorch", "TFJob": "tensorflow"}
+PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
+BEYOND = re.compile(r"^[0-9]|\.")  # what other objects' names may have and a service's may not
+
+
+def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+    """PyTorchJob, TFJob and MPIJob: names, the container that is looked for, the one master."""
+    kind = str(obj.get("kind"))
+    if not str(obj.get("apiVersion")).startswith("kubeflow.org/"):
+        return
+    name = (obj.get("metadata") or {}).get("name")
+    if isinstance(name, str) and BEYOND.search(name):
+        what = f"{name!r} can't be the name of a {kind}, whose pods and services get it"
+        yield "TY109", ("metadata", "name"), what, "begin with a small letter; take small letters, digits and hyphens"
+    for pod in distinct(pods):
+        names = [one.get("name") for one in pod.spec.get("containers") or [] if isinstance(one, dict)]
+        wanted = MAIN.get(kind)
+        if wanted and names and wanted not in names:
+            what = f"role {pod.role} has no container named {wanted}, which the operator looks for"
+            yield "TY109", (*pod.spec_path, "containers", 0, "name"), what, f"name the one that trains {wanted}"
+        if kind == "PyTorchJob" and pod.role == "Master" and pod.count != 1:
+            path = (*pod.path[:-1], "replicas")
+            yield "TY109", path, f"the job has {pod.count} masters", "take one Master, and Workers for the rest"
+
+
+def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+    """Volcano Jobs: names of tasks that are the same, plugins that there are none of."""
+    if not str(obj.get("apiVersion")).startswith("batch.volcano.sh/"):
+        return
+    seen: set[str] = set()
+    for index, task in enumerate(obj["spec"].get("tasks") or []):
+        name = str(task.get("name") or "")
+        if name in seen:
+            path = ("spec", "tasks", index, "name")
+            yield "TY109", path, f"two tasks have the name {name or '(none)'}", "give each a name of its own"
+        seen.add(name)
+    for plugin in obj["spec"].get("plugins") or {}:
+        if plugin not in PLUGINS:
+            path = ("spec", "plugins", plugin)
+            yield "TY109", path, f"Volcano has no plugin {plugin}", f"take {', '.join(PLUGINS)}"
+
+
+def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
+    """Jobs and CronJobs: their pods end."""
+    if str(obj.get("apiVersion")) != "batch/v1":
+        return
+    for pod in pods:
+        if pod.spec.get("restartPolicy") not in ("Never", "OnFailure"):
+            what = f"a {obj['kind']} must say when its pods are started again"
+            yield "TY109", (*pod.spec_path, "restartPolicy"), what, "set restartPolicy to Never or OnFailure"
+
+
+RULES = (training, volcano, kubernetes)

@@ -1,0 +1,85 @@
+"""Findings as text for people, JSON for programs and SARIF for code hosts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from trainyard.policy.lint.codes import registry
+from trainyard.policy.lint.finding import Finding, Severity
+from trainyard.policy.lint.page import PAGE
+from trainyard_dev.versions import load
+
+FORMATS = ("text", "json", "sarif")
+SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def render(findings: Sequence[Finding], form: str, files: int = 1, source: str = "") -> str:
+    """The findings in one of FORMATS. `files` and `source` (of the contract) stand in the text's last line."""
+    if form == "json":
+        return json.dumps({"contract": source, "findings": [one.as_dict() for one in findings]}, indent=2)
+    if form == "sarif":
+        return json.dumps(_sarif(findings), indent=2)
+    return "\n".join([*map(_line, findings), _sum(findings, files, source)])
+
+
+def _line(one: Finding) -> str:
+    place = " ".join(filter(None, [one.task, one.field]))
+    said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
+    return f"{said}\n    {one.mend}" if one.mend else said
+
+
+def _sum(findings: Sequence[Finding], files: int, source: str) -> str:
+    counts = [(sum(one.severity is level for one in findings), str(level)) for level in reversed(Severity)]
+    told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "nothing found"
+    return f"{files} file{'s' * (files != 1)}: {told}" + (f" (contract: {source})" if source else "")
+
+
+def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:
+    codes = registry()
+    used = sorted({one.code for one in findings})
+    return {
+        "$schema": SARIF,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "trainyard lint",
+                        "version": load().raw["trainyard"],
+                        "rules": [
+                            {
+                                "id": code,
+                                "shortDescription": {"text": codes[code].title},
+                                "fullDescription": {"text": codes[code].why},
+                                "help": {"text": f"{PAGE}#{code}"},
+                                "defaultConfiguration": {"level": str(codes[code].severity)},
+                            }
+                            for code in used
+                        ],
+                    }
+                },
+                "results": [_result(one, used.index(one.code)) for one in findings],
+            }
+        ],
+    }
+
+
+def _result(one: Finding, index: int) -> dict[str, Any]:
+    place: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": one.file.replace("\\", "/")},
+            "region": {"startLine": max(one.line, 1)},
+        }
+    }
+    if one.task:
+        place["logicalLocations"] = [{"fullyQualifiedName": one.task}]
+    return {
+        "ruleId": one.code,
+        "ruleIndex": index,
+        "level": str(one.severity),
+        "message": {"text": f"{one.reason}. {one.mend}" if one.mend else one.reason},
+        "locations": [place],
+        "properties": {"task": one.task, "field": one.field},
+    }

@@ -1,0 +1,258 @@
+"""What a pod template says about itself: images, installation, amounts, nodes, buckets, Pod Security."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from trainyard.contract import Contract, Pool, Team
+from trainyard.policy.lint.pods import Object, Pod, mapping, number
+from trainyard.policy.lint.report import Path
+
+# (code, field, reason, mend)
+Said = tuple[str, Path, str, str]
+PIP = re.compile(r"\bpip3?\s+install\b|\buv\s+pip\s+install\b|\bconda\s+install\b|\bpip3?['\"], ?['\"]install\b")
+BUCKET = re.compile(r"\b(?:s3|s3a|minio)://([A-Za-z0-9][A-Za-z0-9.-]*)")
+CHECKPOINT = re.compile(r"check.?point|ckpt|resume", re.I)
+NODE_RESOURCES = ("cpu", "memory")
+
+
+def words(container: Object) -> Iterator[tuple[Path, str]]:
+    """Every text that a container's program gets, with the field it stands in."""
+    for key in ("command", "args"):
+        for index, word in enumerate(container.get(key) or []):
+            yield (key, index), str(word)
+    if container.get("source"):
+        yield ("source",), str(container["source"])
+    for index, one in enumerate(container.get("env") or []):
+        if isinstance(one, dict) and one.get("value") is not None:
+            yield ("env", index, "value"), str(one["value"])
+
+
+def name_of(container: Object) -> str:
+    """How messages call a container."""
+    return f"container {container.get('name') or 'main'}"
+
+
+def images(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Images without a version."""
+    for container, path in pod.containers():
+        image = str(container.get("image") or "")
+        if image and "{{" not in image and unversioned(image):
+            mend = "name a version, or better a digest: NAME:VERSION or NAME@sha256:DIGEST"
+            yield "TY301", (*path, "image"), f"{name_of(container)}: image {image} has no version", mend
+
+
+def unversioned(image: str) -> bool:
+    """Whether the image has neither a digest nor a tag of its own."""
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return "@sha256:" not in image and tag in ("", "latest")
+
+
+def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Packages that are fetched while the step runs."""
+    for container, path in pod.containers():
+        for at, word in words(container):
+            if PIP.search(word):
+                what = f"{name_of(container)} installs packages while it runs"
+                yield "TY302", (*path, *at), what, "put them into the image and take that one"
+                break
+
+
+def amounts(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Amounts that are none, and limits below requests."""
+    for container, path in pod.containers():
+        resources = container.get("resources") or {}
+        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        for key, given in (("requests", requests), ("limits", limits)):
+            for resource, value in given.items():
+                if key == "limits" and value == requests.get(resource):
+                    continue
+                if "{{" not in str(value) and (number(value) is None or number(value) < 0):  # type: ignore[operator]
+                    at = (*path, "resources", key, resource)
+                    yield (
+                        "TY405",
+                        at,
+                        f"{name_of(container)}: {value!r} is no amount of {resource}",
+                        "write 2, 500m or 16Gi",
+                    )
+        for resource in requests.keys() & limits.keys():
+            least, most = number(requests[resource]), number(limits[resource])
+            if least is not None and most is not None and least > most:
+                what = f"{name_of(container)} asks for {resource} {requests[resource]} and may have {limits[resource]}"
+                yield "TY405", (*path, "resources", "limits", resource), what, "raise the limit or lower the request"
+
+
+def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """GPUs of a kind that no pool has."""
+    for container, path in pod.containers():
+        for resource in (container.get("resources") or {}).get("limits") or {}:
+            if "/" in resource and "gpu" in resource and resource not in contract.gpu_resources:
+                what = f"{name_of(container)} asks for {resource}, which no pool has"
+                mend = f"take {' or '.join(contract.gpu_resources)}"
+                yield "TY406", (*path, "resources", "limits", resource), what, mend
+
+
+def nodes(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Pods that are larger than every node."""
+    for resource in contract.gpu_resources:
+        most, asked = contract.most_gpus_per_node(resource), pod.amount(resource)
+        if most is not None and asked > most:
+            what = f"the pod asks for {asked:g} GPUs, the largest node has {most}"
+            yield "TY401", pod.spec_path, what, f"take at most {most} in one pod and more pods"
+    pools = fitting(pod, contract)
+    for resource in NODE_RESOURCES:
+        caps = [number(pool.capacity.get(resource, "")) for pool in pools]
+        known = [cap for cap in caps if cap is not None]
+        if known and len(known) == len(caps) and pod.amount(resource) > max(known):
+            what = f"the pod asks for more {resource} than any node that it could go to has"
+            yield "TY402", pod.spec_path, what, "ask for less"
+
+
+def selected(pod: Pod, contract: Contract) -> list[Pool]:
+    """Pools whose labels don't contradict the pod's selector, and whose kind is the pod's."""
+    wanted = {key: str(value) for key, value in (pod.spec.get("nodeSelector") or {}).items()}
+    own = {key for pool in contract.pools for key in pool.labels}
+    matching = [
+        pool
+        for pool in contract.pools
+        if all(pool.labels.get(key) == value for key, value in wanted.items() if key in own)
+    ]
+    return (
+        [pool for pool in matching if pool.kind == "gpu" and pod.amount(pool.resource)]
+        if _gpu(pod, contract)
+        else matching
+    )
+
+
+def fitting(pod: Pod, contract: Contract) -> list[Pool]:
+    """Selected pools whose taint the pod tolerates."""
+    return [pool for pool in selected(pod, contract) if tolerates(pod, pool)]
+
+
+def tolerates(pod: Pod, pool: Pool) -> bool:
+    """Whether a pool's taint lets the pod in."""
+    if not pool.taint or pool.taint.get("effect") == "PreferNoSchedule":
+        return True
+    for one in pod.spec.get("tolerations") or []:
+        key, effect = one.get("key") or "", one.get("effect") or ""
+        if key not in ("", pool.taint["key"]) or effect not in ("", pool.taint["effect"]):
+            continue
+        if one.get("operator") == "Exists" or str(one.get("value", "")) == str(pool.taint.get("value", "")):
+            return True
+    return False
+
+
+def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Pods that no pool would take. Pods without GPUs may go to nodes that are in no pool."""
+    pools = selected(pod, contract)
+    if not pools and (pod.spec.get("nodeSelector") or _gpu(pod, contract)) and contract.pools:
+        names = ", ".join(pool.name for pool in contract.pools)
+        what = "no pool has the labels of nodeSelector" + (" and this kind of GPU" if _gpu(pod, contract) else "")
+        yield "TY408", (*pod.spec_path, "nodeSelector"), what, f"select one of the pools {names}"
+    elif pools and _gpu(pod, contract) and not fitting(pod, contract):
+        taint = pools[0].taint
+        told = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+        what = f"the pod asks for GPUs and does not tolerate the taint {told} of their nodes"
+        mend = f"add the toleration {{key: {taint['key']}, operator: Exists, effect: {taint['effect']}}}"
+        yield "TY408", (*pod.spec_path, "tolerations"), what, mend
+
+
+def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Work that spot nodes may lose."""
+    pools = fitting(pod, contract)
+    meant = [pool for pool in pools if pool.spot]
+    if not meant or any(not pool.spot for pool in pools if not _gpu(pod, contract) or pool.kind == "gpu"):
+        return
+    told = [word for container, _ in pod.containers() for _, word in words(container)]
+    told += [str(one.get("name")) for c, _ in pod.containers() for one in c.get("env") or [] if isinstance(one, dict)]
+    told += [*(pod.meta.get("annotations") or {}), *(pod.meta.get("labels") or {})]
+    if not any(CHECKPOINT.search(word) for word in told):
+        what = f"the pod goes to the spot pool {meant[0].name} and nothing tells of checkpoints"
+        mend = "save checkpoints and go on from the last one, or take nodes that stay"
+        yield "TY407", (*pod.spec_path, "nodeSelector"), what, mend
+
+
+def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Addresses of buckets that the contract has not."""
+    for container, path in pod.containers():
+        for at, word in words(container):
+            for name in dict.fromkeys(BUCKET.findall(word)):
+                if said := bucket(name, contract):
+                    yield "TY504", (*path, *at), *said
+
+
+def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Volumes that live as long as their pod, of a class that is not for teams."""
+    for index, volume in enumerate(pod.spec.get("volumes") or []):
+        claim = mapping(mapping(mapping(volume).get("ephemeral")).get("volumeClaimTemplate"))
+        if not claim:
+            continue
+        name = str(mapping(claim.get("spec")).get("storageClassName") or "")
+        if said := storage_class(name, contract):
+            inner = ("ephemeral", "volumeClaimTemplate", "spec", "storageClassName")
+            yield "TY503", (*pod.spec_path, "volumes", index, *inner), *said
+
+
+def storage_class(name: str, contract: Contract) -> tuple[str, str] | None:
+    """What is wrong with a storage class, and the mend; None when teams may claim it."""
+    if name in contract.storage_classes or not contract.storage_classes:
+        return None
+    what = f"storage class {name} is not for teams" if name else "the volume has no storage class"
+    return what, f"take {' or '.join(contract.storage_classes)}"
+
+
+def bucket(name: str, contract: Contract) -> tuple[str, str] | None:
+    """What is wrong with a bucket, and the mend; None when a team may use it."""
+    usable = [one.name for one in contract.buckets.values() if one.teams != "none"]
+    if name in usable or not contract.buckets:
+        return None
+    mend = f"take one of {', '.join(usable) or 'none'}"
+    if name in contract.buckets:
+        return f"bucket {name} is not for teams", mend
+    return f"there is no bucket {name}", mend
+
+
+def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """What Pod Security's level restricted asks for."""
+    spec, own = pod.spec, pod.spec.get("securityContext") or {}
+    lacks = [f"remove {key}" for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)]
+    for container, _ in pod.containers():
+        context = container.get("securityContext") or {}
+        wanted = [text for test, text in CONTAINER_TESTS if not test(context, own)]
+        if any(mapping(port).get("hostPort") for port in container.get("ports") or []):
+            wanted.append("no hostPort")
+        if wanted:
+            lacks.append(f"{name_of(container)} needs {', '.join(wanted)}")
+    if lacks:
+        what = f"Pod Security would refuse the pod: {'; '.join(lacks)}"
+        yield "TY601", pod.spec_path, what, "set them in securityContext, see manifests/jobs for examples"
+
+
+def _capabilities(context: Object) -> bool:
+    found = mapping(context.get("capabilities"))
+    return "ALL" in (found.get("drop") or []) and set(found.get("add") or []) <= {"NET_BIND_SERVICE"}
+
+
+def _profile(context: Object) -> bool:
+    return mapping(context.get("seccompProfile")).get("type") in ("RuntimeDefault", "Localhost")
+
+
+CONTAINER_TESTS: tuple[tuple[Callable[[Object, Object], bool], str], ...] = (
+    (lambda c, p: not c.get("privileged"), "privileged false"),
+    (lambda c, p: c.get("allowPrivilegeEscalation") is False, "allowPrivilegeEscalation: false"),
+    (lambda c, p: _capabilities(c), "capabilities: {drop: [ALL]}"),
+    (lambda c, p: c.get("runAsNonRoot", p.get("runAsNonRoot")) is True, "runAsNonRoot: true"),
+    (lambda c, p: c.get("runAsUser", p.get("runAsUser")) != 0, "another runAsUser than 0"),
+    (
+        lambda c, p: _profile(c) or (not c.get("seccompProfile") and _profile(p)),
+        "seccompProfile: {type: RuntimeDefault}",
+    ),
+)
+
+
+def _gpu(pod: Pod, contract: Contract) -> bool:
+    return pod.gpus(contract.gpu_resources) > 0
+
+
+RULES = (images, installs, amounts, kinds, nodes, placement, spot, buckets, claims, restricted)

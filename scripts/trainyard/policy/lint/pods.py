@@ -1,0 +1,112 @@
+"""The pods that an object asks for: where their templates stand, how many there are, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.policy import cel
+
+Path = tuple[str | int, ...]
+Object = dict[str, Any]
+REPLICA_KEYS = ("pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs")
+CONTAINERS = ("initContainers", "containers")
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One pod template. `path` leads to it in its object; `role` is what its job calls it."""
+
+    spec: Object
+    path: Path
+    meta: Object = field(default_factory=dict)
+    count: int = 1
+    role: str = ""
+
+    @property
+    def spec_path(self) -> Path:
+        """Where a person finds its spec."""
+        return cel.path(self.spec) or (*self.path, "spec")
+
+    def containers(self) -> Iterator[tuple[Object, Path]]:
+        """Init containers and containers with their paths."""
+        for key in CONTAINERS:
+            for index, one in enumerate(self.spec.get(key) or []):
+                if isinstance(one, dict):
+                    yield one, cel.path(one) or (*self.spec_path, key, index)
+
+    def amount(self, resource: str) -> float:
+        """What one pod asks for: the sum of its containers, or the largest init container."""
+        sums = {
+            key: [asked(one, resource) for one in self.spec.get(key) or [] if isinstance(one, dict)]
+            for key in CONTAINERS
+        }
+        return max(sum(sums["containers"]), *sums["initContainers"], 0)
+
+    def gpus(self, resources: tuple[str, ...]) -> float:
+        """GPUs of any of the resources that one pod asks for."""
+        return sum(self.amount(resource) for resource in resources)
+
+
+def distinct(pods: list[Pod]) -> list[Pod]:
+    """The pods without those whose template is that of an earlier one: YAML lets roles of a job share theirs."""
+    return [
+        pod for at, pod in enumerate(pods) if all((pod.spec, pod.meta) != (one.spec, one.meta) for one in pods[:at])
+    ]
+
+
+def asked(container: Object, resource: str) -> float:
+    """The request of a container, else its limit; 0 where there is none or it is no amount."""
+    resources = container.get("resources") or {}
+    for key in ("requests", "limits"):
+        value = (resources.get(key) or {}).get(resource)
+        if value is not None:
+            return number(value) or 0
+    return 0
+
+
+def number(value: Any) -> float | None:
+    """A quantity as a number; None when it is none."""
+    try:
+        return float(cel.amount(value))
+    except cel.CelError:
+        return None
+
+
+def pods(obj: Object) -> list[Pod]:
+    """Every pod template of an object, of the kinds that lint knows; an Argo workflow's are in `workflow`."""
+    spec, kind = obj.get("spec"), obj.get("kind")
+    if not isinstance(spec, dict):
+        return []
+    if kind == "Pod":
+        return [Pod(spec, (), mapping(obj.get("metadata")))]
+    if kind == "CronJob":
+        job = mapping(mapping(spec.get("jobTemplate")).get("spec"))
+        return _one(job, ("spec", "jobTemplate", "spec"), job.get("parallelism", 1))
+    if isinstance(spec.get("template"), dict):
+        return _one(spec, ("spec",), spec.get("replicas", spec.get("parallelism", 1)))
+    if isinstance(spec.get("tasks"), list):
+        found = []
+        for index, task in enumerate(spec["tasks"]):
+            named = str(mapping(task).get("name", f"task {index}"))
+            found += _one(mapping(task), ("spec", "tasks", index), mapping(task).get("replicas", 1), named)
+        return found
+    found = []
+    for key in REPLICA_KEYS:
+        for role, replica in mapping(spec.get(key)).items():
+            found += _one(mapping(replica), ("spec", key, role), mapping(replica).get("replicas", 1), role)
+    return found
+
+
+def _one(holder: Object, path: Path, count: Any, role: str = "") -> list[Pod]:
+    template = holder.get("template")
+    if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
+        return []
+    times = count if isinstance(count, int) else 1
+    return [Pod(template["spec"], (*path, "template"), mapping(template.get("metadata")), times, role)]
+
+
+def mapping(value: Any) -> Object:
+    """The value, if it is an object at all; else an empty one."""
+    return value if isinstance(value, dict) else {}

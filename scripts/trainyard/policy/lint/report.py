@@ -1,0 +1,128 @@
+"""Collects findings of one file, and knows the site that they are judged by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from trainyard import contract
+from trainyard.contract import Contract, Team
+from trainyard.errors import UsageError
+from trainyard.policy.lint.codes import registry, rule_codes
+from trainyard.policy.lint.finding import Finding, Severity
+
+Path = tuple[str | int, ...]
+Lines = Callable[[Path], int]
+MEND = re.compile(r": |\. (?=[A-Z])")  # between what a rule has found and what to do
+ANY = "team"  # stands for a team that nobody named
+
+
+@dataclass(frozen=True)
+class Site:
+    """The contract and, where it is known, the team. `assumed`: nobody gave a contract, so site rules only warn."""
+
+    contract: Contract
+    chosen: str = ""
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the contract is only the chart's defaults."""
+        return self.contract.source == contract.ASSUMED
+
+    def team(self, namespace: str = "") -> Team:
+        """The chosen team, that of the namespace, the only one; else one that may do what any team may."""
+        teams = self.contract.teams
+        if self.chosen:
+            return teams[self.chosen]
+        if namespace in teams:
+            return teams[namespace]
+        if len(teams) == 1:
+            return next(iter(teams.values()))
+        known = list(teams.values())
+        base = self.contract.raw.get("teamDefaults") or {}
+        most = [team.max_gpus for team in known] or [int(base.get("maxGpusPerJob") or 8)]
+        return Team(
+            name=ANY,
+            queues=tuple(name for name, queue in self.contract.queues.items() if queue.leaf),
+            priority_classes=self.contract.priority_classes,
+            max_gpus=max(most),
+            max_claim=self.contract.parameters["maxClaim"],
+            limits=base.get("limits") or {},
+        )
+
+
+def site(found: Contract, team: str = "") -> Site:
+    """The site with a team chosen. UsageError for one that the contract has not."""
+    if team and not found.teams:
+        raise UsageError(f"there is no team {team} in {found.source}", mend="give your site's contract with --contract")
+    if team:
+        found.team(team)
+    return Site(found, team)
+
+
+@dataclass
+class Report:
+    """Findings of one file, each once."""
+
+    site: Site
+    file: str
+    findings: list[Finding] = field(default_factory=list)
+    _told: set[tuple[str, int, str]] = field(default_factory=set)
+
+    def add(
+        self,
+        code: str,
+        line: int,
+        reason: str,
+        mend: str = "",
+        *,
+        task: str = "",
+        at: Path | str = (),
+        severity: Severity | None = None,
+    ) -> None:
+        """Notes a finding. `at` is the field, as a path or as a text."""
+        known = registry()[code]
+        level = known.severity if severity is None else severity
+        if known.policy and self.site.contract.modes.get(known.policy) in ("warn", "audit"):
+            level = min(level, Severity.WARNING)
+        if known.site and self.site.assumed:
+            level = min(level, Severity.WARNING)
+        found = Finding(
+            self.file, line, code, reason.rstrip("."), mend.rstrip("."), task, dotted(at), level, known.policy
+        )
+        told = (code, line, found.reason)
+        if told not in self._told:  # roles that share a template in the file
+            self._told.add(told)
+            self.findings.append(found)
+
+    def installing(self, team: Team) -> Severity:
+        """How bad an installation at run time is: it fails where the team's network reaches no index."""
+        return Severity.WARNING if (team.egress or self.site.assumed) else Severity.ERROR
+
+    def rule(self, name: str, line: int, message: str, *, task: str = "", at: Path | str = ()) -> None:
+        """Notes what an admission rule says: `what: mend`."""
+        if self.site.assumed and message.startswith("queue "):
+            return  # which queues there are is not known: each team has one of its own name
+        *_, last = MEND.finditer(message) if MEND.search(message) else [None]
+        what, mend = (message[: last.start()], message[last.end() :]) if last else (message, "")
+        self.add(rule_codes()[name], line, what, mend, task=task, at=at)
+
+    def sorted(self, ignore: frozenset[str] = frozenset()) -> list[Finding]:
+        """By line, without the codes to ignore."""
+        return sorted(one for one in self.findings if one.code not in ignore)
+
+
+def dotted(path: Path | str) -> str:
+    """`spec.containers[0].image`."""
+    if isinstance(path, str):
+        return path
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f"[{part}]" if "." in part or "/" in part else f".{part}"
+    return text.removeprefix(".")
+
+
+def near(path: Path, broken: Sequence[Path]) -> bool:
+    """Whether the field is one whose shape was found wrong, or stands beside a field that does not exist."""
+    return any(path[: len(one)] == one or path[:-1] == one[:-1] or one[: len(path)] == path for one in broken if path)

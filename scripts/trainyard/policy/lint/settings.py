@@ -1,0 +1,80 @@
+"""trainyard.yaml: its schema, and the job that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trainyard.errors import UsageError
+from trainyard.yaml_lines import Document
+from trainyard.kinds import Facts, JobSpec, manifest
+from trainyard.kinds import check as schema
+from trainyard.policy.lint import objects
+from trainyard.policy.lint.report import ANY, Path, Report
+
+# Fields of the job's manifest and the setting that they are made from; the last part of a field decides.
+MADE_FROM = {
+    "image": "image",
+    "queue": "queue",
+    "priorityClass": "priority",
+    "priorityClassName": "priority",
+    "nodeSelector": "pool",
+    "tolerations": "pool",
+    "activeDeadlineSeconds": "deadline",
+    "ttlSecondsAfterFinished": "keep",
+    "command": "command",
+    "args": "command",
+    "env": "env",
+    "resources": "memory",
+    "volumes": "mounts",
+    "pytorchReplicaSpecs": "gpus",
+    "tfReplicaSpecs": "gpus",
+    "mpiReplicaSpecs": "gpus",
+    "tasks": "gpus",
+}
+# What a job's settings are refused for, by a word of the message: the code, and the setting that is meant.
+REFUSED = {
+    "GPUs over all nodes": ("p08", "gpus"),
+    "queue": ("TY501", "queue"),
+    "priority class": ("TY502", "priority"),
+    "pool": ("TY408", "pool"),
+}
+
+
+def check(document: Document, report: Report) -> None:
+    """Notes everything about the settings of one job."""
+    broken = list(schema.found(document))
+    for path, what, mend in broken:
+        report.add("TY104", document.line(*path), what, mend, at=path)
+    if broken:
+        return
+    data = document.data
+    judge(data, lambda setting: document.line(*([setting] if setting in data else [])), report)
+
+
+def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Report, task: str = "") -> None:
+    """Notes what the platform would say of a job with these settings, whose form is right.
+
+    Args:
+        line: the line of a setting, or of them all for one that is not there.
+    """
+    values = {"name": "job", "command": ["true"], **settings}
+    team = report.site.team(str(values.get("team") or ""))
+    if team.name == ANY:
+        return  # which queues and classes there are for this job is not known
+    try:
+        spec = JobSpec.of(values)
+        made = manifest(spec, Facts.of(report.site.contract, team.name))
+    except UsageError as error:
+        told = next((word for word in REFUSED if word in error.what), "")
+        code, setting = REFUSED.get(told, ("TY104", ""))
+        report.add(code, line(setting), error.what, error.mend, task=task, at=setting)
+        return
+
+    def lines(path: Path) -> int:
+        for part in reversed(path):
+            if (setting := MADE_FROM.get(str(part), "")) in settings:
+                return line(setting)
+        return line("")
+
+    objects.check(made, lines, report, task or f"job {spec.name}")

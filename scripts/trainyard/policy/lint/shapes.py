@@ -1,0 +1,115 @@
+"""Whether objects have the shape that Kubernetes wants: the schemas of shapes.yaml, each fault as one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from trainyard.yaml_lines import Path as Place
+
+FILE = Path(__file__).with_name("shapes.yaml")
+AMOUNTS = {"requests", "limits", "minResources"}
+WORDS = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a map", "array": "a list"}
+WORDS |= {"boolean": "true or false"}
+
+
+def kind(obj: dict[str, Any]) -> str:
+    """`Kind.group`, or `Kind` of the core group."""
+    group, slash, _ = str(obj.get("apiVersion", "")).rpartition("/")
+    return f"{obj.get('kind')}.{group}" if slash else str(obj.get("kind"))
+
+
+@functools.cache
+def known() -> frozenset[str]:
+    """Every kind that has a shape here."""
+    return frozenset(_file()["kinds"])
+
+
+@functools.cache
+def _file() -> dict[str, Any]:
+    return yaml.safe_load(FILE.read_text())
+
+
+@functools.cache
+def _validator(kind: str) -> Draft202012Validator:
+    file = _file()
+    schema = {
+        "$defs": file["$defs"],
+        "type": "object",
+        "required": ["metadata", "spec"],
+        "properties": {"metadata": {"$ref": "#/$defs/metadata"}, "spec": file["kinds"][kind]},
+    }
+    return Draft202012Validator(schema)
+
+
+def faults(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
+    """Every fault as (path, what, mend). The kind must be `known`."""
+    for error in _validator(kind(obj)).iter_errors(json.loads(json.dumps(obj, default=str))):
+        path = tuple(error.absolute_path)
+        rule, value = error.validator, error.validator_value
+        if rule == "additionalProperties":
+            for name in sorted(set(error.instance) - set(error.schema["properties"])):
+                yield (
+                    (*path, name),
+                    f"there is no field {name} in {_place(path)}",
+                    _near(name, error.schema["properties"]),
+                )
+        elif rule == "required":
+            missing = next(name for name in value if name not in error.instance)
+            unknown = set(error.instance) - set(error.schema.get("properties", {}))
+            if error.schema.get("additionalProperties") is False and difflib.get_close_matches(missing, unknown):
+                continue  # it is there under a name that is told as unknown
+            yield path, f"{_place(path)} has no {missing}", f"add {missing}"
+        elif rule == "type":
+            yield (
+                path,
+                f"{_place(path)} is {_shown(error.instance)}, not {_words(value)}",
+                _quote(error.instance, value),
+            )
+        elif rule == "enum":
+            yield path, f"{_place(path)} is {_shown(error.instance)}", f"take one of {', '.join(filter(None, value))}"
+        elif rule in ("minimum", "pattern"):
+            yield path, f"{_place(path)} is {_shown(error.instance)}", _mend(path, rule, value)
+        else:
+            yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
+
+
+def _mend(path: Place, rule: str, value: Any) -> str:
+    if AMOUNTS & set(path[-2:]):
+        return "write an amount such as 2, 500m or 16Gi"
+    return f"take {value} or more" if rule == "minimum" else "take small letters, digits and hyphens"
+
+
+def _place(path: Place) -> str:
+    """`container main` is easier to find than a path; the nearest two words do."""
+    words = [str(part) for part in path if part != "spec" or len(path) == 1]
+    return ".".join(words[-2:]) if words else "the object"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) < 60 else f"{text[:57]}…"
+
+
+def _words(wanted: Any) -> str:
+    return " or ".join(WORDS.get(one, one) for one in ([wanted] if isinstance(wanted, str) else wanted))
+
+
+def _quote(value: Any, wanted: Any) -> str:
+    if wanted == "string" and isinstance(value, bool):
+        return 'YAML reads yes, no, on and off as true or false: write it in quotes, such as "yes"'
+    if wanted == "string" and isinstance(value, (int, float)):
+        return f'write it in quotes: "{value}"'
+    return f"write {_words(wanted)}"
+
+
+def _near(name: str, fields: dict[str, Any]) -> str:
+    close = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)
+    return f"did you mean {close[0]}" if close else "remove it"

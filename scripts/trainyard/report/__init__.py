@@ -1,6 +1,0 @@
-"""The report of an end-to-end run: what was checked, on what, how long it took, and what was not tested."""
-
-from trainyard.report.model import Check, Gpu, Run, Span, Verdict
-from trainyard.report.writer import write
-
-__all__ = ["Check", "Gpu", "Run", "Span", "Verdict", "write"]

@@ -1,0 +1,70 @@
+"""Which framework a folder's code is written for, by what it imports; and which file is the script."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainyard.kinds.spec import JOB, MPI, PYTORCH, TENSORFLOW
+
+MODULES = {
+    "horovod": MPI,
+    "mpi4py": MPI,
+    "torch": PYTORCH,
+    "lightning": PYTORCH,
+    "pytorch_lightning": PYTORCH,
+    "accelerate": PYTORCH,
+    "transformers": PYTORCH,
+    "tensorflow": TENSORFLOW,
+    "keras": TENSORFLOW,
+}
+SCRIPTS = ("train.py", "main.py", "run.py")
+LARGEST = 1 << 20  # bytes of a file that is looked into
+
+
+def framework(folder: Path, command: Sequence[str] = ()) -> tuple[str, str]:
+    """(framework, why): by the script of the command, else by all Python files at the folder's top."""
+    named = [folder / word for word in command if word.endswith(".py")]
+    files = [path for path in named if path.is_file()] or sorted(folder.glob("*.py"))
+    found: dict[str, str] = {}
+    for path in files:
+        for module in imports(path):
+            if module in MODULES:
+                found.setdefault(module, path.name)
+    for module, kind in MODULES.items():  # in this order: Horovod drives torch, not the other way round
+        if module in found:
+            return kind, f"{found[module]} imports {module}"
+    return JOB, "no training framework is imported"
+
+
+def imports(path: Path) -> set[str]:
+    """Names of the packages that a file imports anywhere; nothing for one that is no Python."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return set()
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return set()
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def script(folder: Path) -> str:
+    """The script that the command will run: by its name, else the only one there is; "" when that can't be told."""
+    names = [path.name for path in sorted(folder.glob("*.py"))]
+    usual = [name for name in SCRIPTS if name in names]
+    return usual[0] if usual else names[0] if len(names) == 1 else ""
+
+
+def job_name(folder: Path) -> str:
+    """The folder's name as a job can have it."""
+    text = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
+    text = re.sub(r"^[^a-z]+", "", text)[:40].strip("-")
+    return text or "train"

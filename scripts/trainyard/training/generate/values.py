@@ -1,0 +1,107 @@
+"""Blocks of the chart's values: one more queue, one more team; checked by the chart's own schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev.chart.parts import UMBRELLA
+from trainyard.contract.find import merged
+from trainyard.errors import UsageError
+
+FIRST_GID = 20001
+Object = dict[str, Any]
+QUOTA = "--quota"  # where GPUs are called gpus
+
+
+def amounts(texts: Iterable[str], flag: str) -> Object:
+    """`nvidia.com/gpu=8,cpu=64` as a map; whole numbers are numbers. Raises UsageError."""
+    found: Object = {}
+    for part in ",".join(texts).split(","):
+        if not part:
+            continue
+        name, equals, amount = part.partition("=")
+        if not equals or not name or not amount:
+            raise UsageError(f"{flag} {part} is no RESOURCE=AMOUNT", mend=f"write {flag} nvidia.com/gpu=8,cpu=64")
+        if name in ("gpu", "gpus") and flag != QUOTA:
+            raise UsageError(f"{flag} {part}: {name} is no resource", mend=f"GPUs are nvidia.com/gpu={amount}")
+        found[name] = int(amount) if amount.isdigit() else amount
+    return found
+
+
+def quotas(texts: Iterable[str]) -> Object:
+    """`training-normal:gpus=4` and `pods=100` as a quota: by priority class, else for all. Raises UsageError."""
+    found: Object = {}
+    for text in texts:
+        head, colon, rest = text.rpartition(":")
+        found.setdefault(head if colon else "all", {}).update(amounts([rest], QUOTA))
+    return found
+
+
+def read(file: Path | None) -> Object:
+    """Values that are there already; {} without a file. Raises UsageError."""
+    if file is None:
+        return {}
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise UsageError(f"the values can't be read: {error.strerror}", where=str(file)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError("this is no YAML", where=str(file), mend=str(error).splitlines()[0]) from None
+    if not isinstance(found, dict):
+        raise UsageError("these are no values of the chart", where=str(file), mend="values are a map")
+    return found
+
+
+def listed(values: Object, key: str) -> list[Object]:
+    """The list `global.contract.<key>` of some values; [] where there is none."""
+    found: Any = values
+    for part in ("global", "contract", key):
+        found = found.get(part) if isinstance(found, dict) else None
+    return list(found) if isinstance(found, list) else []
+
+
+def with_one(values: Object, key: str, block: Object, base: list[Object]) -> Object:
+    """The whole list with one more, as values: Helm replaces lists, it doesn't merge them.
+
+    Args:
+        base: the list where the values have none.
+
+    Raises:
+        UsageError: the name is taken, or the chart would refuse the block.
+    """
+    items = listed(values, key) or base
+    name = block["name"]
+    for other, what in (("teams", "team"), ("queues", "queue")):
+        if name in {item.get("name") for item in (items if other == key else listed(values, other))}:
+            raise UsageError(f"there is a {what} {name} already", mend="take another name")
+    made = {"global": {"contract": {key: [*items, block]}}}
+    check(merged(values, made), key)
+    return made
+
+
+def free_gid(values: Object) -> int:
+    """The group number after the highest of the teams that are there."""
+    numbers = [team.get("gid", 0) for team in listed(values, "teams") if isinstance(team, dict)]
+    return max([FIRST_GID - 1, *(number for number in numbers if isinstance(number, int))]) + 1
+
+
+def defaults() -> Object:
+    """The chart's own values."""
+    return yaml.safe_load((UMBRELLA / "values.yaml").read_text())
+
+
+def check(values: Object, key: str) -> None:
+    """Refuses what the chart's schema refuses of one list of the contract. Raises UsageError."""
+    from jsonschema import Draft7Validator
+
+    schema = json.loads((UMBRELLA / "values.schema.json").read_text())
+    for error in Draft7Validator(schema).iter_errors(merged(defaults(), values)):
+        path = [str(part) for part in error.absolute_path]
+        if path[:3] == ["global", "contract", key]:
+            about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
+            raise UsageError(f"{'.'.join(path[4:]) or key}: {error.message}", mend=about)

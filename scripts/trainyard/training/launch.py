@@ -1,0 +1,117 @@
+"""From settings to a job that runs: code to the store, the job to its queue, the results back."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard.errors import UsageError
+from trainyard.kinds import Facts, JobSpec, manifest
+from trainyard.kinds.facts import BUCKET
+from trainyard.kinds.spec import JOB
+from trainyard.kube import Kube
+from trainyard.training import detect, results
+from trainyard.training.pack import Pack, pack
+from trainyard.training.settings import FILE, Settings
+from trainyard.training.transfer import Store, opened
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+
+Object = dict[str, Any]
+LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words
+SUFFIX = 5
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A job that is ready to be created, and the code that it needs."""
+
+    spec: JobSpec
+    manifest: Object
+    code: Pack
+    why: str  # how the framework was found, when nobody named it
+
+
+def prepare(folder: Path, settings: Settings, facts: Facts, archive: Path, *, resume: str = "") -> Launch:
+    """Packs the code and makes the manifest; nothing is sent anywhere.
+
+    Args:
+        archive: where the archive is written to.
+        resume: an earlier run, whose checkpoints this one begins with.
+
+    Raises:
+        UsageError: a setting can't be, or the team may not have it.
+    """
+    given, why = dict(settings), ""
+    given.pop("team", None)
+    given.setdefault("name", detect.job_name(folder))
+    if not given.get("command"):
+        raise UsageError("there is no command to run", mend=f"write it after --, or as command in {FILE}")
+    if "framework" not in given:
+        given["framework"], why = detect.framework(folder, given["command"])
+        if given["framework"] == JOB and int(given.get("nodes", 1)) > 1:
+            what = f"{why}, so nothing says how {given['nodes']} nodes find each other"
+            raise UsageError(what, mend="name it with --framework pytorch, tensorflow, mpi or volcano")
+    if resume and not given.get("checkpoints"):
+        raise UsageError("nothing says where checkpoints are", mend="name their folder with --checkpoints")
+    spec = JobSpec.of(given)
+    run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
+    kept = tuple(filter(None, (spec.results, spec.checkpoints)))
+    code = pack(folder, archive, without=kept)
+    spec = replace(
+        spec,
+        name=run,
+        team=facts.team,
+        code=f"{facts.team}/code/{code.sha256}.tar.gz",
+        code_sha256=code.sha256,
+        output=output_of(facts.team, run),
+        resume=output_of(facts.team, resume) if resume else "",
+    )
+    return Launch(spec, manifest(spec, facts), code, why)
+
+
+def linted(launch: Launch, known: Contract) -> list[str]:
+    """Warnings about the job, its pods included. Raises UsageError for what the cluster would refuse."""
+    from trainyard.pipelines import lint
+
+    findings = lint.manifest(launch.manifest, lint.site(known, launch.spec.team))
+    for one in findings:
+        if one.severity is lint.Severity.ERROR:
+            raise UsageError(f"{one.reason} ({one.code}, {one.field})", where=launch.spec.name, mend=one.mend)
+    return [f"{one.reason} ({one.code})" for one in findings if one.severity is lint.Severity.WARNING]
+
+
+def output_of(team: str, run: str) -> str:
+    """Where a run's results and checkpoints are in the bucket."""
+    return f"{team}/jobs/{run}"
+
+
+def send(store: Store, launch: Launch) -> bool:
+    """Brings the code to the store; False when the same is there."""
+    label, errors = f"sending {launch.code.size / 1024:.0f} KiB", sys.stderr
+    with click.progressbar(length=launch.code.size, label=label, file=errors) as bar:
+        return store.put(launch.code.path, f"{BUCKET}/{launch.spec.code}", progress=bar.update)
+
+
+def submit(kube: Kube, facts: Facts, launch: Launch) -> bool:
+    """Sends the code and creates the job; returns whether the code was new.
+
+    Before anything is sent the cluster is asked whether it would take the job. Raises TrainyardError.
+    """
+    kube.create(launch.manifest, dry_run=True)
+    with opened(kube, facts) as store:
+        new = send(store, launch)
+    kube.create(launch.manifest)
+    return new
+
+
+def bring(kube: Kube, facts: Facts, run: str, folder: str, target: Path) -> list[str]:
+    """The results of a run, into `target`; returns the files' names. Raises TrainyardError."""
+    with opened(kube, facts) as store:
+        return results.fetch(store, output_of(facts.team, run), folder, target)

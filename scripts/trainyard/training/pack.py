@@ -1,0 +1,109 @@
+"""A folder as an archive that is the same, byte by byte, as long as the code is."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, cast
+
+from trainyard.errors import UsageError
+from trainyard_agent.archive import Sums
+from trainyard.training.ignore import FILE, Ignore, lines_of
+
+MOST = 256 << 20  # bytes of files: more is data, which has better places
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class Pack:
+    """An archive. `left_out`: symbolic links to folders and other things that are no files."""
+
+    path: Path
+    sha256: str
+    size: int
+    files: int
+    left_out: list[str] = field(default_factory=list)
+
+
+def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
+    """Writes the archive of a folder's code to `target`.
+
+    Args:
+        without: folders below it that are no code: those that results go to.
+
+    Raises:
+        UsageError: there is nothing to pack, too much, or something that can't be read.
+    """
+    found, left_out = _files(folder, Ignore([*lines_of(_ignored(folder)), *(f"/{name}/" for name in without)]))
+    if not found:
+        mend = f"name another folder with --dir, or look into {FILE}"
+        raise UsageError("the folder holds no code", where=str(folder), mend=mend)
+    total = sum(size for _, size in found)
+    if total > MOST:
+        largest = sorted(found, key=lambda item: -item[1])[:NAMED]
+        named = ", ".join(f"{name} ({size / 2**20:.0f} MiB)" for name, size in largest)
+        what = f"the folder holds {total / 2**20:.0f} MiB, the largest: {named}; code may have {MOST >> 20} MiB"
+        mend = f"name data and results in {FILE}, and mount data or read them from the store"
+        raise UsageError(what, where=str(folder), mend=mend)
+    with open(target, "wb") as file:
+        sums = Sums(cast(IO[bytes], file))
+        with (
+            gzip.GzipFile(filename="", mode="wb", fileobj=cast(IO[bytes], sums), mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            for name, _ in found:
+                _add(tar, folder / name, name)
+    return Pack(target, sums.sha256, sums.size, len(found), left_out)
+
+
+def _ignored(folder: Path) -> str:
+    try:
+        return (folder / FILE).read_text()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{FILE} can't be read: {error}", where=str(folder)) from None
+
+
+def _files(folder: Path, ignore: Ignore) -> tuple[list[tuple[str, int]], list[str]]:
+    """Names and sizes of the files to pack, sorted; and what is left out though no rule says so."""
+    found, left_out = [], []
+    for where, name, entry in _walk(folder, "", ignore):
+        if entry.is_file():  # also through a symbolic link, whose target is packed
+            found.append((where + name, entry.stat().st_size))
+        else:
+            left_out.append(where + name)
+    return sorted(found), sorted(left_out)
+
+
+def _walk(folder: Path, prefix: str, ignore: Ignore) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise UsageError(f"the folder can't be read: {error.strerror}", where=str(folder)) from None
+    for entry in entries:
+        below = entry.is_dir(follow_symlinks=False)
+        if ignore.leaves_out(prefix + entry.name, folder=below):
+            continue
+        if below:
+            yield from _walk(Path(entry.path), f"{prefix}{entry.name}/", ignore)
+        else:
+            yield prefix, entry.name, entry
+
+
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"the file can't be read: {error.strerror}", where=str(path), mend=f"or name it in {FILE}"
+        ) from None
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = len(data), 0
+    info.mode = 0o755 if os.access(path, os.X_OK) else 0o644
+    tar.addfile(info, io.BytesIO(data))

@@ -1,0 +1,63 @@
+"""What a finished job left in the store, brought beside the code."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from trainyard.errors import TrainyardError
+from trainyard.kinds.facts import BUCKET
+from trainyard_agent.run_files import INDEX
+from trainyard.training.transfer import Store, passing
+
+WAIT_S = 90.0
+LOOK_S = 1.5
+
+
+def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
+    """Waits until rank 0's pod has copied all, then brings the folder; returns the names of the files.
+
+    Raises:
+        TrainyardError: what came isn't what was kept.
+    """
+    index = _index(store, f"{BUCKET}/{output}/{INDEX}")
+    files = (index or {}).get("files", {})
+    wanted = {name.removeprefix(f"{folder}/"): facts for name, facts in files.items() if name.startswith(f"{folder}/")}
+    if not wanted:
+        return []
+    total = sum(facts["size"] for facts in wanted.values())
+    label, errors = f"fetching {len(wanted)} files", sys.stderr
+    with click.progressbar(length=total, label=label, file=errors) as bar:
+        names = store.tree(f"{BUCKET}/{output}/{folder}", target, progress=bar.update)
+    missing = sorted(set(wanted) - set(names))
+    if missing:
+        raise TrainyardError(f"{missing[0]} is not in the store any longer", where=f"s3://{BUCKET}/{output}")
+    return names
+
+
+def _index(store: Store, place: str) -> dict | None:
+    """What was kept; the last state that is there, when the end isn't told in time.
+
+    A store that doesn't answer meanwhile is asked again. Raises TrainyardError when it still doesn't in the end, or
+    refuses.
+    """
+    end, found, silent = time.monotonic() + WAIT_S, None, None
+    while time.monotonic() < end:
+        try:
+            silent = None
+            if store.stat(place):
+                found = json.loads(store.read(place))
+                if found.get("complete"):
+                    return found
+        except TrainyardError as error:
+            if not passing(error):
+                raise
+            silent = error
+        time.sleep(LOOK_S)
+    if silent and not found:
+        raise silent
+    return found

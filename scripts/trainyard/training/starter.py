@@ -1,0 +1,78 @@
+"""Writes the first trainyard.yaml of a folder: what can be told from its code, and every other setting as a remark."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import UsageError
+from trainyard.kinds import check
+from trainyard.training import detect
+from trainyard.training.ignore import ALWAYS
+from trainyard.training.ignore import FILE as IGNORE
+from trainyard.training.settings import FILE
+
+FIRST = ("name", "framework", "command", "nodes", "gpus")
+SAMPLES: dict[str, Any] = {
+    "team": "vision",
+    "image": "team/image:1.0",
+    "processes": 2,
+    "pool": "gpu",
+    "queue": "vision",
+    "priority": "training-low",
+    "env": {"LR": "0.1", "TOKEN": {"secret": "my-secret", "key": "token"}},
+    "mounts": [{"claim": "shared", "path": "/shared", "readOnly": True}],
+    "checkpoints": "checkpoints",
+}
+WIDTH = 116
+
+
+def write(folder: Path, *, force: bool = False) -> list[str]:
+    """Writes the settings, and an ignore file unless there is one; returns what was done, in words.
+
+    Raises:
+        UsageError: the settings are there already.
+    """
+    target = folder / FILE
+    if target.exists() and not force:
+        raise UsageError(f"{FILE} is there already", where=str(folder), mend="write over it with --force")
+    kind, why = detect.framework(folder)
+    script = detect.script(folder)
+    known = {
+        "name": detect.job_name(folder),
+        "framework": kind,
+        "command": ["python3", script or "train.py"],
+        "nodes": 1,
+        "gpus": 0,
+    }
+    target.write_text(text(known))
+    said = [f"wrote {target}: framework {kind} ({why}), command python3 {known['command'][1]}"]
+    if not script:
+        said.append("which script to run could not be told: correct `command`")
+    if not (folder / IGNORE).exists():
+        (folder / IGNORE).write_text(
+            "# What is not sent with the code, by the rules of .gitignore. Left out anyway, unless taken back by !:\n"
+            f"# {' '.join(ALWAYS)}\n"
+        )
+        said.append(f"wrote {folder / IGNORE}")
+    return said
+
+
+def text(known: dict[str, Any]) -> str:
+    """The file: known settings first, then every other one as a remark with its default or a sample."""
+    rules = check.schema()["properties"]
+    lines = ["# Settings of `trainyard train` for this folder; flags of the same names override them.", ""]
+    for key in FIRST:
+        lines += [*_remarks(rules[key]["description"]), f"{key}: {json.dumps(known[key])}"]
+    lines += ["", "# The others, with their defaults or a sample:"]
+    for key, rule in rules.items():
+        if key not in FIRST:
+            value = SAMPLES.get(key, rule.get("default"))
+            lines += ["#", *_remarks(rule["description"]), f"# {key}: {json.dumps(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _remarks(text: str) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(text, WIDTH)]

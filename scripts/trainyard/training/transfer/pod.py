@@ -1,0 +1,124 @@
+"""The pod between a member's machine and the store: made when bytes have to move, gone afterwards."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard.kinds import Facts
+from trainyard.kinds.pods import CLOSED, USER, store_environment
+from trainyard.kube import Kube
+from trainyard.training.transfer.store import Store
+
+Object = dict[str, Any]
+LABEL = "trainyard.io/transfer"
+IDLE_S = 120  # the pod ends by itself when its maker was killed, and its Job takes it away
+DEADLINE_S = 6 * 3600
+START_S = 120.0
+LOOK_S = 0.4
+HOPELESS = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+)
+
+
+def manifest(facts: Facts, name: str) -> Object:
+    """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue."""
+    container: Object = {
+        "name": "transfer",
+        "image": facts.platform_image,
+        "args": ["objects", "hold", f"--idle={IDLE_S}"],
+        "env": [{"name": "HOME", "value": "/tmp"}, *store_environment()],
+        "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    inner: Object = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 1,
+        "nodeSelector": dict(facts.pool("", gpus=False).labels),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}],
+    }
+    if facts.priority:
+        inner["priorityClassName"] = facts.priority
+    labels = {"app.kubernetes.io/name": "transfer", "app.kubernetes.io/managed-by": "trainyard", LABEL: name}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": facts.team, "labels": labels},
+        "spec": {
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": DEADLINE_S,
+            "ttlSecondsAfterFinished": 0,
+            "template": {"metadata": {"labels": labels}, "spec": inner},
+        },
+    }
+
+
+@contextmanager
+def opened(kube: Kube, facts: Facts) -> Iterator[Store]:
+    """The team's store, as long as the block lasts; the pod is gone afterwards, also after Ctrl-C.
+
+    Raises:
+        TrainyardError: the pod was refused, or did not start; the sentence says why.
+    """
+    name = f"trainyard-transfer-{secrets.token_hex(4)}"
+    job = manifest(facts, name)
+    path = f"{kube.path_of(job)}/{name}"
+    kube.create(job)
+    try:
+        yield Store(kube, _started(kube, name))
+    finally:
+        kube.delete(path)
+
+
+def _started(kube: Kube, name: str) -> str:
+    """Waits for the pod; returns its name. Raises TrainyardError."""
+    end = time.monotonic() + START_S
+    while True:
+        pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{LABEL}={name}")
+        if pods and (pods[0].get("status") or {}).get("phase") == "Running":
+            return str(pods[0]["metadata"]["name"])
+        reason = _waits(pods[0]) if pods else _refused(kube, name)
+        hopeless = bool(reason) and (not pods or reason[0] in HOPELESS)
+        if hopeless or time.monotonic() > end:
+            what = f"the pod that reaches the object store did not start: {': '.join(reason) or 'no reason is given'}"
+            where, mend = f"job {name}", f"see the events: kubectl get events -n {kube.namespace}"
+            raise TrainyardError(what, where=where, mend=mend)
+        time.sleep(LOOK_S)
+
+
+def _waits(pod: Object) -> tuple[str, ...]:
+    """Why a pod isn't running yet: reason and message."""
+    status = pod.get("status") or {}
+    for one in status.get("containerStatuses") or []:
+        waiting = (one.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason"):
+            return tuple(filter(None, (waiting["reason"], waiting.get("message", ""))))
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return tuple(filter(None, (condition.get("reason", ""), condition.get("message", ""))))
+    return ()
+
+
+def _refused(kube: Kube, name: str) -> tuple[str, ...]:
+    """What admission said against the pod."""
+    selector = f"involvedObject.name={name},involvedObject.kind=Job,type=Warning"
+    for event in kube.list(kube.path("v1", "events"), fieldSelector=selector):
+        return (str(event.get("reason", "")), str(event.get("message", "")))
+    return ()

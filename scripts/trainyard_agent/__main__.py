@@ -1,0 +1,175 @@
+"""Entry point of the platform image: `python3 -m trainyard_agent <command>`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from datetime import UTC, datetime
+
+from trainyard_agent.say import PlatformError, fail
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="trainyard_agent", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    prep = commands.add_parser("node-prep", help="label and taint the node that this pod runs on, for ever")
+    prep.add_argument("--period", type=float, default=15.0, help="seconds between two looks")
+    prep.add_argument("--driver-root", default="/driver-root", help="folder with the driver's usr/lib")
+    prep.add_argument("--contract", default="/etc/trainyard/contract.json")
+    prep.add_argument("--once", action="store_true", help="look once and end")
+
+    setup = commands.add_parser("setup", help="wait for the operators, then apply queues, buckets and their user")
+    setup.add_argument("--timeout", type=float, default=240.0, help="seconds for everything together")
+    setup.add_argument("--plan", default="/etc/trainyard-setup/plan.json")
+    setup.add_argument("--contract", default="/etc/trainyard/contract.json")
+
+    crds = commands.add_parser(
+        "crds", help="before an upgrade: bring CRDs that Helm never moves to this release's state"
+    )
+    crds.add_argument("--folder", required=True, help="one JSON file for each CRD")
+    crds.add_argument("--timeout", type=float, default=120.0, help="seconds for everything together")
+
+    teardown = commands.add_parser("teardown", help="before an uninstallation: stop what would hang, name what stays")
+    teardown.add_argument("--plan", default="/etc/trainyard-teardown/plan.json")
+    teardown.add_argument("--timeout", type=float, default=240.0, help="seconds for everything together")
+
+    cache = commands.add_parser("dataset-cache", help="copy the contract's data sets to the shared volume")
+    cache.add_argument("--contract", default="/etc/trainyard/contract.json")
+    cache.add_argument("--to", required=True, help="where the shared volume is mounted")
+
+    janitor = commands.add_parser("janitor", help="remove claims of finished runs, once")
+    janitor.add_argument("--contract", default="/etc/trainyard/contract.json")
+
+    for name, text in (("backup", "back up buckets and workspaces"), ("restore", "list backups, or restore one")):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--contract", default="/etc/trainyard/contract.json")
+        command.add_argument("--export", default="", help="where the file server's export is mounted")
+        command.add_argument("--to", default="/backup", help="folder of the backups")
+        command.add_argument("--to-bucket", default="", help="bucket of the backups instead, in the store of TARGET_…")
+        command.add_argument("--to-prefix", default="", help="backups lie below it")
+        if name == "backup":
+            command.add_argument("--buckets", default="", help="which buckets, with commas between them")
+            command.add_argument("--keep", type=int, required=True, help="how many backups stay")
+
+    claim = commands.add_parser("claim", help="make a claim unless it is there")
+    claim.add_argument("--name", required=True)
+    claim.add_argument("--size", required=True)
+    claim.add_argument("--storage-class", default="", help="empty: the cluster's default")
+
+    cert = commands.add_parser("webhook-cert", help="put a certificate into a Secret unless it holds a good one")
+    cert.add_argument("--secret", required=True)
+    cert.add_argument("--dns", required=True, help="name that the API server calls the webhook by")
+    cert.add_argument("--ca-name", required=True)
+
+    hook = commands.add_parser("launcher-webhook", help="close the init container of MPI launchers, for ever")
+    hook.add_argument("--certs", required=True, help="folder with ca.crt, tls.crt, tls.key")
+    hook.add_argument("--port", type=int, required=True)
+    hook.add_argument("--configuration", required=True, help="name of the MutatingWebhookConfiguration")
+
+    objects = commands.add_parser(
+        "objects", help="for `trainyard` on a member's machine: one object, or all of a folder"
+    )
+    objects.add_argument("operation", choices=("put", "get", "stat", "list", "tree", "hold"))
+    objects.add_argument("place", nargs="?", default="", metavar="BUCKET/KEY")
+    objects.add_argument("--size", type=int, default=0, help="put: bytes that come")
+    objects.add_argument("--sha256", default="", help="put: their digest")
+    objects.add_argument("--idle", type=float, default=120.0, help="hold: seconds without an operation until it ends")
+
+    files = commands.add_parser("run-files", help="beside a training command: bring code in, take results out")
+    files.add_argument("operation", choices=("fetch", "keep"))
+    files.add_argument("--into", "--from", dest="root", required=True, help="folder that the command runs in")
+    files.add_argument("--folder", action="append", default=[], help="below it: made by fetch, copied by keep")
+    files.add_argument("--code", default="", metavar="BUCKET/KEY", help="fetch: archive to unpack")
+    files.add_argument("--sha256", default="", help="fetch: its digest")
+    files.add_argument(
+        "--restore", action="append", default=[], metavar="BUCKET/PREFIX=FOLDER", help="fetch: copy back"
+    )
+    files.add_argument("--to", default="", metavar="BUCKET/PREFIX", help="keep: where to")
+    files.add_argument("--every", type=float, default=30.0, help="keep: seconds between two rounds")
+    files.add_argument("--only", default="", help="keep: do nothing unless the pod's name ends like this")
+
+    turns = commands.add_parser("scheduler-turns", help="beside the scheduler: keep the order of queues, for ever")
+    turns.add_argument("--port", type=int, required=True)
+
+    test = commands.add_parser("selftest", help="check that what the contract promises is there")
+    test.add_argument("--without-storage-class", action="store_true")
+    test.add_argument("--without-queues", action="store_true")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; a PlatformError ends with its one sentence and its exit status, 1 or what its kind has."""
+    args = _parser().parse_args(argv)
+    try:
+        if args.command == "node-prep":
+            from trainyard_agent import node_prep
+
+            return node_prep.run(args.contract, args.driver_root, args.period, os.environ["NODE_NAME"], once=args.once)
+        if args.command == "setup":
+            from trainyard_agent import setup
+
+            return setup.run(args.plan, args.contract, args.timeout)
+        if args.command == "crds":
+            from trainyard_agent import crds
+
+            return crds.run(args.folder, args.timeout)
+        if args.command == "teardown":
+            from trainyard_agent import teardown
+
+            return teardown.run(args.plan, args.timeout)
+        if args.command == "dataset-cache":
+            from trainyard_agent import cache
+
+            return cache.run(args.contract, args.to)
+        if args.command == "janitor":
+            from trainyard_agent import janitor
+
+            return janitor.run(args.contract)
+        if args.command in ("backup", "restore"):
+            from trainyard_agent import backup, restore
+
+            target = backup.target_of(args.to, args.to_bucket, args.to_prefix)
+            if args.command == "restore":
+                return restore.run(args.contract, args.export, target, os.environ)
+            buckets = [name for name in args.buckets.split(",") if name]
+            return backup.run(args.contract, buckets, args.export, target, args.keep, datetime.now(UTC))
+        if args.command == "claim":
+            from trainyard_agent import claim
+
+            return claim.run(args.name, args.size, args.storage_class)
+        if args.command == "webhook-cert":
+            from trainyard_agent import webhook_cert
+
+            return webhook_cert.run(args.secret, args.dns, args.ca_name)
+        if args.command == "launcher-webhook":
+            from trainyard_agent import launcher
+
+            return launcher.run(args.certs, args.port, args.configuration)
+        if args.command == "objects":
+            from trainyard_agent import objects
+
+            if args.operation == "hold":
+                return objects.hold(args.idle)
+            bucket, _, key = args.place.partition("/")
+            return objects.run(args.operation, bucket, key, args.size, args.sha256)
+        if args.command == "run-files":
+            from trainyard_agent import run_files
+
+            if args.operation == "fetch":
+                return run_files.fetch(args.root, args.code, args.sha256, args.folder, args.restore)
+            return run_files.keep(args.root, args.to, args.folder, args.every, args.only)
+        if args.command == "scheduler-turns":
+            from trainyard_agent import turns
+
+            return turns.run(args.port)
+        from trainyard_agent import selftest
+
+        return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
+    except PlatformError as failure:
+        return fail(failure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Removes the claims of finished runs: those with the label trainyard.io/run and a time to live.
+
+The run may be a job of any kind with that name in the claim's namespace. The time counts from its end; where that can't
+be seen, because the run is gone or its kind doesn't say, from the janitor's first look, which it notes on the claim.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trainyard_agent.api import Api, ApiError
+from trainyard_agent.say import PlatformError, say
+
+RUN = "trainyard.io/run"
+TTL = "trainyard.io/ttl-seconds-after-finished"
+ENDED = "trainyard.io/run-ended"
+MANAGER = "trainyard-janitor"
+
+# What a run can be: path of the API group and resource.
+KINDS = (
+    "kubeflow.org/v1:pytorchjobs",
+    "kubeflow.org/v1:tfjobs",
+    "kubeflow.org/v1:mpijobs",
+    "batch.volcano.sh/v1alpha1:jobs",
+    "argoproj.io/v1alpha1:workflows",
+    "batch/v1:jobs",
+)
+VOLCANO_ENDS = {"Completed", "Failed", "Aborted", "Terminated"}
+ARGO_ENDS = {"Succeeded", "Failed", "Error"}
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run stands; `ended` is None while it runs, or where its kind doesn't say when it ended."""
+
+    finished: bool
+    ended: datetime | None = None
+
+
+def read(obj: dict[str, Any]) -> Run:
+    """How a job of any kind stands."""
+    status = obj.get("status") or {}
+    state = status.get("state")
+    if isinstance(state, dict) and state.get("phase") in VOLCANO_ENDS:
+        return Run(True, _time(state["lastTransitionTime"]) if state.get("lastTransitionTime") else None)
+    if status.get("phase") in ARGO_ENDS:
+        return Run(True, _time(status["finishedAt"]) if status.get("finishedAt") else None)
+    for condition in status.get("conditions") or []:
+        if condition.get("status") == "True" and condition.get("type") in ("Succeeded", "Complete", "Failed"):
+            stamp = status.get("completionTime") or condition.get("lastTransitionTime")
+            return Run(True, _time(stamp) if stamp else None)
+    return Run(False)
+
+
+def find(api: Api, namespace: str, name: str) -> list[Run]:
+    """Every job of that name, whatever its kind; [] when none is there."""
+    found = []
+    for kind in KINDS:
+        group, _, resource = kind.partition(":")
+        try:
+            found.append(read(api.get(f"/apis/{group}/namespaces/{namespace}/{resource}/{name}")))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+    return found
+
+
+def in_use(pods: list[dict[str, Any]]) -> set[str]:
+    """Claims that a pod uses which has not ended."""
+    return {
+        volume["persistentVolumeClaim"]["claimName"]
+        for pod in pods
+        if pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+        for volume in pod["spec"].get("volumes") or []
+        if "persistentVolumeClaim" in volume
+    }
+
+
+class Janitor:
+    """One look at the claims of the teams."""
+
+    def __init__(self, api: Api, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.api, self.now = api, now
+
+    def look(self, namespace: str) -> None:
+        """Remove what is due in one namespace."""
+        path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+        claims = self.api.get(path, {"labelSelector": RUN}).get("items", [])
+        claims = [claim for claim in claims if not claim["metadata"].get("deletionTimestamp")]
+        if not claims:
+            return
+        used = in_use(self.api.get(f"/api/v1/namespaces/{namespace}/pods").get("items", []))
+        for claim in claims:
+            name = claim["metadata"]["name"]
+            try:
+                self._judge(f"{path}/{name}", namespace, claim, used)
+            except (ValueError, TypeError) as error:  # members write notes and labels: theirs must not stop all others
+                say(f"claim {namespace}/{name} stays, its times can't be read: {error}")
+
+    def _judge(self, path: str, namespace: str, claim: dict[str, Any], used: set[str]) -> None:
+        meta = claim["metadata"]
+        what, run = f"claim {namespace}/{meta['name']}", meta["labels"][RUN]
+        notes = meta.get("annotations") or {}
+        if TTL not in notes:
+            return
+        if not notes[TTL].isdecimal():
+            say(f"{what}: {TTL} is {notes[TTL]!r}, not a number of seconds; it stays")
+            return
+        jobs = find(self.api, namespace, run)
+        if meta["name"] in used or any(not job.finished for job in jobs):
+            if ENDED in notes:  # it runs again
+                self._note(path, meta, None)
+            return
+        ends = [job.ended for job in jobs]
+        ended = max(end for end in ends if end) if ends and all(ends) else None
+        if ended is None:
+            if ENDED not in notes:
+                self._note(path, meta, self.now().isoformat(timespec="seconds"))
+                say(f"{what}: run {run} is {'finished' if jobs else 'not there'}, its time begins")
+                return
+            ended = _time(notes[ENDED])
+        age = (self.now() - ended).total_seconds()
+        if age >= int(notes[TTL]):
+            self._remove(path, meta)
+            say(f"{what} removed: run {run} ended {age:.0f} s ago")
+
+    def _note(self, path: str, meta: dict[str, Any], value: str | None) -> None:
+        body = {"metadata": {"annotations": {ENDED: value}, "resourceVersion": meta["resourceVersion"]}}
+        self.api.merge(path, body, manager=MANAGER)
+
+    def _remove(self, path: str, meta: dict[str, Any]) -> None:
+        """Only the very claim that was looked at; one that a pod has come to use since is held back by Kubernetes."""
+        only = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
+        self.api.call("DELETE", path, options)
+
+
+def run(contract_file: str) -> int:
+    """One look at every team of the contract. A team that can't be looked at doesn't keep others from it.
+
+    Raises PlatformError.
+    """
+    teams = [team["name"] for team in json.loads(Path(contract_file).read_text()).get("teams") or []]
+    janitor, failed = Janitor(Api()), []
+    for team in teams:
+        try:
+            janitor.look(team)
+        except ApiError as error:
+            if error.status == 409:  # someone changed the claim meanwhile: next time
+                continue
+            failed.append(f"{team} ({error.message})")
+    if failed:
+        raise PlatformError(f"claims were not looked at in {', '.join(failed)}")
+    return 0

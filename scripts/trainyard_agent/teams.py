@@ -1,0 +1,109 @@
+"""Teams, as far as Helm can't see to them: accounts that Kubernetes makes itself, and namespaces of removed teams."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from trainyard_agent.api import Api, ApiError
+from trainyard_agent.say import PlatformError, say
+
+if TYPE_CHECKING:
+    from trainyard_agent.setup import Clock
+
+MANAGER = "trainyard-setup"
+TEAM = "trainyard.io/team"
+NAMESPACES = "/api/v1/namespaces"
+
+
+def _closed(api: Api, team: str) -> str:
+    """Take the token from the default service account of a team's namespace; "" or why not yet."""
+    path = f"{NAMESPACES}/{team}/serviceaccounts/default"
+    try:
+        if api.get(path).get("automountServiceAccountToken") is False:
+            return ""
+        api.merge(path, {"automountServiceAccountToken": False}, manager=MANAGER)
+    except ApiError as error:
+        return error.message
+    say(f"team {team}: pods of the default service account get no token")
+    return ""
+
+
+def close_accounts(api: Api, teams: list[str], clock: Clock) -> None:
+    """Pods that name no service account get no token. Raises PlatformError when there is no account in time."""
+    for team in teams:
+        clock.wait(f"service account of team {team}", lambda team=team: _closed(api, team), quiet=True)
+
+
+def volumes_of(volumes: list[dict[str, Any]], team: str) -> list[dict[str, Any]]:
+    """The volumes bound to claims of a team."""
+    return [volume for volume in volumes if (volume["spec"].get("claimRef") or {}).get("namespace") == team]
+
+
+def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buckets: list[dict[str, Any]]) -> None:
+    for volume in volumes_of(volumes, team):
+        spec = volume["spec"]
+        claim = f"{team}/{spec['claimRef']['name']}"
+        nfs = spec.get("nfs") or {}
+        place = f" at {nfs['path']} on {nfs['server']}" if nfs else ""
+        if nfs.get("readOnly"):
+            continue
+        if spec["persistentVolumeReclaimPolicy"] == "Retain":
+            say(f"kept: files of claim {claim}{place}, volume {volume['metadata']['name']}")
+        elif archive and spec.get("storageClassName") == archive:
+            say(f"kept: files of claim {claim}, archived beside their place{place}")
+        else:
+            say(f"lost: files of claim {claim}, whose class {spec.get('storageClassName', '?')} keeps nothing")
+    for bucket in buckets:
+        if bucket.get("teams") == "own":
+            say(f"kept: s3://{bucket['name']}/{team}/")
+
+
+def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> list[str]:
+    """Begin to delete the namespaces of teams that are gone from the values; returns them. Raises PlatformError."""
+    try:
+        found = api.get(NAMESPACES, {"labelSelector": f"{plan['label']},{TEAM}"}).get("items", [])
+        gone = [item for item in found if item["metadata"]["name"] not in plan["teams"]]
+        volumes = api.get("/api/v1/persistentvolumes").get("items", []) if gone else []
+    except ApiError as error:
+        raise PlatformError(f"namespaces of teams can't be listed: {error.message}") from error
+    for item in gone:
+        team = item["metadata"]["name"]
+        if item["metadata"].get("deletionTimestamp"):
+            continue
+        say(f"team {team} is gone from the values: its jobs are stopped and its namespace is deleted")
+        _say_what_stays(team, volumes, plan["archive"], buckets)
+        try:
+            api.call("DELETE", f"{NAMESPACES}/{team}", {"apiVersion": "v1", "kind": "DeleteOptions"})
+        except ApiError as error:
+            if error.status != 404:
+                raise PlatformError(f"namespace {team} can't be deleted: {error.message}") from error
+    return [item["metadata"]["name"] for item in gone]
+
+
+def _still_there(api: Api, team: str) -> str:
+    """ "" once a namespace is gone, else what holds it."""
+    try:
+        found = api.get(f"{NAMESPACES}/{team}")
+    except ApiError as error:
+        return "" if error.status == 404 else error.message
+    held = [c["message"] for c in found.get("status", {}).get("conditions", [])
+            if c["status"] == "True" and c["type"].endswith("Remaining")]  # fmt: skip
+    return "; ".join(held) or "it is being deleted"
+
+
+def await_removed(api: Api, teams: list[str], clock: Clock) -> None:
+    """Wait until these namespaces are gone. One that outlives the deadline is named: it goes in its own time."""
+    left = dict.fromkeys(teams, "")
+    while left:
+        for team in list(left):
+            left[team] = _still_there(api, team)
+            if not left[team]:
+                say(f"team {team}: namespace and jobs are gone")
+                del left[team]
+        if left and time.monotonic() > clock.end:
+            for team, reason in left.items():
+                say(f"namespace {team} is still ending, its queue stays until the next upgrade: {reason}")
+            return
+        if left:
+            time.sleep(1.0)

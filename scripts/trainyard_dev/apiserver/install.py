@@ -1,0 +1,134 @@
+"""Puts a rendered platform on an API server: all that admission and rights look at, controllers' additions too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from time import monotonic, sleep
+from typing import Any
+
+from trainyard_dev.apiserver.client import Client
+from trainyard.errors import TrainyardError
+
+Objects = list[dict[str, Any]]
+# What needs nodes, or a program that answers calls.
+LEFT_OUT = (
+    "DaemonSet", "Deployment", "Job", "MutatingWebhookConfiguration", "Pod", "Service", "StatefulSet",
+    "ValidatingWebhookConfiguration",
+)  # fmt: skip
+FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass")
+LAST = ("ValidatingAdmissionPolicyBinding",)
+WAIT_S = 30.0
+CANARY = "trainyard-canary"
+
+
+def install(server: Client, objects: Objects) -> None:
+    """Applies all of `objects` that an API server alone can hold, and waits until CRDs and policies are in force.
+
+    Raises:
+        TrainyardError: an object is refused, or something is not in force after half a minute.
+    """
+    wanted = [obj for obj in [*objects, *_by_setup(objects)] if obj["kind"] not in LEFT_OUT and _stays(obj)]
+    spaces = {obj["metadata"]["namespace"] for obj in wanted if obj["metadata"].get("namespace")}
+    known = {obj["metadata"]["name"] for obj in wanted if obj["kind"] == "Namespace"}
+    wanted += [namespace(name) for name in sorted(spaces - known)]
+    wanted.sort(key=_rank)
+    crds = [obj for obj in wanted if obj["kind"] == "CustomResourceDefinition"]
+    for crd in crds:
+        if not server.create(crd).ok:  # half the time of applying; what is there already is applied
+            _apply(server, [crd])
+    for crd in crds:
+        _wait(f"the CRD {crd['metadata']['name']}", lambda crd=crd: _serves(server, crd))
+    _apply(server, wanted[len(crds) :])
+    for name in sorted(spaces | known | {"default"}):
+        complete_namespace(server, name)
+    policies_in_force(server)
+
+
+def namespace(name: str, team: bool = False) -> dict[str, Any]:
+    """A bare namespace; with `team` its label says that it belongs to the team of that name."""
+    labels = {"trainyard.io/team": name} if team else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def complete_namespace(server: Client, name: str) -> None:
+    """What controllers add to a namespace: the account `default`, and the figures of its quotas."""
+    account: dict[str, Any] = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    account["metadata"] = {"name": "default", "namespace": name}
+    _apply(server, [account])
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"namespace": name}}
+    for found in server.call("GET", server.path(quota)).body["items"]:
+        hard = found["spec"].get("hard", {})
+        status = {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
+        answer = server.replace(found | quota | {"metadata": found["metadata"]} | status, sub="status")
+        if not answer.ok:
+            raise TrainyardError(f"the quota {found['metadata']['name']} of {name} has no figures: {answer.message}")
+
+
+def policies_in_force(server: Client) -> None:
+    """Waits until every policy and binding made so far is asked: a last one, made now, is asked after them."""
+    expression = f"object.metadata.name != '{CANARY}'"
+    match = {"resourceRules": [_rule("", "v1", "configmaps")], "namespaceSelector": _only("default")}
+    spec = {"matchConstraints": match, "validations": [{"expression": expression}]}
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    policy = kind | {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": CANARY}, "spec": spec}
+    binding = kind | {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": CANARY}}
+    binding["spec"] = {"policyName": CANARY, "validationActions": ["Deny"]}
+    probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CANARY, "namespace": "default"}}
+    _apply(server, [policy, binding])
+    _wait("admission by policies", lambda: not server.create(probe, dry_run=True).ok)
+    for obj in (binding, policy):
+        server.call("DELETE", f"{server.path(obj)}/{CANARY}")
+
+
+def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:
+    for obj in objects:
+        answer = server.apply(obj)
+        if not answer.ok:
+            name = f"{obj['kind']} {obj['metadata']['name']}"
+            raise TrainyardError(f"the API server refused {name}: {answer.message}", mend="mend the chart")
+
+
+def _by_setup(objects: Objects) -> Objects:
+    """What the setup job applies once the operators answer."""
+    plans = (obj["data"]["plan.json"] for obj in objects if "plan.json" in obj.get("data", {}))
+    return [obj for plan in plans for obj in json.loads(plan).get("objects", [])]
+
+
+def _stays(obj: dict[str, Any]) -> bool:
+    """Not for an object that helm makes only to remove or to test a release."""
+    hook = obj["metadata"].get("annotations", {}).get("helm.sh/hook", "")
+    return "delete" not in hook and "test" not in hook
+
+
+def _rank(obj: dict[str, Any]) -> int:
+    kind = obj["kind"]
+    return FIRST.index(kind) if kind in FIRST else len(FIRST) + (kind in LAST)
+
+
+def _serves(server: Client, crd: dict[str, Any]) -> bool:
+    """Whether each version of the kind answers and discovery names it, which on a busy machine comes a moment later."""
+    spec = crd["spec"]
+    plural = spec["names"]["plural"]
+    roots = [f"/apis/{spec['group']}/{version['name']}" for version in spec["versions"] if version["served"]]
+    return all(server.call("GET", f"{root}/{plural}?limit=1").ok and plural in _named(server, root) for root in roots)
+
+
+def _named(server: Client, root: str) -> set[str]:
+    return {resource["name"] for resource in server.call("GET", root).body.get("resources", [])}
+
+
+def _wait(what: str, ready: Callable[[], bool]) -> None:
+    end = monotonic() + WAIT_S
+    while not ready():
+        if monotonic() > end:
+            raise TrainyardError(f"{what} is not in force after {WAIT_S:.0f} s", mend="run the command again")
+        sleep(0.1)
+
+
+def _rule(group: str, version: str, resource: str) -> dict[str, Any]:
+    return {"apiGroups": [group], "apiVersions": [version], "resources": [resource], "operations": ["CREATE"]}
+
+
+def _only(name: str) -> dict[str, Any]:
+    return {"matchLabels": {"kubernetes.io/metadata.name": name}}

@@ -1,0 +1,75 @@
+"""The trivial binder: gives every pod the next node in turn and looks at nothing. What any scheduler is measured by.
+
+A program of its own, so that it shares no interpreter with the harness. Arguments: kubeconfig, number of connections.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trainyard_dev.apiserver import ApiServer
+from trainyard_dev.apiserver.processes import Server
+from trainyard_dev.bench.world import PODS, World
+from trainyard.paths import ROOT
+
+LANES = 8
+UNBOUND = f"{PODS}?fieldSelector=spec.nodeName="
+
+
+class Binder:
+    """The binder as a scheduler of `world`."""
+
+    def __init__(self, world: World) -> None:
+        folder = world.server.folder
+        self.process = Server(
+            [sys.executable, "-c", f"from {__name__} import main; main()", world.server.kubeconfig, str(LANES)],
+            folder / "binder.log",
+            env={"PYTHONPATH": str(ROOT / "scripts")},
+        )
+        self.process.wait(lambda: "ready" in (folder / "binder.log").read_text(), 30.0)
+
+    def settle(self, world: World) -> None:
+        """Waits until every pod is bound: it does nothing else."""
+        world.wait("binding", lambda: all(pod.node for pod in list(world.pods.values())), 600.0)
+
+
+@contextmanager
+def binder(world: World) -> Iterator[Binder]:
+    """Runs it on the world for the time of the body."""
+    running = Binder(world)
+    try:
+        yield running
+    finally:
+        running.process.stop()
+
+
+def main() -> None:
+    """Binds pods until it is ended."""
+    kubeconfig = Path(sys.argv[1])
+    server = ApiServer(kubeconfig.parent, kubeconfig)
+    nodes = [node["metadata"]["name"] for node in server.call("GET", "/api/v1/nodes").body["items"]]
+    waiting: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+    for _ in range(int(sys.argv[2])):
+        threading.Thread(target=_bind, args=(server, waiting), daemon=True).start()
+    print("ready", flush=True)
+    turn = itertools.cycle(nodes)
+    for event in server.watch(UNBOUND):
+        if event["type"] == "ADDED":
+            waiting.put((event["object"]["metadata"]["name"], next(turn)))
+
+
+def _bind(server: ApiServer, waiting: queue.SimpleQueue[tuple[str, str]]) -> None:
+    lane = server.connection()
+    while True:
+        name, node = waiting.get()
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        answer = lane.call("POST", f"{PODS}/{name}/binding", binding | {"target": target})
+        if not answer.ok:
+            print(f"{name}: {answer.message}", flush=True)

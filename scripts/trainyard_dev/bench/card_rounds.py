@@ -1,0 +1,75 @@
+"""What a round costs a scheduler that shares cards, by the number of nodes: why not all of them are replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic, sleep
+from typing import Any
+
+from trainyard_dev.bench import cards, costs, objects, traces
+from trainyard_dev.bench.columns import column
+from trainyard_dev.bench.results import Measured, Run
+from trainyard_dev.bench.schedulers import Volcano, scheduler
+from trainyard_dev.bench.traces import WHOLE, Node, Pod
+from trainyard_dev.bench.world import World
+from trainyard.errors import TrainyardError
+
+COLUMNS = ("ours-sharing", "ours")
+SHARES = (0.1, 0.3, 1.0)  # of openb's nodes that have GPUs
+ROUNDS = 5
+METRIC = "round_cpu_ms"
+LONGEST_S = 120.0  # for a round
+
+
+def plan() -> list[Run]:
+    """The same nodes for a scheduler that shares cards and for one that knows whole GPUs only."""
+    return [
+        Run("sharing", f"busy@{share:g}", of, 1, {"share": share, "rounds": ROUNDS})
+        for share in SHARES
+        for of in COLUMNS
+    ]
+
+
+def measure(run: Run, world: World) -> Measured:
+    """Processor milliseconds of the scheduler for a round: every card has a pod, and there is nothing to do."""
+    nodes, chosen = traces.openb_nodes(run.settings["share"], "gpu"), column(run.column)
+    world.add_queue("default")
+    plugin = cards.offered(world, nodes) if cards.PLUGIN in chosen.config else None
+    if not plugin:
+        world.add_nodes(nodes, effect=chosen.taint)
+    fill(world, nodes, shared=bool(plugin))
+    with scheduler(world, chosen) as running:
+        assert isinstance(running, Volcano)
+        if plugin:
+            plugin.report(node.name for node in nodes)
+        running.settle(world)
+        return Measured({METRIC: _round_cpu_ms(running, run.settings["rounds"])}, {})
+
+
+def fill(world: World, nodes: Sequence[Node], *, shared: bool) -> None:
+    """Makes a pod on every card, or on every GPU where cards are not `shared`."""
+    pods = [_placed(node, index, shared=shared) for node in nodes for index in range(node.gpus)]
+    names = [one["metadata"]["name"] for one in pods]
+    world.create([objects.pod_group(name, 1) for name in names])
+    world.create(pods)
+    world.sees(names)
+
+
+def _placed(node: Node, index: int, *, shared: bool) -> dict[str, Any]:
+    """A pod on this card of the node."""
+    asked = Pod(f"{node.name}-{index}", 100, 100, 1, WHOLE)
+    made = cards.pod(asked) if shared else objects.pod(asked, "volcano", group=asked.name)
+    made["spec"]["nodeName"] = node.name
+    if shared:
+        made["metadata"]["annotations"][cards.ASSIGNED] = cards.assignment(node, index)
+    return made
+
+
+def _round_cpu_ms(running: Volcano, rounds: int) -> float:
+    first, used = running.rounds(), costs.processor_s(*running.process.pids)
+    end = monotonic() + LONGEST_S * rounds
+    while (done := running.rounds() - first) < rounds:
+        if monotonic() > end:
+            raise TrainyardError(f"a round of vc-scheduler took longer than {LONGEST_S:.0f} s", mend="see its log")
+        sleep(LONGEST_S / 100)  # asking costs it time as well
+    return 1000 * (costs.processor_s(*running.process.pids) - used) / done

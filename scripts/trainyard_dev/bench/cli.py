@@ -1,0 +1,203 @@
+"""Commands under `trainyard bench`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from trainyard_dev.bench import columns, page, pooled, registry, results, runner, summary, tables
+from trainyard_dev.bench.results import Result, Run
+from trainyard.errors import TrainyardError, UsageError
+
+AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
+UNPUBLISHED = click.option("--unpublished", is_flag=True, help="Leave out what docs/benchmarks.md holds already.")
+FULL = click.option("--full", is_flag=True, help="Everything, which takes hours, instead of a part.")
+
+
+@click.group()
+def bench() -> None:
+    """Measure scheduling: real schedulers on published traces; write the page of results."""
+
+
+@bench.command("list")
+@FULL
+@UNPUBLISHED
+def list_benches(full: bool, unpublished: bool) -> None:
+    """List benches with their cases and configurations.
+
+    What is left to measure of each stands beside, with the time that it will take by what runs like it took. Without
+    --full this is the part that `make bench` measures.
+    """
+    known = runner.Forecast(results.read(runner.FOLDER / runner.RUNS))
+    for name in registry.names():
+        runs = _planned([name], full, unpublished)
+        todo = [run for run in runs if not runner.held(run, runner.FOLDER)]
+        left = f"{len(todo)} to measure, about {runner.minutes_text(sum(map(known.of, todo)))}" if todo else "measured"
+        count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+        click.echo(f"{name}: {registry.load(name).TITLE}\n  {count}, {left}")
+        for what in ("case", "column", "seed") if runs else ():
+            click.echo(f"  {what + 's:':9}{', '.join(dict.fromkeys(str(getattr(run, what)) for run in runs))}")
+
+
+@bench.command()
+@FULL
+@click.option("--only", multiple=True, metavar="BENCH", help="This bench alone; may be given several times.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="N",
+    help="End after so long; leave what takes longer.",
+)
+@AGAIN
+@UNPUBLISHED
+def run(full: bool, only: tuple[str, ...], minutes: float, again: bool, unpublished: bool) -> None:
+    """Measure a part of every bench, or with --full everything.
+
+    Writes out/bench/summary.json and the page beside it. Every result is kept as soon as it is there: the same command
+    goes on where it was interrupted.
+    """
+    for name in only:
+        registry.load(name)
+    chosen = [name for name in registry.ORDER if name in only] or registry.names()
+    runs = _planned(chosen, full, unpublished)
+    outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
+    found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
+    if found:
+        made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
+        made = summary.draw(made, found, runner.FOLDER / page.FOLDER.name)
+        summary.write(made, runner.FOLDER / summary.FILE)
+        page.write(made, runner.FOLDER / page.PAGE.name)
+        click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
+    _end(outcome)
+
+
+@bench.command()
+@click.argument("name", metavar="BENCH")
+@click.option("--case", default="", help="This case alone; `trainyard bench list --full` names them.")
+@click.option("--column", default="", help="This configuration alone; others than the bench's own may be tried.")
+@click.option("--seed", "seeds", default="", metavar="1-3,7", help="These seeds alone; any number is one.")
+@AGAIN
+def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
+    """Measure runs of one bench, and print what they gave.
+
+    Without options it is the part that `make bench` measures; options choose among all runs that are planned.
+    """
+    runs = select(name, case, column, _numbers(seeds))
+    outcome = runner.execute(runs, runner.FOLDER, again=again)
+    _print([result for one in runs if (result := runner.held(one, runner.FOLDER))])
+    _end(outcome)
+
+
+@bench.command()
+@click.option("--alone", is_flag=True, help="Publish nothing that was measured on other machines.")
+def publish(alone: bool) -> None:
+    """Write docs/benchmarks.md from all that is measured.
+
+    Figures and plots go into docs/benchmarks/. Runs of the full plan count whose configuration is still today's. What
+    is published already and was measured elsewhere stays, and other seeds are added to its seeds; but figures in real
+    time are of one machine.
+    """
+    runs = _planned(registry.names(), True, False)
+    found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
+    if not found:
+        raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench FULL=1`")
+    file = page.FOLDER / summary.FILE
+    before = summary.read(file) if file.exists() and not alone else None
+    new = pooled.adding(before, runs, found) if before else found
+    made = summary.build(new, runs, runner.failures(runs, runner.FOLDER))
+    if before:
+        made = pooled.pool(before, made, runs, new)
+    made = summary.draw(made, found, page.FOLDER)
+    summary.write(made, file)
+    page.write(made, page.PAGE)
+    click.echo(f"{len(made.figures)} figures of {sum(made.runs.values())} of {len(runs)} runs: {page.PAGE}")
+
+
+@bench.command("config")
+@click.argument("name")
+def print_config(name: str) -> None:
+    """Print a configuration: its text as it is measured, its flags, environment and taints as comments."""
+    found = columns.column(name)
+    click.echo(f"# {name}: {found.label}; digest {found.digest}")
+    for what, values in (
+        ("flag", found.flags),
+        ("environment", [f"{key}={value}" for key, value in found.env]),
+        ("taint of nodes with GPUs", [found.taint] if found.taint else []),
+        ("taint", ["rarer models of GPUs have one of their own"] if found.rare else []),
+        ("toleration", ["a pod that takes several models tolerates the least sought one's"] if found.one else []),
+    ):
+        for value in values:
+            click.echo(f"# {what}: {value}")
+    click.echo(found.config, nl=not found.config.endswith("\n"))
+
+
+@bench.command("page")
+def write_page() -> None:
+    """Write docs/benchmarks.md anew from its summary.json."""
+    page.write(summary.read(page.FOLDER / summary.FILE), page.PAGE)
+    click.echo(str(page.PAGE))
+
+
+def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]:
+    """Runs of a bench with these names and seeds; of the part of the plan that is not full where nothing is given.
+
+    A configuration or seed that is not in the plan is measured as well, on a case that is: with the settings of the
+    configuration's other seeds, else with those of the case's first run.
+
+    Raises:
+        UsageError: no such bench, case or configuration, or one that only other benches can measure.
+    """
+    everything = {one.id: one for full in (True, False) for one in registry.plan(name, full)}.values()
+    settings = {(one.case, one.column): one.settings for one in everything}
+    cases = list(dict.fromkeys(one.case for one in everything))
+    if case and case not in cases:
+        raise UsageError(f"{name} has no case {case}", mend=f"use one of {', '.join(cases)}")
+    if not (case or column or seeds):
+        return registry.plan(name, False)
+    if column and columns.column(column).scheduler == "raw" and all(one.column != column for one in everything):
+        raise UsageError(f"{name} needs a scheduler, and {column} is none", mend="use another configuration")
+    chosen: dict[str, Run] = {}
+    for one in everything:
+        if case and one.case != case:
+            continue
+        chosen_column = column or one.column
+        for seed in seeds or [one.seed]:
+            wanted = Run(name, one.case, chosen_column, seed, settings.get((one.case, chosen_column), one.settings))
+            chosen.setdefault(wanted.id, wanted)
+    return list(chosen.values())
+
+
+def _planned(names: Sequence[str], full: bool, unpublished: bool) -> list[Run]:
+    """The runs of these benches."""
+    runs = [one for name in names for one in registry.plan(name, full)]
+    return pooled.left(summary.read(page.FOLDER / summary.FILE), runs) if unpublished else runs
+
+
+def _numbers(text: str) -> list[int]:
+    """Seeds as they were given; none for nothing. Raises UsageError for anything else."""
+    try:
+        return results.numbers(text) if text else []
+    except ValueError:
+        raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7") from None
+
+
+def _print(found: Sequence[Result]) -> None:
+    """Values of each run, a line each."""
+    for result in found:
+        click.echo(f"\n{result.run.id} ({runner.minutes_text(result.seconds)})")
+        wide = max(map(len, result.values), default=0)
+        for metric, value in result.values.items():
+            click.echo(f"  {metric:{wide}}  {tables.number(value)}")
+
+
+def _end(outcome: runner.Outcome) -> None:
+    """Says what is lacking; exit code 1 where a run failed."""
+    for name, why in outcome.failed.items():
+        click.echo(f"{name} failed: {why}", err=True)
+    if outcome.left:
+        click.echo(f"{len(outcome.left)} runs are left; the same command goes on with them")
+    if outcome.failed:
+        sys.exit(1)

@@ -1,0 +1,52 @@
+"""What a run costs: processor time and memory of programs, and writes that the API server took."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from trainyard_dev.bench.world import World
+
+SCHEDULED = 2  # the clock of a process that counts its time on processors: CPUCLOCK_SCHED in linux/posix-timers.h
+WRITES = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+VERBS = ("POST", "PUT", "PATCH", "APPLY")
+LEASES = "leases"  # written by the server itself
+
+
+def processor_s(*pids: int) -> float:
+    """Seconds of processor time that these processes and their threads, ended ones too, have used.
+
+    From each process's own clock, for /proc counts in hundredths: a few pods cost less.
+    """
+    return sum(time.clock_gettime(~pid << 3 | SCHEDULED) for pid in pids)
+
+
+def peak_mib(*pids: int) -> float:
+    """The most memory that each of these processes has held at a time, in MiB, all together."""
+    found = [re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in pids]
+    return sum(int(one[1]) for one in found if one) / 1024
+
+
+def writes(world: World) -> dict[str, float]:
+    """How often each resource was written so far, refused writes too."""
+    text = str(world.server.call("GET", "/metrics").body["text"])
+    return counted(text)
+
+
+def more(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """What was added between two counts, by name."""
+    return {name: value - before.get(name, 0.0) for name, value in after.items() if value > before.get(name, 0.0)}
+
+
+def counted(text: str) -> dict[str, float]:
+    """The same from the text of the API server's metrics, without what the server writes for itself."""
+    found: dict[str, float] = {}
+    for labels, value in WRITES.findall(text):
+        of = dict(LABEL.findall(labels))
+        if of["verb"] in VERBS and of["resource"] != LEASES:
+            name = "/".join(filter(None, (of["resource"], of["subresource"])))
+            found[name] = found.get(name, 0.0) + float(value)
+    return found

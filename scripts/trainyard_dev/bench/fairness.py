@@ -1,0 +1,279 @@
+"""Fairness: four teams of different weights share a cluster; who has what, and what does taking back cost?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev.bench import columns, lockstep, plots, shares, tables, victims
+from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.lockstep import CPU_MILLI, MEMORY_MIB, NODE_GPUS, Task, Timeline
+from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.traces import philly
+from trainyard_dev.bench.world import GPU, World
+
+TITLE = "Fairness, preemption and reclaim"
+FRESH = False
+POOLED = True
+SHORT: tuple[str, ...] = ()
+LESS: tuple[str, ...] = ()
+TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age is of no help
+NODES = 8
+DAY_S = 86_400
+CORE = ("kube-default", "volcano-default", "default+capacity", "ours", "ours-reclaim")
+RECLAIM = "ours-reclaim"
+LATE = {"late_s": 200_000}
+ALL60 = {"trace": "trace1_pr", "jobs": 60}
+LATE60 = ALL60 | LATE
+SHARED = {
+    "trace1_pr@100": {"trace": "trace1_pr", "jobs": 100},
+    "trace1_pr@100+late": {"trace": "trace1_pr", "jobs": 100, **LATE},
+}
+# What only taking back can change: what queues deserve beside GPUs, and work that is kept.
+TAKING = {
+    "trace1_pr@60+late": LATE60,
+    "trace1_pr@60+late+gpus": LATE60 | {"beside": "none"},
+    "trace1_pr@60+late+nodes": LATE60 | {"beside": "nodes"},
+    "trace1_pr@60+late+saved": LATE60 | {"saved": True},
+}
+ARRIVING = {"trace3@150": {"trace": "trace3", "jobs": 150}}
+SEEDS = range(1, 6)
+IDLE = 5  # % of the GPUs that are used less, from which on that is said
+SHARED_HEADINGS = {
+    "distance": "distance",
+    "distance_by_order_alone": "by order alone",
+    "jain": "Jain",
+    "used_percent": "GPUs used, %",
+    "evictions": "evictions",
+    "lost_percent": "work lost, %",
+    "never_finished": "never finished",
+    "circles": "circles",
+}
+HEADINGS = SHARED_HEADINGS | victims.HEADINGS
+
+
+def plan(full: bool) -> list[Run]:
+    """What to measure, the most important first."""
+    if not full:
+        runs = [Run("fairness", "trace1_pr@60", name, 1, ALL60) for name in CORE if name != RECLAIM]
+        runs += [Run("fairness", "trace1_pr@60+late", name, 1, LATE60) for name in ("ours", RECLAIM)]
+        return runs + victims.plan([1], count=3)
+    first, late = (_runs({case: how}, CORE) for case, how in SHARED.items())
+    return [
+        *first,
+        *victims.plan(SEEDS, count=10),
+        *late,
+        *_runs(TAKING, [RECLAIM]),
+        *_runs(ARRIVING, CORE[:-1]),
+        *_runs(ARRIVING, [RECLAIM])[:2],
+    ]
+
+
+def _runs(cases: dict[str, dict[str, Any]], names: Sequence[str]) -> list[Run]:
+    """Every seed, one after the other: what is stopped half way has all configurations."""
+    return [Run("fairness", case, name, seed, how) for seed in SEEDS for case, how in cases.items() for name in names]
+
+
+def measure(run: Run, world: World) -> Measured:
+    """One run: teams that share a cluster, or claims on a full one (a case that begins with `claims`)."""
+    column = columns.column(run.column)
+    if run.case.startswith("claims"):
+        return victims.measure(run, column, world)
+    jobs = dealt(run)
+    nodes = lockstep.nodes(NODES)
+    for name, spec in queues(column, *_room(run)):
+        world.add_queue(name, **spec)
+    world.add_queue("default")
+    world.add_nodes(nodes, effect=column.taint)
+    with scheduler(world, column) as running:
+        timeline = lockstep.play(
+            world, running, column, jobs, phases=_evicts(column), keep_work=run.settings.get("saved", False)
+        )
+    capacity = NODES * NODE_GPUS
+    found = shares.fairness(timeline, TEAMS, capacity)
+    alone = shares.fairness(shares.reference(dealt(run), TEAMS, NODES, NODE_GPUS), TEAMS, capacity)
+    work = sum(task.gpus * task.duration_s for task in jobs)
+    values = {
+        "distance": found.distance,
+        "distance_by_order_alone": alone.distance,
+        "jain": found.jain,
+        "used_percent": 100 * found.used,
+        "evictions": float(sum(task.evictions for task in jobs)),
+        "lost_percent": 100 * sum(task.lost_gpu_s for task in jobs) / work,
+        "never_finished": float(len(timeline.stuck)),
+        "circles": float(timeline.circles),
+    }
+    return Measured(values, _series(timeline, capacity))
+
+
+def dealt(run: Run) -> list[Task]:
+    """The run's jobs, each given to a team by lot; `late_s`: the heaviest team hands in its own that much later."""
+    dice = random.Random(f"fairness/{run.seed}")
+    tasks = lockstep.tasks(philly(run.settings["trace"], run.settings["jobs"]))
+    heaviest = max(TEAMS, key=lambda name: TEAMS[name])
+    for task in tasks:
+        task.queue = dice.choice(list(TEAMS))
+        if task.queue == heaviest:
+            task.submit_s += run.settings.get("late_s", 0)
+    return tasks
+
+
+def _room(run: Run) -> tuple[int, int]:
+    """Thousandths of a core and MiB in a team's deserved share with each GPU; `beside`: jobs', nodes' or none."""
+    [node] = lockstep.nodes(1)
+    return {
+        "jobs": (CPU_MILLI, MEMORY_MIB),
+        "nodes": (node.cpu_milli // NODE_GPUS, node.memory_mib // NODE_GPUS),
+        "none": (0, 0),
+    }[run.settings.get("beside", "jobs")]
+
+
+def queues(column: Column, cpu_milli: int, memory_mib: int) -> list[tuple[str, dict[str, Any]]]:
+    """The teams' queues as the chart makes them: by weight, and with what each deserves where that can be claimed.
+
+    That is a part of the GPUs by weight, with `cpu_milli` and `memory_mib` to each.
+    """
+    sets = []
+    reclaim = "reclaim" in _actions(column)
+    for index, (name, weight) in enumerate(TEAMS.items()):
+        team = f"global.contract.teams[{index}]"
+        sets += [f"{team}.name={name}", f"{team}.gid={20001 + index}", f"{team}.queue.weight={weight}"]
+        if reclaim:
+            gpus = NODES * NODE_GPUS * weight // sum(TEAMS.values())
+            room = {
+                "cpu": f"{cpu_milli * gpus}m",
+                "memory": f"{memory_mib * gpus}Mi",
+                GPU.replace(".", "\\."): str(gpus),
+            }
+            sets += [f"{team}.queue.deserved.{resource}={amount}" for resource, amount in room.items()]
+    switch = ["global.contract.scheduler.reclaim=true"] if reclaim else []
+    return [(name, spec) for name, spec in columns.chart_queues(*switch, *sets) if name in TEAMS]
+
+
+def _actions(column: Column) -> list[str]:
+    config = yaml.safe_load(column.config) or {}
+    return [action.strip() for action in config.get("actions", "").split(",")]
+
+
+def _evicts(column: Column) -> bool:
+    return bool({"reclaim", "preempt"} & set(_actions(column)))
+
+
+def _series(timeline: Timeline, capacity: int) -> dict[str, list[list[float]]]:
+    """GPUs of each team over virtual days, and what would be fair."""
+    found: dict[str, list[list[float]]] = {name: [] for team in TEAMS for name in (team, f"{team} fair")}
+    for sample in timeline.samples:
+        fair = shares.max_min({team: sample.asked.get(team, 0) for team in TEAMS}, TEAMS, capacity)
+        for team in TEAMS:
+            found[team].append([round(sample.at_s / DAY_S, 4), sample.used.get(team, 0)])
+            found[f"{team} fair"].append([round(sample.at_s / DAY_S, 4), round(fair[team], 3)])
+    return found
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """What is published."""
+    shared = [result for result in results if not result.run.case.startswith("claims")]
+    found = summarise(shared, "distance", "of the cluster", bound=0.0)
+    found += summarise(shared, "distance_by_order_alone", "of the cluster", bound=0.0)
+    found += summarise(shared, "jain", "", bound=1.0)
+    found += summarise(shared, "used_percent", "% of the GPUs", bound=100.0)
+    found += summarise(shared, "evictions", "jobs", bound=0.0)
+    found += summarise(shared, "lost_percent", "% of the jobs' GPU·s", bound=0.0)
+    found += summarise(shared, "never_finished", "jobs", bound=0.0)
+    found += summarise(shared, "circles", "instants", bound=0.0)
+    return found + victims.figures([result for result in results if result.run.case.startswith("claims")])
+
+
+def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
+    """GPUs of each team over time, for each configuration of the first case; distances of all."""
+    groups: dict[str, dict[str, Sequence[float]]] = {}
+    for figure in figures:
+        if figure.metric == "distance":
+            groups.setdefault(figure.case, {})[figure.column] = (figure.value, figure.low, figure.high)
+    order = {figure.case: figure.value for figure in figures if figure.metric == "distance_by_order_alone"}
+    title = "Distance from weighted max-min (dotted: what order can do without taking back)"
+    plots.bars(folder / "fairness-distance.svg", groups, title=title, y="of the cluster", limit=order)
+    shared = [result for result in results if result.series]
+    for result in shared:
+        if result.run.case == shared[0].run.case and result.run.seed == min(one.run.seed for one in shared):
+            plots.areas(
+                folder / f"fairness-teams-{plots.word(result.run.column)}.svg",
+                {f"{team}, weight {weight}": result.series[team] for team, weight in TEAMS.items()},
+                title=f"{result.run.column}: GPUs of each team ({result.run.case}; dotted: their fair parts)",
+                x="virtual days", y="GPUs", limits=_stacked(result), total=NODES * NODE_GPUS,
+            )  # fmt: skip
+
+
+def _stacked(result: Result) -> list[list[list[float]]]:
+    """Fair parts on top of each other."""
+    floors: list[list[list[float]]] = []
+    for team in TEAMS:
+        below = floors[-1] if floors else [[at, 0.0] for at, _ in result.series[f"{team} fair"]]
+        fair = result.series[f"{team} fair"]
+        floors.append([[at, value + under] for (at, value), (_, under) in zip(fair, below, strict=True)])
+    return floors
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """The part of the page."""
+    shared = [figure for figure in figures if not figure.case.startswith("claims")]
+    teams = ", ".join(f"{name} {weight}" for name, weight in TEAMS.items())
+    text = f"""Four teams hand in Philly jobs, each dealt to a team by lot, to 8 nodes of 8 GPUs; the weights of their
+queues: {teams}. `@60`: the first 60 jobs of the trace; `_pr`: all are there at the start. `trace1_pr@100` has 92 jobs
+of 1 GPU and 8 of 8, `@60` has 56 and 4; `trace3@150` is that of *Gangs*, with jobs over four nodes.
+At every instant weighted max-min says how many GPUs each should hold: nobody more than it asks for, and nobody can have
+more without one that has less for its weight giving it up. *Distance* is the sum over the teams of |held − fair|, in
+parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect, 2 the worst.
+*By order alone* is the distance that is left when every free GPU goes to the team that has the least for its weight and
+nobody is evicted; less than that takes eviction, GPUs left idle, or luck: which jobs run when demand changes. *Jain*
+is Jain's index of held/fair: 1 is perfect.
+
+`late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
+checkpoint of that second; without it the job begins anew. What the teams may claim back with `reclaim` is their part of
+the GPUs, with as much CPU and memory as their jobs take; `gpus`: no CPU and memory, so that GPUs alone decide; `nodes`:
+a part of the nodes' CPU and memory, more than the jobs take. *Circles* are instants at which eviction found no end.
+When a job loses a pod, the harness takes the whole job away and submits it again at once, as a Volcano job does with
+`PodEvicted: RestartJob`. Without that policy Volcano leaves the rest of the gang on its GPUs; this is not measured.
+`default+capacity` has no `deserved`, as nobody wrote one: its queues go by age, not by weight. Kueue's cohorts, fair
+sharing and preemption are not measured.
+
+![distance from weighted max-min](benchmarks/fairness-distance.svg)
+
+"""
+    for case in tables.cases(shared):
+        text += f"### {case}\n\n{tables.by_column(shared, case, SHARED_HEADINGS)}\n{_reading(shared, case)}"
+    if any(figure.metric == "circles" and figure.value for figure in shared):
+        text += "As taking back may find no end, the chart takes nothing back unless it is told to.\n\n"
+    first = tables.cases(shared)[:1]
+    for column in tables.columns(shared, first[0]) if first else ():
+        text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{plots.word(column)}.svg)\n"
+    return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])
+
+
+def _reading(figures: Sequence[Figure], case: str) -> str:
+    """Who comes nearer than ours by leaving GPUs idle, and where taking back found no end; nothing where neither is."""
+    said = []
+    mine, my_use = (tables.find(figures, case, "ours", metric) for metric in ("distance", "used_percent"))
+    for column in tables.columns(figures, case):
+        near, used, circles, stuck = (
+            tables.find(figures, case, column, metric)
+            for metric in ("distance", "used_percent", "circles", "never_finished")
+        )
+        closer = mine and near and near.value < mine.value and tables.number(near.value) != tables.number(mine.value)
+        if closer and "reclaim" not in column and my_use and used and used.value < my_use.value - IDLE:
+            said.append(
+                f"`{column}` is nearer to max-min than `ours` with {tables.number(used.value)} % of the GPUs used"
+                f" instead of {tables.number(my_use.value)}: it leaves GPUs idle"
+                " rather than give a team more than its part."
+            )
+        if circles and stuck and circles.value and stuck.value:
+            said.append(
+                f"With `{column}` teams took from each other without end: {tables.number(stuck.value)} jobs"
+                f"{' in the mean' if len(stuck.seeds) > 1 else ''} never finish."
+            )
+    return " ".join(said) + "\n\n" if said else ""

@@ -1,0 +1,228 @@
+"""Gangs: training jobs of Philly, whole or not at all, on 8 nodes of 8 GPUs in virtual time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from math import inf, isfinite
+from pathlib import Path
+
+from trainyard_dev.bench import lockstep, offline, plots, published, tables
+from trainyard_dev.bench.columns import column
+from trainyard_dev.bench.lockstep import HOUR, MEGA, NODE_GPUS, Task, Timeline
+from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
+from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.traces import philly
+from trainyard_dev.bench.world import World
+
+TITLE = "Gangs: jobs that start whole or not at all"
+FRESH = False
+POOLED = True
+
+NODES, GPUS = 8, 8 * NODE_GPUS
+SIZES = (1, 2, 4, 8, 16, 32)
+PART = 150  # jobs
+SHORT = ("held",)
+LESS = ("starved_32",)
+CLASSES = ("training-high", "training-normal", "training-low")
+CORE = ("ours", "volcano-default", "kube-default", "ours-order")
+HELD = {
+    "finished": "jobs that finish, %",
+    "held": "GPU·h held by incomplete gangs",
+    "held_share": "of the cluster's time, %",
+    "held_for_ever": "GPUs held for ever",
+    "useful": "GPUs at work while enough is asked for, %",
+    "makespan": "makespan, millions of s",
+}
+DELAYS = {
+    "delay_mean": "mean",
+    **{
+        f"delay_{share}_{size}": f"{size} {'GPU' if size == 1 else 'GPUs'}, {share}"
+        for size in SIZES
+        for share in ("p50", "p99")
+    },
+    "starved_32": "p99 of 32 GPUs over that of all others",
+}
+HEADINGS = HELD | {metric: f"h from submission to start: {of}" for metric, of in DELAYS.items()}
+HEADINGS |= {"delay_max_32": "h from submission to start: 32 GPUs, longest", "starved_32": DELAYS["starved_32"]}
+WHOLE = ("trace3_pr", "trace1_pr")
+SEEDS = range(1, 6)
+SPREAD_SEEDS = {"trace3_pr": SEEDS, "trace3": [1]}  # parts on paper as Volcano's default places pods, and their seeds
+REFERENCES = ("reference_pool", "reference_nodes", "reference_longest")
+
+
+def plan(full: bool) -> list[Run]:
+    """A part of the trace with most 32-GPU gangs, with every seed; others' schedulers; ours on whole traces."""
+    part = {seed: [_run("trace3_pr", PART, name, seed) for name in CORE] for seed in SEEDS}
+    if not full:
+        return part[1] + part[2]
+    kueue = [_run("trace3_pr", PART, name, 1) for name in ("kueue", "kueue-topology")]
+    kueue += [_run("trace3_pr", PART, "kueue-best-effort", seed) for seed in part]  # the closest of them to ours
+    arrivals = [_run("trace3", PART, name, 1) for name in CORE]
+    whole = [_run(trace, None, "ours", 1) for trace in WHOLE]
+    classes = [_run("trace3_pr", PART, "ours", seed, classes=True) for seed in part]
+    return [run for runs in part.values() for run in runs] + kueue + arrivals + whole + classes
+
+
+def measure(run: Run, world: World) -> Measured:
+    """Replays the jobs; see the section for what the values are."""
+    jobs = dealt(run.settings["trace"], run.settings["count"], run.seed)
+    if run.settings.get("classes"):
+        classify(jobs)
+    chosen = column(run.column)
+    world.add_nodes(lockstep.nodes(NODES), effect=chosen.taint)
+    world.add_queue("default")
+    with scheduler(world, chosen) as running:
+        timeline = lockstep.play(world, running, chosen, jobs)
+    return judged(timeline)
+
+
+def dealt(trace: str, count: int | None, seed: int) -> list[Task]:
+    """The first `count` jobs of a trace; those of the same moment in random order, named in the order of submission."""
+    dice = random.Random(f"{trace}/{seed}")
+    jobs = philly(trace, count)
+    dice.shuffle(jobs)
+    jobs.sort(key=lambda job: job.submit_s)
+    return lockstep.tasks([replace(job, name=f"j{index:05d}") for index, job in enumerate(jobs)])
+
+
+def classify(jobs: Sequence[Task]) -> None:
+    """Gives the shortest third of the jobs the highest priority class and the longest third the lowest."""
+    for place, task in enumerate(sorted(jobs, key=offline.shortest)):
+        task.priority = CLASSES[place * len(CLASSES) // len(jobs)]
+
+
+def judged(timeline: Timeline) -> Measured:
+    """Values and series of a replay; delays of jobs that never start are infinite, and left out where that shows."""
+    jobs = timeline.tasks
+    end = timeline.samples[-1].at_s
+    bound = offline.makespan_bound(jobs, GPUS)
+    busy = [(s, span) for s, span in timeline.spans() if sum(s.asked.values()) >= GPUS]
+    useful = sum(span * (sum(s.used.values()) - s.incomplete) for s, span in busy)
+    values = {
+        "makespan_bound": bound / MEGA,
+        "finished": 100 * (1 - len(timeline.stuck) / len(jobs)),
+        "held": timeline.incomplete_gpu_s / HOUR,
+        "held_share": 100 * timeline.incomplete_gpu_s / (GPUS * end),
+        "held_for_ever": float(timeline.samples[-1].incomplete if timeline.stuck else 0),
+        "useful": 100 * useful / (GPUS * sum(span for _, span in busy)),
+    }
+    if not timeline.stuck:
+        values["makespan"] = timeline.makespan_s / MEGA
+    paper = dict(zip(REFERENCES, _references(jobs), strict=True))
+    values |= {name: offline.makespan(jobs, start) / MEGA for name, start in paper.items()}
+    values["as_on_paper"] = 100 * sum(task.first_s == paper["reference_nodes"][task.name] for task in jobs) / len(jobs)
+    values |= _delays(jobs)
+    held = [[s.at_s / MEGA, sum(s.used.values()) - s.incomplete, s.incomplete] for s in timeline.samples]
+    return Measured({name: value for name, value in values.items() if isfinite(value)}, {"held": held})
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """Means over the seeds."""
+    wanted: list[tuple[str, str, float | str | None]] = [
+        ("finished", "%", 100.0),
+        ("held", "GPU·h", 0.0),
+        ("held_share", "%", 0.0),
+        ("held_for_ever", "GPUs", 0.0),
+        ("useful", "%", 100.0),
+        ("makespan", "Ms", "makespan_bound"),
+        ("delay_mean", "h", 0.0),
+        *((f"delay_{share}_{size}", "h", 0.0) for size in SIZES for share in ("p50", "p99")),
+        ("delay_max_32", "h", 0.0),
+        ("starved_32", "times", None),
+        ("as_on_paper", "%", None),
+    ]
+    found = [one for metric, unit, bound in wanted for one in summarise(_always(results, metric), metric, unit, bound)]
+    ours = [one for one in results if one.run.column == "ours"]
+    found += [one for name in REFERENCES for one in summarise(ours, name, "Ms", "makespan_bound")]
+    return found + (_published() if not {one.run.id for one in results} <= {run.id for run in plan(False)} else [])
+
+
+def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
+    """Delay by size for each case, and who holds the GPUs where a part of a trace is replayed."""
+    figures = published.own(figures)
+    for case in tables.cases(figures):
+        groups = {}
+        for size in SIZES:
+            bars = {one.column: one for one in figures if (one.case, one.metric) == (case, f"delay_p99_{size}")}
+            if bars:
+                groups[f"{size} GPUs"] = {name: (one.value, one.low, one.high) for name, one in bars.items()}
+        if groups:
+            title = f"99th percentile of the delay by size, {case}"
+            plots.bars(folder / f"gangs-delay-{plots.word(case)}.svg", groups, title=title, y="hours", log_y=True)
+    for (case, name), alike in grouped(results).items():
+        if name in ("kube-default", "ours"):
+            points = alike[0].series["held"]
+            series = {
+                "useful": [[at, useful] for at, useful, _ in points],
+                "incomplete": [[at, held] for at, _, held in points],
+            }
+            title = f"GPUs held by whole and by incomplete jobs, {name}, {case}, seed {alike[0].run.seed}"
+            file = folder / f"gangs-held-{plots.word(case)}-{name}.svg"
+            plots.areas(file, series, title=title, x="millions of seconds", y="GPUs", total=GPUS)
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """The section of the page."""
+    from trainyard_dev.bench import gangs_page
+
+    return gangs_page.section(figures)
+
+
+def _delays(jobs: Sequence[Task]) -> dict[str, float]:
+    """Hours from submission to start: mean, percentiles by size, and how 32-GPU gangs fare against the others."""
+    waits = {task.name: inf if task.wait_s is None else task.wait_s / HOUR for task in jobs}
+    values = {"delay_mean": sum(waits.values()) / len(waits)}
+    for size in SIZES:
+        alike = sorted(waits[task.name] for task in jobs if task.gpus == size)
+        if alike:
+            values |= {f"delay_p50_{size}": rank(alike, 0.5), f"delay_p99_{size}": rank(alike, 0.99)}
+    large = sorted(waits[task.name] for task in jobs if task.gpus == 32)
+    rest = sorted(waits[task.name] for task in jobs if task.gpus < 32)
+    if large:
+        values["delay_max_32"] = large[-1]
+        others = rank(rest, 0.99)
+        values["starved_32"] = rank(large, 0.99) / others if others and isfinite(others) else inf
+    return values
+
+
+def rank(ordered: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of all values don't exceed."""
+    return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
+
+
+def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
+    """Starts by the scheduler on paper, in the order of REFERENCES."""
+    return [
+        offline.starts(jobs, NODES, order=_turn, place=offline.pooled),
+        offline.starts(jobs, NODES, order=_turn),
+        offline.starts(jobs, NODES, order=offline.longest),
+    ]
+
+
+@cache
+def _published() -> list[Figure]:
+    """What is beside ours, which takes half a minute for whole traces: not for the reduced plan."""
+    found = []
+    for trace, seeds in SPREAD_SEEDS.items():
+        found += published.spread(f"{trace}@{PART}", {seed: dealt(trace, PART, seed) for seed in seeds}, NODES)
+    for trace in published.PUBLISHED:
+        jobs = dealt(trace, None, 1)
+        found += published.figures(trace, jobs, NODES, offline.makespan_bound(jobs, GPUS) / MEGA)
+    return found
+
+
+def _turn(task: Task) -> tuple[int, float, str]:
+    return CLASSES.index(task.priority) if task.priority else 0, *offline.submission(task)
+
+
+def _always(results: Sequence[Result], metric: str) -> list[Result]:
+    """Results of those (case, column) of which every seed has the metric: no mean over the lucky ones."""
+    return [one for alike in grouped(results).values() for one in alike if all(metric in r.values for r in alike)]
+
+
+def _run(trace: str, count: int | None, name: str, seed: int, *, classes: bool = False) -> Run:
+    case = (f"{trace}@{count}" if count else trace) + (published.WITH_CLASSES if classes else "")
+    return Run("gangs", case, name, seed, {"trace": trace, "count": count} | ({"classes": True} if classes else {}))

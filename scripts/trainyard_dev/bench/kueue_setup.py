@@ -1,0 +1,100 @@
+"""What Kueue needs on an API server: its kinds, its manager's configuration, and queues with the room of the nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev import tools
+from trainyard_dev.bench.objects import KUEUE
+from trainyard_dev.bench.world import GPU, POOL
+
+SYSTEM, ACCOUNT, SECRET = "kueue-system", "kueue-metrics", "kueue-webhook-server-cert"
+API = f"/apis/{KUEUE}/v1beta1"
+WORKLOADS = f"{API}/namespaces/default/workloads"
+LEVEL = "kubernetes.io/hostname"
+ORDER_S = 1.0  # workloads are ordered by the second in which Kueue made them, those of one second at will
+UNITS = {"m": 0.001, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def crds() -> list[dict[str, Any]]:
+    """Kueue's kinds, from its pinned package."""
+    folder = tools.module_dir("kueue") / "config/components/crd/bases"
+    return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("*.yaml"))]
+
+
+def configuration(health: int, metrics: int, hook: int, certificates: Path) -> dict[str, Any]:
+    """The manager's configuration: that of Kueue's chart but for addresses, pods as jobs, and the clients' rate."""
+    kinds = {"Pod": 5, "Workload.kueue.x-k8s.io": 5}
+    kinds |= {f"{kind}.kueue.x-k8s.io": 1 for kind in ("LocalQueue", "ClusterQueue", "ResourceFlavor")}
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta1",
+        "kind": "Configuration",
+        "namespace": SYSTEM,
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
+        "metrics": {"bindAddress": f"127.0.0.1:{metrics}"},
+        "webhook": {"host": "127.0.0.1", "port": hook, "certDir": str(certificates)},
+        "leaderElection": {"leaderElect": False},
+        "controller": {"groupKindConcurrency": kinds},
+        "clientConnection": {"qps": 2000, "burst": 2000},
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": "kueue-webhook-service",
+            "webhookSecretName": SECRET,
+        },
+        "integrations": {"frameworks": ["pod"]},
+        "featureGates": {"VisibilityOnDemand": False},
+    }
+
+
+def queues(settings: dict[str, Any], name: str, nodes: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """A flavor, a ClusterQueue with the room of these nodes, and the LocalQueue of namespace default before it."""
+    kind = {"apiVersion": f"{KUEUE}/v1beta1"}
+    topology = settings.get("topology", False)
+    made = []
+    if topology:
+        spec = {"levels": [{"nodeLabel": LEVEL}]}
+        made.append(kind | {"kind": "Topology", "metadata": {"name": "nodes"}, "spec": spec})
+    flavor: dict[str, Any] = {"nodeLabels": POOL, "topologyName": "nodes"} if topology else {}
+    made.append(kind | {"kind": "ResourceFlavor", "metadata": {"name": "all"}, "spec": flavor})
+    room = {resource: sum(amount(node.get(resource, "0")) for node in nodes) for resource in ("cpu", "memory", GPU)}
+    quotas = [{"name": resource, "nominalQuota": str(int(value))} for resource, value in room.items()]
+    spec = {
+        "namespaceSelector": {},
+        "queueingStrategy": settings["strategy"],
+        "resourceGroups": [{"coveredResources": list(room), "flavors": [{"name": "all", "resources": quotas}]}],
+    }
+    made.append(kind | {"kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec})
+    local = {"kind": "LocalQueue", "metadata": {"name": name, "namespace": "default"}, "spec": {"clusterQueue": name}}
+    return [*made, kind | local]
+
+
+def amount(quantity: str) -> float:
+    """Kubernetes' notation as a number: cores, bytes, pieces."""
+    number = quantity.rstrip("".join(UNITS))
+    return float(number) * UNITS.get(quantity.removeprefix(number), 1)
+
+
+def secret() -> dict[str, Any]:
+    """What the manager writes its certificates into."""
+    meta = {"name": SECRET, "namespace": SYSTEM}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+
+
+def reader() -> list[dict[str, Any]]:
+    """An account that may read the manager's metrics."""
+    group = "rbac.authorization.k8s.io"
+    rules = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": SYSTEM}},
+        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": ACCOUNT}, "rules": rules},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": ACCOUNT},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": ACCOUNT},
+            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": SYSTEM}],
+        },
+    ]

@@ -1,0 +1,289 @@
+"""Order: who starts before others that came earlier or have a higher priority, in virtual time on 8 nodes of 8 GPUs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev.bench import lockstep, offline, passing, plots, tables
+from trainyard_dev.bench.columns import column
+from trainyard_dev.bench.lockstep import HOUR, MEGA, NODE_GPUS, Replay, Task
+from trainyard_dev.bench.passing import Course
+from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.traces import philly
+from trainyard_dev.bench.world import World
+from trainyard.pipelines.submit.gate import Turn, next_turns
+
+TITLE = "Order: who passes whom when the cluster is full"
+FRESH = False
+POOLED = True
+SHORT: tuple[str, ...] = ()
+LESS: tuple[str, ...] = ()
+
+NODES, GPUS = 8, 8 * NODE_GPUS
+GATE = "+gate"  # how the name of a case ends whose jobs are submitted one by one
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+CLASSES = {"training-low": 100, "training-normal": 1000, "training-high": 10000}
+BURST, ARRIVALS, CLASSED, TEAMS, NAMES, RANKED = "burst", "arrivals", "classes", "teams", "names", "ranked"
+CASES: dict[str, dict[str, Any]] = {
+    BURST: {"trace": "trace3_pr", "count": 80},
+    ARRIVALS: {"trace": "trace3", "count": 80},
+    CLASSED: {"trace": "trace3", "count": 80, "classes": True},
+    TEAMS: {"trace": "trace3_pr", "count": 80, "queues": 2},
+    NAMES: {"trace": "trace3_pr", "count": 80, "names": True},
+    RANKED: {"trace": "trace3_pr", "count": 80, "names": True, "ranked": True},
+}
+ABOUT = {
+    BURST: "All jobs are submitted within a second, one queue, one priority.",
+    ARRIVALS: "Jobs come when they came in the trace, one queue, one priority.",
+    CLASSED: "The same with three priority classes, dealt at random.",
+    TEAMS: "The burst dealt to two queues at random.",
+    NAMES: "The burst with names that don't rise with submission.",
+    RANKED: "The same names; every job has a priority class of its own, lower than that of the job before.",
+}
+METRICS: dict[str, tuple[str, str, float | str | None]] = {  # heading, unit, limit
+    "violations": ("pairs out of order", "pairs", 0.0),
+    "leftovers": ("of these on GPUs that the first could not use", "pairs", None),
+    "inversions": ("pairs against priority", "pairs", 0.0),
+    "harmful": ("pairs that delayed the one passed", "pairs", 0.0),
+    "delayed": ("jobs delayed", "jobs", 0.0),
+    "delay_lost": ("hours lost by these, mean", "h", None),
+    "idle": ("GPUs idle while jobs wait, %", "%", 0.0),
+    "makespan": ("makespan, millions of s", "Ms", "makespan_bound"),
+    "delay_mean": ("mean wait, h", "h", None),
+    "delay_max": ("longest wait, h", "h", None),
+}
+HEADINGS = {metric: heading for metric, (heading, _, _) in METRICS.items()}
+
+
+def plan(full: bool) -> list[Run]:
+    """The burst with every way to keep order first, then what else breaks it."""
+    others = ["volcano-default", "kueue"]
+    ways = ["ours", "ours-order", "ours-strict"]
+    if not full:
+        return [_run(BURST, name, 1) for name in ways] + [_run(BURST + GATE, "ours", 1), _run(NAMES, "ours-strict", 1)]
+    seeds = range(1, 6)
+    main = [_run(BURST, name, seed) for seed in seeds for name in (*ways, others[0])]
+    main += [_run(BURST + GATE, "ours", seed) for seed in seeds]
+    classes = [_run(CLASSED, name, seed) for seed in (1, 2, 3) for name in ("ours", "ours-strict")]
+    teams = [_run(TEAMS, name, seed) for seed in (1, 2, 3) for name in ("ours", "ours-strict")]
+    names = [_run(case, "ours-strict", seed) for seed in (1, 2, 3) for case in (NAMES, RANKED)]
+    names.append(_run(NAMES + GATE, "ours", 1))
+    arrivals = [_run(ARRIVALS, name, 1) for name in (*ways, *others)] + [_run(ARRIVALS + GATE, "ours", 1)]
+    more = [_run(CLASSED, "ours-order", 1), _run(CLASSED + GATE, "ours", 1), _run(TEAMS, "ours-order", 1)]
+    late = [_run(case, name, seed) for seed in (4, 5) for case in (CLASSED, TEAMS) for name in ("ours", "ours-strict")]
+    return main + arrivals + classes + teams + names + more + late
+
+
+def measure(run: Run, world: World) -> Measured:
+    """Replays the jobs of the case; see the section for what the values are."""
+    jobs = dealt(run.settings, run.seed)
+    ranks = {task.name: rank for rank, task in enumerate(jobs)}
+    chosen = column(run.column)
+    cluster = lockstep.nodes(NODES)
+    world.add_nodes(cluster, effect=chosen.taint)
+    for queue in sorted({"default", *(task.queue for task in jobs)}):
+        world.add_queue(queue)
+    places: dict[str, dict[str, int]] = {}
+
+    def note(replay: Replay) -> None:
+        for task in replay.working.values():
+            if task.name not in places:
+                places[task.name] = {}
+                for pod in task.pods:
+                    node = world.pods[pod].node
+                    places[task.name][node] = places[task.name].get(node, 0) + task.gpus // len(task.pods)
+
+    admit: Callable[[Replay], Sequence[Task]] = gate(ranks) if run.settings.get("gate") else in_turn(ranks)
+    with ranked(world, jobs if run.settings.get("ranked") else []), scheduler(world, chosen) as running:
+        timeline = lockstep.play(world, running, chosen, jobs, admit=admit, each_instant=note)
+    courses = [_course(task, ranks[task.name], places.get(task.name, {})) for task in timeline.tasks]
+    measured = judged(courses, {node.name: node.gpus for node in cluster})
+    spans = [(span, sum(s.used.values()), sum(s.asked.values())) for s, span in timeline.spans()]
+    idle = sum(span * min(GPUS - used, asked - used) for span, used, asked in spans)
+    wanted = sum(span * min(GPUS, asked) for span, _, asked in spans)
+    measured.values |= {
+        "idle": 100 * idle / wanted,
+        "makespan": timeline.makespan_s / MEGA,
+        "makespan_bound": offline.makespan_bound(jobs, GPUS) / MEGA,
+        "stuck": len(timeline.stuck),
+    }
+    return measured
+
+
+def dealt(settings: Any, seed: int) -> list[Task]:
+    """The jobs of a case in the order of submission; what the trace leaves open is drawn with the seed."""
+    dice = random.Random(f"order/{settings['trace']}/{seed}")
+    found = philly(settings["trace"])
+    count = settings["count"]
+    if settings["trace"].endswith("_pr"):  # all at once: any of them, in any order
+        found = dice.sample(found, count)
+    else:  # one after the other: a part of the trace
+        first = dice.randrange(len(found) - count)
+        found = [replace(job, submit_s=job.submit_s - found[first].submit_s) for job in found[first : first + count]]
+    names = [f"j{index:05d}" for index in range(len(found))]
+    if settings.get("names"):
+        dice.shuffle(names)
+    jobs = lockstep.tasks([replace(job, name=name) for job, name in zip(found, names, strict=True)])
+    for task in jobs:
+        task.priority = dice.choice(list(CLASSES)) if settings.get("classes") else ""
+        task.queue = f"team-{dice.randrange(settings['queues'])}" if settings.get("queues") else "default"
+    return jobs
+
+
+@contextmanager
+def ranked(world: World, jobs: Sequence[Task]) -> Iterator[None]:
+    """Gives every job a priority class of its own, the first the highest; the classes are gone afterwards."""
+    for rank, task in enumerate(jobs):
+        task.priority = f"place-{rank:05d}"
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    world.create(
+        [kind | {"metadata": {"name": task.priority}, "value": len(jobs) - rank} for rank, task in enumerate(jobs)]
+    )
+    try:
+        yield
+    finally:
+        world.delete([task.priority for task in jobs], PRIORITIES)
+
+
+def in_turn(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
+    """Submits all that have come, in the order in which they came."""
+    return lambda replay: sorted(replay.held, key=lambda task: ranks[task.name])
+
+
+def gate(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
+    """Submits the next job of a queue when the one before has started."""
+
+    def turn(task: Task) -> Turn:
+        return Turn(task.name, task.queue, CLASSES.get(task.priority, 0))
+
+    def admit(replay: Replay) -> Sequence[Task]:
+        held = {task.name: task for task in in_turn(ranks)(replay)}
+        chosen = next_turns([turn(task) for task in held.values()], [turn(task) for task in replay.waiting.values()])
+        return [held[one.name] for one in chosen]
+
+    return admit
+
+
+def judged(jobs: Sequence[Course], nodes: passing.Room) -> Measured:
+    """What the courses of all jobs say about order."""
+    broken, inverted = passing.violations(jobs), passing.inversions(jobs)
+    late = passing.delays(jobs, nodes, NODE_GPUS)
+    waits = [job.start_s - job.submit_s for job in jobs if job.nodes]
+    lost = [delay.job.start_s - delay.could_s for delay in late if delay.job.nodes]
+    values = {
+        "violations": len(broken),
+        "leftovers": sum(passing.from_leftovers(i, j, jobs, nodes, NODE_GPUS) for i, j in broken),
+        "inversions": len(inverted),
+        "harmful": sum(len(delay.passers) for delay in late),
+        "delayed": len(late),
+        "delay_lost": sum(lost) / len(lost) / HOUR if lost else 0.0,
+        "delay_mean": sum(waits) / len(waits) / HOUR,
+        "delay_max": max(waits) / HOUR,
+    }
+    starts = [[job.rank, job.start_s / MEGA] for job in jobs if job.nodes]
+    return Measured({name: float(value) for name, value in values.items()}, {"starts": starts})
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """Means over the seeds."""
+    return [one for metric, (_, unit, bound) in METRICS.items() for one in summarise(results, metric, unit, bound)]
+
+
+def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
+    """When each job of the burst started, by its place in the line; and what order costs in idle GPUs."""
+    first = [one for one in results if one.run.case.removesuffix(GATE) == BURST]
+    seed = min((one.run.seed for one in first), default=0)
+    lines = {_name(one.run.case, one.run.column): one.series["starts"] for one in first if one.run.seed == seed}
+    if lines:
+        title = f"When each job of the burst starts, seed {seed}"
+        file = folder / "order-starts.svg"
+        plots.lines(file, lines, title=title, x="place in the order of submission", y="millions of seconds")
+    idle = [one for one in figures if one.metric == "idle"]
+    groups: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for one in sorted(idle, key=lambda one: list(CASES).index(one.case.removesuffix(GATE))):
+        bars = groups.setdefault(one.case.removesuffix(GATE), {})
+        bars[_name(one.case, one.column)] = (one.value, one.low, one.high)
+    if groups:
+        plots.bars(folder / "order-idle.svg", groups, title="GPUs idle while jobs wait", y="%")
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """Tables and how to read them."""
+    merged = [replace(one, case=one.case.removesuffix(GATE), column=_name(one.case, one.column)) for one in figures]
+    parts = [INTRODUCTION]
+    for case in CASES:
+        if any(one.case == case for one in merged):
+            about = f"{ABOUT[case]} {CASES[case]['count']} jobs of {CASES[case]['trace']}."
+            parts += [f"### {case}", about, tables.by_column(merged, case, HEADINGS), _reading(merged, case)]
+    parts += ["![When each job starts](benchmarks/order-starts.svg)", "![Idle GPUs](benchmarks/order-idle.svg)", CAUSES]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+INTRODUCTION = f"""
+Jobs of Philly on {NODES} nodes of 8 GPUs. A pair is out of order when a job starts while another of its queue and
+priority, submitted earlier, still waits. It did harm when the one that was passed would have fitted without those that
+passed it, together with all before it: the table counts such pairs and jobs, and the hours until these really started.
+`ours+gate`: the jobs are submitted one by one, the next of a queue when the one before has started
+(`trainyard.pipelines.submit.gate`). kube-scheduler has no queues, so it is not in these tables.
+"""
+
+CAUSES = """
+Where order is lost in Volcano 1.14, and what helps:
+
+- **A job that doesn't fit lets later ones pass.** Volcano goes on to the queue's next job. `order: submission` lets the
+  first hold what its pods could use; `order: strict` stops the queue there. On `burst` passing then delays more jobs
+  than with neither, but each by far less.
+- **Leftovers.** With `order: submission` a later job may still take GPUs of a node on which no pod of the first has
+  room, and so keep that node from becoming free. `order: strict` leaves them idle.
+- **Names.** Volcano orders by whole seconds, then by namespace and name. Jobs of one second need names that rise with
+  submission, a priority class each, or a gate. Kueue with `StrictFIFO`, which is not its default,
+  orders by whole seconds too, and those of one second at will.
+- **Other queues.** Order holds within a queue. What one queue holds back goes to the next one.
+- **Not in these figures**: a job whose pods are still being made is not in line yet.
+"""
+
+
+def _reading(figures: Sequence[Figure], case: str) -> str:
+    """What is out of order and what order costs, where strict and default were measured; others with the same seeds."""
+
+    def told(name: str, metric: str) -> str:
+        found = tables.find(figures, case, name, metric)
+        return tables.number(found.value) if found else tables.LACKING
+
+    if not all(tables.find(figures, case, name, "violations") for name in ("ours", "ours-strict")):
+        return ""
+    held = tables.find(figures, case, "ours-order", "violations")
+    mine = tables.find(figures, case, "ours", "violations")
+    names = ["ours", "ours-strict"] + (["ours-order"] if held and mine and held.seeds == mine.seeds else [])
+
+    def each(metric: str) -> str:
+        return tables.words([told(name, metric) for name in names])
+
+    return (
+        f"With {tables.words([f'`{name}`' for name in names])}: {each('violations')} pairs out of order; passing delays"
+        f" {each('delayed')} jobs; of the GPU time that running and waiting jobs could use {each('idle')} % is idle;"
+        f" jobs wait {each('delay_mean')} h in the mean."
+    )
+
+
+def _name(case: str, name: str) -> str:
+    return name + GATE if case.endswith(GATE) else name
+
+
+def _course(task: Task, rank: int, nodes: dict[str, int]) -> Course:
+    base = Course(rank, task.name, task.gpus, task.queue, CLASSES.get(task.priority, 0), task.submit_s)
+    if task.start_s is None:
+        return base
+    end = task.start_s + task.duration_s
+    return replace(base, start_s=task.start_s, end_s=end, nodes=nodes)
+
+
+def _run(case: str, name: str, seed: int) -> Run:
+    plain = case.removesuffix(GATE)
+    return Run("order", case, name, seed, CASES[plain] | ({"gate": True} if case.endswith(GATE) else {}))

@@ -1,0 +1,254 @@
+"""Packing: pods of openb arrive until they ask for 130 % of the GPUs and never leave; how many GPUs are given away?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from trainyard_dev.bench import bounds, objects, plots, tables, traces
+from trainyard_dev.bench.columns import Column, column
+from trainyard_dev.bench.costs import peak_mib
+from trainyard_dev.bench.packed import WIDE, Packed
+from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
+from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.traces import Node, Pod
+from trainyard_dev.bench.world import PODGROUPS, World
+
+TITLE = "Packing"
+FRESH = False
+POOLED = True
+
+BATCH = 500  # pods that arrive together
+LISTS = ("default", "multigpu30", "multigpu20", "gpuspec33", "cpu050", "gpushare40")
+CORE = ("ours", "kube-default", "volcano-default", "kube-tuned")
+SINGLE = (
+    "default+gpu", "default+nodeorder", "default+nodes", "default+taint", "default+capacity", "default+no-enqueue",
+    "ours-no-balance", "ours-no-reserve", "ours-no-gpu", "ours-no-taint", "ours-hard-taint", "ours-some-nodes",
+)  # fmt: skip
+SPECIAL = {"gpuspec33": ("ours-one-model",)}  # a third of its pods ask for a model of GPU
+SIMPLER = "ours-models"  # the same with less to write down
+TUNED = ("ours", "kube-tuned")  # the closest: these have every seed first
+SHORT = ("refused8@100", "cpu_placed")
+LESS = ("refused8@100", "refused8@130")
+SEEDS = (1, 2, 3, 4, 5)
+MARKS = (100, 130)  # % of the GPUs asked for so far: when figures are taken
+CURVE = 2  # % between points of a curve
+SIZES = (WIDE, 4, 2, 1)  # of pods, in GPUs
+MEMORY_MIB = 1024  # that a scheduler may need
+CURVES = {"allocated": 1, "fragmented": 2}  # place of each in a point of the curve
+
+INTRODUCTION = """\
+Pods of openb's lists arrive in random order, those that ask for a part of a card left out, until they have asked for
+130 % of the GPUs. None ever leaves, and what a scheduler refuses is gone. So a GPU is lost when it lies idle among
+others that are busy, or on a node without cores. `default@0.25` is the list `default` on a quarter of the cluster,
+`@1` on all of it: 1,523 nodes, 6,212 GPUs.
+
+- *limit*: no placement of the same pods gives away more, even one that knows all pods beforehand. It is an upper bound
+  by a linear programme, and may be out of reach.
+- Fragmented are free GPUs on nodes that can't take one more pod of 8 GPUs. Ideally all free GPUs would lie on nodes
+  that can; how many such nodes there are stands beside how many there could be.
+- Until 100 % about 60 pods of 8 GPUs come on `default@1`, 230 on `multigpu30@1` and 16 on `default@0.25`, where one
+  refused is 6 %; of 2 and 4 GPUs still fewer come on `default`.
+- Refused though it fits: at the end of its batch of 500 the pod was without a node, yet had room on one.
+- GPU nodes are tainted for `ours` and `kube-tuned` (`PreferNoSchedule`), and the chart's values for `ours` keep 12
+  cores and 48 GiB free for each free GPU (`gpu.reserve`), which most nodes have for each of theirs.
+- About one pod of 8 GPUs in ten asks for 120 cores and 625 GiB or more. Only 39 nodes have as much, and smaller pods
+  take parts of them: in a run looked at pod by pod (`multigpu30`, seed 2) all that `ours` refused up to 100 % were so.
+- A third of the pods of `gpuspec33` take certain models of GPU only. Whoever fills small nodes first gives these models
+  to pods that would take any, and has none left. With `ours-models` every model but the commonest has a taint of its
+  own (`PreferNoSchedule`, one node pool for each), which pods that ask for the model tolerate; the scheduler's
+  configuration is the same. Some pods take any of several models: with `ours-one-model` they tolerate the taint of the
+  one that is least sought, and leave the others to pods that take nothing else.
+"""
+COMPARED = {
+    "allocated@100": "GPUs given away when the pods have asked for 100 % of them, %",
+    "allocated@130": "The same at 130 %",
+    f"refused{WIDE}@100": "Pods of 8 GPUs refused at 100 %, in %",
+    "cpu_placed": "Pods without GPUs placed at the end, %",
+}
+TABLES = (
+    {
+        "allocated@100": "GPUs given away @100, %", "fragmented@100": "fragmented @100, %",
+        "slots@100": "nodes with room for 8 GPUs @100",
+        **{f"refused{n}@100": f"{n}-GPU pods refused @100, %" for n in SIZES},
+    },
+    {
+        "allocated@130": "GPUs given away @130, %",
+        **{f"refused{n}@130": f"{n}-GPU pods refused @130, %" for n in SIZES},
+        "cpu_placed": "pods without GPUs placed, %",
+        "cpu_refused_fitting": "pods without GPUs refused though they fit",
+        "gpu_refused_fitting": "GPU pods refused though they fit", "memory": "scheduler, MiB",
+    },
+)  # fmt: skip
+HEADINGS = {metric: heading for table in TABLES for metric, heading in table.items()}
+
+
+def plan(full: bool) -> list[Run]:
+    """Full: the first list on the whole cluster, one change at a time on a quarter, other lists on the whole."""
+    if not full:
+        return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
+    runs = [_run(LISTS[0], 1.0, col, seed) for seed in SEEDS for col in CORE]
+    runs += [_run(LISTS[0], 0.25, col, seed) for seed in SEEDS[:3] for col in (*CORE, *SINGLE)]
+    for seeds, compared in ((SEEDS[:2], CORE), (SEEDS, TUNED), (SEEDS, CORE)):  # the registry takes each run once
+        for seed in seeds:
+            runs += [_run(name, 1.0, col, seed) for name in LISTS[1:] for col in (*compared, *SPECIAL.get(name, ()))]
+    return runs + [_run(name, 1.0, SIMPLER, seed) for name in SPECIAL for seed in SEEDS[:3]]
+
+
+def measure(run: Run, world: World) -> Measured:
+    """Places the run's list on an empty cluster and counts what came of it."""
+    nodes = traces.openb_nodes(run.settings["share"])
+    pods = traces.workload(run.settings["list"], run.seed, nodes)
+    world.add_queue("default")
+    placed, peak = place(world, column(run.column), nodes, pods)
+    state = Packed(nodes, [pod for pod in pods if pod.gpus == WIDE])
+    values = {"memory": peak}
+    curve = []
+    for number, (pod, node) in enumerate(zip(pods, placed, strict=True), 1):
+        before = state.arrived
+        state.add(pod, node)
+        if number % BATCH == 0 or number == len(pods):
+            state.judge()
+        if state.arrived // CURVE > before // CURVE:
+            curve.append([state.arrived, state.allocated, state.fragmented])
+        for mark in MARKS:
+            if before < mark <= state.arrived:
+                values |= {f"{name}@{mark}": value for name, value in state.values().items()}
+                values[f"bound@{mark}"] = 100 * bounds.most_gpus(nodes, pods[:number]) / state.gpus
+    fitting = state.refused_fitting
+    values |= {"cpu_placed": 100 - (state.refused(0) or 0.0), "cpu_refused_fitting": fitting[0]}
+    values["gpu_refused_fitting"] = fitting.total() - fitting[0]
+    return Measured(values, {"curve": curve})
+
+
+def place(world: World, with_column: Column, nodes: Sequence[Node], pods: Sequence[Pod]) -> tuple[list[str], float]:
+    """Node of each pod ("" where it was refused) and the scheduler's highest memory in MiB.
+
+    Pods arrive in order; the next batch when nothing moves any more, and what is refused by then is taken away.
+    """
+    world.add_nodes(nodes, effect=with_column.taint, rare=with_column.rare)
+    placed: list[str] = []
+    with scheduler(world, with_column) as running:
+        for batch in _batches(pods):
+            with running.process.paused():  # it gets the batch as a whole, and leaves the processors to its making
+                if with_column.scheduler == "volcano":
+                    world.create([objects.pod_group(one.name, 1) for one in batch])
+                world.create([_pod(one, with_column) for one in batch])
+                world.sees(one.name for one in batch)
+            running.settle(world)
+            found = [world.pods[one.name].node for one in batch]
+            placed += found
+            refused = [one.name for one, node in zip(batch, found, strict=True) if not node]
+            world.delete(refused)
+            world.sees(refused, gone=True)
+            if with_column.scheduler == "volcano":
+                world.delete(refused, PODGROUPS)  # else it says of each in every round that it has no pods
+        return placed, peak_mib(running.process.pid)
+
+
+def _pod(asked: Pod, with_column: Column) -> dict[str, Any]:
+    least_sought = sorted(asked.models, key=traces.MODELS.index)[:1] if with_column.one else None
+    return objects.pod(asked, with_column.scheduler, group=asked.name, tolerated=least_sought)
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """Everything that was measured, over the seeds; allocation beside the bound for the same pods."""
+    found: list[Figure] = []
+    for mark in MARKS:
+        found += summarise(results, f"allocated@{mark}", "%", f"bound@{mark}")
+        found += [one for gpus in SIZES for one in summarise(results, f"refused{gpus}@{mark}", "%")]
+        found += summarise(results, f"fragmented@{mark}", "%")
+        found += summarise(results, f"slots@{mark}", "nodes", f"slots_ideal@{mark}")
+    for metric, unit, bound in (
+        ("cpu_placed", "%", 100),
+        ("cpu_refused_fitting", "pods", 0),
+        ("gpu_refused_fitting", "pods", 0),
+        ("memory", "MiB", MEMORY_MIB),
+    ):
+        found += summarise(results, metric, unit, bound)
+    return found
+
+
+def draw(_: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
+    """Allocation and fragmentation against what has arrived, for each case that has results."""
+    for case in dict.fromkeys(one.run.case for one in results):
+        shown = {
+            name: _mean_curve(alike) for (of, name), alike in grouped(results).items() if of == case and name in CORE
+        }
+        if not shown:
+            continue
+        for what, place in CURVES.items():
+            plots.lines(
+                folder / f"packing-{what}-{plots.word(case)}.svg",
+                {name: [[row[0], *row[place]] for row in rows] for name, rows in shown.items()},
+                title=f"openb {case}: GPUs {what}",
+                x="GPUs asked for so far, % of the cluster",
+                y="% of the cluster's GPUs",
+                limit=[[0, 0], [100, 100], [130, 100]] if what == "allocated" else (),
+            )
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """The lists beside each other on each share of the cluster, then each case with its plots."""
+    cases = tables.cases(figures)
+    text = [INTRODUCTION]
+    for share in sorted({_share(case) for case in cases}, reverse=True):
+        text += _lists([one for one in figures if _share(one.case) == share], share)
+    for case in cases:
+        text += [f"### {case}\n", *(tables.by_column(figures, case, metrics) for metrics in TABLES)]
+        if any(one.case == case and one.column in CORE for one in figures):
+            text += [f"![{what}](benchmarks/packing-{what}-{plots.word(case)}.svg)\n" for what in CURVES]
+    return "\n".join(text)
+
+
+def _lists(figures: Sequence[Figure], share: float) -> list[str]:
+    """What the lists say on this share of the cluster: over all, then metric by metric; nothing for a single list."""
+    names = {*CORE, SIMPLER, *(name for special in SPECIAL.values() for name in special)}
+    compared = [one for one in figures if one.column in names]
+    if len(tables.cases(compared)) < 2:
+        return []
+    text = [f"### Lists beside each other, {100 * share:g} % of the nodes\n", _reading(compared)]
+    for metric, heading in COMPARED.items():
+        if any(one.metric == metric for one in compared):
+            text += [f"{heading}:\n", tables.by_case(compared, metric)]
+    return text
+
+
+def _reading(figures: Sequence[Figure]) -> str:
+    """What the lists say in the mean and at worst, a line for each configuration."""
+    rows = []
+    for name in tables.columns(figures):
+        found = [one for one in figures if one.column == name]
+        gaps = [one.bound - one.value for one in found if one.metric == "allocated@100" and one.bound is not None]
+        wide = [one.value for one in found if one.metric == f"refused{WIDE}@100"]
+        cores = [one.value for one in found if one.metric == "cpu_placed"]
+        if gaps and wide and cores:
+            cells = (fmean(gaps), max(gaps), fmean(wide), max(wide), min(cores))
+            rows.append([f"`{name}`", str(len(gaps)), *map(tables.number, cells)])
+    head = ["configuration", "lists", "points below the bound, mean", "at most", "8-GPU pods refused, mean %",
+            "at most", "pods without GPUs placed, % at least"]  # fmt: skip
+    return f"Over these lists, at 100 % arrived:\n\n{tables.markdown(head, rows)}" if rows else ""
+
+
+def _run(name: str, share: float, of: str, seed: int) -> Run:
+    return Run("packing", f"{name}@{share:g}", of, seed, {"list": name, "share": share})
+
+
+def _batches(pods: Sequence[Pod]) -> Iterator[Sequence[Pod]]:
+    for start in range(0, len(pods), BATCH):
+        yield pods[start : start + BATCH]
+
+
+def _mean_curve(alike: Sequence[Result]) -> list[list[list[float]]]:
+    """Points of the curve over the seeds: [arrived, [mean, low, high] allocated, the same fragmented]."""
+    points = []
+    for rows in zip(*(one.series["curve"] for one in alike), strict=False):
+        spread = [[fmean(of), min(of), max(of)] for of in ([row[k] for row in rows] for k in (1, 2))]
+        points.append([fmean(row[0] for row in rows), *spread])
+    return points
+
+
+def _share(case: str) -> float:
+    return float(case.partition("@")[2])

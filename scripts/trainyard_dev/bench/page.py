@@ -1,0 +1,297 @@
+"""The page docs/benchmarks.md: made from the summary alone, so that `make verify` can compare it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from trainyard_dev.bench import registry, sources, summary, tables
+from trainyard_dev.bench.results import Figure, ranges
+from trainyard_dev.bench.runner import minutes_text
+from trainyard_dev.bench.summary import Summary
+from trainyard.paths import ROOT
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+FOLDER = ROOT / "docs" / "benchmarks"  # summary.json and the plots
+PROGRAMS = {"kubernetes": "Kubernetes", "volcano": "Volcano", "etcd": "etcd", "kueue": "Kueue"}
+
+SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")
+CASES = 3  # of a bench in the short table
+NO_RIVALS = ("ours", "raw")  # variants of ours; bindings without a scheduler, which are a limit themselves
+MOST = ("MiB",)  # units whose limit is not to be exceeded, others' is to be reached
+
+PLOT = re.compile(r"^!\[[^]\n]*\]\(benchmarks/([^)\n]+)\)\n*", re.M)
+
+METHOD = """## How it is measured
+
+etcd, kube-apiserver and one scheduler at a time run as real processes. Nodes and pods are objects on that API server:
+no kubelet, no container. The harness plays the rest: it makes the pods and PodGroups of a trace, says that a pod runs,
+and removes it at its end. Every scheduler gets the same nodes, pods, requests and order, and no webhook; the taint of
+nodes with GPUs belongs to the configuration. So a figure says what a scheduler decides, and how long images, data and
+start-up take is in none.
+
+- **Virtual time.** The clock goes to the next arrival or end of a job, waits until the scheduler has nothing left to
+  do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput, and what
+  rounds cost with shared cards, is measured in real time: its figures compare with each other, not with those of
+  another machine.
+- **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ. Which
+  seeds stands above each section: rows with other seeds had other work and compare only roughly. Settings were chosen
+  with seeds 42 to 45 of the same traces, weights of packing by an offline replay of the score; reported are seeds from
+  1 on, so only the draw is new.
+- **Limits.** Beside a figure stands what no scheduler can beat, where that is known: a bound, zero, or a minimum. The
+  nearer to it the better; memory has only to stay below its limit.
+- **Our configuration is rendered by the chart** with `charts/trainyard/overlays/packed.yaml`: the taint of GPU nodes is
+  `PreferNoSchedule`, and `gpu.reserve` is 12 cores and 48 GiB, which 1,046 of openb's 1,213 GPU nodes have for each of
+  their GPUs. Without these values the taint is `NoSchedule` and nothing is reserved, which keeps pods without GPUs off
+  GPU nodes: `ours-hard-taint`, with the reserve, comes nearest to it, and refuses half of them on `default@0.25`.
+  `ours-no-reserve` has the taint alone. The harness hands the chart's ConfigMap and flags to the scheduler; only the
+  period between rounds is shorter, but for throughput, where it is the chart's. `make verify` fails when the chart no
+  longer renders what was measured.
+- **What of others is not default.** kube-scheduler and Kueue may send 2,000 requests a second, as Volcano's scheduler
+  does by default (theirs: 50), and kube-scheduler tries again after a second at most (its own: 10). Volcano's
+  controllers keep their own 50 in `volcano-default`; the chart gives them 500. The digest covers none of these.
+  For all alike, etcd and the API server collect garbage less often than by default (`GOGC=400`).
+"""
+
+ALIBABA, FGD, MURI = (
+    "alibaba/clusterdata",
+    "hkust-adsl/kubernetes-scheduler-simulator",
+    "Rivendile/Muri",
+)
+OPENB = (
+    "openb",
+    "Alibaba's GPU cluster of 2023: 1,523 nodes, 6,212 GPUs, lists of pods",
+    ALIBABA,
+    "`cluster-trace-gpu-v2023/csv`",
+    f"none stated there; the same files stand in {FGD} under Apache-2.0",
+)
+PHILLY = (
+    "Philly",
+    "jobs of two virtual clusters of Microsoft's Philly trace, as prepared for Muri (SIGCOMM'22)",
+    MURI,
+    "`simulator/trace-data`",
+    "Apache-2.0; the trace itself CC BY 4.0",
+)
+TABLE = (
+    "FGD's table",
+    "what six policies allocated on openb, simulated 1,020 times (ATC'23); the section on sharing cards quotes it",
+    FGD,
+    "`experiments/analysis/expected_results`",
+    "Apache-2.0",
+)
+LEFT_OUT = """
+openb's pods that ask for a part of a GPU are left out unless a section says otherwise, so figures on packing don't
+compare with tables published for the whole lists.
+"""
+
+
+def render(found: Summary) -> str:
+    """The page's text."""
+    benches = [name for name in registry.names() if name in found.runs]
+    parts = [_head(found), _short(found), METHOD, _environment(found), _configurations(found)]
+    for name in benches:
+        bench, figures = registry.load(name), found.of(name)
+        text = _drawn(bench.section(figures), found.plots).strip()
+        parts.append(f"## {bench.TITLE}\n\n{_seeds(figures)}{_curves(found, figures)}\n\n{text}\n")
+    parts += [_losses(found), _repeat(found), _data()]
+    return "\n".join(filter(None, parts))
+
+
+def write(found: Summary, page: Path) -> None:
+    """Writes the page."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(render(found))
+
+
+def losses(figures: list[Figure]) -> list[tuple[Figure, Figure]]:
+    """(ours, the best other) for each case and metric where another configuration comes nearer to the limit.
+
+    Where a case has no `ours`, the best of its variants stands for it.
+    """
+    found = []
+    for mine in _ours(figures):
+        others = [
+            one
+            for one in figures
+            if (one.bench, one.case, one.metric) == (mine.bench, mine.case, mine.metric)
+            and _compared(one)
+            and one.column.split("-")[0] not in NO_RIVALS
+        ]
+        best = min(others, key=_distance, default=None)
+        if best and _distance(best) < _distance(mine) and tables.number(best.value) != tables.number(mine.value):
+            found.append((mine, best))
+    return found
+
+
+def _ours(figures: list[Figure]) -> list[Figure]:
+    """The figures to compare that speak for ours."""
+    alike: dict[tuple[str, str, str], list[Figure]] = {}
+    for one in figures:
+        if one.column.split("-")[0] == "ours" and _compared(one):
+            alike.setdefault((one.bench, one.case, one.metric), []).append(one)
+    plain = {(one.bench, one.case) for one in figures if one.column == "ours"}
+    found = []
+    for (bench, case, _), variants in alike.items():
+        said = [one for one in variants if one.column == "ours"] if (bench, case) in plain else variants
+        found += sorted(said, key=_distance)[:1]
+    return found
+
+
+def _compared(figure: Figure) -> bool:
+    """Whether it has a limit, or its bench says that less of it is better."""
+    return figure.bound is not None or figure.metric in registry.load(figure.bench).LESS
+
+
+def _limit(figure: Figure) -> str:
+    return tables.LACKING if figure.bound is None else tables.number(figure.bound)
+
+
+def _distance(figure: Figure) -> float:
+    """How far from the limit; less than a limit on memory is no distance."""
+    beyond = figure.value - (figure.bound or 0.0)
+    return max(0.0, beyond) if figure.unit in MOST else abs(beyond)
+
+
+def _drawn(text: str, plots: list[str]) -> str:
+    """The text without plots of what is not measured yet."""
+    return PLOT.sub(lambda match: match[0] if match[1] in plots else "", text)
+
+
+def _seeds(figures: list[Figure]) -> str:
+    """The seeds of every case, and those of configurations that have others."""
+    said = []
+    own = _measured(figures)
+    for case in tables.cases(own):
+        of = {one.column: ranges(one.seeds) for one in own if one.case == case}
+        most, _ = Counter(of.values()).most_common(1)[0]
+        others = "; ".join(f"`{column}` {seeds}" for column, seeds in of.items() if seeds != most)
+        said.append(f"`{case}` {most}" + (f" ({others})" if others else ""))
+    return f"Seeds: {', '.join(said)}."
+
+
+def _curves(found: Summary, figures: list[Figure]) -> str:
+    """Whose curves were drawn with other seeds than the figures have."""
+    of = {one.group: one for one in sorted(_measured(figures), key=lambda one: len(one.seeds))}
+    others = [
+        f"`{one.case}` `{one.column}` {found.drawn[group]}"
+        for group, one in of.items()
+        if group in found.drawn and found.drawn[group] != ranges(one.seeds)
+    ]
+    return f" Curves are still those of fewer seeds: {', '.join(others)}." if others else ""
+
+
+def _measured(figures: list[Figure]) -> list[Figure]:
+    """Without those that others have published."""
+    return [one for one in figures if one.command.startswith("bin/trainyard")]
+
+
+def _called(figure: Figure) -> str:
+    """What the figure's section calls its metric."""
+    return registry.load(figure.bench).HEADINGS.get(figure.metric, f"{figure.metric}, {figure.unit}")
+
+
+def _head(found: Summary) -> str:
+    runs = sum(found.runs.values())
+    file = f"[benchmarks/{summary.FILE}](benchmarks/{summary.FILE})"
+    return (
+        "# Benchmarks\n\n"
+        "Scheduling that is measured: real schedulers on published traces, our configuration beside others' defaults.\n"
+        f"`bin/trainyard bench page` writes this page from {file}; don't edit it.\n"
+        f"trainyard {found.trainyard}, {found.made}: {runs:,} runs, {minutes_text(found.seconds)} of measuring.\n"
+    )
+
+
+def _short(found: Summary) -> str:
+    """The first figure of every bench and what else it names, in its first cases: defaults, ours, limit."""
+    rows = []
+    for name in found.runs:
+        figures = found.of(name)
+        for metric in (figures[0].metric, *registry.load(name).SHORT) if figures else ():
+            for case in tables.cases([one for one in figures if (one.metric, one.column) == (metric, "ours")])[:CASES]:
+                cells = [tables.find(figures, case, column, metric) for column in SHORT]
+                some = [one for one in cells if one]
+                limit = _limit(some[0])
+                rows.append([f"{name}: {case}", _called(some[0]), *map(tables.cell, cells), limit])
+    if not rows:
+        return ""
+    note = "The main figures of each bench; its section says what they mean. The nearer to the limit the better.\n\n"
+    head = ["case", "figure", *(f"`{name}`" for name in SHORT), "limit"]
+    return "## In short\n\n" + note + tables.markdown(head, rows)
+
+
+def _environment(found: Summary) -> str:
+    programs = ", ".join(f"{PROGRAMS.get(name, name)} {said.lstrip('v')}" for name, said in found.programs.items())
+    machines = "; ".join(found.machines)
+    counts = ", ".join(f"{name} {done} of {found.planned[name]}" for name, done in found.runs.items())
+    lacking = ", ".join(name for name in registry.names() if name not in found.runs)
+    failed = "".join(f"\n- `{name}`" for name in found.failed)
+    return (
+        f"## Machine and programs\n\n{machines}. {programs}.\n\nRuns measured, of those planned: {counts}.\n"
+        + (f"Nothing is measured yet of: {lacking}.\n" if lacking else "")
+        + (f"\nRuns that failed and are in no figure:\n{failed}\n" if failed else "")
+    )
+
+
+def _configurations(found: Summary) -> str:
+    lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
+    lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.columns.items()]
+    note = "\nThe digest is of the configuration's text, flags, environment and taints; a result of another one is not"
+    note += "\npublished. `bin/trainyard bench config NAME` prints one."
+    if any("…" in said["label"] for said in found.columns.values()):
+        note += "\n… stands for the nearest configuration above that is written out."
+    return "\n".join(lines) + "\n" + note + "\n"
+
+
+def _losses(found: Summary) -> str:
+    rows = [
+        [
+            f"{mine.bench}: {mine.case}",
+            _called(mine),
+            tables.cell(mine) + (f" (`{mine.column}`)" if mine.column != "ours" else ""),
+            f"`{best.column}`",
+            tables.cell(best),
+            _limit(mine),
+            " against ".join(dict.fromkeys((ranges(mine.seeds), ranges(best.seeds)))),
+        ]
+        for mine, best in losses(found.figures)
+    ]
+    title = "## Where ours loses\n\n"
+    if not rows:
+        return title + "In no case measured does another configuration come nearer to a limit than ours.\n"
+    table = tables.markdown(["case", "figure", "ours", "better", "its figure", "limit", "seeds"], rows)
+    return (
+        title
+        + "Where another configuration comes nearer to a limit than `ours`, by the mean, or refuses fewer pods of 8\n"
+        + "GPUs; variants of ours are compared only where a case has no `ours` itself. Refusals of smaller pods stand\n"
+        + "in Packing: who refuses large pods has room for small ones. Where seeds differ, they may be the reason.\n\n"
+        + table
+    )
+
+
+def _repeat(found: Summary) -> str:
+    lines = [
+        "## Measure it yourself\n",
+        "    make bench              # a part of it, under 15 minutes on 2 cores; results in out/bench/",
+        "    make bench FULL=1       # everything; about a day. Stopped and run again, it goes on where it stopped",
+        "    bin/trainyard bench list --full       # benches, cases and configurations",
+    ]
+    firsts = {figure.bench: figure.command for figure in reversed(_measured(found.figures))}
+    lines += [f"    {firsts[name]}" for name in found.runs if name in firsts]
+    text = (
+        "\nThe command of every figure stands in the summary. Traces are read from `$TRAINYARD_DATA`, else fetched once"
+        " from"
+        " their\nsources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`. Schedulers break"
+        " ties\nat random, so figures differ a little from run to run, and much where a tie decides on a deadlock or an"
+        " eviction.\nThroughput repeats one load: its brackets are the machine's noise.\n"
+    )
+    return "\n".join(lines) + "\n" + text
+
+
+def _data() -> str:
+    lines = ["## Data\n", "| trace | what | from | licence |", "|---|---|---|---|"]
+    for name, what, repository, folder, licence in (OPENB, PHILLY, TABLE):
+        at = ", ".join(commit[:8] for commit in sources.commits(repository))
+        origin = f"[{repository}](https://github.com/{repository}), {folder}, at {at}"
+        lines.append(f"| {name} | {what} | {origin} | {licence} |")
+    return "\n".join(lines) + "\n" + LEFT_OUT

@@ -1,0 +1,65 @@
+"""All benches by name, in the order of the page. A module is loaded when its bench is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol, cast
+
+from trainyard_dev.bench.results import Figure, Measured, Result, Run
+from trainyard_dev.bench.world import World
+from trainyard.errors import UsageError
+
+ORDER = ("packing", "gangs", "order", "fairness", "throughput", "sharing")
+
+
+class Bench(Protocol):
+    """What the module of a bench has."""
+
+    TITLE: str  # heading on the page
+    FRESH: bool  # whether every run gets an API server of its own
+    POOLED: bool  # whether figures of several machines may stand beside each other
+    HEADINGS: Mapping[str, str]  # what the page calls a metric, with its unit
+    SHORT: Sequence[str]  # metrics of the short table beside the first
+    LESS: Sequence[str]  # metrics without a limit of which less is better
+
+    def plan(self, full: bool) -> list[Run]:
+        """What to measure, the most important first; less of it when not `full`."""
+
+    def measure(self, run: Run, world: World) -> Measured:
+        """One run on an empty world."""
+
+    def figures(self, results: Sequence[Result]) -> list[Figure]:
+        """What is published: over all seeds."""
+
+    def draw(self, figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
+        """Plots, each as `<bench>-<what>.svg`: of all figures, and curves of these results, which may be none."""
+
+    def section(self, figures: Sequence[Figure]) -> str:
+        """The bench's part of the page below its heading, made from figures alone."""
+
+
+def names() -> list[str]:
+    """Every bench."""
+    return list(ORDER)
+
+
+def load(name: str) -> Bench:
+    """The bench of this name. Raises UsageError that lists all."""
+    if name not in ORDER:
+        raise UsageError(f"there is no bench {name}", mend=f"use one of {', '.join(ORDER)}")
+    return cast(Bench, _module(name))
+
+
+def plan(name: str, full: bool) -> list[Run]:
+    """The runs of a bench, each once."""
+    runs: dict[str, Run] = {}
+    for run in load(name).plan(full):
+        runs.setdefault(run.id, run)
+    return list(runs.values())
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{__package__}.{name}")

@@ -1,0 +1,225 @@
+"""Kueue before kube-scheduler: its manager gives quota to whole groups of pods, then kube-scheduler finds their nodes.
+
+It runs without its webhooks: pods come with what these would write (see objects.pod), but for the finalizer, so that
+removing pods needs no kubelet.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic, sleep
+
+import yaml
+
+from trainyard_dev import tools
+from trainyard_dev.apiserver.install import install, namespace
+from trainyard_dev.apiserver.processes import Server, free_ports
+from trainyard_dev.bench import kueue_setup as setup
+from trainyard_dev.bench import schedulers
+from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.kueue_setup import API, WORKLOADS
+from trainyard_dev.bench.objects import KUEUE
+from trainyard_dev.bench.world import MERGE, World
+from trainyard.errors import TrainyardError
+
+SHARED = ("clusterqueues", "resourceflavors", "topologies")  # kinds without a namespace
+GATED = "non-empty scheduling gates"
+START_S, STUCK_S, QUIET_S = 120.0, 600.0, 0.1
+ATTEMPTS = 2  # one may have begun before a change; the second has seen it
+COUNTERS = ("pending_workloads", "reserving_active_workloads", "admission_attempts_total")
+
+
+@dataclass
+class Workload:
+    """What the watch last said of a group of pods."""
+
+    reserved: bool = False
+    finished: bool = False
+
+
+class Pair:
+    """Two programs that are paused, and end, together; `after` is called at the end."""
+
+    def __init__(self, servers: Sequence[Server], after: Callable[[], None]) -> None:
+        self.servers, self._after = servers, after
+
+    @property
+    def pid(self) -> int:
+        """The process id of the first."""
+        return self.servers[0].pid
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Both process ids."""
+        return tuple(server.pid for server in self.servers)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Both stand still for the time of the body."""
+        with ExitStack() as held:
+            for server in self.servers:
+                held.enter_context(server.paused())
+            yield
+
+    def stop(self) -> None:
+        """Ends both by force."""
+        for server in self.servers:
+            server.stop()
+        self._after()
+
+
+class Kueue:
+    """Kueue's manager and a kube-scheduler. Settled when both counted everything and tried what still waits."""
+
+    def __init__(self, world: World, column: Column) -> None:
+        self._world, self._settings = world, yaml.safe_load(column.config)
+        self._workloads: dict[str, Workload] = {}
+        self._changes, self._closed = 0, False
+        self._released, self._refusals = False, 0.0  # since it was last settled: quota came free; attempts that failed
+        if not world.server.call("GET", API).ok:
+            install(world.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
+        self._token = _token(world)
+        kube = replace(column, scheduler="kube", config="")
+        manager = self._start(world.server.folder)
+        self._add_queues()
+        self._kube = schedulers.Kube(world, kube)
+        self._kube.quiet_s = QUIET_S / 2  # it has been quiet before it is asked
+        self.process = Pair([manager, self._kube.process], self._clear)
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    def settle(self, world: World) -> None:
+        """See the class."""
+        end = monotonic() + STUCK_S
+        state, since = (-1, -1), monotonic()
+        looks: list[float] = []  # attempts at each look since Kueue counts as many workloads as there are
+        while True:
+            now, tried = (world.moves, self._changes), self._seen(world)
+            counted = self._counters() if tried and now == state else {}
+            if counted and (counted["pending_workloads"], counted["reserving_active_workloads"]) == self._expected():
+                looks.append(counted["admission_attempts_total"])
+                if self._passed(counted, looks) and monotonic() > since + QUIET_S:
+                    self._kube.settle(world)
+                    if (world.moves, self._changes) == state:
+                        self._released, self._refusals = False, counted["refusals"]
+                        return
+            else:
+                state, since, looks = now, monotonic(), []
+            if monotonic() > end:
+                raise TrainyardError(f"Kueue was still at work after {STUCK_S:.0f} s", mend="see its log")
+            sleep(0.01)
+
+    def _passed(self, counted: dict[str, float], looks: list[float]) -> bool:
+        """Whether all that waits was tried after the last change. Counters of one look are not of one moment."""
+        if counted["active"]:  # it tries the first in line without end
+            return len(looks) > 2 and looks[-2] >= looks[1] + ATTEMPTS
+        again = self._released and counted["refusals"] < self._refusals + counted["pending_workloads"]
+        return len(looks) > 1 and not again
+
+    def _clear(self) -> None:
+        """Removes all objects of Kueue, which would wait for the manager."""
+        self._closed = True
+        for path in (WORKLOADS, f"{API}/namespaces/default/localqueues", *(f"{API}/{kind}" for kind in SHARED)):
+            names = [one["metadata"]["name"] for one in self._world.server.call("GET", path).body["items"]]
+            for name in names:
+                self._world.server.call("PATCH", f"{path}/{name}", {"metadata": {"finalizers": None}}, content=MERGE)
+            self._world.delete(names, path)
+
+    def _start(self, folder: Path) -> Server:
+        certificates = folder / "kueue-certificates"
+        certificates.mkdir(exist_ok=True)
+        health, self._port, hook = free_ports(3)
+        file = folder / "kueue.yaml"
+        file.write_text(yaml.safe_dump(setup.configuration(health, self._port, hook, certificates)))
+        manager = Server(
+            [tools.binary("kueue"), "--kubeconfig", self._world.server.kubeconfig, "--config", file,
+             "--zap-log-level=error"],
+            folder / "kueue.log",
+        )  # fmt: skip
+        manager.wait(lambda: _certificates(self._world, certificates) and bool(self._metrics()), START_S)
+        return manager
+
+    def _add_queues(self) -> None:
+        """One queue with all that the nodes offer."""
+        server = self._world.server
+        nodes = server.call("GET", "/api/v1/nodes").body["items"]
+        for obj in setup.queues(self._settings, "default", [node["status"]["allocatable"] for node in nodes]):
+            answer = server.create(obj)
+            if not answer.ok:
+                raise TrainyardError(f"the API server refused a {obj['kind']} of Kueue: {answer.message}")
+
+        def active() -> bool:
+            found = server.call("GET", f"{API}/clusterqueues/default").body
+            conditions = found.get("status", {}).get("conditions", [])
+            return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
+
+        self._world.wait("Kueue's queue", active)
+
+    def _metrics(self) -> dict[str, float]:
+        return schedulers.metrics(self._port, tls=True, token=self._token)
+
+    def _counters(self) -> dict[str, float]:
+        """Sums over all queues; `active`: the pending workloads that will be tried without a further change."""
+        sums = dict.fromkeys((*COUNTERS, "active", "refusals"), 0.0)
+        for sample, value in self._metrics().items():
+            name = sample.partition("{")[0].removeprefix("kueue_")
+            if name in COUNTERS:
+                sums[name] += value
+                sums["active"] += value if name == "pending_workloads" and 'status="active"' in sample else 0
+                sums["refusals"] += value if name == "admission_attempts_total" and "inadmissible" in sample else 0
+        return sums
+
+    def _expected(self) -> tuple[int, int]:
+        """How many workloads wait for quota and how many have it."""
+        known = [one for one in list(self._workloads.values()) if not one.finished]
+        reserved = sum(one.reserved for one in known)
+        return len(known) - reserved, reserved
+
+    def _seen(self, world: World) -> bool:
+        """Every group has its workload and no other is there; pods that may be scheduled have a node or were tried."""
+        groups = set()
+        for pod in list(world.pods.values()):
+            group = pod.labels.get(f"{KUEUE}/pod-group-name")
+            workload = self._workloads.get(group) if group else Workload(reserved=True)
+            if not workload or (workload.reserved and not pod.node and (not pod.refused or GATED in pod.refused)):
+                return False
+            groups.add(group)
+        return groups - {None} == set(self._workloads)
+
+    def _follow(self) -> None:
+        while not self._closed:
+            for event in self._world.server.watch(WORKLOADS):
+                name = event["object"]["metadata"]["name"]
+                if event["type"] == "DELETED":
+                    self._released |= self._workloads.pop(name, Workload()).reserved
+                else:
+                    conditions = event["object"].get("status", {}).get("conditions", [])
+                    true = {one["type"] for one in conditions if one["status"] == "True"}
+                    self._workloads[name] = Workload("QuotaReserved" in true, "Finished" in true)
+                self._changes += 1
+
+
+def _token(world: World) -> str:
+    path = f"/api/v1/namespaces/{setup.SYSTEM}/serviceaccounts/{setup.ACCOUNT}/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
+    answer = world.server.call("POST", path, request)
+    if not answer.ok:
+        raise TrainyardError(f"no token to read Kueue's metrics with: {answer.message}")
+    return str(answer.body["status"]["token"])
+
+
+def _certificates(world: World, folder: Path) -> bool:
+    """Puts the certificates that the manager made where it looks for them, as kubelet would. False until then."""
+    if (folder / "tls.crt").exists():
+        return True
+    found = world.server.call("GET", f"/api/v1/namespaces/{setup.SYSTEM}/secrets/{setup.SECRET}")
+    data = found.body.get("data") or {}
+    for name in ("tls.key", "tls.crt"):
+        if name not in data:
+            return False
+        (folder / name).write_bytes(base64.b64decode(data[name]))
+    return True

@@ -1,0 +1,133 @@
+"""Published traces as nodes, pods and jobs: Alibaba's openb (2023) and Microsoft's Philly as Muri prepared it."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from trainyard_dev.bench.sources import trace
+
+WHOLE = 1000  # thousandths of a GPU
+MOST_PODS = 110  # on a node, as kubelet sets it
+
+
+# openb's models of GPUs, from the least sought on: GPUs that pods of gpuspec33 ask for over those that there are, 0.13,
+# 0.27, 0.57, 1.09, 1.16, 1.19 and 5. Of pods that take several, each has its part.
+MODELS = ("G2", "P100", "G3", "V100M16", "V100M32", "T4", "A10")
+
+
+@dataclass(frozen=True)
+class Node:
+    """What one node offers: thousandths of a core, MiB, whole GPUs and their model."""
+
+    name: str
+    cpu_milli: int
+    memory_mib: int
+    gpus: int = 0
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Pod:
+    """What one pod asks for. `gpu_milli` below 1000 is a part of one card; `models`: the only ones, () for any."""
+
+    name: str
+    cpu_milli: int
+    memory_mib: int
+    gpus: int = 0
+    gpu_milli: int = WHOLE
+    models: tuple[str, ...] = ()
+
+    @property
+    def milli(self) -> int:
+        """Thousandths of a GPU in all."""
+        return self.gpus * self.gpu_milli
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training job: `gpus` together or not at all, from `submit_s`, for `duration_s` (virtual seconds)."""
+
+    name: str
+    gpus: int
+    submit_s: float
+    duration_s: float
+
+
+def openb_nodes(share: float = 1.0, kind: str = "all") -> list[Node]:
+    """The cluster's nodes, or an even `share` of each kind of them. `kind`: all (1,523) or gpu (1,213)."""
+    rows = _rows("openb", f"openb_node_list_{kind}_node.csv")
+    nodes = [
+        Node(
+            row["sn"].removeprefix("openb-"),
+            int(row["cpu_milli"]),
+            int(row["memory_mib"]),
+            int(row["gpu"]),
+            row["model"],
+        )
+        for row in rows
+    ]
+    if share >= 1:
+        return nodes
+    alike: dict[tuple[int, int, int, str], list[Node]] = {}
+    for node in nodes:
+        alike.setdefault((node.cpu_milli, node.memory_mib, node.gpus, node.model), []).append(node)
+    kept: set[str] = set()
+    owed = 0.0  # carried from kind to kind, so that small kinds are not all rounded away
+    for group in alike.values():
+        owed += len(group) * share
+        kept.update(node.name for node in group[: int(owed)])
+        owed -= int(owed)
+    return [node for node in nodes if node.name in kept]
+
+
+def openb_pods(name: str) -> list[Pod]:
+    """The pods of the list `name` (default, multigpu20, gpuspec33, …) as they were recorded."""
+    pods = []
+    for row in _rows("openb", f"openb_pod_list_{name}.csv"):
+        models = tuple(filter(None, (row.get("gpu_spec") or "").split("|")))
+        gpus = int(row["num_gpu"])
+        milli = int(row["gpu_milli"]) if gpus else WHOLE
+        pods.append(Pod(row["name"], int(row["cpu_milli"]), int(row["memory_mib"]), gpus, milli, models))
+    return pods
+
+
+def workload(
+    name: str, seed: int, nodes: Sequence[Node], *, demand: float = 1.3, fractional: bool = False
+) -> list[Pod]:
+    """Pods of a list, cloned or left out at random until they ask for `demand` times the nodes' GPUs, in random order.
+
+    Without `fractional` pods that ask for a part of a card are left out. Names number the order of arrival.
+    """
+    dice = random.Random(f"{name}/{seed}")
+    pods = [pod for pod in openb_pods(name) if fractional or pod.gpu_milli == WHOLE]
+    wanted = demand * WHOLE * sum(node.gpus for node in nodes)
+    dice.shuffle(pods)
+    taken: list[Pod] = []
+    sum_milli = 0
+    rest = list(pods)
+    while sum_milli < wanted:
+        if not rest:
+            rest = list(pods)
+            dice.shuffle(rest)
+        pod = rest.pop()
+        taken.append(pod)
+        sum_milli += pod.milli
+    dice.shuffle(taken)
+    return [replace(pod, name=f"p{index:05d}") for index, pod in enumerate(taken)]
+
+
+def philly(name: str, count: int | None = None) -> list[Job]:
+    """Jobs of trace1, trace1_pr, trace3 or trace3_pr by time of submission, the first `count` of them; times from 0."""
+    rows = sorted(_rows("philly", f"{name}.csv"), key=lambda row: (int(row["submit_time"]), int(row["job_id"])))[:count]
+    return [
+        Job(f"j{index:05d}", int(row["num_gpu"]), int(row["submit_time"]) / 1000, int(row["duration"]) / 1000)
+        for index, row in enumerate(rows)
+    ]
+
+
+def _rows(folder: str, file: str) -> list[dict[str, str]]:
+    with trace(f"{folder}/{file}").open(newline="") as text:
+        return list(csv.DictReader(text))

@@ -1,0 +1,172 @@
+"""Claims on a full cluster: whom a scheduler evicts for a job of a higher class, or of a queue below its share."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainyard_dev.bench import layouts, objects, tables
+from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.layouts import Layout, Least
+from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard_dev.bench.schedulers import Scheduler, scheduler
+from trainyard_dev.bench.traces import Node, Pod
+from trainyard_dev.bench.world import GPU, MERGE, PODS, World
+
+CPU_MILLI, MEMORY_MIB = 4000, 16 * 1024  # with each GPU
+UNSERVED = """
+Claims of four pods of 4 GPUs are not served where every running pod has 8: reclaiming evicts one pod for each pod of
+the claim, though two would do, and the fourth would leave the queue below its own share. So all four wait, and nobody
+is evicted.
+"""
+HEADINGS = {
+    "served_percent": "claims served, %",
+    "evicted_pods": "pods evicted",
+    "evicted_jobs": "jobs hit",
+    "lost_gpu_hours": "GPU·h lost",
+    "evicted_in_vain": "pods evicted in vain",
+}
+PASSES = 20  # a scheduler that still evicts then goes in circles
+CLASS, SHARE = "claims+class", "claims+share"
+COLUMNS = {
+    CLASS: ("kube-default", "default+preempt", "ours-preempt"),
+    SHARE: ("default+reclaim", "ours-reclaim"),
+}
+
+
+def plan(seeds: Iterable[int], count: int) -> list[Run]:
+    """`count` clusters for each seed, the same ones for every configuration."""
+    seeds = list(seeds)
+    return [
+        Run("fairness", f"{case}@{count}", name, seed, {"clusters": count})
+        for case, names in COLUMNS.items()
+        for name in names
+        for seed in seeds
+    ]
+
+
+def measure(run: Run, column: Column, world: World) -> Measured:
+    """All claims of one run, one after the other.
+
+    Values are sums over them: pods and jobs evicted, GPU·hours that these had worked (a job that loses a pod has to
+    start again), the minimum of each, claims that got their room, and pods evicted for claims that did not.
+    """
+    case = run.case.partition("@")[0]
+    dice = random.Random(f"claims/{run.seed}")
+    done: list[tuple[Least, Least, bool]] = []
+    circles = 0
+    for _ in range(run.settings["clusters"]):
+        layout = layouts.layout(dice)
+        _fill(world, column, layout, shared=case == SHARE)
+        with scheduler(world, column) as running:
+            gone, served, ended = _claim(world, running, column, layout, case)
+        done.append((layouts.cost(layout, gone), layouts.least(layout), served))
+        circles += not ended
+        world.clear()
+    values = {
+        "claims": float(len(done)),
+        "served_percent": 100 * sum(served for *_, served in done) / len(done),
+        "evicted_pods": float(sum(cost.pods for cost, *_ in done)),
+        "evicted_jobs": float(sum(cost.jobs for cost, *_ in done)),
+        "lost_gpu_hours": sum(cost.gpu_hours for cost, *_ in done),
+        "least_pods": float(sum(least.pods for _, least, _ in done)),
+        "least_jobs": float(sum(least.jobs for _, least, _ in done)),
+        "least_gpu_hours": sum(least.gpu_hours for _, least, _ in done),
+        "evicted_in_vain": float(sum(cost.pods for cost, _, served in done if not served)),
+        "circles": float(circles),
+    }
+    return Measured(values)
+
+
+def _fill(world: World, column: Column, layout: Layout, *, shared: bool) -> None:
+    """Nodes, queues, and jobs that run since long; their names and creation tell their age."""
+    cpu, memory = CPU_MILLI * layouts.NODE_GPUS, MEMORY_MIB * layouts.NODE_GPUS
+    world.add_nodes(
+        [Node(_node(n), cpu * 2, memory * 2, layouts.NODE_GPUS) for n in range(layout.nodes)], effect=column.taint
+    )
+    world.add_queue("default")
+    for queue, part in (("others", 1), ("claimant", 3)) if shared else (("others", 0),):
+        gpus = layout.nodes * layouts.NODE_GPUS * part // 4
+        room = {GPU: str(gpus), "cpu": f"{CPU_MILLI * gpus}m", "memory": f"{MEMORY_MIB * gpus}Mi"}
+        world.add_queue(queue, **({"deserved": room} if part else {}))
+    for job in layout.jobs:
+        made: list[dict[str, Any]] = []
+        priority = "" if shared else "training-low"
+        if column.scheduler == "volcano":
+            made = [objects.pod_group(job.name, len(job.places), queue="others", priority=priority)]
+        for index, place in enumerate(job.places):
+            pod = _pod(f"{job.name}-{index}", job.each, column, job.name, priority)
+            pod["spec"]["nodeName"] = _node(place)
+            made.append(pod)
+        world.create(made, in_order=True)
+    names = [f"{job.name}-{index}" for job in layout.jobs for index in range(len(job.places))]
+    world.sees(names)
+    now = datetime.now(UTC)
+    for job in layout.jobs:
+        since = (now - timedelta(hours=job.hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for index in range(len(job.places)):
+            status = {"status": {"phase": "Running", "startTime": since}}
+            world.server.call("PATCH", f"{PODS}/{job.name}-{index}/status", status, content=MERGE)
+
+
+def _claim(world: World, running: Scheduler, column: Column, layout: Layout, case: str) -> tuple[list[str], bool, bool]:
+    """Hands in the claim and lets evicted pods go at once.
+
+    Returns their names, whether the claim runs, and whether evicting came to an end.
+    """
+    priority = "training-high" if case == CLASS else ""
+    queue = "claimant" if case == SHARE else "others"
+    made = [objects.pod_group("claim", layout.pods, queue=queue, priority=priority)]
+    if column.scheduler != "volcano":
+        made = []
+    names = [f"claim-{index}" for index in range(layout.pods)]
+    with running.process.paused():
+        world.create(made + [_pod(name, layout.each, column, "claim", priority) for name in names], in_order=True)
+        world.sees(names)
+    gone: list[str] = []
+    for _ in range(PASSES):
+        running.settle(world)
+        leaving = [name for name, pod in list(world.pods.items()) if pod.leaving]
+        if not leaving:
+            break
+        gone += leaving
+        world.delete(leaving)
+        world.sees(leaving, gone=True)
+    served = all((pod := world.pods.get(name)) is not None and bool(pod.node) for name in names)
+    return [name for name in gone if name not in names], served, not leaving
+
+
+def _pod(name: str, gpus: int, column: Column, group: str, priority: str) -> dict[str, Any]:
+    asked = Pod(name, CPU_MILLI * gpus, MEMORY_MIB * gpus, gpus)
+    return objects.pod(asked, column.scheduler, group=group, priority=priority, labels={"job": group})
+
+
+def _node(index: int) -> str:
+    return f"n{index:03d}"
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """What is published: each cost with its minimum as the bound."""
+    found = summarise(results, "served_percent", "% of the claims", bound=100.0)
+    for metric, unit in (("pods", "pods"), ("jobs", "jobs")):
+        found += summarise(results, f"evicted_{metric}", unit, bound=f"least_{metric}")
+    found += summarise(results, "lost_gpu_hours", "GPU·h", bound="least_gpu_hours")
+    return found + summarise(results, "evicted_in_vain", "pods", bound=0.0)
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """The part of the page."""
+    if not figures:
+        return ""
+    text = """**Victims.** Four nodes of 8 GPUs are full of jobs (gangs of 1 to 4 pods, placed by lot, at work for up to
+a day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+class` as one of a higher priority class
+in the same queue, `claims+share` as one of a queue below its share against one above. A job that loses a pod has to
+start again, so it loses all its GPU·hours. The limits are the fewest pods, the fewest jobs and the fewest GPU·hours,
+each found by trying every choice. A seed has ten clusters; figures are the sums over them, in the mean over the seeds.
+
+"""
+    parts = [f"### {case}\n\n{tables.by_column(figures, case, HEADINGS)}" for case in tables.cases(figures)]
+    served = [one.value for one in figures if one.metric == "served_percent" and one.case.startswith(SHARE)]
+    return text + "\n".join(parts) + (UNSERVED if served and min(served) < 100 else "")

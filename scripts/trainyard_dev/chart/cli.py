@@ -1,0 +1,74 @@
+"""Commands under `trainyard chart`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from trainyard_dev.chart import package as packaging
+from trainyard_dev.chart import parts, reference
+from trainyard.paths import OUT
+
+
+def _profile(function: click.decorators.FC) -> click.decorators.FC:
+    return click.option("--profile", type=click.Choice(parts.profiles()), default="kind", show_default=True)(function)
+
+
+@click.group()
+def chart() -> None:
+    """Package, render and inspect the Helm chart."""
+
+
+@chart.command()
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=OUT, help="Folder that gets charts/.")
+def package(out: Path) -> None:
+    """Assemble the chart from its parts and package it."""
+    file = packaging.package(out)
+    click.echo(f"{file} ({file.stat().st_size / 1024:.0f} KiB)")
+
+
+@chart.command()
+@_profile
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="A value, as for helm --set.")
+def render(profile: str, sets: tuple[str, ...]) -> None:
+    """Print every object of a profile, CRDs and hooks included."""
+    click.echo(packaging.template(profile, sets=sets))
+
+
+@chart.command()
+@_profile
+def size(profile: str) -> None:
+    """Print how large the release's Secret becomes."""
+    used = packaging.release_secret_size(profile)
+    click.echo(f"{used / 1024:.0f} KiB of {packaging.RELEASE_LIMIT / 1024:.0f}")
+
+
+@chart.command("values-reference")
+def values_reference() -> None:
+    """Write docs/values.md out of the schema and the defaults."""
+    changed = reference.write(reference.PAGE)
+    click.echo(f"{reference.PAGE} {'written' if changed else 'is up to date'}")
+
+
+@chart.command()
+@click.option("--release", default=packaging.RELEASE, show_default=True, help="Name of the installed release.")
+@click.option("-n", "--namespace", default=packaging.NAMESPACE, show_default=True)
+@click.option("--profile", type=click.Choice(parts.profiles()), help="Values of a profile, below those of --values.")
+@click.option("--values", "files", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="A values file, as for helm --values. Without any, the release's own values count.")  # fmt: skip
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def diff(release: str, namespace: str, profile: str | None, files: tuple[Path, ...], output: str) -> None:
+    """Show what an upgrade to this chart would do to an installed release; changes nothing.
+
+    Ends with 1 when a verdict in upgrades/ blocks it or the API server would refuse it. Asks the cluster of KUBECONFIG.
+    """
+    from trainyard.kube.kubectl import Kubectl
+    from trainyard_dev.chart import summary
+    from trainyard.chart.release.installed import Installed
+
+    values = [*([parts.profile_file(profile)] if profile else []), *files]
+    found = summary.of_tree(Installed(Kubectl(), release, namespace), values)
+    click.echo(json.dumps(found.data(), indent=1) if output == "json" else summary.table(found))
+    summary.refuse_blocked(found)

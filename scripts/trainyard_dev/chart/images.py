@@ -1,0 +1,105 @@
+"""Which images an installation can start, read from what the chart renders and from the examples beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev.chart import package
+from trainyard.paths import ROOT
+from trainyard_dev.versions import load
+
+EXAMPLES = "manifests/jobs"
+# A reference with its host, alone or behind a flag: an operator's argument, a variable of a container.
+_HANDED_ON = re.compile(
+    r"(?:--?[\w-]+=)?((?:[\w-]+\.)+[\w-]+(?::\d+)?/[a-z0-9][a-z0-9._/-]*(?::[\w][\w.-]*|@sha256:[0-9a-f]{64}))"
+)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An image: where it is published, where an installation with these values pulls it, and what starts it."""
+
+    ref: str
+    pulled: str
+    ours: bool
+    uses: tuple[str, ...]
+
+
+def listed(
+    profile: str, *, chart: Path | None = None, values: Sequence[Path] = (), sets: Sequence[str] = ()
+) -> list[Listed]:
+    """Every image that a profile with these values can start, in the order of its reference.
+
+    Args:
+        values: further values files, as for `helm --values`.
+        sets: single values, as for `helm --set`.
+    """
+    objects = package.render(profile, chart, sets, values)
+    registry = next(found["imageRegistry"] for obj in objects if (found := _contract(obj)))
+    mirror = "" if registry == "docker.io" else registry
+    # Without a mirror every reference names the registry that publishes it.
+    plain = package.render(profile, chart, [*sets, "global.imageRegistry="], values) if mirror else objects
+    uses: dict[str, set[str]] = {}
+    for ref, use in [*_rendered(plain), *_examples()]:
+        uses.setdefault(ref, set()).add(use)
+    own = {image.ref for image in load().images.values() if image.own}
+    return [
+        Listed(ref, under(mirror, ref) if mirror else ref, ref in own, tuple(sorted(uses[ref]))) for ref in sorted(uses)
+    ]
+
+
+def under(prefix: str, ref: str) -> str:
+    """A reference as global.imageRegistry turns it: the prefix in place of the host.
+
+    >>> under("registry.example.org/mirror", "nvcr.io/nvidia/k8s-device-plugin:v0.17.4")
+    'registry.example.org/mirror/nvidia/k8s-device-plugin:v0.17.4'
+    """
+    return f"{prefix.rstrip('/')}/{ref.partition('/')[2]}"
+
+
+def references(objects: Sequence[dict[str, Any]]) -> set[str]:
+    """Every image that rendered objects name, in whatever place."""
+    return {ref for ref, _ in _rendered(objects)}
+
+
+def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """(reference, what starts it) of pods, of what operators hand on, and of the contract."""
+    for obj in objects:
+        name = f"{obj['kind']} {obj['metadata']['name']}"
+        for spec in package.pod_specs(obj):
+            for container in package.containers(spec):
+                yield container["image"], name
+                for ref in _handed_on(container):
+                    yield ref, f"jobs of {name}"
+        if contract := _contract(obj):
+            for key, image in contract["images"].items():
+                yield f"{contract['imageRegistry']}/{image}", f"contract {key}"
+
+
+def _handed_on(container: dict[str, Any]) -> Iterator[str]:
+    words = [*(container.get("command") or []), *(container.get("args") or [])]
+    words += [one.get("value") or "" for one in container.get("env") or []]
+    for word in words:
+        if match := _HANDED_ON.fullmatch(str(word)):
+            yield match[1]
+
+
+def _contract(obj: dict[str, Any]) -> dict[str, Any]:
+    if obj["kind"] == "ConfigMap" and "contract.yaml" in (obj.get("data") or {}):
+        return yaml.safe_load(obj["data"]["contract.yaml"])
+    return {}
+
+
+def _examples() -> Iterator[tuple[str, str]]:
+    """Images that example jobs name, wherever they are pinned."""
+    known = {ref for image in load().images.values() for ref in (image.ref, *image.also)}
+    for file in sorted((ROOT / EXAMPLES).glob("*.yaml")):
+        text = file.read_text()
+        for ref in sorted(ref for ref in known if ref in text):
+            yield ref, str(file.relative_to(ROOT))

@@ -1,0 +1,184 @@
+"""Assembles the chart from its parts, packages and renders it, and measures its release."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev import tools
+from trainyard_dev.chart import adapt, parts
+from trainyard_dev.chart.schema import complete
+from trainyard.errors import TrainyardError
+from trainyard.paths import OUT, cache_dir
+from trainyard.shell import CommandError, run
+from trainyard_dev.versions import load
+
+NAME, VERSION = "trainyard", load().raw["trainyard"]
+RELEASE, NAMESPACE = "trainyard", "trainyard-system"
+CSI = "csi-driver-nfs"
+RELEASE_LIMIT = 700 * 1024  # bytes; the API server's own limit for a Secret is 1 MiB
+
+
+def assemble(folder: Path, *, csi: bool = True) -> Path:
+    """Lay the whole chart out in `folder`, which must be empty or absent; returns folder/trainyard.
+
+    Args:
+        csi: try to fetch csi-driver-nfs; a package made without it refuses nfs.provisioner: csi by one sentence.
+    """
+    chart = folder / NAME
+    shutil.copytree(parts.UMBRELLA, chart)
+    meta = yaml.safe_load((chart / "Chart.yaml").read_text())
+    components: dict[str, str] = {}
+    for name in parts.OWN:
+        if (parts.chart_folder(name) / "Chart.yaml").exists():
+            shutil.copytree(parts.chart_folder(name), chart / "charts" / name)
+    for name, files in parts.crd_files().items():
+        crds = chart / "charts" / name / "crds"
+        crds.mkdir()
+        for file in files:
+            (crds / file.name).write_text(adapt.slim_crd(file.read_text(), version=load().raw["components"][name]))
+    for part in parts.UPSTREAM:
+        target = chart / "charts" / part.name
+        run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part.name), target])
+        adapt.adapt(part.name, target)
+        for file in sorted(target.rglob("crd/bases/*.yaml")):
+            file.write_text(adapt.slim_crd(file.read_text(), keep=True))
+    kept = []
+    for dependency in meta["dependencies"]:
+        name = dependency["name"]
+        if name == CSI and not (csi and _fetch_csi(chart, dependency)):
+            continue
+        if not (chart / "charts" / name).exists():
+            continue
+        components[name] = _checked_version(chart / "charts" / name, dependency["version"])
+        kept.append({key: value for key, value in dependency.items() if key != "repository"})
+    meta["dependencies"] = kept
+    (chart / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
+    (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
+    for file in parts.policy_files():
+        shutil.copy(file, chart / "files" / "policies")
+    (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": components}))
+    schema = json.loads((chart / "values.schema.json").read_text())
+    (chart / "values.schema.json").write_text(json.dumps(complete(schema, kept), indent=1))
+    return chart
+
+
+def package(out: Path = OUT) -> Path:
+    """Package the chart into out/charts/trainyard-<version>.tgz and return that path. Raises TrainyardError."""
+    target = out / "charts"
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
+        chart = assemble(Path(folder))
+        helm("package", chart, "--destination", target)
+    file = target / f"{NAME}-{VERSION}.tgz"
+    if not file.exists():
+        raise TrainyardError(f"helm made no {file.name}", where=str(target))
+    return file
+
+
+def helm(*args: str | Path) -> str:
+    """Run helm and return what it printed; its own message is the error's."""
+    try:
+        return run([tools.binary("helm"), *args]).stdout
+    except CommandError as error:
+        raise TrainyardError(plain(error.output), mend="see the chart's values.yaml") from None
+
+
+def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()) -> str:
+    """`helm template` of a profile, CRDs included, as text. `sets` are values as for --set, `values` files of them."""
+    if chart is None:
+        with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
+            return template(profile, assemble(Path(folder), csi=False), sets, values)
+    flags = [word for file in values for word in ("--values", str(file))]
+    flags += [word for one in sets for word in ("--set", one)]
+    return helm(
+        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes, "--include-crds",
+        "--values", parts.profile_file(profile), *flags,
+    )  # fmt: skip
+
+
+def render(
+    profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()
+) -> list[dict[str, Any]]:
+    """Every object that a profile installs, hooks and tests included."""
+    return parse(template(profile, chart, sets, values))
+
+
+def parse(text: str) -> list[dict[str, Any]]:
+    """The objects of a rendered text."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [obj for obj in yaml.load_all(text, Loader=loader) if obj]
+
+
+def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pod specs inside an object: none, or one."""
+    spec = obj.get("spec") or {}
+    if obj["kind"] == "Pod":
+        return [spec]
+    if obj["kind"] == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    template_spec = spec.get("template") if isinstance(spec.get("template"), dict) else None
+    if template_spec and "containers" in template_spec.get("spec", {}):
+        return [template_spec["spec"]]
+    return []
+
+
+def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """All containers of a pod spec, the init containers first."""
+    return [*(spec.get("initContainers") or []), *spec["containers"]]
+
+
+def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:
+    """Bytes of the Secret that Helm will keep the release in: base64 of the gzipped release, manifest and chart."""
+    if chart is None:
+        with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
+            return release_secret_size(profile, assemble(Path(folder), csi=False), values)
+    manifest = helm(
+        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes,
+        "--values", parts.profile_file(profile), *(word for file in values for word in ("--values", str(file))),
+    )  # fmt: skip
+    files = [
+        {"name": str(file.relative_to(chart)), "data": base64.b64encode(file.read_bytes()).decode()}
+        for file in sorted(chart.rglob("*"))
+        if file.is_file()
+    ]
+    release = json.dumps({"manifest": manifest, "chart": files}).encode()
+    return len(base64.b64encode(gzip.compress(release, 9)))
+
+
+def _checked_version(chart: Path, wanted: str) -> str:
+    found = str(yaml.safe_load((chart / "Chart.yaml").read_text())["version"])
+    if found.removeprefix("v") != wanted:
+        raise TrainyardError(
+            f"chart {chart.name} has version {found}, the umbrella wants {wanted}", mend="change the one in Chart.yaml"
+        )
+    return found
+
+
+def _fetch_csi(chart: Path, dependency: dict[str, str]) -> bool:
+    """Fetch csi-driver-nfs from its own chart repository; False where that does not answer."""
+    try:
+        done = run(
+            [tools.binary("helm"), "pull", CSI, "--repo", dependency["repository"], "--version", dependency["version"],
+             "--untar", "--untardir", chart / "charts"], check=False, timeout=30,
+        )  # fmt: skip
+    except CommandError:  # it never answered
+        return False
+    if done.returncode:
+        return False
+    adapt.adapt(CSI, chart / "charts" / CSI)
+    return True
+
+
+def plain(text: str) -> str:
+    """Helm's message without the frame of file names that Go templates put around it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Use --debug")]
+    return " ".join(lines).removeprefix("Error: ") or "helm failed without a word"

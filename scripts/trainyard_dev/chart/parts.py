@@ -1,0 +1,79 @@
+"""Where the chart's parts come from: folders of this repository and the pinned Go modules of upstream projects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev import tools
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+
+UMBRELLA = ROOT / "charts" / "trainyard"
+OWN = ("training-operator", "argo", "minio", "nfs")
+OPERATOR_CRDS = ("tfjobs", "pytorchjobs", "mpijobs")
+# Of Argo's kinds those that its controller watches, but for the one of the whole cluster, which no team could use.
+ARGO_CRDS = (
+    "workflows", "workflowtemplates", "cronworkflows",
+    "workflowtaskresults", "workflowtasksets", "workflowartifactgctasks",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A chart inside a Go module: the set of versions.yaml that pins the module, and the folder in it."""
+
+    name: str
+    tool: str
+    path: str
+
+
+UPSTREAM = (
+    Upstream("volcano", "volcano", "installer/helm/chart/volcano"),
+    Upstream("nvidia-device-plugin", "device-plugin", "deployments/helm/nvidia-device-plugin"),
+)
+
+
+def chart_folder(name: str) -> Path:
+    """The unchanged chart of a part, ours or upstream's."""
+    for part in UPSTREAM:
+        if part.name == name:
+            return tools.module_dir(part.tool) / part.path
+    return ROOT / "charts" / name
+
+
+def crd_files() -> dict[str, list[Path]]:
+    """By chart of ours, the CRD files in its module, of the kinds that we install. Argo's are those without schemas:
+    the full ones would fill half of a release's Secret."""
+    operator = tools.module_dir("training-operator") / "manifests" / "base" / "crds"
+    argo = tools.module_dir("argo") / "manifests" / "base" / "crds" / "minimal"
+    return {
+        "training-operator": [operator / f"kubeflow.org_{kind}.yaml" for kind in OPERATOR_CRDS],
+        "argo": [argo / f"argoproj.io_{kind}.yaml" for kind in ARGO_CRDS],
+    }
+
+
+def policy_files() -> list[Path]:
+    """The admission policies, one rule a file."""
+    return sorted(file for file in (ROOT / "policies").glob("*.yaml") if not file.name.endswith(".cases.yaml"))
+
+
+def upstream_values(name: str) -> dict[str, Any]:
+    """Default values of a part, as its own values.yaml has them."""
+    return yaml.safe_load((chart_folder(name) / "values.yaml").read_text()) or {}
+
+
+def profiles() -> list[str]:
+    """Names of the profiles, in alphabetical order."""
+    return sorted(file.stem for file in (UMBRELLA / "profiles").glob("*.yaml"))
+
+
+def profile_file(profile: str) -> Path:
+    """Values file of a profile. Raises TrainyardError for a name that is none."""
+    file = UMBRELLA / "profiles" / f"{profile}.yaml"
+    if not file.exists():
+        raise TrainyardError(f"there is no profile {profile!r}", mend=f"use one of: {', '.join(profiles())}")
+    return file

@@ -1,0 +1,47 @@
+"""Completes the values schema with the keys that upstream charts know, so that a misspelt one is refused by name."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from trainyard_dev.chart import parts
+
+# Keys whose content is the user's: maps from name to anything.
+FREE = {"config", "labels", "annotations"}
+
+
+def complete(schema: dict[str, Any], dependencies: list[dict[str, str]]) -> dict[str, Any]:
+    """A copy of the umbrella's schema in which each upstream part allows its own keys and no others."""
+    done = copy.deepcopy(schema)
+    names = {part.name for part in parts.UPSTREAM} & {dependency["name"] for dependency in dependencies}
+    for name in sorted(names):
+        known = parts.upstream_values(name)
+        mine = done["properties"][name]
+        inner = {folder.name: {} for folder in (parts.chart_folder(name) / "charts").glob("*/")}
+        mine["properties"] = {"global": {"type": "object"}, **inner, **_keys(known, 2), **mine.get("properties", {})}
+        for key, value in known.items():
+            if isinstance(value, dict) and value and "properties" in mine["properties"].get(key, {}):
+                below = mine["properties"][key]
+                below["properties"] = {**_keys(value, 1), **below["properties"]}
+                below["additionalProperties"] = False
+        mine["additionalProperties"] = False
+    return done
+
+
+def _keys(values: dict[str, Any], depth: int) -> dict[str, Any]:
+    """Schemas that allow the keys of `values`, strict for `depth` levels of non-empty maps."""
+    schemas: dict[str, Any] = {}
+    for key, value in values.items():
+        strict = depth > 1 and isinstance(value, dict) and value and key not in FREE and not _is_kubernetes(value)
+        schemas[key] = (
+            {"type": "object", "additionalProperties": False, "properties": _keys(value, depth - 1)} if strict else {}
+        )
+    return schemas
+
+
+def _is_kubernetes(value: dict[str, Any]) -> bool:
+    """Is this a Kubernetes type, such as an affinity or a security context, whose keys are not the chart's own?"""
+    return bool(
+        {"nodeAffinity", "podAffinity", "privileged", "capabilities", "requests", "limits", "type"} & set(value)
+    )

@@ -1,0 +1,142 @@
+"""Verdicts on upgrades, kept as data in `upgrades/`: what nobody assessed is blocked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev.chart import parts
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard_dev.versions import load as versions
+
+FOLDER = ROOT / "upgrades"
+RELEASES = "releases.yaml"
+WORDS = ("safe", "steps", "blocked")
+TERM = re.compile(r"(>=|<=|=|>|<)?([0-9][0-9A-Za-z.+-]*)")
+# Components that versions.yaml knows by another name than the chart's dependency.
+PINS = {"nvidia-device-plugin": "device-plugin"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of going from one range of a component's versions to another."""
+
+    component: str
+    before: str
+    after: str
+    verdict: str
+    why: str
+    preconditions: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    tested: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict on one component's move between two releases."""
+
+    component: str
+    before: str
+    after: str
+    verdict: str
+    why: str
+    preconditions: tuple[str, ...] = field(default=())
+    steps: tuple[str, ...] = field(default=())
+
+
+def key(version: str) -> tuple[int, ...]:
+    """A version as numbers: `0.0.0-20260212201848-7aac2a` counts as (0, 0, 0, 20260212201848)."""
+    main, _, rest = version.removeprefix("v").partition("-")
+    dated = rest.partition("-")[0]
+    return tuple(int(part) for part in re.findall(r"\d+", main)) + ((int(dated),) if dated.isdigit() else ())
+
+
+def within(version: str, wanted: str) -> bool:
+    """Is the version in the range: terms such as `>=1.14.1 <1.15.0`, all of which must hold, or one bare version?
+
+    Raises:
+        TrainyardError: the range can't be read.
+    """
+    for term in wanted.split():
+        found = TERM.fullmatch(term)
+        if not found:
+            raise TrainyardError(f"{term!r} is no range of versions", where=str(FOLDER), mend="write e.g. >=1.14.1")
+        mine, other = key(version), key(found[2])
+        size = max(len(mine), len(other))
+        a, b = mine + (0,) * (size - len(mine)), other + (0,) * (size - len(other))
+        sign = found[1] or "="
+        if not {"=": a == b, ">": a > b, "<": a < b, ">=": a >= b, "<=": a <= b}[sign]:
+            return False
+    return True
+
+
+def load(folder: Path = FOLDER) -> dict[str, list[Verdict]]:
+    """Verdicts by component. Raises TrainyardError for an entry that says too little or contradicts itself."""
+    found: dict[str, list[Verdict]] = {}
+    for file in sorted(folder.glob("*.yaml")):
+        if file.name == RELEASES:
+            continue
+        data = yaml.safe_load(file.read_text())
+        if data["component"] != file.stem:
+            raise TrainyardError(f"the file of {data['component']} has another name", where=file.name)
+        found[file.stem] = [_verdict(file, entry) for entry in data["verdicts"]]
+    return found
+
+
+def _verdict(file: Path, entry: dict[str, Any]) -> Verdict:
+    fault = ""
+    if entry.get("verdict") not in WORDS:
+        fault = f"verdict is {entry.get('verdict')!r}, not one of {', '.join(WORDS)}"
+    elif bool(entry.get("steps")) != (entry["verdict"] == "steps"):
+        fault = "steps belong to the verdict `steps`, and to it only"
+    elif not entry.get("why"):
+        fault = "it lacks its reason"
+    if fault:
+        raise TrainyardError(fault, where=f"upgrades/{file.name}, from {entry.get('from')} to {entry.get('to')}")
+    lists = {name: tuple(entry.get(name) or ()) for name in ("preconditions", "steps", "tested")}
+    return Verdict(file.stem, str(entry["from"]), str(entry["to"]), entry["verdict"], entry["why"].strip(), **lists)
+
+
+def releases(folder: Path = FOLDER) -> dict[str, dict[str, str]]:
+    """Component versions by release of trainyard."""
+    data = yaml.safe_load((folder / RELEASES).read_text())["releases"]
+    return {str(name): {k: str(v) for k, v in held.items()} for name, held in data.items()}
+
+
+def installs() -> dict[str, str]:
+    """Component versions that this source tree installs, from its pins and its charts."""
+    pins = versions().raw["components"]
+    umbrella = yaml.safe_load((parts.UMBRELLA / "Chart.yaml").read_text())
+    found = {"trainyard": str(umbrella["version"])}
+    for dependency in umbrella["dependencies"]:
+        name = dependency["name"]
+        pinned = pins.get(PINS.get(name, name))
+        own = parts.chart_folder(name) / "Chart.yaml"
+        found[name] = str(pinned or yaml.safe_load(own.read_text())["appVersion"])
+    return found
+
+
+def judge(component: str, before: str, after: str, known: dict[str, list[Verdict]]) -> Judgement:
+    """The first verdict that covers the move; without one it is blocked."""
+    for one in known.get(component, []):
+        if within(before, one.before) and within(after, one.after):
+            return Judgement(component, before, after, one.verdict, one.why, one.preconditions, one.steps)
+    return Judgement(
+        component, before, after, "blocked", f"nobody has assessed this move; see upgrades/{component}.yaml"
+    )
+
+
+def assess(release: str, folder: Path = FOLDER) -> list[Judgement]:
+    """A judgement for each component of this tree, coming from an installed release of trainyard."""
+    known, before, after = load(folder), releases(folder).get(release), installs()
+    if before is None:
+        why = f"nobody has assessed release {release}; see upgrades/{RELEASES}"
+        return [Judgement("trainyard", release, after["trainyard"], "blocked", why)]
+    moves = [judge(name, before[name], version, known) for name, version in after.items() if name in before]
+    new = [name for name in after if name not in before]
+    return moves + [Judgement(name, "", after[name], "safe", "new in this release") for name in new]

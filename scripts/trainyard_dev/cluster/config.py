@@ -1,0 +1,74 @@
+"""The kind configuration of a cluster: `manifests/cluster/kind.yaml` plus this machine's image and mounts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev.cluster.nodes import Mount
+from trainyard.errors import UsageError
+from trainyard.paths import ROOT
+
+MANIFESTS = ROOT / "manifests" / "cluster"
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node as kind will name it."""
+
+    name: str
+    role: str
+    labels: dict[str, str]
+
+    @property
+    def has_gpus(self) -> bool:
+        """Whether the cluster's configuration puts it into the GPU pool."""
+        return self.labels.get("trainyard.io/pool") == "gpu"
+
+
+def check_name(name: str) -> str:
+    """Refuses a cluster name that host names can't carry."""
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"`{name}` is no cluster name", mend="use 1 to 40 lower-case letters, digits and inner hyphens"
+        )
+    return name
+
+
+def template() -> dict[str, Any]:
+    """The kind configuration as it stands in the repository."""
+    return yaml.safe_load((MANIFESTS / "kind.yaml").read_text())
+
+
+def nodes(cluster: str) -> list[Node]:
+    """The nodes in kind's order and under kind's names."""
+    made: list[Node] = []
+    for spec in template()["nodes"]:
+        same = sum(node.role == spec["role"] for node in made)
+        suffix = str(same + 1) if same else ""
+        made.append(Node(f"{cluster}-{spec['role']}{suffix}", spec["role"], spec.get("labels", {})))
+    return made
+
+
+def render(image: str, mounts: dict[str, list[Mount]], cluster: str) -> str:
+    """The YAML for `kind create cluster --config`; `mounts` by node name."""
+    config = template()
+    for spec, node in zip(config["nodes"], nodes(cluster), strict=True):
+        spec["image"] = image
+        spec["extraMounts"] = [
+            {"hostPath": str(m.host), "containerPath": m.node, "readOnly": m.read_only}
+            for m in mounts.get(node.name, [])
+        ]
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def write(path: Path, text: str) -> Path:
+    """Writes the configuration beside the cluster's other files in the cache."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path

@@ -1,0 +1,264 @@
+"""Makes, shows, feeds and removes a cluster. A cluster comes up whole or leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainyard_dev import tools
+from trainyard_dev.cluster import config, nodes
+from trainyard.kube.kubectl import Kubectl
+from trainyard_dev.cluster.source import Source
+from trainyard_dev.engine import Engine
+from trainyard.errors import TrainyardError
+from trainyard_dev.gpu.mock import MockGpuSpec
+from trainyard_dev.images import registry
+from trainyard.names import GPU
+from trainyard.paths import cache_dir
+from trainyard.progress import Progress
+from trainyard.shell import run, uninterrupted
+from trainyard_dev.versions import load
+
+NETWORK = "kind"
+CLUSTER_LABEL = "io.x-k8s.kind.cluster"
+INOTIFY = {"max_user_instances": 1024, "max_user_watches": 524288}
+NEEDED_GB = 12
+STEPS = 8
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a cluster is to be made. `gpu` is mock or real; `spec` says what mock GPUs are, `uuids` which real ones."""
+
+    name: str
+    source: Source
+    gpu: str = "mock"
+    spec: MockGpuSpec = field(default_factory=MockGpuSpec)
+    uuids: tuple[str, ...] = ()
+
+
+def kubeconfig(name: str) -> Path:
+    """The cluster's kubeconfig, in the cache; the user's own is left alone."""
+    return cache_dir() / "clusters" / name / "kubeconfig"
+
+
+def exists(engine: Engine, name: str) -> bool:
+    """Whether any container of a cluster of that name is there."""
+    return bool(engine.containers(f"{CLUSTER_LABEL}={name}"))
+
+
+def up(engine: Engine, options: Options, progress: Progress | None = None) -> Kubectl:
+    """Creates the cluster with networking, registry and GPU devices; every node is Ready afterwards.
+
+    Args:
+        progress: counts the steps; a caller that passes its own can read their times afterwards.
+
+    Raises:
+        TrainyardError: the name is taken, or a step failed; a half-made cluster has been removed then.
+    """
+    name = config.check_name(options.name)
+    if exists(engine, name):
+        raise TrainyardError(
+            f"a cluster named {name} exists already",
+            mend=f"remove it with `trainyard cluster down --name {name}`, or choose another name",
+        )
+    _check_machine()
+    try:
+        return _up(engine, options, progress or Progress(STEPS, f"Cluster {describe(options)}"))
+    except BaseException:
+        print("  removing the half-made cluster …", flush=True)
+        try:
+            with uninterrupted():
+                down(engine, name)
+        except TrainyardError as error:  # what went wrong first is what counts
+            print(f"  it could not be removed: {error}", flush=True)
+        raise
+
+
+def _up(engine: Engine, options: Options, progress: Progress) -> Kubectl:
+    name = options.name
+    with progress.step("base and node image"):
+        base = options.source.base(engine)
+        image = options.source.node_image(engine, base)
+    with progress.step("registry"):
+        address = registry.start(engine, NETWORK, base)
+    wanted = [i for i in options.source.served(list(load().images.values())) if not registry.is_pushed(i, base)]
+    with progress.step(f"images for the registry ({len(wanted)} to make)"):
+        for wanted_image in wanted:
+            registry.push(engine, wanted_image, base, address)
+    with progress.step("node folders"):
+        mounts = _mounts(engine, options, base)
+        file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name))
+    with progress.step("kind create cluster"):
+        _raise_inotify()
+        run(
+            [
+                tools.binary("kind"),
+                "create",
+                "cluster",
+                "--name",
+                name,
+                "--config",
+                file,
+                "--kubeconfig",
+                kubeconfig(name),
+            ],
+            env=engine.env,
+            timeout=600,
+            mend="see `trainyard doctor`",
+        )
+    kubectl = Kubectl(kubeconfig(name))
+    with progress.step("GPU devices and NFS client on nodes"):
+        for node in config.nodes(name):
+            if node.has_gpus and options.gpu == "mock":
+                nodes.make_devices(engine, node.name, options.spec.count)
+            if not nodes.kernel_has_nfs():
+                nodes.install_userspace_nfs(engine, node.name)
+    with progress.step("pod networking (flannel) and network policies (kube-router)"):
+        kubectl(
+            "apply",
+            "--server-side",
+            "-f",
+            config.MANIFESTS / "flannel.yaml",
+            "-f",
+            config.MANIFESTS / "network-policies.yaml",
+        )
+    with progress.step("nodes ready"):
+        kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=240s", timeout=250)
+    return kubectl
+
+
+def describe(options: Options) -> str:
+    """`NAME, images: build (registry.k8s.io can't be reached), GPUs: mock`."""
+    return f"{options.name}, images: {options.source.kind} ({options.source.reason}), GPUs: {options.gpu}"
+
+
+def down(engine: Engine, name: str) -> bool:
+    """Removes the cluster, its registry container and its folder; the registry's storage stays cached.
+
+    Returns:
+        whether there was anything to remove.
+    """
+    found = exists(engine, name)
+    if found:
+        run(
+            [tools.binary("kind"), "delete", "cluster", "--name", name, "--kubeconfig", kubeconfig(name)],
+            env=engine.env,
+            timeout=300,
+            check=False,
+        )
+        for left in engine.containers(f"{CLUSTER_LABEL}={name}"):
+            engine("rm", "-f", "-v", left, check=False)
+    if not engine.containers(CLUSTER_LABEL):
+        registry.stop(engine)
+    shutil.rmtree(cache_dir() / "clusters" / name, ignore_errors=True)
+    return found
+
+
+def status(engine: Engine, name: str) -> dict[str, object]:
+    """The cluster's containers, nodes, GPUs and pods, as plain data."""
+    if not exists(engine, name):
+        raise TrainyardError(f"there is no cluster named {name}", mend="make one with `trainyard cluster up`")
+    kubectl = Kubectl(kubeconfig(name))
+    listed = []
+    for node in kubectl.get("nodes"):
+        ready = next(c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready")
+        listed.append(
+            {
+                "name": node["metadata"]["name"],
+                "ready": ready == "True",
+                "pool": node["metadata"]["labels"].get("trainyard.io/pool", "control-plane"),
+                "gpus": int(node["status"].get("allocatable", {}).get(GPU, 0)),
+                "taints": [f"{t['key']}={t.get('value', '')}:{t['effect']}" for t in node["spec"].get("taints", [])],
+            }
+        )
+    pods = kubectl.get("pods", "-A")
+    return {
+        "name": name,
+        "engine": engine.name,
+        "kubeconfig": str(kubeconfig(name)),
+        "nodes": listed,
+        "pods": {
+            phase: sum(p["status"].get("phase") == phase for p in pods)
+            for phase in ("Running", "Pending", "Failed", "Succeeded")
+        },
+    }
+
+
+def load_image(engine: Engine, ref: str) -> str:
+    """Hands an image of the engine's own store to the cluster's registry, from where every node gets it.
+
+    Returns:
+        the reference to write into a pod.
+    """
+    if not engine.has_image(ref):
+        raise TrainyardError(
+            f"{engine.name} has no image {ref}", mend=f"build or pull it first: `{engine.name} images`"
+        )
+    if engine("inspect", registry.NAME, check=False).returncode:
+        raise TrainyardError("the cluster's registry isn't running", mend="make a cluster with `trainyard cluster up`")
+    path, tag = _mirror_name(ref)
+    registry.push_as(engine, ref, f"{registry.address(engine)}/{path}:{tag}")
+    return f"docker.io/{path}:{tag}"
+
+
+def _mirror_name(ref: str) -> tuple[str, str]:
+    """(repository, tag) under which nodes ask the mirror for a user's image, as Kubernetes completes short names."""
+    host, slash, rest = ref.partition("/")
+    name = rest if slash and ("." in host or ":" in host or host == "localhost") else ref
+    path, _, tag = name.rpartition(":") if ":" in name.rpartition("/")[2] else (name, "", "latest")
+    return path if "/" in path else f"library/{path}", tag
+
+
+def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes.Mount]]:
+    hosts = registry.mirror_config(cache_dir() / "containerd-hosts")
+    shared = [nodes.Mount(hosts, "/etc/containerd/certs.d")]
+    if not nodes.kernel_has_nfs():
+        shared.append(nodes.userspace_nfs(engine, base))
+    mounts = {}
+    for node in config.nodes(options.name):
+        mounts[node.name] = list(shared)
+        if node.has_gpus and options.gpu == "mock":
+            mounts[node.name].append(nodes.mock_gpus(options.name, node.name, options.spec))
+    if options.gpu == "real":
+        gpu_nodes = [node.name for node in config.nodes(options.name) if node.has_gpus]
+        for name, uuids in share_gpus(options.uuids, gpu_nodes).items():
+            mounts[name] += [nodes.Mount(Path("/dev/null"), f"/var/run/nvidia-container-devices/{u}") for u in uuids]
+    return mounts
+
+
+def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Deals real GPUs out to nodes in turn, so that none is offered twice.
+
+    The NVIDIA container runtime hands a GPU to a container that mounts the GPU's UUID as a path.
+    """
+    return {name: list(uuids[index :: len(names)]) for index, name in enumerate(names)}
+
+
+def _check_machine() -> None:
+    if os.geteuid() != 0:
+        raise TrainyardError("kind's nodes need root here", mend="run the command as root (sudo)")
+    free = shutil.disk_usage(cache_dir()).free / 1e9
+    if free < NEEDED_GB:
+        raise TrainyardError(
+            f"only {free:.1f} GB are free, a cluster needs {NEEDED_GB}",
+            where=str(cache_dir()),
+            mend="free some space or set TRAINYARD_CACHE to another disk",
+        )
+    if not Path("/dev/fuse").exists() and not nodes.kernel_has_nfs():
+        raise TrainyardError("neither the kernel nor FUSE can mount NFS: /dev/fuse is missing", mend="modprobe fuse")
+    Path("/lib/modules").mkdir(exist_ok=True)  # kind mounts it
+
+
+def _raise_inotify() -> None:
+    """Four nodes of kubelets and containerds watch more files than many kernels allow by default."""
+    for key, needed in INOTIFY.items():
+        path = Path("/proc/sys/fs/inotify") / key
+        try:
+            if int(path.read_text()) < needed:
+                path.write_text(str(needed))
+        except OSError:
+            print(f"  fs.inotify.{key} stays below {needed}: it may not be set here", flush=True)

@@ -1,0 +1,60 @@
+"""Where a cluster's images come from: pulled from public registries, or built on this machine."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+from trainyard_dev.engine import Engine
+from trainyard.errors import UsageError
+from trainyard_dev.images.build import build, make_base
+from trainyard_dev.versions import Image, load
+
+PROBE = "https://registry.k8s.io/v2/"
+API_HEADER = "Docker-Distribution-Api-Version"
+
+
+@dataclass(frozen=True)
+class Source:
+    """`kind` is pull or build; `reason` says in words why it was chosen."""
+
+    kind: str
+    reason: str
+
+    def base(self, engine: Engine) -> str:
+        """The image that our own images stand on."""
+        return make_base(engine) if self.kind == "build" else load().raw["pull"]["base-image"]
+
+    def node_image(self, engine: Engine, base: str) -> str:
+        """The image of kind's nodes."""
+        return build(engine, load().images["node"], base) if self.kind == "build" else load().raw["pull"]["node-image"]
+
+    def served(self, images: list[Image]) -> list[Image]:
+        """Those of `images` that the cluster's own registry must hold; public registries serve the rest."""
+        return [image for image in images if not image.local and (self.kind == "build" or image.own)]
+
+
+def choose(wanted: str) -> Source:
+    """`pull`, `build`, or with `auto` whichever works: pull where a public registry answers.
+
+    Raises:
+        UsageError: for any other word.
+    """
+    if wanted in ("pull", "build"):
+        return Source(wanted, "asked for")
+    if wanted != "auto":
+        raise UsageError(f"unknown image source `{wanted}`", mend="use auto, pull or build")
+    host = PROBE.split("/")[2]
+    return Source("pull", f"{host} answers") if registry_answers() else Source("build", f"{host} can't be reached")
+
+
+def registry_answers(url: str = PROBE, seconds: float = 4) -> bool:
+    """Whether a public image registry answers; one that wants a login counts, a proxy's page or refusal does not."""
+    try:
+        with urllib.request.urlopen(url, timeout=seconds) as answer:
+            return API_HEADER in answer.headers
+    except urllib.error.HTTPError as error:
+        return error.code == 401 and API_HEADER in error.headers
+    except (urllib.error.URLError, OSError, ValueError):
+        return False

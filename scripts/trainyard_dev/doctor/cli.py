@@ -1,0 +1,36 @@
+"""The command `trainyard doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import click
+
+from trainyard_dev.doctor import gpus, table
+from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor.finding import Wanted, healthy
+from trainyard_dev.doctor.probes import Host
+
+
+@click.command()
+@click.option("--images", default="auto", type=click.Choice(["auto", "pull", "build"]), show_default=True)
+@click.option("--gpu", default="auto", type=click.Choice(["auto", "mock", "real"]), show_default=True)
+@click.option("--provider", default="auto", type=click.Choice(["auto", "docker", "podman"]), show_default=True)
+@click.option("-o", "--output", default="table", type=click.Choice(["table", "json"]), show_default=True)
+@click.pass_context
+def doctor(context: click.Context, images: str, gpu: str, provider: str, output: str) -> None:
+    """List what this machine has and lacks, with the command that mends each.
+
+    Ends with 0 when everything that is needed is there, else with 1.
+    """
+    machine = Host()
+    findings = examine(machine, Wanted(images, gpu, provider))
+    known = gpus.KNOWN if gpu == "real" or gpus.is_real(machine) else ()
+    if output == "json":
+        click.echo(json.dumps(table.data(findings, known), indent=2, ensure_ascii=False))
+    else:
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        click.echo(table.render(findings, known, colour=colour), nl=False, color=colour)
+    context.exit(0 if healthy(findings) else 1)

@@ -1,0 +1,131 @@
+"""Checks of GPUs, and the known faults of real GPUs on kind with what mends each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from trainyard_dev.doctor import engines
+from trainyard_dev.doctor.finding import Finding, Wanted
+from trainyard_dev.doctor.probes import Machine
+
+GROUP = "GPU"
+CONFIG = "/etc/nvidia-container-runtime/config.toml"
+CONFIGURE = "nvidia-ctk runtime configure --runtime=docker --set-as-default --cdi.enabled && systemctl restart docker"
+MOUNTS = "accept-nvidia-visible-devices-as-volume-mounts"
+ENVIRONMENT = "accept-nvidia-visible-devices-envvar-when-unprivileged"
+
+
+@dataclass(frozen=True)
+class KnownFault:
+    """What users see, why, and what mends it; ``threads`` are the public reports."""
+
+    symptom: str
+    why: str
+    mend: str
+    threads: str
+
+
+KNOWN = (
+    KnownFault(
+        "umount: /proc/driver/nvidia: not mounted",
+        "container toolkit 1.18 or newer inside a kind node",
+        "apt-get install -y --allow-downgrades nvidia-container-toolkit=1.17.8-1",
+        "nvkind#61, nvkind#48, nvkind#37, k8s-device-plugin#811",
+    ),
+    KnownFault(
+        "Incompatible strategy detected auto; invalid device discovery strategy",
+        "the device plugin finds neither NVML nor a driver root in its container",
+        "set the plugin's runtimeClassName to nvidia, or deviceDiscoveryStrategy to nvml with the right driver root",
+        "k8s-device-plugin#1134, #1220, #1469, #1470, #1574",
+    ),
+    KnownFault(
+        "device plugin pods crash on workers",
+        "the node was not given the GPUs or lacks the toolkit",
+        "mount /dev/null at /var/run/nvidia-container-devices/all in the node, and install the toolkit in it",
+        "nvkind#20",
+    ),
+    KnownFault(
+        'no runtime for "nvidia" is configured',
+        "the RuntimeClass exists, but containerd of the node knows no such runtime",
+        "in the node: nvidia-ctk runtime configure --runtime=containerd && systemctl restart containerd",
+        "k8s-device-plugin#479",
+    ),
+    KnownFault(
+        "a worker without GPUs does not start",
+        "the GPU mount was given to every node",
+        "give the mount to GPU nodes only",
+        "kind#3257",
+    ),
+)
+
+
+def is_real(m: Machine) -> bool:
+    """Whether this machine has an NVIDIA GPU with a driver that answers."""
+    return bool(_listed(m)) or m.exists("/proc/driver/nvidia/gpus")
+
+
+def check(m: Machine, wanted: Wanted) -> list[Finding]:
+    real = is_real(m)
+    if not real:
+        if wanted.gpu == "real":
+            lacks = "none, but GPU=real was asked for"
+            return [Finding(GROUP, "GPUs", lacks, "missing", "install the driver until `nvidia-smi -L` lists the GPUs")]
+        return [Finding(GROUP, "GPUs", "none: mock ones, which prove no CUDA", "ok")]
+    names = _listed(m)
+    shown = f"{len(names)} of {names[0]}" if names else "a driver, but nvidia-smi lists none"
+    if wanted.gpu == "mock":
+        return [Finding(GROUP, "GPUs", f"{shown}; GPU=mock was asked for", "missing", "make e2e GPU=real")]
+    if not names:
+        return [Finding(GROUP, "GPUs", shown, "missing", "nvidia-smi   # and mend what it names")]
+    return [Finding(GROUP, "GPUs", shown, "ok"), _toolkit(m), *_settings(m), _runtime(m, wanted)]
+
+
+def _listed(m: Machine) -> list[str]:
+    if not m.which("nvidia-smi"):
+        return []
+    code, said = m.run("nvidia-smi", "-L")
+    return re.findall(r"^GPU \d+: (.+?) \(UUID", said, re.MULTILINE) if code == 0 else []
+
+
+def _toolkit(m: Machine) -> Finding:
+    said = m.run("nvidia-ctk", "--version")[1] if m.which("nvidia-ctk") else ""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)
+    if not found:
+        mend = "apt-get install -y nvidia-container-toolkit=1.17.8-1"
+        return Finding(GROUP, "container toolkit", "absent", "missing", mend)
+    if (int(found[1]), int(found[2])) >= (1, 18):
+        return Finding(
+            GROUP, "container toolkit", f"{found[0]}: known to fail with `{KNOWN[0].symptom}`", "warn", KNOWN[0].mend
+        )
+    return Finding(GROUP, "container toolkit", found[0], "ok")
+
+
+def _settings(m: Machine) -> list[Finding]:
+    text = m.read(CONFIG)
+
+    def value(key: str) -> str:
+        found = re.search(rf"^\s*{key}\s*=\s*(\w+)", text, re.MULTILINE)
+        return found[1] if found else "not set"
+
+    def finding(name: str, key: str, want: str, state: str) -> Finding:
+        if value(key) == want:
+            return Finding(GROUP, name, want, "ok")
+        mend = f"nvidia-ctk config --set {key}={want} --in-place"
+        return Finding(GROUP, name, f"{value(key)}, must be {want}", "missing" if state == "missing" else "warn", mend)
+
+    return [
+        finding("GPUs by volume mount", MOUNTS, "true", "missing"),
+        finding("GPUs by variable for all", ENVIRONMENT, "false", "warn"),
+    ]
+
+
+def _runtime(m: Machine, wanted: Wanted) -> Finding:
+    use = engines.chosen(m, wanted)
+    if use != "docker":
+        shown = f"{use or 'no engine'}: real GPUs on kind are known to work with Docker only"
+        return Finding(GROUP, "default runtime", shown, "warn", "install Docker, then " + CONFIGURE)
+    code, said = m.run("docker", "info", "--format", "{{.DefaultRuntime}}")
+    if code == 0 and said.strip() == "nvidia":
+        return Finding(GROUP, "default runtime", "nvidia", "ok")
+    return Finding(GROUP, "default runtime", f"{said.strip() or 'unknown'}, must be nvidia", "missing", CONFIGURE)

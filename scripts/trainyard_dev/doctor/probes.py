@@ -1,0 +1,136 @@
+"""Asks the machine. All that the checks know comes through ``Machine``, so that tests can put another in its place."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+
+class Machine(Protocol):
+    """The questions that the checks ask. None of them raises."""
+
+    def uid(self) -> int: ...
+    def which(self, program: str) -> str | None: ...
+    def run(self, *argv: str) -> tuple[int, str]: ...
+    def exists(self, path: str) -> bool: ...
+    def read(self, path: str) -> str: ...
+    def free_gb(self) -> float: ...
+    def cache(self) -> str: ...
+    def hard_limit(self, name: str) -> int | None: ...
+    def python(self) -> tuple[int, int, int]: ...
+    def has_venv(self) -> bool: ...
+    def registry(self) -> bool: ...
+    def tools_built(self) -> tuple[int, int]: ...
+    def go_needed(self) -> str: ...
+    def data(self) -> str: ...
+
+
+class Host:
+    """This machine."""
+
+    def uid(self) -> int:
+        return os.geteuid()
+
+    def which(self, program: str) -> str | None:
+        """The path of a program; the folders that only root searches are searched too."""
+        return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin:/usr/local/go/bin")
+
+    def run(self, *argv: str) -> tuple[int, str]:
+        """Exit code and output (both streams) of a command; 127 where it isn't installed, 124 after 15 seconds."""
+        return _run(argv)
+
+    def exists(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def read(self, path: str) -> str:
+        """The text of a file, unpacked if it is gzipped; empty where it can't be read."""
+        try:
+            if path.endswith(".gz"):
+                with gzip.open(path, "rt", errors="replace") as file:
+                    return file.read()
+            return Path(path).read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def free_gb(self) -> float:
+        """Free disk space in GB where the cache lies."""
+        folder = Path(self.cache())
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        try:
+            return shutil.disk_usage(folder).free / 1e9
+        except OSError:
+            return 0.0
+
+    def cache(self) -> str:
+        return os.environ.get("TRAINYARD_CACHE") or str(Path.home() / ".cache" / "trainyard")
+
+    def hard_limit(self, name: str) -> int | None:
+        """A hard limit of this process, ``nofile`` or ``nproc``; None for unlimited."""
+        value = resource.getrlimit({"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}[name])[1]
+        return None if value == resource.RLIM_INFINITY else value
+
+    def python(self) -> tuple[int, int, int]:
+        return sys.version_info[:3]
+
+    def has_venv(self) -> bool:
+        return _run([sys.executable, "-c", "import venv, ensurepip"])[0] == 0
+
+    @functools.cache  # noqa: B019  (one Host a process)
+    def registry(self) -> bool:
+        from trainyard_dev.cluster.source import registry_answers
+
+        return registry_answers(seconds=3)
+
+    def tools_built(self) -> tuple[int, int]:
+        """How many sets of binaries are in the cache, and of how many."""
+        from trainyard_dev.tools.build import is_built
+        from trainyard_dev.versions import load
+
+        tools = list(load().tools.values())
+        return sum(is_built(tool) for tool in tools), len(tools)
+
+    def go_needed(self) -> str:
+        """The highest Go version that a go.mod under tools/ asks for."""
+        from trainyard.paths import ROOT
+
+        found = ["1.25"]
+        for path in (ROOT / "tools").glob("*/go.mod"):
+            found += [line.split()[1] for line in path.read_text().splitlines() if line.startswith("go ")]
+        return max(found, key=lambda text: tuple(int(part) for part in text.split(".") if part.isdigit()))
+
+    def data(self) -> str:
+        return os.environ.get("TRAINYARD_DATA", "")
+
+
+def kernel_release() -> str:
+    return platform.release()
+
+
+def _run(argv: Sequence[str]) -> tuple[int, str]:
+    try:
+        done = subprocess.run(
+            list(argv),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=15,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except FileNotFoundError:
+        return 127, f"{argv[0]} is not installed"
+    except subprocess.TimeoutExpired:
+        return 124, f"{argv[0]} did not answer within 15 s"
+    except OSError as error:
+        return 126, str(error)
+    return done.returncode, (done.stdout + done.stderr).strip()

@@ -1,0 +1,53 @@
+"""The findings as text for the terminal and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from trainyard_dev.doctor.finding import Finding, healthy
+from trainyard_dev.doctor.gpus import KnownFault
+
+PAINT = {"ok": "32", "warn": "33", "missing": "31", "not needed": "2"}
+
+
+def render(findings: Sequence[Finding], known: Sequence[KnownFault] = (), *, colour: bool = False) -> str:
+    """A line for each finding under the heading of its group, the mend below it, and the verdict last."""
+    longest = max((len(f.check) for f in findings), default=0)
+    lines: list[str] = []
+    group = ""
+    for finding in findings:
+        if finding.group != group:
+            group = finding.group
+            lines += ["", group[0].upper() + group[1:]]
+        state = f"{finding.state:<10}"
+        if colour:
+            state = f"\x1b[{PAINT[finding.state]}m{state}\x1b[0m"
+        lines.append(f"  {state}  {finding.check:<{longest}}  {finding.found}")
+        if finding.mend:
+            lines.append(f"  {'':<10}  {'':<{longest}}  mend: {finding.mend}")
+    if known:
+        lines += ["", "Known faults of real GPUs on kind"]
+        for fault in known:
+            lines += [f"  {fault.symptom}", f"    why:  {fault.why} ({fault.threads})", f"    mend: {fault.mend}"]
+    return "\n".join([*lines[1:], "", verdict(findings)]) + "\n"
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """One line: what is missing, by name, or that all is there."""
+    missing = [f.check for f in findings if f.state == "missing"]
+    warned = sum(f.state == "warn" for f in findings)
+    note = f" ({warned} warning{'' if warned == 1 else 's'})" if warned else ""
+    if missing:
+        return f"Missing: {', '.join(missing)}{note}. Mend as shown, then run `trainyard doctor` again."
+    return f"Everything that `make e2e` needs is here{note}."
+
+
+def data(findings: Sequence[Finding], known: Sequence[KnownFault] = ()) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "ok": healthy(findings),
+        "checks": [asdict(f) for f in findings],
+        "known_faults": [asdict(k) for k in known],
+    }

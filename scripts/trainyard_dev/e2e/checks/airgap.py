@@ -1,0 +1,193 @@
+"""Without a way out of the cluster: an installation from a mirror, and a training job on it."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trainyard_dev.chart import images as listing
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e import egress, jobs
+from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
+from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
+from trainyard.pipelines.local.dataset import Dataset
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import put
+from trainyard_dev.images import registry, sources, transfer
+from trainyard_dev.versions import load
+
+# What a site would name; nobody answers there, so an image that the mirror lacks can't come from elsewhere.
+MIRROR = "registry.example.org/mirror"
+PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
+TRAIN = "a training job from the mirror, without a way out"
+ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
+
+
+def deny_egress(context: Context) -> None:
+    """Cuts every node off, and proves it by a listener that nodes and pods reach before and not after."""
+    nodes = [node.name for node in context.nodes]
+    title = "nodes and pods reach the cluster and its registry, and nothing else"
+    with context.recorder.check("airgap.denied", title) as figures, _listener() as port, _probe(context):
+        outside = (egress.gateway(context.engine), port)
+        figures["before"] = _reached(context, nodes, outside)
+        require(set(figures["before"].values()) == {"open"}, f"the listener isn't reached before: {figures['before']}")
+        egress.cut(context.engine, nodes)
+        figures["after"] = _reached(context, nodes, outside)
+        require(set(figures["after"].values()) == {"closed"}, f"there is still a way out: {figures['after']}")
+        figures["packets_dropped"] = egress.dropped(context.engine, nodes)
+        require(figures["packets_dropped"]["other"] > 0, "no packet was counted as dropped")
+        within = _reached(context, nodes, (registry.NAME, registry.PORT), pod=False)
+        require(set(within.values()) == {"open"}, f"the registry isn't reached any more: {within}")
+
+
+def installed(context: Context, dataset: Dataset) -> None:
+    """Mirrors every image under a prefix, installs from there, and trains; egress must have been denied before."""
+    titles = {"airgap.install": "one helm upgrade from a mirror, the store with TLS", "airgap.train": TRAIN}
+    if context.recorder.failed("airgap.denied"):
+        for check, title in titles.items():
+            context.recorder.skip(check, title, "the nodes weren't cut off")
+        return
+    nodes = [node.name for node in context.nodes]
+    since = int(time.time())
+    with context.recorder.check("airgap.install", titles["airgap.install"]) as figures:
+        figures["images"] = _mirror(context)
+        before = egress.dropped(context.engine, nodes)["web"]
+        change = f"global.imageRegistry={MIRROR},minio.tls.enabled=true"
+        figures["seconds"] = put(context, "upgrade", chart.package(), change=change)
+        context.contract = read_contract(context.kubectl)
+        figures["object_store"] = context.contract["s3"]["endpoint"]
+        require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")
+        strangers = _strangers(context, SYSTEM)
+        require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
+        _nothing_left(context, nodes, since, before, figures)
+    if context.recorder.failed("airgap.install"):
+        context.recorder.skip("airgap.train", TRAIN, "the installation failed")
+        return
+    with context.recorder.check("airgap.train", TRAIN) as figures:
+        job = from_mirror(manifest(KINDS[0], dataset))
+        try:
+            trace = jobs.follow(context, job, NAMESPACE, "airgap.train", TIMEOUT_S)
+            used = {image for pod in trace.pods.values() for image in images_of(pod)}
+            figures["images"] = sorted(used)
+            require(used, "the job had no pod")
+            require(all(image.startswith(MIRROR) for image in used), f"not from the mirror: {sorted(used)}")
+            _nothing_left(context, nodes, since, before, figures)
+        finally:
+            jobs.delete(context, job, NAMESPACE)
+
+
+def allow_egress(context: Context) -> None:
+    """Takes the rules away again; the release stays on the mirror, which the cluster's registry goes on to serve."""
+    egress.mend(context.engine, [node.name for node in context.nodes])
+
+
+def from_mirror(job: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a job in which every image comes from the mirror."""
+    done = json.loads(json.dumps(job))  # parts that YAML anchors share become parts of their own
+
+    def turn(node: Any) -> None:
+        if isinstance(node, list):
+            for one in node:
+                turn(one)
+        elif isinstance(node, dict):
+            if isinstance(node.get("image"), str):
+                node["image"] = listing.under(MIRROR, node["image"])
+            for value in node.values():
+                turn(value)
+
+    turn(done)
+    return done
+
+
+def images_of(pod: dict[str, Any]) -> list[str]:
+    """Images of all containers of a pod, those that operators added included."""
+    spec = pod["spec"]
+    return [container["image"] for container in [*spec.get("initContainers", []), *spec["containers"]]]
+
+
+def _mirror(context: Context) -> int:
+    """Puts the profile's images, and the one of the checks' own pods, into the registry under the mirror's path."""
+    refs = [*(image.ref for image in listing.listed("kind")), load().image("base")]
+    address = registry.address(context.engine)
+    path = MIRROR.partition("/")[2]
+    return len(transfer.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))
+
+
+def _strangers(context: Context, namespace: str) -> list[str]:
+    """Images of running pods that are not the mirror's."""
+    found = {
+        image
+        for pod in context.kubectl.get("pods", "-n", namespace)
+        if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+        for image in images_of(pod)
+    }
+    return sorted(image for image in found if not image.startswith(f"{MIRROR}/"))
+
+
+def _nothing_left(context: Context, nodes: list[str], since: int, before: int, figures: dict[str, Any]) -> None:
+    """No node tried another registry: neither by what containerd says nor by what the rules counted."""
+    figures["connections_to_other_registries"] = egress.dropped(context.engine, nodes)["web"] - before
+    lines = []
+    for node in nodes:
+        argv = ["journalctl", "-u", "containerd", "--no-pager", "-o", "cat", "--since", f"@{since}"]
+        log = context.engine.exec(node, argv, check=False).stdout
+        lines += [f"{node}: {line[:200]}" for line in log.splitlines() if ELSEWHERE in line]
+    require(not lines, f"a node looked for an image elsewhere: {' | '.join(lines[:3])}")
+    count = figures["connections_to_other_registries"]
+    require(count == 0, f"{count} packets to ports 80 and 443 outside the cluster were dropped")
+
+
+def _reached(context: Context, nodes: list[str], place: tuple[str, int], *, pod: bool = True) -> dict[str, str]:
+    """open or closed, from each node and from a pod."""
+    script = f"timeout 3 bash -c 'exec 3<>/dev/tcp/{place[0]}/{place[1]}' 2>/dev/null && echo open || echo closed"
+    found = {node: context.engine.exec(node, ["bash", "-c", script]).stdout.strip() for node in nodes}
+    if pod:
+        argv = ["exec", "-n", PROBE, PROBE, "--", "bash", "-c", script]
+        found["a pod"] = context.kubectl(*argv).stdout.strip()
+    return found
+
+
+@contextmanager
+def _listener() -> Iterator[int]:
+    """Something outside the cluster that can be reached: a port of this machine."""
+    with socketserver.ThreadingTCPServer(("", 0), socketserver.BaseRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+
+
+@contextmanager
+def _probe(context: Context) -> Iterator[None]:
+    """A pod that no network policy holds."""
+    container = {
+        "name": "main",
+        "image": load().image("base"),
+        "command": ["sleep", "600"],
+        "securityContext": CONTAINER_SECURITY,
+    }
+    spec = {
+        "securityContext": POD_SECURITY,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 0,
+        "nodeSelector": {"kubernetes.io/hostname": context.cpu_node},
+        "containers": [container],
+    }
+    objects = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROBE}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": PROBE, "namespace": PROBE}, "spec": spec},
+    ]
+    try:
+        for obj in objects:
+            context.kubectl("apply", "-f", "-", input=json.dumps(obj))
+        context.kubectl("wait", "-n", PROBE, "--for=condition=Ready", f"pod/{PROBE}", "--timeout=60s")
+        yield
+    finally:
+        context.kubectl("delete", "namespace", PROBE, "--wait=false", check=False)

@@ -1,0 +1,122 @@
+"""What a team may hold in its hands, its S3 key and its pods, opens nothing of another team's."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from typing import Any
+
+from minio import Minio
+from minio.error import S3Error
+
+from trainyard_dev.e2e import store
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.versions import load
+
+VICTIM = f"{NAMESPACE}/attack/model.bin"
+
+
+def _call(client: Minio) -> dict[str, tuple[str, Callable[[], object]]]:
+    """What is tried, by the end of the check's id."""
+    data, short = b"stolen", io.BytesIO
+    return {
+        "list": (f"the names below runs/{NAMESPACE}/", lambda: list(client.list_objects("runs", f"{NAMESPACE}/"))),
+        "list-all": ("the names of the whole bucket", lambda: list(client.list_objects("runs", recursive=True))),
+        "read": (f"reading runs/{VICTIM}", lambda: client.get_object("runs", VICTIM).close()),
+        "write": (f"overwriting runs/{VICTIM}", lambda: client.put_object("runs", VICTIM, short(data), len(data))),
+        "delete": (f"deleting runs/{VICTIM}", lambda: client.remove_object("runs", VICTIM)),
+        "copy": (f"copying runs/{VICTIM} to the own prefix", lambda: _copy(client)),
+        "raw": ("writing to raw-data", lambda: client.put_object("raw-data", "x", short(data), len(data))),
+        "shared": (
+            "writing to datasets/shared/",
+            lambda: client.put_object("datasets", "shared/x", short(data), len(data)),
+        ),
+        "policy": ("making the bucket public", lambda: client.set_bucket_policy("runs", "{}")),
+    }
+
+
+def _copy(client: Minio) -> object:
+    from minio.commonconfig import CopySource
+
+    return client.copy_object("runs", f"{OTHER}/copy", CopySource("runs", VICTIM))
+
+
+def buckets(context: Context) -> None:
+    """The S3 key of the team OTHER works in its own prefix and nowhere in another team's."""
+    with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as victim:
+        victim.client.put_object("runs", VICTIM, io.BytesIO(b"weights"), 7)
+    with store.connect(context.kubectl, SYSTEM, of=OTHER) as thief:
+        thief.client.put_object("runs", f"{OTHER}/own", io.BytesIO(b"own"), 3)  # the key works at all
+        for end, (tried, attempt) in _call(thief.client).items():
+            with context.recorder.check(f"attack.bucket-{end}", tried) as figures:
+                figures |= {"who": f"the S3 key of {OTHER}", "tried": tried}
+                try:
+                    attempt()
+                except S3Error as error:
+                    figures |= {"message": f"{error.code}: {error.message}", "refused_by": "object store"}
+                    require(error.code == "AccessDenied", f"it failed for another reason: {error.code}")
+                else:
+                    raise CheckError("it was let through")
+    with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as victim:
+        require(victim.read("runs", VICTIM) == b"weights", f"runs/{VICTIM} is not what {NAMESPACE} wrote")
+
+
+def volume(context: Context) -> None:
+    """A claim that names the volume of another team's workspace never gets it."""
+    with context.recorder.check("attack.volume-claim", f"a claim on the workspace of {NAMESPACE}") as figures:
+        bound = context.kubectl.get("pvc", "workspace", "-n", NAMESPACE)[0]
+        name = bound["spec"]["volumeName"]
+        figures |= {"who": f"a member of {OTHER}", "tried": f"a claim that names the volume {name}"}
+        claim: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "attack-claim"},
+            "spec": {key: bound["spec"][key] for key in ("accessModes", "resources", "storageClassName")}
+            | {"volumeName": name},
+        }
+        context.kubectl.apply([claim], OTHER)  # as an administrator: not even that may help
+        try:
+            time.sleep(5)
+            seen = context.kubectl.get("pvc", "attack-claim", "-n", OTHER)[0]["status"]["phase"]
+            require(seen != "Bound", f"the claim is {seen}")
+            figures |= {"refused_by": "volume binding", "message": f"the claim stays {seen}: the volume has its claim"}
+        finally:
+            context.kubectl("delete", "pvc", "attack-claim", "-n", OTHER, "--wait=false")
+
+
+def network(context: Context) -> None:
+    """Pods of a team reach each other, and nothing of another team's, of the API or of the NFS server."""
+    image = load().image("trainer-torch")
+    server = context.pod("attack-server", "cd /tmp; exec python3 -m http.server 8080", image=image)
+    context.kubectl.apply([server], NAMESPACE)
+    try:
+        context.kubectl("wait", "-n", NAMESPACE, "--for=condition=Ready", "pod/attack-server", "--timeout=60s")
+        target = context.kubectl.get("pod", "attack-server", "-n", NAMESPACE)[0]["status"]["podIP"]
+        nfs = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")[0]["spec"]["clusterIP"]
+        api = context.kubectl.get("service", "kubernetes", "-n", "default")[0]["spec"]["clusterIP"]
+        places = {
+            "network-pod": (f"{target}/8080", f"a pod of {NAMESPACE}"),
+            "network-nfs": (f"{nfs}/2049", "the NFS server, past the mounts"),
+            "network-api": (f"{api}/443", "the API server"),
+        }
+        script = "sleep 4\n" + "\n".join(
+            f"timeout 4 bash -c '</dev/tcp/{address}' 2>/dev/null && echo open || echo closed"
+            for address, _ in places.values()
+        )
+        friend = context.pod("attack-friend", script, image=image)
+        context.kubectl.apply([friend], NAMESPACE)  # both run at the same time
+        seen = context.run_pod(context.pod("attack-client", script, image=image), namespace=OTHER)[1].split()
+        friendly = context.run_pod(friend)[1].split()
+        for (end, (address, what)), answer in zip(places.items(), seen, strict=True):
+            with context.recorder.check(f"attack.{end}", f"a connection to {what}") as figures:
+                figures |= {"who": f"a pod of {OTHER}", "tried": f"connecting to {address}"}
+                figures |= {"refused_by": "network policy", "message": f"{address} is {answer}"}
+                require(answer == "closed", f"the connection to {what} works")
+                if end == "network-pod":
+                    require(
+                        friendly[0] == "open", f"not even a pod of {NAMESPACE} reaches it: the check proves nothing"
+                    )
+    finally:
+        context.kubectl("delete", "pod", "attack-server", "-n", NAMESPACE, "--now", "--wait=false", check=False)

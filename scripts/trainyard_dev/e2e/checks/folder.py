@@ -1,0 +1,63 @@
+"""`trainyard train` as a member uses it: code on two nodes, again with changed code, and a script that fails."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import OTHER, Context
+from trainyard_dev.e2e.recorder import require
+
+FOLDER = runs.FLOWS / "folder"
+TRAIN_S = 240
+RANKS = 4  # of folder/trainyard.yaml
+
+
+def train(context: Context) -> None:
+    """Three runs of one folder; each leaves nothing but its finished job."""
+    with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
+        folder = Path(scratch) / "folder"
+        shutil.copytree(FOLDER, folder)
+        _change(folder)
+        with context.recorder.check(
+            "train.folder", "a folder's code trained on two nodes, results brought back"
+        ) as figures:
+            figures["seconds"], said = _run(context, folder)
+            require("code sent" in said, f"the code was not sent: {said[-300:]}")
+            metrics = [json.loads(path.read_text()) for path in (folder / "results").rglob("metrics.json")]
+            require(
+                [one["world"] for one in metrics] == [RANKS],
+                f"results were {metrics}, due is one of {RANKS} ranks; said: {said[-400:]}",
+            )
+            figures["loss"] = round(metrics[0]["loss"], 5)
+        with context.recorder.check("train.again", "unchanged code is not sent again, changed code is") as figures:
+            figures["seconds"], said = _run(context, folder)
+            require("code unchanged" in said, f"unchanged code was sent again: {said[-300:]}")
+            _change(folder)
+            _, said = _run(context, folder)
+            require("code sent" in said, f"changed code was not sent: {said[-300:]}")
+        with context.recorder.check("train.failing", "a script that fails: its error and its exit code") as figures:
+            settings = folder / "trainyard.yaml"
+            settings.write_text(settings.read_text().replace("train.py]", 'train.py, "--fail=3"]'))
+            figures["seconds"], said = _run(context, folder, due=1)
+            require("ValueError: loss is NaN on rank 3" in said, f"the script's error is missing: {said[-400:]}")
+        with context.recorder.check("train.traces", "no pod that moved data is left"):
+            left = context.kubectl.get("jobs.batch", "-n", OTHER, "-l", "trainyard.io/transfer")
+            require(not left, f"left behind: {[job['metadata']['name'] for job in left]}")
+
+
+def _change(folder: Path) -> None:
+    """Makes it code that no store has seen."""
+    (folder / "note.txt").write_text(f"{time.time_ns()}\n")
+
+
+def _run(context: Context, folder: Path, due: int = 0) -> tuple[int, str]:
+    """One `trainyard train`: seconds, and what it said beside the job's log."""
+    began = time.monotonic()
+    code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
+    require(code == due, f"trainyard train ended with {code}, due is {due}: {said[-500:]}")
+    return round(time.monotonic() - began), said

@@ -1,0 +1,63 @@
+"""A gang that doesn't fit gets nothing at all."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+
+from trainyard_dev.e2e import jobs
+from trainyard_dev.e2e.checks.training import KINDS, manifest
+from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard.pipelines.local.dataset import Dataset
+from trainyard_dev.e2e.recorder import require
+from trainyard.names import GPU
+from trainyard_dev.report.phases import job_spans
+
+WATCH_S = 12
+
+
+def refused(context: Context, dataset: Dataset) -> None:
+    """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup says why."""
+    with context.recorder.check("gang.refused", "a gang larger than the cluster holds zero GPUs") as figures:
+        job = copy.deepcopy(manifest(KINDS[0], dataset))
+        capacity = sum(_allocatable(context).values())
+        workers = capacity  # with the master: one more than there are GPUs
+        job["metadata"]["name"] = "too-large"
+        job["metadata"]["labels"]["app.kubernetes.io/name"] = "too-large"
+        spec = job["spec"]
+        spec["runPolicy"]["schedulingPolicy"]["minAvailable"] = workers + 1
+        spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = workers
+        for replica in spec["pytorchReplicaSpecs"].values():
+            replica["template"]["metadata"]["labels"]["app.kubernetes.io/name"] = "too-large"
+            replica["template"]["spec"].pop("topologySpreadConstraints", None)  # only the number shall not fit
+        figures |= {"gpus_in_cluster": capacity, "gpus_asked": workers + 1, "watched_seconds": WATCH_S}
+        trace = jobs.Trace("too-large")
+        context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+        try:
+            end, held = time.monotonic() + WATCH_S, 0
+            while time.monotonic() < end:
+                jobs.look(context, trace, job, NAMESPACE)
+                held = max(held, sum(jobs.gpus(trace.pods[name]) for name in trace.nodes()))
+                time.sleep(jobs.POLL_S)
+            group = trace.group or next(
+                (g for g in trace.groups.values() if g["metadata"]["name"] == "too-large"), None
+            )
+            require(group, "no PodGroup was made for the gang")
+            figures["gpus_held"] = held
+            figures["pods_created"] = len(trace.pods)
+            figures["podgroup_phase"] = group["status"].get("phase")  # type: ignore[index]
+            reasons = [
+                c.get("message", "") for c in group["status"].get("conditions", []) if c["type"] == "Unschedulable"
+            ]  # type: ignore[index]
+            figures["scheduler_says"] = reasons[-1] if reasons else ""
+            require(held == 0, f"an incomplete gang held {held} GPUs")
+            require(figures["podgroup_phase"] in ("Pending", "Inqueue"), f"the PodGroup is {figures['podgroup_phase']}")
+        finally:
+            pods = list(trace.pods.values())
+            context.recorder.spans += job_spans("gang.refused", pods, podgroup=trace.group, until=time.time())
+            jobs.delete(context, job, NAMESPACE)
+
+
+def _allocatable(context: Context) -> dict[str, int]:
+    return {n["metadata"]["name"]: int(n["status"]["allocatable"].get(GPU, 0)) for n in context.kubectl.get("nodes")}

@@ -1,0 +1,44 @@
+"""Network policies are enforced, not only stored."""
+
+from __future__ import annotations
+
+from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.versions import load
+
+
+def policies(context: Context) -> None:
+    """A team's pod reaches what its policies name and nothing else, though a node reaches both."""
+    title = "a team's pod reaches the object store and no other service of the platform"
+    with context.recorder.check("network.policies", title) as figures:
+        targets = {"object store": ("trainyard-minio", 9000), "admission": ("trainyard-admission-service", 443)}
+        services = {
+            s["metadata"]["name"]: s["spec"]["clusterIP"] for s in context.kubectl.get("services", "-n", SYSTEM)
+        }
+        connect = "timeout 4 bash -c '</dev/tcp/{}/{}' 2>/dev/null && echo open || echo closed"
+        lines = [connect.format(services[name], port) for name, port in targets.values()]
+        for what, line in zip(targets, lines, strict=True):
+            figures[f"{what} from a node"] = context.engine.exec(context.cpu_node, ["bash", "-c", line]).stdout.strip()
+        # A policy takes effect a moment after a pod starts: the first seconds don't count.
+        pod = context.pod("net", "sleep 3\n" + "\n".join(lines), image=load().image("base"))
+        seen = context.run_pod(pod)[1].split()
+        figures |= {f"{what} from a pod": answer for what, answer in zip(targets, seen, strict=True)}
+        nodes = {answer for where, answer in figures.items() if where.endswith("a node")}
+        require(nodes == {"open"}, f"a node does not reach every service: {figures}")
+        require(seen[0] == "open", "a team's pod can't reach the object store")
+        require(seen[1] == "closed", "a team's pod reaches a service that no policy names")
+
+
+def storage_closed(context: Context) -> None:
+    """Pods can't speak to the NFS server, which believes whoever connects; nodes can."""
+    with context.recorder.check("network.nfs-closed", "pods can't reach the NFS server past their mounts") as figures:
+        services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")
+        host = services[0]["spec"]["clusterIP"]
+        connect = f"timeout 4 bash -c '</dev/tcp/{host}/2049' 2>/dev/null && echo open || echo closed"
+        for node in (context.cpu_node, context.gpu_nodes[0]):
+            figures[f"from {node}"] = context.engine.exec(node, ["bash", "-c", connect]).stdout.strip()
+        pod = context.pod("nfs-direct", f"sleep 3; {connect}", image=load().image("base"), node=context.cpu_node)
+        figures["from a pod"] = context.run_pod(pod)[1]
+        nodes = [seen for place, seen in figures.items() if place != "from a pod"]
+        require(set(nodes) == {"open"}, f"not every node reaches the NFS server: {figures}")
+        require(figures["from a pod"].endswith("closed"), "a tenant's pod can connect to the NFS server")

@@ -1,0 +1,138 @@
+"""GPU nodes get labels, taint and devices, also one that joins after the installation; other pods stay off."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from trainyard_dev.cluster.nodes import mock_gpu_folder
+from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.jobs import gpus
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.gpu import mock
+from trainyard.names import GPU
+from trainyard_dev.report.phases import moment
+
+WAIT_S = 90
+
+
+def state(context: Context, name: str) -> dict[str, Any]:
+    """A node's pool, GPU labels, GPU taint and allocatable GPUs; empty while it isn't there."""
+    node = context.kubectl.find("node", name)
+    if node is None:
+        return {}
+    labels = node["metadata"]["labels"]
+    return {
+        "pool": labels.get("trainyard.io/pool"),
+        "present": labels.get("nvidia.com/gpu.present"),
+        "product": labels.get("nvidia.com/gpu.product"),
+        "count": labels.get("nvidia.com/gpu.count"),
+        "memory_mib": labels.get("nvidia.com/gpu.memory"),
+        "taint": any(t["key"] == GPU and t["effect"] == "NoSchedule" for t in node["spec"].get("taints", [])),
+        "allocatable": int(node["status"].get("allocatable", {}).get(GPU, 0)),
+    }
+
+
+def await_gpus(context: Context, name: str, count: int, seconds: float = WAIT_S) -> dict[str, Any]:
+    """Waits until the node offers `count` GPUs; returns its last state either way."""
+    end = time.monotonic() + seconds
+    while (seen := state(context, name)).get("allocatable") != count and time.monotonic() < end:
+        time.sleep(1)
+    return seen
+
+
+def require_prepared(context: Context, name: str, seen: dict[str, Any]) -> None:
+    """Fails unless the node carries all that the contract says of a GPU node."""
+    require(seen.get("taint"), f"{name} carries no taint {GPU}:NoSchedule")
+    require(seen.get("pool") == "gpu", f"{name} is labelled pool {seen.get('pool')}, due is gpu")
+    require(seen.get("present") == "true", f"{name} lacks the label nvidia.com/gpu.present")
+    due = context.gpus[name]
+    require(seen.get("count") == str(due), f"{name} is labelled {seen.get('count')} GPUs, due are {due}")
+    require(seen.get("allocatable") == due, f"{name} offers {seen.get('allocatable')} GPUs, due are {due}")
+    if context.gpu == "mock":
+        memory = seen.get("memory_mib")
+        require(memory == str(context.spec.memory_mib), f"{name} is labelled {memory} MiB of GPU memory")
+
+
+def leave(context: Context, name: str) -> None:
+    """Takes a node out of the cluster as if it had never joined: no kubelet, no pod, no trace in the API."""
+    context.engine.exec(name, ["kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"])
+    context.engine.exec(name, ["sh", "-c", "rm -rf /etc/cni/net.d/* /run/flannel"])
+    context.kubectl("delete", "node", name, timeout=60)
+    context.kubectl("delete", "pods", "-A", f"--field-selector=spec.nodeName={name}", "--force", "--grace-period=0")
+
+
+def join(context: Context, name: str) -> None:
+    """Joins it again by the configuration that kind made for it."""
+    context.engine.exec(
+        name, ["kubeadm", "join", "--config", "/kind/kubeadm.conf", "--skip-phases=preflight"], timeout=120
+    )
+
+
+def prepared(context: Context) -> None:
+    """The GPU node that was there at the installation."""
+    with context.recorder.check("nodes.gpu-node", "GPU node: labels, taint and devices") as figures:
+        seen = await_gpus(context, context.gpu_nodes[0], context.gpus[context.gpu_nodes[0]])
+        figures |= seen
+        require_prepared(context, context.gpu_nodes[0], seen)
+
+
+def late(context: Context) -> None:
+    """A GPU node that joins after the installation is prepared without anybody's doing."""
+    name = context.gpu_nodes[-1]
+    with context.recorder.check("nodes.late-gpu-node", "a GPU node that joins after the installation") as figures:
+        began = time.monotonic()
+        join(context, name)
+        seen = await_gpus(context, name, context.gpus[name])
+        figures |= seen | {"seconds_until_ready": round(time.monotonic() - began, 1)}
+        require_prepared(context, name, seen)
+
+
+def cpu_pods_off(context: Context) -> None:
+    """No pod without a GPU went to a GPU node since the installation, but for those that every node has.
+
+    A taint keeps pods away and moves none: what was placed before there was one (kubeadm's CoreDNS) is only named.
+    """
+    with context.recorder.check("nodes.cpu-pods-off", "pods without a GPU stay off GPU nodes") as figures:
+        strangers, earlier = [], []
+        for pod in context.kubectl.get("pods", "-A"):
+            owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", [])}
+            if (
+                pod["spec"].get("nodeName") in context.gpu_nodes
+                and not owners & {"DaemonSet", "Node"}
+                and not gpus(pod)
+            ):
+                created = moment(pod["metadata"]["creationTimestamp"]) or 0
+                found = earlier if created < context.installed_at else strangers
+                found.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+        figures |= {"pods_on_gpu_nodes": strangers, "placed_before_the_installation": earlier}
+        require(not strangers, f"pods without a GPU run on GPU nodes: {', '.join(strangers)}")
+
+
+def xid(context: Context) -> None:
+    """A GPU that reports Xid 79 is offered no more; after repair and a restart of the plugin it is back."""
+    title = "Xid 79 takes one GPU out of the node's offer"
+    if context.gpu != "mock":
+        context.recorder.skip("gpu.xid", title, "a fault can only be injected into mock GPUs")
+        return
+    with context.recorder.check("gpu.xid", title) as figures:
+        name, count = context.gpu_nodes[-1], context.spec.count
+        folder = mock_gpu_folder(context.cluster, name)
+        mock.inject_xid(folder, count - 1, 79)
+        try:
+            figures["allocatable_after_fault"] = await_gpus(context, name, count - 1, 30).get("allocatable")
+            require(
+                figures["allocatable_after_fault"] == count - 1,
+                f"{name} still offers {figures['allocatable_after_fault']} GPUs",
+            )
+        finally:
+            mock.heal(folder)
+            selector = "app.kubernetes.io/name=nvidia-device-plugin"
+            context.kubectl(
+                "delete", "pod", "-n", SYSTEM, "-l", selector, f"--field-selector=spec.nodeName={name}", "--now"
+            )
+        figures["allocatable_after_repair"] = await_gpus(context, name, count).get("allocatable")
+        require(
+            figures["allocatable_after_repair"] == count,
+            f"{name} offers {figures['allocatable_after_repair']} GPUs after repair",
+        )

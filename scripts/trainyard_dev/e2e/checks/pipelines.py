@@ -1,0 +1,204 @@
+"""Pipelines on the cluster: the examples, the cache, what goes wrong, what a step costs."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trainyard_dev.e2e import runs, store
+from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, OTHER, POD_SECURITY, SYSTEM, Context, member
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
+
+BUCKET = "runs"
+EXAMPLE_S = 420
+STEP_LIMIT = 1.5  # of what a Volcano Job takes, on a machine that does nothing else: told beside the figure
+OUTAGE_S = 45  # two minutes were seen as well; a run has no time for that
+OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
+STARTS_S = 180
+
+
+def examples(context: Context) -> None:
+    """The three example pipelines, and the first of them a second time."""
+    first = _mnist(context)
+    if first:
+        _again(context, first)
+    begun: dict[str, Seen] = {}
+    for name, options in OTHERS.items():
+        with context.recorder.check(f"pipelines.{name}", f"the example {name}, submitted by a member") as figures:
+            if not begun:  # they run side by side
+                begun |= {one: runs.submit(context, PIPELINES / f"{one}.py", *more) for one, more in OTHERS.items()}
+            _placed(runs.succeeded(context, begun[name], EXAMPLE_S), figures)
+            figures["options"] = " ".join(options)
+
+
+def _mnist(context: Context) -> Seen | None:
+    title = "mnist: prepare, train on two nodes, evaluate, register, submitted by a member"
+    with context.recorder.check("pipelines.mnist", title) as figures:
+        seen = runs.succeed(context, PIPELINES / "mnist.py", timeout=EXAMPLE_S)
+        _placed(seen, figures)
+        with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
+            names = s3.names(BUCKET, f"{NAMESPACE}/pipelines/{seen.name}/")
+            left = sum(name.endswith("lineage.json") for name in names)
+            require(left == len(seen.ran), f"of {len(seen.ran)} steps {left} left lineage")
+            require(any("/model/" in name for name in names), "no model lies among the run's artifacts")
+            require(any(name.endswith("main.log") for name in names), "no step's log was kept")
+            registered = s3.names(BUCKET, f"{NAMESPACE}/models/mnist/")
+            require(registered, "no model was registered")
+        figures |= {"objects": len(names), "accuracy": seen.output("evaluate")}
+        require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were made, due is one")
+        return seen
+    return None
+
+
+def _placed(seen: Seen, figures: dict[str, Any]) -> None:
+    """Every pod is one step, in the team's queue, under the platform's scheduler, as the team's account."""
+    steps = seen.run.steps
+    figures |= {"seconds": round(seen.seconds), "steps": len(seen.ran), "pods": len(seen.pods)}
+    require(
+        len(seen.pods) == sum(step.attempts for step in steps) >= len(seen.ran) > 0,
+        f"the steps {', '.join(seen.ran)} ran in the pods {', '.join(sorted(seen.pods))}",
+    )
+    for name, pod in seen.pods.items():
+        spec = pod["spec"]
+        require(spec["schedulerName"] == "volcano", f"{name} was scheduled by {spec['schedulerName']}")
+        require(spec["serviceAccountName"] == "pipeline", f"{name} ran as {spec['serviceAccountName']}")
+    require(seen.queues <= {seen.team}, f"its pods were in the queues {sorted(seen.queues)}")
+    figures["queue"] = ", ".join(sorted(seen.queues))
+
+
+def _again(context: Context, first: Seen) -> None:
+    with context.recorder.check("pipelines.cached", "the same pipeline again is served from the cache") as figures:
+        seen = runs.succeed(context, PIPELINES / "mnist.py", timeout=60)
+        figures |= {"seconds": round(seen.seconds), "steps": len(seen.cached), "first_seconds": round(first.seconds)}
+        require(not seen.pods, f"steps ran again: {', '.join(seen.ran)}")
+        require(
+            seen.cached == first.ran, f"from the cache came {', '.join(seen.cached)}, due are {', '.join(first.ran)}"
+        )
+        was, now = first.output("evaluate"), seen.output("evaluate")
+        require(was == now, f"the accuracy was {was} and is {now} from the cache")
+
+
+def failing(context: Context) -> None:
+    """A bar that no model passes: the command ends with 1 and the step's own sentence, and nothing else is run."""
+    title = "a step that fails ends the run, and its own sentence is what submit says"
+    with context.recorder.check("pipelines.failing", title) as figures:
+        began = time.monotonic()
+        code, _, said = runs.trainyard(
+            context, "submit", PIPELINES / "mnist.py", "--wait", "-p", "minimum=1.1", check=False, timeout=EXAMPLE_S
+        )
+        figures["seconds"] = round(time.monotonic() - began)
+        found = re.search(r"accuracy 0\.\d+ is below the bar of 1\.1000", said)
+        require(code == 1 and found, f"submit ended with {code} and said: {said[-500:]}")
+        figures["said"] = found[0]  # type: ignore[index]
+
+
+def outages(context: Context) -> None:
+    """The controller is killed while a job trains; the store goes once it has ended."""
+    title = f"a killed controller and {OUTAGE_S} s without the store repeat no training"
+    with context.recorder.check("pipelines.outages", title) as figures:
+        seen = runs.submit(context, PIPELINES / "mnist.py", "-p", "lr=0.003")
+        _until(context, seen, lambda: bool(seen.jobs), "no training job was made")
+        context.kubectl("delete", "pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=workflow-controller", "--now")
+        _until(context, seen, lambda: any(map(_done, seen.jobs.values())), "the training job doesn't end")
+        gone = time.monotonic()
+        with _without_store(context):
+            time.sleep(OUTAGE_S)
+        figures["store_away_seconds"] = round(time.monotonic() - gone)
+        runs.end(context, seen, EXAMPLE_S)
+        require(seen.phase == "Succeeded", f"the run ended {seen.phase}: {seen.faults}")
+        figures |= {
+            "seconds": round(seen.seconds),
+            "accuracy": seen.output("evaluate"),
+            "training_jobs": len(seen.jobs),
+        }
+        require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were made, due is one")
+        runs.forget(context, seen)
+
+
+@contextmanager
+def _without_store(context: Context) -> Iterator[None]:
+    """The object store is away as long as the block runs."""
+    [found] = context.kubectl.get("statefulsets,deployments", "-n", SYSTEM, "-l", "app.kubernetes.io/name=minio")
+    target = ("-n", SYSTEM, f"{found['kind'].lower()}/{found['metadata']['name']}")
+    context.kubectl("scale", *target, "--replicas=0")
+    try:
+        yield
+    finally:
+        context.kubectl("scale", *target, "--replicas=1")
+        context.kubectl("rollout", "status", *target, "--timeout=120s", timeout=130)
+
+
+def _until(context: Context, seen: Seen, holds: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + STARTS_S
+    while not holds():
+        runs.look(context, seen)
+        require(seen.phase not in runs.ENDED, f"the run ended {seen.phase} before: {seen.faults}")
+        require(time.monotonic() < deadline, f"{otherwise} within {STARTS_S} s")
+        time.sleep(runs.POLL_S / 2)
+
+
+def _done(job: dict[str, Any]) -> bool:
+    conditions = (job.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Succeeded" and one["status"] == "True" for one in conditions)
+
+
+def overhead(context: Context) -> None:
+    """A step of a line beside a Volcano Job that does the same, as who waits sees it; and no cache across teams."""
+    title = "what a step of a four-step line takes beside a Volcano Job that does the same"
+    salt = f"salt=e2e-{int(time.time())}"
+    line: Seen | None = None
+    with context.recorder.check("pipelines.overhead", title) as figures:
+        jobs = [_volcano_job(context, f"beside-{number}") for number in range(3)]
+        line = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=180)
+        require(len(line.pods) == 4, f"four steps ran in {len(line.pods)} pods: {sorted(line.pods)}")
+        step, job = _seconds(line) / 4, statistics.median(jobs)
+        figures |= {"step_seconds": round(step, 2), "job_seconds": round(job, 2)}
+        figures |= {"ratio": round(step / job, 2), "limit": STEP_LIMIT}
+    title = "a team with the same inputs gets nothing from another team's cache"
+    with context.recorder.check("pipelines.two-teams", title) as figures:
+        require(line, "the line of the check before did not end well")
+        other = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=180, team=OTHER)
+        figures |= {"from_cache": len(other.cached), "pods": len(other.pods)}
+        require(not other.cached, f"steps of {OTHER} came from a cache: {', '.join(other.cached)}")
+        own = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=60)
+        require(len(own.cached) == 4, f"of the team's own run {len(own.cached)} of 4 steps came from its cache")
+        with store.connect(context.kubectl, SYSTEM, of=OTHER) as s3:
+            require(s3.names(BUCKET, f"{OTHER}/pipelines/{other.name}/"), "the other team's artifacts lie elsewhere")
+        runs.forget(context, line, other, own)  # type: ignore[arg-type]
+
+
+def _seconds(seen: Seen) -> float:
+    """From the workflow's creation to its end, as the API server and the controller noted it; a grain of a second."""
+    made, done = seen.workflow["metadata"]["creationTimestamp"], seen.workflow["status"]["finishedAt"]
+    return _unix(done) - _unix(made)
+
+
+def _unix(stamp: str) -> float:
+    return time.mktime(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _volcano_job(context: Context, name: str) -> float:
+    """Seconds from the creation of a job that does as little as a step of the line to its end."""
+    pod = context.pod(name, "true", image=context.image("base"), queue=NAMESPACE)
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m", "memory": "16Mi"}}
+    pod["spec"]["containers"][0]["securityContext"] = CONTAINER_SECURITY
+    pod["spec"] |= {"securityContext": POD_SECURITY, "tolerations": []}
+    task = {"name": "main", "replicas": 1, "template": {"metadata": {}, "spec": pod["spec"]},
+            "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}]}  # fmt: skip
+    spec = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": 1, "ttlSecondsAfterFinished": 600,
+            "priorityClassName": "training-normal", "tasks": [task]}  # fmt: skip
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+    began = time.monotonic()
+    context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+    try:
+        target = ("jobs.batch.volcano.sh/" + name, "-n", NAMESPACE)
+        context.kubectl("wait", "--for=jsonpath={.status.state.phase}=Completed", *target, "--timeout=90s", timeout=100)
+        return time.monotonic() - began
+    finally:
+        context.kubectl("delete", *target, "--wait=false", check=False)

@@ -1,0 +1,113 @@
+"""Admission rules on a real cluster: all there and sound, and bad jobs are refused with what to change."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from trainyard_dev.e2e.checks.training import MANIFESTS
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
+from trainyard_dev.e2e.recorder import require
+from trainyard.policy.rules import PREFIX, rules
+
+TYPES_S = 60.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An object that must be refused; `who`: arguments of kubectl; `says`: words of the refusal, the rule first."""
+
+    id: str
+    title: str
+    object: dict[str, Any]
+    who: list[str]
+    says: tuple[str, ...]
+
+
+def enforced(context: Context) -> None:
+    """The rules are installed and refuse a bad job of each operator; that good ones pass, the training checks show."""
+    title = f"{len(rules())} admission rules enforce, none has a type warning"
+    with context.recorder.check("policies.installed", title) as figures:
+        figures["rules"] = _installed(context)
+    for refusal in _refusals():
+        with context.recorder.check(f"policies.{refusal.id}", refusal.title) as figures:
+            args = ("create", "--dry-run=server", "-n", NAMESPACE, "-f", "-")
+            asked = context.kubectl(*refusal.who, *args, check=False, input=json.dumps(refusal.object))
+            figures["message"] = message = " ".join((asked.stdout + asked.stderr).split())[:400]
+            require(asked.returncode, "it was let through")
+            for word in refusal.says:
+                require(word in message, f"the refusal does not say {word!r}: {message}")
+
+
+def _installed(context: Context) -> int:
+    """Every rule of the repository is there, enforced, and checked against the cluster's own types."""
+    due = {PREFIX + rule.name for rule in rules()}
+    end = time.monotonic() + TYPES_S
+    while True:
+        found = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicies")}
+        require(due <= set(found), f"missing: {', '.join(sorted(due - set(found)))}")
+        unchecked = sorted(name for name in due if "typeChecking" not in found[name].get("status", {}))
+        if not unchecked:
+            break
+        require(time.monotonic() < end, f"Kubernetes has not checked the types of {', '.join(unchecked)}")
+        time.sleep(1)
+    for name in sorted(due):
+        warnings = found[name]["status"]["typeChecking"].get("expressionWarnings") or []
+        require(not warnings, f"{name}: {warnings[0]['warning'] if warnings else ''}")
+    bindings = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicybindings")}
+    for name in sorted(due):
+        actions = bindings.get(name, {}).get("spec", {}).get("validationActions")
+        require(actions == ["Deny"], f"{name} acts by {actions or 'nothing'}, the default is Deny")
+    return len(due)
+
+
+def _refusals() -> list[Refusal]:
+    """A bad job for each operator by a member, and bad pods as the operators themselves would make them."""
+    user, account = member(NAMESPACE), f"--as=system:serviceaccount:{SYSTEM}:trainyard"
+    queued, closed, whole = _load("pytorchjob"), _load("mpijob"), _load("vcjob")
+    queued["spec"]["runPolicy"]["schedulingPolicy"]["queue"] = OTHER
+    closed["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["automountServiceAccountToken"] = True
+    whole["spec"]["minAvailable"] = 1
+    placed, moved = _pod(), _pod()
+    placed["spec"]["nodeName"] = "elsewhere"
+    moved["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] = OTHER
+    return [
+        Refusal(
+            "pytorchjob-refused", "a PyTorchJob in another team's queue is refused, with what to write instead",
+            queued, user, ("job-queue", f"queue {OTHER} is not this team's", "spec.runPolicy.schedulingPolicy.queue"),
+        ),
+        Refusal(
+            "mpijob-refused", "an MPIJob whose workers would get an API token is refused",
+            closed, user, ("api-token", "set automountServiceAccountToken to false"),
+        ),
+        Refusal(
+            "vcjob-refused", "a Volcano Job that would start in part is refused",
+            whole, user, ("gang-size", "minAvailable is 1, the job has 2 replicas"),
+        ),
+        Refusal(
+            "operator-pod-refused", "training-operator itself can't make a pod that names its node",
+            placed, [f"{account}-training-operator"], ("node-name", "remove nodeName"),
+        ),
+        Refusal(
+            "volcano-pod-refused", "Volcano's controller itself can't make a pod of another team's queue",
+            moved, [f"{account}-controllers"], ("pod-queue", f"queue {OTHER} is not this team's"),
+        ),
+    ]  # fmt: skip
+
+
+def _load(kind: str) -> dict[str, Any]:
+    job = yaml.safe_load((MANIFESTS / f"{kind}.yaml").read_text())
+    job["metadata"]["name"] = "refused"
+    return job
+
+
+def _pod() -> dict[str, Any]:
+    """A pod of the example PyTorchJob as its operator makes it."""
+    template = copy.deepcopy(_load("pytorchjob")["spec"]["pytorchReplicaSpecs"]["Master"]["template"])
+    meta = {"name": "refused", "annotations": {"scheduling.k8s.io/group-name": "refused"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}

@@ -1,0 +1,80 @@
+"""Components have the rights that they use: none was refused anything, and none reaches Secrets across the cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
+
+# How the API server refuses by RBAC, as clients repeat it. What a policy or a quota refuses reads otherwise.
+REFUSED = re.compile(r"(?:User \\?\"system:serviceaccount:[^\"]+\" cannot \w+ resource|is attempting to grant RBAC)")
+
+
+# Where no account may read Secrets: everywhere at once, and in the namespaces of others.
+PLACES = ("", "kube-system", "default")
+# A right that is given, so that a denial means something.
+KNOWN = [("trainyard-training-operator", "list", SYSTEM)]
+
+
+def logs(context: Context) -> None:
+    """No container of the platform logged, in this run or before a restart, that the API refused it something."""
+    with context.recorder.check("rights.no-forbidden", "no component was refused a right that it uses") as figures:
+        found, read = [], 0
+        for pod in context.kubectl.get("pods", "-n", SYSTEM):
+            name = pod["metadata"]["name"]
+            for container in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]:
+                argv = ["logs", "-n", SYSTEM, name, "-c", container["name"], "--tail=-1"]
+                text = context.kubectl(*argv, check=False).stdout
+                status = pod["status"].get("containerStatuses") or []
+                if any(one["name"] == container["name"] and one["restartCount"] for one in status):
+                    text += context.kubectl(*argv, "--previous", check=False).stdout
+                read += len(text.splitlines())
+                found += refusals(f"{name}/{container['name']}", text)
+        figures["lines_read"] = read
+        require(read > 0, "no component has logged a line")
+        require(not found, f"{len(found)} refusals: {' | '.join(found[:3])}")
+
+
+def refusals(where: str, text: str) -> list[str]:
+    """Lines of a log that tell of a refused right, each with its place."""
+    return [f"{where}: {line.strip()[:300]}" for line in text.splitlines() if REFUSED.search(line)]
+
+
+def secrets(context: Context) -> None:
+    """No service account of the release can read Secrets outside of where its Role is."""
+    title = "no service account of the platform reads Secrets across the cluster"
+    with context.recorder.check("rights.secrets", title) as figures:
+        accounts = [one["metadata"]["name"] for one in context.kubectl.get("serviceaccounts", "-n", SYSTEM)]
+        figures["accounts"] = len(accounts)
+        questions = [(a, verb, place) for a in accounts for verb in ("get", "list", "watch") for place in PLACES]
+        questions += KNOWN
+        answers = dict(zip(questions, _allowed(context, questions), strict=True))
+        require(all(answers[one] for one in KNOWN), "the API server denies a right that is given: it can't be asked so")
+        able = [
+            f"{account} may {verb} Secrets {f'of {place}' if place else 'everywhere'}"
+            for (account, verb, place), allowed in answers.items()
+            if allowed and place != SYSTEM
+        ]
+        require(not able, "; ".join(able))
+
+
+def _allowed(context: Context, questions: list[tuple[str, str, str]]) -> list[bool]:
+    """What the API server's authorizer answers, question by question: (account, verb, namespace or "")."""
+    reviews = [
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": f"system:serviceaccount:{SYSTEM}:{account}",
+                "groups": ["system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}", "system:authenticated"],
+                "resourceAttributes": {"verb": verb, "resource": "secrets", "namespace": place},
+            },
+        }
+        for account, verb, place in questions
+    ]
+    asked = json.dumps({"apiVersion": "v1", "kind": "List", "items": reviews})
+    path = "jsonpath={.status.allowed}{'\\n'}"
+    answers = context.kubectl("create", "-o", path, "-f", "-", input=asked).stdout.split()
+    return [answer == "true" for answer in answers]

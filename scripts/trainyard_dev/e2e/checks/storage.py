@@ -1,0 +1,116 @@
+"""Buckets and shared volumes: data goes in by one pod and comes out by another, on another node."""
+
+from __future__ import annotations
+
+import json
+
+from trainyard_dev.e2e import cronjobs, store
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard.pipelines.local.dataset import FILES, Dataset
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.versions import load
+
+
+def bucket(context: Context, dataset: Dataset) -> None:
+    """The training user can store the data set, and each file comes back whole."""
+    with (
+        context.recorder.check("storage.bucket", f"{dataset.name} into the bucket datasets, for all teams") as figures,
+        store.connect(context.kubectl, SYSTEM) as s3,
+    ):
+        sizes = {name: (dataset.folder / name).stat().st_size for name in FILES}
+        for name, due in sizes.items():
+            size = s3.upload("datasets", f"shared/mnist/{name}", str(dataset.folder / name))
+            require(size == due, f"{name} has {size} bytes in the store, {due} on disk")
+        figures |= {"data": dataset.name, "files": len(FILES), "bytes": sum(sizes.values())}
+
+
+def claim(name: str, storage_class: str, size: str = "1Gi") -> dict:
+    """A claim for a shared volume."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": size}},
+        },
+    }
+
+
+def fill_cache(context: Context) -> None:
+    """The platform copies the data set to the shared volume; a team's pod reads it there."""
+    with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
+        figures["copy"] = cronjobs.run(context, "trainyard-cache")[-400:]
+        pod = context.pod(
+            "read-shared",
+            "cd /shared/datasets/mnist; wc -c *",
+            image=load().image("base"),
+            claims={"shared": "/shared"},
+        )
+        phase, log = context.run_pod(pod)
+        figures["seen_by_a_team"] = log
+        lacking = [name for name in FILES if name not in log]
+        require(phase == "Succeeded" and not lacking, f"a pod of {NAMESPACE} can't read {lacking}: {log}")
+
+
+def shared(context: Context) -> None:
+    """One volume, two nodes, two users: written here, appended there; deleted, it is archived."""
+    with context.recorder.check(
+        "storage.rwx", "a shared volume written on two nodes by two users, archived on delete"
+    ) as figures:
+        image, name = load().image("base"), "rwx-check"
+        context.kubectl.apply([claim(name, context.shared_class, "64Mi")], NAMESPACE)
+        write = context.pod(
+            "rwx-write",
+            "umask 002; echo one > /v/file; ls -lnd /v",
+            image=image,
+            node=context.cpu_node,
+            claims={name: "/v"},
+        )
+        phase, log = context.run_pod(write)
+        require(phase == "Succeeded", f"writing on {context.cpu_node} ended {phase}: {log}")
+        figures["directory"] = log.splitlines()[-1]
+        require("drwxrws---" in log, f"the volume's folder is not 2770 but {log.splitlines()[-1][:10]}")
+        other = context.gpu_nodes[0]
+        append = context.pod(
+            "rwx-append",
+            "echo two >> /v/file; cat /v/file",
+            image=image,
+            node=other,
+            claims={name: "/v"},
+            user=1001,
+            queue=NAMESPACE,
+        )
+        phase, log = context.run_pod(append)
+        require(
+            phase == "Succeeded" and log.split() == ["one", "two"],
+            f"reading and appending on {other} ended {phase}: {log}",
+        )
+        figures |= {
+            "nodes": [context.cpu_node, other],
+            "client": "userspace, NFSv3" if context.userspace_nfs else "kernel",
+        }
+        volume = context.kubectl.get("pvc", name, "-n", NAMESPACE)[0]["spec"]["volumeName"]
+        context.kubectl("delete", "pvc", name, "-n", NAMESPACE, "--timeout=60s")
+        context.kubectl("wait", f"pv/{volume}", "--for=delete", "--timeout=60s", check=False)
+        require(context.kubectl.find("pv", volume) is None, f"the volume {volume} was not removed")
+        figures["archived"] = _archived(context, volume)
+
+
+def nfs_server(context: Context) -> str:
+    """Name of the NFS server's pod."""
+    label = "app.kubernetes.io/name=nfs,app.kubernetes.io/component=server"
+    return context.kubectl.get("pods", "-n", SYSTEM, "-l", label)[0]["metadata"]["name"]
+
+
+def _archived(context: Context, volume: str) -> str:
+    """Where the server keeps the folder of a deleted volume."""
+    server = nfs_server(context)
+    found = context.kubectl(
+        "exec", "-n", SYSTEM, server, "--", "find", "/export", "-maxdepth", "4", "-name", f"*{volume}*"
+    ).stdout.split()
+    require(found, f"the server keeps no archive of {volume}")
+    content = context.kubectl("exec", "-n", SYSTEM, server, "--", "cat", f"{found[0]}/file").stdout.split()
+    require(content == ["one", "two"], f"the archive {found[0]} holds {json.dumps(content)}")
+    return found[0]

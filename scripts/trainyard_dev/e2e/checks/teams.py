@@ -1,0 +1,257 @@
+"""Teams: what a block of values promises is there; one upgrade adds, changes or removes a team and keeps its data."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from minio.error import S3Error
+
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e import store
+from trainyard_dev.e2e.context import SYSTEM, Context, member
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import RELEASE, helm, put
+from trainyard.names import GPU
+from trainyard.shell import run
+from trainyard_dev.versions import load
+
+NEW: dict[str, Any] = {
+    "name": "ranking",
+    "description": "Made, changed and removed by a check",
+    "gid": 20003,
+    "members": {"groups": ["ranking-members"]},
+    "viewers": {"groups": ["ranking-viewers"]},
+    "quota": {"all": {"pods": 20}, "training-normal": {"gpus": 2}},
+    "maxGpusPerJob": 2,
+    "storage": {"workspace": "1Gi"},
+}
+NAME = NEW["name"]
+QUEUE = "queues.scheduling.volcano.sh"
+POLICIES = {
+    "default-deny",
+    "allow-dns",
+    "allow-within",
+    "allow-storage",
+    "allow-api",
+    "allow-api-launcher",
+    "allow-team",
+}
+NOTE = "the weights of the second epoch"
+OBJECT = f"{NAME}/kept/model.bin"
+
+
+def made(context: Context) -> None:
+    """Every team of the contract has what its values promise, and a pod of each sees it."""
+    teams = context.contract["teams"]
+    title = f"{len(teams)} teams: namespace, queue, quotas, rights, network, bucket user, volumes"
+    with context.recorder.check("teams.made", title) as figures:
+        require(teams, "the contract names no team")
+        for team in teams:
+            _has_all(context, team)
+            figures[team["name"]] = _pod_sees(context, team)
+
+
+def changed(context: Context) -> None:
+    """A third team comes, changes, goes and comes back, each by one `helm upgrade`; the others notice nothing."""
+    others = [team for team in _values(context)["global"]["contract"]["teams"] if team["name"] != NAME]
+    with context.recorder.check("teams.add", "one helm upgrade adds a team") as figures:
+        before = _identity(context, others)
+        figures["seconds"] = _upgrade(context, [*others, NEW])
+        _has_all(context, _team(context))
+        figures["pod"] = _pod_sees(context, _team(context), write=NOTE)
+        with store.connect(context.kubectl, SYSTEM, of=NAME) as s3:
+            s3.client.put_object("runs", OBJECT, io.BytesIO(NOTE.encode()), len(NOTE))
+        require(_identity(context, others) == before, "the upgrade remade a namespace, claim or key of another team")
+    if context.recorder.failed("teams.add"):
+        for id, title in (("teams.change", "a team changes"), ("teams.remove", "a team goes and comes back")):
+            context.recorder.skip(id, title, "there is no team to change: teams.add failed")
+        return
+    with context.recorder.check("teams.change", "one helm upgrade changes quota, weight and limits") as figures:
+        quota = {"all": {"pods": 20}, "training-low": {"gpus": 4}}
+        figures["seconds"] = _upgrade(
+            context, [*others, NEW | {"quota": quota, "queue": {"weight": 3}, "maxGpusPerJob": 4}]
+        )
+        _has_all(context, _team(context))
+        spec = context.kubectl.get(QUEUE, NAME)[0]["spec"]
+        require(spec["weight"] == 3, f"the queue's weight is {spec['weight']}, the values say 3")
+        gone = context.kubectl.find("resourcequota", "team-training-normal", "-n", NAME)
+        require(gone is None, "the quota that is gone from the values is still there")
+    with context.recorder.check("teams.remove", "a removed team leaves its data, and finds it again") as figures:
+        _removed(context, others, figures)
+        figures["back_seconds"] = _upgrade(context, [*others, NEW])
+        _has_all(context, _team(context))
+        _finds_its_data(context)
+        require(_identity(context, others) == before, "removing a team touched another one")
+        _upgrade(context, others)  # the run goes on with the teams that it began with
+
+
+def _values(context: Context) -> dict[str, Any]:
+    """The values that the release was installed with."""
+    return json.loads(helm(context.kubectl, "get", "values", RELEASE, "-n", SYSTEM, "-o", "json"))
+
+
+def _upgrade(context: Context, teams: list[dict[str, Any]]) -> float:
+    """One `helm upgrade` with these teams and else the same values; returns its seconds."""
+    values = _values(context)
+    values["global"]["contract"]["teams"] = teams
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "values.json"
+        file.write_text(json.dumps(values))
+        seconds = put(context, "upgrade", chart.package(Path(folder)), [file])
+    context.contract = read_contract(context.kubectl)
+    return seconds
+
+
+def _team(context: Context) -> dict[str, Any]:
+    """The third team as the contract has it, with its defaults."""
+    return next(team for team in context.contract["teams"] if team["name"] == NAME)
+
+
+def _identity(context: Context, teams: list[dict[str, Any]]) -> list[str]:
+    """What must be the same before and after an upgrade that concerns another team."""
+    found = []
+    for team in teams:
+        name = team["name"]
+        found.append(context.kubectl.get("namespace", name)[0]["metadata"]["uid"])
+        found.append(context.kubectl.get("pvc", "workspace", "-n", name)[0]["metadata"]["uid"])
+        found.append(store.credentials(context.kubectl, name)["secret-key"])
+    return found
+
+
+def _has_all(context: Context, team: dict[str, Any]) -> None:
+    """The objects of one team are there and say what its values say."""
+    name, kubectl = team["name"], context.kubectl
+    meta = kubectl.get("namespace", name)[0]["metadata"]
+    due = {
+        "trainyard.io/queues": ",".join([name, *team["queues"]]),
+        "trainyard.io/priority-classes": ",".join(team["priorityClasses"]),
+        "trainyard.io/max-gpus-per-job": str(team["maxGpusPerJob"]),
+        "trainyard.io/gid": str(team["gid"]),
+        "trainyard.io/max-claim": team["storage"]["maxClaim"],
+    }
+    wrong = {key: value for key, value in due.items() if meta["annotations"].get(key) != value}
+    require(not wrong, f"namespace {name} lacks the annotations {wrong}")
+    level = meta["labels"].get("pod-security.kubernetes.io/enforce")
+    require(level == "restricted", f"namespace {name} enforces Pod Security {level}")
+
+    queue = kubectl.get(QUEUE, name)[0]
+    state, parent = queue.get("status", {}).get("state"), queue["spec"].get("parent")
+    require((state, parent) == ("Open", team["queue"]["parent"]), f"queue {name} is {state} below {parent}")
+
+    quotas = {one["metadata"]["name"]: one["spec"] for one in kubectl.get("resourcequota", "-n", name)}
+    for limited, amounts in team["quota"].items():
+        if not amounts:
+            continue
+        held = quotas.get("team" if limited == "all" else f"team-{limited}", {}).get("hard", {})
+        for resource, amount in amounts.items():
+            counted = f"requests.{GPU}" if resource == "gpus" else resource
+            require(held.get(counted) == str(amount), f"quota {limited} of {name} has {counted}={held.get(counted)}")
+    limits = kubectl.get("limitrange", "team", "-n", name)[0]["spec"]["limits"]
+    require(limits[1]["max"]["storage"] == team["storage"]["maxClaim"], f"the LimitRange of {name} has {limits}")
+
+    accounts = {one["metadata"]["name"]: one for one in kubectl.get("serviceaccount", "-n", name)}
+    tokens = [one for one in ("default", "training") if accounts[one].get("automountServiceAccountToken") is not False]
+    require(not tokens, f"pods of the accounts {tokens} of {name} get a token")
+    lacking = POLICIES - {one["metadata"]["name"] for one in kubectl.get("networkpolicy", "-n", name)}
+    require(not lacking, f"namespace {name} lacks the network policies {sorted(lacking)}")
+
+    user = store.credentials(kubectl, name)["access-key"]
+    require(user == f"trainyard-team-{name}", f"the bucket user of {name} is {user}")
+    claims = {one["metadata"]["name"]: one["status"]["phase"] for one in kubectl.get("pvc", "-n", name)}
+    for claim in ("workspace", "shared"):
+        require(claims.get(claim) == "Bound", f"claim {name}/{claim} is {claims.get(claim, 'not there')}")
+    _rights(context, name)
+
+
+def _may(context: Context, team: str, *asked: str) -> bool:
+    argv = context.kubectl.argv(*member(team), "auth", "can-i", *asked)
+    return run(argv, check=False, timeout=30).stdout.strip() == "yes"
+
+
+def _rights(context: Context, team: str) -> None:
+    """Its members may train here, use its queue, and nothing of that elsewhere."""
+    job, queues = "pytorchjobs.kubeflow.org", [one["name"] for one in context.contract["teams"]]
+    other = next((name for name in queues if name != team), SYSTEM)
+    for due, asked in (
+        (True, ("create", job, "-n", team)),
+        (False, ("create", job, "-n", other)),
+        (True, ("use", f"{QUEUE}/{team}")),
+        (False, ("use", f"{QUEUE}/{other}")),
+        (False, ("list", "secrets", "-n", team)),
+        (False, ("patch", "resourcequotas", "-n", team)),
+    ):
+        answer = "may not" if due else "may"
+        require(_may(context, team, *asked) is due, f"members of {team} {answer} {' '.join(asked)}")
+
+
+def _pod_sees(context: Context, team: dict[str, Any], write: str = "") -> dict[str, str]:
+    """A pod of the team writes to its workspace as its group, reads what is shared, and has no token."""
+    script = f"""
+echo "{write or "x"}" > /workspace/note-{NAME}; echo group $(stat -c %g /workspace/note-{NAME})
+touch /shared/x 2>/dev/null && echo shared writable || echo shared read-only
+sleep 3; timeout 4 bash -c "</dev/tcp/$KUBERNETES_SERVICE_HOST/443" 2>/dev/null && echo api open || echo api closed
+ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo token none"""
+    if not write:
+        script += f"; rm /workspace/note-{NAME}"
+    claims = {"workspace": "/workspace", "shared": "/shared"}
+    pod = context.pod("team-sees", script, image=load().image("base"), claims=claims)
+    phase, log = context.run_pod(pod, timeout=150, namespace=team["name"])
+    require(phase == "Succeeded", f"a pod of {team['name']} ended {phase}: {log[-200:]}")
+    seen = dict(line.split(" ", 1) for line in log.splitlines() if " " in line)
+    require(seen.get("group") == str(team["gid"]), f"a file of {team['name']} has group {seen.get('group')}")
+    require(seen.get("shared") == "read-only", f"the shared volume is {seen.get('shared')} to {team['name']}")
+    require(seen.get("token") == "none", f"a pod of {team['name']} has a token")
+    require(seen.get("api") == "closed", f"a pod of {team['name']} reaches the API server without being marked for it")
+    return seen
+
+
+def _removed(context: Context, others: list[dict[str, Any]], figures: dict[str, Any]) -> None:
+    """One upgrade without the team ends its jobs and prunes all but its data, which the upgrade names."""
+    kubectl = context.kubectl
+    keys = store.credentials(kubectl, NAME)
+    volume = kubectl.get("pvc", "workspace", "-n", NAME)[0]["spec"]["volumeName"]
+    running = context.pod("still-running", "sleep 600", image=load().image("base"), claims={"workspace": "/workspace"})
+    kubectl.apply([running], NAME)
+    kubectl("wait", "-n", NAME, "--for=condition=Ready", "pod/still-running", "--timeout=90s")
+    figures["seconds"] = _upgrade(context, others)
+    said = kubectl("logs", "-n", SYSTEM, f"job/{RELEASE}-setup").stdout
+    kept = [line.split("kept: ", 1)[1] for line in said.splitlines() if " kept: " in line]
+    figures["kept"] = kept
+    require(any(volume in line for line in kept), f"setup does not name the workspace {volume} as kept: {kept}")
+    require(f"s3://runs/{NAME}/" in kept, f"setup does not name the prefix in bucket runs as kept: {kept}")
+
+    notes = helm(kubectl, "get", "notes", RELEASE, "-n", SYSTEM)
+    require(volume in notes and f"s3://runs/{NAME}/" in notes, "NOTES don't name what the team leaves")
+    for kind, name in (("namespace", NAME), (QUEUE, NAME), ("clusterrole", f"trainyard-team-{NAME}")):
+        require(kubectl.find(kind, name) is None, f"{kind} {name} is still there")
+    phase = kubectl.get("pv", volume)[0]["status"]["phase"]
+    require(phase == "Released", f"the workspace's volume is {phase}")
+    with store.connect(kubectl, SYSTEM) as s3:
+        require(s3.read("runs", OBJECT).decode() == NOTE, "the team's object is gone from the bucket")
+    require(_key_is_dead(context, keys), "the bucket user of the removed team still works")
+
+
+def _key_is_dead(context: Context, keys: dict[str, str]) -> bool:
+    """The store knows the user no more."""
+    with store.connect(context.kubectl, SYSTEM, keys=(keys["access-key"], keys["secret-key"])) as s3:
+        try:
+            s3.client.get_object("runs", OBJECT).close()
+        except S3Error as error:
+            return error.code == "InvalidAccessKeyId"
+    return False
+
+
+def _finds_its_data(context: Context) -> None:
+    """The team that came back reads its file and its object, with its new key."""
+    with store.connect(context.kubectl, SYSTEM, of=NAME) as s3:
+        require(s3.read("runs", OBJECT).decode() == NOTE, "the object of the team that came back is another one")
+    pod = context.pod(
+        "team-finds", f"cat /workspace/note-{NAME}", image=load().image("base"), claims={"workspace": "/workspace"}
+    )
+    phase, log = context.run_pod(pod, timeout=150, namespace=NAME)
+    require((phase, log) == ("Succeeded", NOTE), f"the workspace of the team that came back: {phase}, {log[-200:]}")

@@ -1,0 +1,173 @@
+"""Five kinds of training job: placed as a gang on the right devices, trained above a bar, results in the store."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from trainyard_dev.e2e import jobs, store
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard.pipelines.local.dataset import Dataset
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.gpu.uuids import node_uuids
+from trainyard.names import GPU
+from trainyard.paths import ROOT
+
+MANIFESTS = ROOT / "manifests" / "jobs"
+TIMEOUT_S = 300
+BAR = re.compile(r"--min-accuracy=([0-9.]+)")
+MNIST_BAR = "0.85"  # the bars in the manifests are Fashion-MNIST's; MNIST is easier
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One training job and what is due of it."""
+
+    id: str
+    title: str
+    file: str
+    members: int  # pods of the gang
+    gpus: int  # GPUs of all pods together
+    nodes: int = 1  # GPU nodes that must take part, at least
+
+
+KINDS = (
+    Kind("train.pytorchjob", "PyTorchJob: DDP, 1 master + 3 workers over both GPU nodes", "pytorchjob.yaml", 4, 4, 2),
+    Kind("train.tfjob", "TFJob: chief, parameter server, 2 workers; data on the shared volume", "tfjob.yaml", 4, 3),
+    Kind("train.mpijob", "MPIJob: launcher + 2 workers over MPI", "mpijob.yaml", 3, 2),
+    Kind("train.vcjob", "Volcano Job: master + worker, no operator between", "vcjob.yaml", 2, 2),
+    Kind("train.cpu", "CPU-only Job in the same queue, off the GPU nodes", "cpu-job.yaml", 1, 0),
+)
+
+
+def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
+    """The example job as users apply it; only the accuracy bar follows the data set."""
+    text = (MANIFESTS / kind.file).read_text()
+    if dataset.name == "MNIST":
+        text = BAR.sub(f"--min-accuracy={MNIST_BAR}", text)
+    return yaml.safe_load(text)
+
+
+def train(context: Context, kind: Kind, dataset: Dataset) -> None:
+    """Runs one kind to its end and checks all that is due; skips it where the machine has too few GPUs."""
+    has = [count for count in context.gpus.values() if count]
+    if sum(has) < kind.gpus or (kind.gpus and len(has) < kind.nodes):
+        need = f"{kind.gpus} GPU(s) on {kind.nodes} node(s)"
+        context.recorder.skip(kind.id, kind.title, f"it needs {need}, the cluster has {sum(has)} on {len(has)}")
+        return
+    with context.recorder.check(kind.id, kind.title) as figures:
+        job = manifest(kind, dataset)
+        try:
+            trace = jobs.follow(context, job, NAMESPACE, kind.id, TIMEOUT_S)
+            _check_gang(context, kind, trace, _priority(job), figures)
+            with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
+                results = _results(s3, trace.name)
+                _check_devices(context, kind, trace, results, figures)
+                _check_model(s3, trace.name, _bar(job), figures)
+        finally:
+            jobs.delete(context, job, NAMESPACE)
+
+
+def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, figures: dict[str, Any]) -> None:
+    """Queue, priority and size of the PodGroup as declared; every pod by Volcano, and on a node of its pool."""
+    group = trace.group
+    require(group, "no PodGroup was seen while the job ran")
+    spec = group["spec"]  # type: ignore[index]
+    figures |= {"queue": spec.get("queue"), "gang": spec.get("minMember"), "pods": len(trace.pods)}
+    require(spec.get("queue") == NAMESPACE, f"the PodGroup is in queue {spec.get('queue')}, due is {NAMESPACE}")
+    require(
+        spec.get("minMember") == kind.members,
+        f"the PodGroup's minMember is {spec.get('minMember')}, due is {kind.members}",
+    )
+    given = spec.get("priorityClassName")
+    require(given == priority, f"the PodGroup's priority class is {given}, declared is {priority}")
+    counted = int(spec.get("minResources", {}).get(GPU, 0)) if kind.gpus else 0
+    require(counted == kind.gpus, f"the gang counts {counted} GPUs, due are {kind.gpus}")
+    require(len(trace.pods) == kind.members, f"the job had {len(trace.pods)} pods, due are {kind.members}")
+    placed = trace.nodes()
+    figures["nodes"] = sorted(set(placed.values()))
+    figures["gpus_held_while_incomplete"] = trace.most_gpus_partial
+    for name, pod in trace.pods.items():
+        require(pod["spec"]["schedulerName"] == "volcano", f"{name} was scheduled by {pod['spec']['schedulerName']}")
+        on_gpu_node = placed.get(name) in context.gpu_nodes
+        if jobs.gpus(pod):
+            require(on_gpu_node, f"{name} asks for a GPU and ran on {placed.get(name)}")
+        else:
+            require(not on_gpu_node, f"{name} asks for no GPU and ran on the GPU node {placed.get(name)}")
+    used = {node for node in placed.values() if node in context.gpu_nodes}
+    require(len(used) >= kind.nodes or not kind.gpus, f"{len(used)} GPU node(s) took part, due are {kind.nodes}")
+
+
+def _results(s3: store.Store, job: str) -> dict[str, dict[str, Any]]:
+    """The rank files of a job, by pod name."""
+    names = [name for name in s3.names("runs", f"{NAMESPACE}/{job}/") if "/rank-" in name]
+    return {found["hostname"]: found for found in (s3.read_json("runs", name) for name in names)}
+
+
+def _check_devices(
+    context: Context, kind: Kind, trace: jobs.Trace, results: dict[str, dict[str, Any]], figures: dict[str, Any]
+) -> None:
+    """Each pod saw exactly the devices that it asked for, real ones of its node, and no two pods the same."""
+    seen: dict[str, str] = {}
+    for name, pod in trace.pods.items():
+        asked = jobs.gpus(pod)
+        if name not in results:
+            require(not asked, f"{name} wrote no rank file")
+            continue
+        result = results[name]
+        node, devices = trace.nodes()[name], result["visible_devices"]
+        require(result["node"] == node, f"{name} says it ran on {result['node']}, Kubernetes says {node}")
+        require(len(devices) == asked, f"{name} asked for {asked} GPU(s) and saw {devices or 'none'}")
+        require(
+            len(result["device_nodes"]) == asked,
+            f"{name} asked for {asked} GPU(s) and has the device nodes {result['device_nodes']}",
+        )
+        if context.gpu == "mock" and asked:
+            known = node_uuids(node, context.spec.count)
+            require(set(devices) <= set(known), f"{name} saw {devices}, which are no GPUs of {node}")
+            expected = [f"/dev/nvidia{known.index(device)}" for device in devices]
+            require(result["device_nodes"] == expected, f"{name} has {result['device_nodes']}, its GPUs are {expected}")
+        for device in devices:
+            require(device not in seen, f"{device} was given to both {seen.get(device)} and {name}")
+            seen[device] = name
+    require(len(seen) == kind.gpus, f"{len(seen)} GPUs were seen by all pods together, due are {kind.gpus}")
+    figures["gpus"] = len(seen)
+    if seen:
+        figures["devices"] = {
+            name: [d for d, owner in seen.items() if owner == name] for name in sorted(set(seen.values()))
+        }
+
+
+def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any]) -> None:
+    """Accuracy above the bar; the checkpoint is in the store with the very bytes that the trainer wrote."""
+    metrics = s3.read_json("runs", f"{NAMESPACE}/{job}/metrics.json")
+    figures |= {
+        "accuracy": round(metrics["accuracy"], 4),
+        "bar": bar,
+        "world_size": metrics["world_size"],
+        "backend": metrics["backend"],
+        "device": metrics["device"],
+        "train_seconds": round(metrics["train_seconds"], 1),
+    }
+    require(metrics["accuracy"] >= bar, f"accuracy {metrics['accuracy']:.4f} is below the bar {bar}")
+    written = metrics["checkpoint"]
+    blob = s3.read("runs", written["uri"].removeprefix("s3://runs/"))
+    figures["checkpoint_bytes"] = len(blob)
+    digest = hashlib.sha256(blob).hexdigest()
+    require(digest == written["sha256"], f"the checkpoint {written['uri']} is not what the trainer wrote")
+
+
+def _priority(job: dict[str, Any]) -> str:
+    found = re.search(r"priorityClassName: (\S+)", yaml.safe_dump(job))
+    require(found, f"the job {job['metadata']['name']} declares no priority class")
+    return found[1]  # type: ignore[index]
+
+
+def _bar(job: dict[str, Any]) -> float:
+    found = BAR.search(yaml.safe_dump(job))
+    require(found, f"the job {job['metadata']['name']} states no accuracy bar")
+    return float(found[1])  # type: ignore[index]

@@ -1,0 +1,165 @@
+"""Uninstalling with a job at work: nothing hangs, data stays, the same values find it again; a purge leaves nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e import releases, store
+from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import RELEASE
+from trainyard.names import GPU
+from trainyard.chart.release import inventory, removal
+
+OBJECT = "uninstall/data.bin"
+WORDS = "workspaces stay"
+CLAIM = "workspace"
+POD = "busy"
+GONE_S = 60
+# Kinds whose objects would block or burden a cluster without the platform.
+BLOCKING = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings", "clusterroles", "clusterrolebindings", "storageclasses",
+            "priorityclasses", "apiservices")  # fmt: skip
+TITLES = {
+    "uninstall.clean": "helm uninstall with a pod on a shared volume at work: nothing hangs, nothing blocks",
+    "uninstall.keeps": "CRDs, teams' namespaces, claims, volumes and generated keys are still there",
+    "uninstall.reinstall": "the same values find data, claims and keys again",
+    "uninstall.purge": "trainyard uninstall --purge leaves nothing of it",
+}
+
+
+def uninstalled(context: Context) -> None:
+    """All checks in order, on a release with the two teams; leaves a cluster without it."""
+    kubectl, recorder = context.kubectl, context.recorder
+    held: dict[str, Any] = {}
+    with recorder.check("uninstall.clean", TITLES["uninstall.clean"]) as figures:
+        context.contract = read_contract(kubectl)
+        held["sha256"] = _data(context)
+        _busy(context)
+        held["identities"] = releases.identities(context)
+        held["crds"] = _crds(context)
+        held["values"] = releases.installed(context).helm("get", "values", RELEASE, "-o", "yaml")
+        said: list[str] = []
+        began = time.monotonic()
+        removal.uninstall(releases.installed(context), said.append)
+        figures["seconds"] = round(time.monotonic() - began, 1)
+        figures["said"] = said[-40:]
+        _require_gone(context)
+    if recorder.failed("uninstall.clean"):
+        return
+    with recorder.check("uninstall.keeps", TITLES["uninstall.keeps"]) as figures:
+        fault = releases.lost(held["identities"], releases.identities(context))
+        require(not fault, f"after the uninstallation {fault}")
+        gone = held["crds"] - _crds(context)
+        require(not gone, f"CRDs are gone: {sorted(gone)}")
+        figures |= {"claims_and_keys": len(held["identities"]), "crds": len(held["crds"])}
+        require(kubectl.find("namespace", NAMESPACE), f"namespace {NAMESPACE} is gone")
+    with recorder.check("uninstall.reinstall", TITLES["uninstall.reinstall"]) as figures:
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(held["values"])
+            file.flush()
+            figures["seconds"] = releases.put(context, "install", chart.package(), [Path(file.name)])
+        context.contract = read_contract(kubectl)
+        fault = releases.lost(held["identities"], releases.identities(context))
+        require(not fault, f"after the second installation {fault}")
+        with store.connect(kubectl, SYSTEM) as s3:
+            found = hashlib.sha256(s3.read("datasets", OBJECT)).hexdigest()
+        require(found == held["sha256"], f"s3://datasets/{OBJECT} has another checksum: {found}")
+        figures["sha256"] = found[:16]
+        read = context.pod("read-again", f"cat /w/{POD}.txt", image=context.image("base"), claims={CLAIM: "/w"})
+        phase, log = context.run_pod(read)
+        require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
+        releases.test(context)
+    purged(context)
+
+
+def purged(context: Context) -> None:
+    """Everything goes, the teams' data too."""
+    with context.recorder.check("uninstall.purge", TITLES["uninstall.purge"]) as figures:
+        release, said = releases.installed(context), []
+        began = time.monotonic()
+        removal.purge(release, said.append)
+        figures |= {"seconds": round(time.monotonic() - began, 1), "removed": len(said)}
+        left = inventory.remains(release).lines()
+        require(not left, f"still there: {', '.join(left)}")
+        _require_gone(context)
+
+
+def _data(context: Context) -> str:
+    """An object in a bucket; returns its checksum."""
+    blob = hashlib.sha256(b"trainyard").digest() * 4096
+    with store.connect(context.kubectl, SYSTEM) as s3:
+        s3.client.put_object("datasets", OBJECT, io.BytesIO(blob), len(blob))
+    return hashlib.sha256(blob).hexdigest()
+
+
+def _busy(context: Context) -> None:
+    """A job of a team with its workspace mounted, at work until someone ends it."""
+    script = f"echo {WORDS} > /w/{POD}.txt; while sleep 1; do date > /w/clock; done"
+    pod = context.pod(POD, script, image=context.image("base"), claims={CLAIM: "/w"})
+    amounts = {"cpu": "50m", "memory": "64Mi", GPU: 1}
+    container = pod["spec"]["containers"][0] | {
+        "name": "pytorch",
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+    spec = pod["spec"] | {"containers": [container], "schedulerName": "volcano", "tolerations": [GPU_TOLERATION]}
+    policy = {"activeDeadlineSeconds": 1800, "ttlSecondsAfterFinished": 60}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": POD},
+        "spec": {
+            "runPolicy": policy | {"schedulingPolicy": {"queue": NAMESPACE, "minAvailable": 1}},
+            "pytorchReplicaSpecs": {
+                "Master": {"replicas": 1, "restartPolicy": "Never",
+                           "template": {"metadata": {"labels": {"app.kubernetes.io/name": POD}}, "spec": spec}}
+            },
+        },
+    }  # fmt: skip
+    context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+    name = f"pod/{POD}-master-0"
+    context.kubectl("wait", name, "-n", NAMESPACE, "--for=create", "--timeout=60s")
+    context.kubectl("wait", name, "-n", NAMESPACE, "--for=condition=Ready", "--timeout=90s")
+
+
+def _crds(context: Context) -> set[str]:
+    """Names of the platform's CRDs."""
+    return set(inventory.remains(releases.installed(context)).crds)
+
+
+def _require_gone(context: Context) -> None:
+    """Kubernetes' own clean-up of pods whose owner is gone gets a minute. Raises CheckError with all that is left."""
+    end = time.monotonic() + GONE_S
+    while left := _left(context):
+        require(time.monotonic() < end, f"still there after {GONE_S} s: {', '.join(left)}")
+        time.sleep(2)
+
+
+def _left(context: Context) -> list[str]:
+    """What an uninstallation must not leave: pods, queues, gangs, webhooks, policies, roles; all that is ending."""
+    kubectl = context.kubectl
+    found = [f"pod {SYSTEM}/{pod['metadata']['name']}" for pod in kubectl.get("pods", "-n", SYSTEM)]
+    running = [pod for pod in kubectl.get("pods", "-n", NAMESPACE) if pod["status"]["phase"] in ("Pending", "Running")]
+    found += [f"pod {NAMESPACE}/{pod['metadata']['name']}" for pod in running]
+    label = f"{inventory.APPLIED_BY}={RELEASE}"
+    for resource, flags in (
+        ("queues.scheduling.volcano.sh", ["-l", label]),
+        ("podgroups.scheduling.volcano.sh", ["-A"]),
+    ):
+        if kubectl.find("crd", resource):
+            found += [f"{resource} {item['metadata']['name']}" for item in kubectl.get(resource, *flags)]
+    for kind in BLOCKING:
+        for item in kubectl.get(kind):
+            if (item["metadata"].get("annotations") or {}).get(inventory.OWNER) == RELEASE:
+                found.append(f"{kind} {item['metadata']['name']}")
+    ending = [item for kind in ("namespaces", "pv", "crd") for item in kubectl.get(kind)]
+    return found + [f"{item['kind']} {item['metadata']['name']} is ending"
+                    for item in ending if item["metadata"].get("deletionTimestamp")]  # fmt: skip

@@ -1,0 +1,179 @@
+"""From the previous version to this one, back and forth again, while a training job runs."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+from trainyard_dev.chart import package as chart
+from trainyard_dev.cluster import source
+from trainyard_dev.cluster.lifecycle import NETWORK
+from trainyard_dev.e2e import releases, store
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.survivor import Survivor
+from trainyard_dev.images import registry
+from trainyard_agent.crds import VERSION as CRD_VERSION
+from trainyard_agent.s3_users import SECRET
+from trainyard_dev.chart import previous, summary
+from trainyard_dev.versions import load
+
+SPACE = "upgrade-e2e"  # a plain namespace: the previous version knew no teams
+CRD = "pytorchjobs.kubeflow.org"
+FIELD = "nprocPerNode"  # taken out of the CRD beforehand, as if the previous version had not had it
+FIELD_PATH = f"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/{FIELD}"
+OBJECT, TEXT = "upgrade-e2e/kept.txt", b"written before the upgrade"
+TITLES = {
+    "upgrade.previous": f"version {previous.version()}, built from the history, installs and trains",
+    "upgrade.diff": "chart diff tells what the upgrade will change, and changes nothing",
+    "upgrade.crds": "one helm upgrade --wait: CRDs move, queues stay, teams come",
+    "upgrade.rollback": "helm rollback and helm upgrade again: teams' claims, keys and objects are the same",
+    "upgrade.job-survives": "the training job outlives upgrade, rollback and upgrade, and succeeds",
+}
+
+
+def from_previous(context: Context, images: source.Source | None = None) -> None:
+    """All checks in order, on a cluster without a release; leaves this version installed with two teams.
+
+    Args:
+        images: where the cluster's images come from; None finds out.
+    """
+    reason = previous.missing()
+    if reason:
+        for check_id, title in TITLES.items():
+            context.recorder.skip(check_id, title, reason)
+        return
+    job = Survivor(context, previous.job("pytorchjob"), SPACE, load().image("trainer-torch"))
+    try:
+        _install_previous(context, job, images or source.choose("auto"))
+        if not context.recorder.passed("upgrade.previous"):
+            return
+        _diff(context)
+        _upgrade(context)
+        if context.recorder.passed("upgrade.crds"):
+            _back_and_forth(context, job)
+        _survived(context, job)
+    finally:
+        job.remove()
+        context.kubectl("delete", "namespace", SPACE, "--ignore-not-found", "--timeout=60s", check=False)
+
+
+def _install_previous(context: Context, job: Survivor, images: source.Source) -> None:
+    with context.recorder.check("upgrade.previous", TITLES["upgrade.previous"]) as figures:
+        figures |= {"version": previous.version(), "commit": previous.commit()[:7]}
+        base = images.base(context.engine)
+        address = registry.start(context.engine, NETWORK, base)
+        figures["images_pushed"] = len(previous.push_images(context.engine, base, address))
+        with releases.values(context, teams=False, profile=previous.profile("kind")) as files:
+            figures["install_seconds"] = releases.put(context, "install", previous.package(), files)
+        _space(context)
+        with store.connect(context.kubectl, SYSTEM) as s3:
+            s3.client.put_object("datasets", OBJECT, io.BytesIO(TEXT), len(TEXT))
+        lack = json.dumps([{"op": "remove", "path": FIELD_PATH}])
+        context.kubectl("patch", "crd", CRD, "--type=json", "-p", lack)
+        job.start()
+
+
+def _space(context: Context) -> None:
+    """A namespace as users of the previous version made one: restricted, with a copy of the training user's keys."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE, "labels": labels}}
+    context.kubectl("apply", "-f", "-", input=json.dumps(space))
+    held = context.kubectl.get("secret", SECRET, "-n", SYSTEM)[0]["data"]
+    copy = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "data": held}
+    context.kubectl.apply([copy], SPACE)
+
+
+def _diff(context: Context) -> None:
+    with context.recorder.check("upgrade.diff", TITLES["upgrade.diff"]) as figures:
+        release = releases.installed(context)
+        with releases.values(context) as files:
+            found = summary.of_tree(release, files)
+        print("\n".join(f"    {line}" for line in summary.table(found, most=8).splitlines()), flush=True)
+        kinds = [change.kind for change in found.changes]
+        figures |= {kind: kinds.count(kind) for kind in ("added", "changed", "removed", "kept")}
+        figures |= {"images": len(found.images), "crds": found.crds, "verdicts": _words(found)}
+        due = (previous.version(), load().raw["trainyard"])
+        require((found.before, found.after) == due, f"it compares {found.before} with {found.after}")
+        summary.refuse_blocked(found)
+        moved = {name.rpartition("/")[2] for name, _, _ in found.images}
+        require("platform" in moved, f"the platform image is not among those that move: {sorted(moved)}")
+        require(FIELD in found.crds.get(CRD, ""), f"it does not say that {CRD} gets {FIELD}: {found.crds}")
+        added = [change.object for change in found.changes if change.kind == "added"]
+        for team in (NAMESPACE, OTHER):
+            require(f"Namespace {team}" in added, f"it does not say that namespace {team} is added")
+        revision = int(release.metadata()["revision"])
+        require(revision == found.revision, "it changed the release")
+
+
+def _words(found: summary.Summary) -> dict[str, str]:
+    return {one.component: one.verdict for one in found.components}
+
+
+def _upgrade(context: Context) -> None:
+    with context.recorder.check("upgrade.crds", TITLES["upgrade.crds"]) as figures:
+        queues = _queues(context)
+        with releases.values(context) as files:
+            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), files)
+        crd = context.kubectl.get("crd", CRD)[0]
+        fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        require(FIELD in fields, f"{CRD} still lacks {FIELD}")
+        noted = (crd["metadata"].get("annotations") or {}).get(CRD_VERSION)
+        due = load().raw["components"]["training-operator"]
+        require(noted == due, f"{CRD} says that it is of {noted}, due is {due}")
+        require(crd["status"]["storedVersions"] == ["v1"], f"{CRD} stores {crd['status']['storedVersions']}")
+        left = context.kubectl.find("clusterrole", "trainyard-crds")
+        require(left is None, "the rights of the CRD hook are still there")
+        now = _queues(context)
+        for name, uid in queues.items():
+            require(now.get(name) == uid, f"queue {name} is {'gone' if name not in now else 'another one'}")
+        for team in (NAMESPACE, OTHER):
+            require(team in now, f"there is no queue for team {team}")
+        figures |= {"queues": sorted(now), "crd_version": noted}
+
+
+def _queues(context: Context) -> dict[str, str]:
+    """UIDs of all queues by name."""
+    found = context.kubectl.get("queues.scheduling.volcano.sh")
+    return {item["metadata"]["name"]: item["metadata"]["uid"] for item in found}
+
+
+def _back_and_forth(context: Context, job: Survivor) -> None:
+    with context.recorder.check("upgrade.rollback", TITLES["upgrade.rollback"]) as figures:
+        job.require_alive()
+        before = releases.identities(context)
+        figures["rollback_seconds"] = releases.roll_back(context, 1)
+        meta = releases.installed(context).metadata()
+        require(meta["version"] == previous.version(), f"the release is of {meta['version']} after the rollback")
+        for team in (NAMESPACE, OTHER):
+            require(context.kubectl.find("namespace", team), f"the rollback removed namespace {team}")
+        fault = releases.lost(before, releases.identities(context))
+        require(not fault, f"after the rollback {fault}")
+        job.require_alive()
+        with releases.values(context) as files:
+            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), files)
+        fault = releases.lost(before, releases.identities(context))
+        require(not fault, f"after the second upgrade {fault}")
+        missing = {NAMESPACE, OTHER} - set(_queues(context))
+        require(not missing, f"after the second upgrade there is no queue for {sorted(missing)}")
+        figures |= {"compared": len(before), "object": _object(context)}
+        context.contract = read_contract(context.kubectl)
+
+
+def _object(context: Context) -> str:
+    """The object that was written before the first upgrade. Raises CheckError when it is another one."""
+    with store.connect(context.kubectl, SYSTEM) as s3:
+        held = s3.read("datasets", OBJECT)
+        s3.client.remove_object("datasets", OBJECT)
+    require(held == TEXT, f"s3://datasets/{OBJECT} holds {held!r}")
+    return f"{len(held)} bytes, the same"
+
+
+def _survived(context: Context, job: Survivor) -> None:
+    with context.recorder.check("upgrade.job-survives", TITLES["upgrade.job-survives"]) as figures:
+        require(job.pods, "the job never started")
+        job.require_alive()
+        result: dict[str, Any] = job.finish()
+        figures |= result | {"pods": len(job.pods), "restarts": 0}

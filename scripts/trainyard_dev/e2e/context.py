@@ -1,0 +1,134 @@
+"""What every check of a run needs at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard_dev.chart.images import under
+from trainyard_dev.cluster.config import Node
+from trainyard.kube.kubectl import Kubectl
+from trainyard_dev.e2e.recorder import Recorder
+from trainyard_dev.engine import Engine
+from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard.names import GPU
+from trainyard_dev.versions import load
+
+SYSTEM = "trainyard-system"
+# The two teams of a run: each is a namespace and a queue. The first one trains, the second one tries to steal.
+NAMESPACE = "vision"
+OTHER = "speech"
+
+# What Pod Security "restricted" asks of a pod and of each container.
+POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "runAsGroup": 1000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+
+
+def member(team: str, name: str = "ada") -> list[str]:
+    """Arguments that make kubectl speak as a member of a team."""
+    return [f"--as={name}", f"--as-group={team}-members", "--as-group=system:authenticated"]
+
+
+@dataclass
+class Context:
+    """One run on one cluster."""
+
+    cluster: str
+    engine: Engine
+    kubectl: Kubectl
+    recorder: Recorder
+    nodes: list[Node]
+    gpu: str
+    spec: MockGpuSpec
+    userspace_nfs: bool
+    gpus: dict[str, int]  # GPUs due on each node of the GPU pool
+    installed_at: float = 0.0  # Unix seconds at which the installation began
+    contract: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shared_class(self) -> str:
+        """The storage class of shared volumes, as the contract names it."""
+        return self.contract["storage"]["sharedClass"]
+
+    def image(self, name: str) -> str:
+        """Our image of that name as teams may write it: below the mirror where the release has one."""
+        return under(self.contract.get("imageRegistry", "docker.io"), load().image(name))
+
+    @property
+    def gpu_nodes(self) -> list[str]:
+        """Names of the nodes of the GPU pool."""
+        return [node.name for node in self.nodes if node.has_gpus]
+
+    @property
+    def cpu_node(self) -> str:
+        """A node of the CPU pool."""
+        return next(node.name for node in self.nodes if node.labels.get("trainyard.io/pool") == "cpu")
+
+    def pod(
+        self,
+        name: str,
+        script: str,
+        *,
+        image: str,
+        node: str | None = None,
+        claims: dict[str, str] | None = None,
+        user: int = 1000,
+        labels: dict[str, str] | None = None,
+        queue: str | None = None,
+    ) -> dict[str, Any]:
+        """A small restricted pod that runs a shell script once; `claims` maps a claim to its mount path.
+
+        Args:
+            queue: makes it a pod with one GPU in that queue, which GPU nodes take; without, it runs on CPU nodes.
+        """
+        volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims or {}]
+        mounts = [{"name": claim, "mountPath": path} for claim, path in (claims or {}).items()]
+        spec: dict[str, Any] = {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 1,
+            "securityContext": POD_SECURITY | {"runAsUser": user, "runAsGroup": user},
+            "volumes": volumes,
+            "containers": [
+                {
+                    "name": "main",
+                    "image": image,
+                    "command": ["bash", "-euc", script],
+                    "volumeMounts": mounts,
+                    "securityContext": CONTAINER_SECURITY,
+                    "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+                }
+            ],
+        }
+        meta: dict[str, Any] = {"name": name, "labels": labels or {}}
+        if node:
+            spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+        if queue:
+            meta["annotations"] = {"scheduling.volcano.sh/queue-name": queue}
+            spec |= {"schedulerName": "volcano", "activeDeadlineSeconds": 600, "tolerations": [GPU_TOLERATION]}
+            amounts = {"cpu": "50m", "memory": "64Mi", GPU: "1"}
+            spec["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+    def run_pod(self, pod: dict[str, Any], timeout: int = 90, namespace: str = NAMESPACE) -> tuple[str, str]:
+        """Runs a pod to its end, returns `Succeeded` or `Failed` and its log, and removes it."""
+        name = pod["metadata"]["name"]
+        self.kubectl.apply([pod], namespace)
+        try:
+            path = "jsonpath={.status.containerStatuses[0].state.terminated}"
+            self.kubectl(
+                "wait", "-n", namespace, f"--for={path}", f"pod/{name}", f"--timeout={timeout}s", timeout=timeout + 10
+            )
+            # The pod's own phase may lag behind its container's end.
+            status = self.kubectl.get("pod", name, "-n", namespace)[0]["status"]
+            code = status["containerStatuses"][0]["state"]["terminated"]["exitCode"]
+            log = self.kubectl("logs", "-n", namespace, name).stdout
+            return "Failed" if code else "Succeeded", log.strip()
+        finally:
+            self.kubectl("delete", "pod", name, "-n", namespace, "--now", "--wait=false", check=False)

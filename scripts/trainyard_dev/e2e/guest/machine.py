@@ -1,0 +1,81 @@
+"""Runs the guest once and reads what it says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from trainyard_dev.e2e.guest import initramfs, packages
+from trainyard.errors import TrainyardError
+from trainyard.shell import CommandError, last_lines, run
+
+QEMU = "qemu-system-x86_64"
+MEMORY = "256M"
+
+
+def missing() -> str:
+    """Why no guest can run here; empty when one can. Downloads the kernel when the cache lacks it."""
+    if not shutil.which(QEMU):
+        return f"{QEMU} is not installed (bin/bootstrap --system installs it on Debian)"
+    try:
+        packages.find()
+    except TrainyardError as error:
+        return f"the guest's kernel can't be had: {error}"
+    return ""
+
+
+def boot(variables: dict[str, str], timeout: float = 600) -> dict[str, str]:
+    """Boots the guest, with these variables for its init, and waits until it powers itself off.
+
+    QEMU emulates the processor (TCG): it needs no rights and no virtualization, and its times are no benchmark.
+
+    Args:
+        timeout: seconds after which the guest is ended.
+
+    Returns:
+        the facts that the guest stated, by name.
+
+    Raises:
+        TrainyardError: it did not come to its end; the message holds the last lines of its console.
+    """
+    kernel = packages.find()
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        console, facts = work / "console", work / "facts"
+        words = [f"{name}={value}" for name, value in variables.items()]
+        try:
+            run(
+                [
+                    *(QEMU, "-accel", "tcg", "-machine", "pc", "-m", MEMORY),
+                    *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
+                    *("-kernel", kernel.image, "-initrd", initramfs.build(kernel, work)),
+                    *("-append", " ".join(["console=ttyS0", "quiet", "panic=-1", *words])),
+                    *("-serial", f"file:{console}", "-serial", f"file:{facts}"),
+                    *_interface("first"),
+                    *_interface("second"),
+                ],
+                timeout=timeout,
+            )
+        except CommandError as error:
+            raise TrainyardError(f"{error.what}; the guest's console ends: {_tail(console, facts)}") from None
+        stated = parse(facts.read_text(errors="replace"))
+        if "end" not in stated:
+            raise TrainyardError(f"the guest stopped half-way; its console ends: {_tail(console, facts)}")
+        return stated
+
+
+def parse(text: str) -> dict[str, str]:
+    """The facts in what the guest's init printed; other lines are left out."""
+    found = re.findall(r"^FACT (\S+) ?(.*?)\r?$", text, re.MULTILINE)
+    return {name: value.strip() for name, value in found}
+
+
+def _interface(name: str) -> list[str]:
+    """A network card on a network of its own, on which the host is 10.0.2.2."""
+    return ["-netdev", f"user,id={name}", "-device", f"virtio-net-pci,netdev={name},romfile="]
+
+
+def _tail(*files: Path) -> str:
+    return last_lines("\n".join(file.read_text(errors="replace") for file in files if file.exists()), 6)

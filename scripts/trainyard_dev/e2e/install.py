@@ -1,0 +1,46 @@
+"""Installs the packaged chart with one command, and asks it to test itself."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import yaml
+
+from trainyard_dev.chart import package as chart
+from trainyard.kube.kubectl import Kubectl
+from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import RELEASE, put, test, values
+
+
+def install(context: Context) -> None:
+    """One `helm install --wait` on the empty cluster."""
+    with context.recorder.check("install.helm", "one helm install --wait on an empty cluster") as figures:
+        package = chart.package()
+        context.installed_at = float(int(time.time()))
+        figures["package_kib"] = round(package.stat().st_size / 1024)
+        if context.userspace_nfs:
+            figures["nfs_client"] = "userspace mount.nfs, NFSv3 (test only)"
+        with values(context) as files:
+            figures["install_seconds"] = put(context, "install", package, files)
+        secret = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")[0]
+        figures["release_secret_kib"] = round(len(json.dumps(secret["data"])) / 1024)
+        require(
+            figures["release_secret_kib"] < 700,
+            f"the release Secret has {figures['release_secret_kib']} KiB, 700 are allowed",
+        )
+        context.contract = read_contract(context.kubectl)
+
+
+def read_contract(kubectl: Kubectl) -> dict:
+    """The contract as the chart published it."""
+    found = kubectl.find("configmap", "trainyard-contract", "-n", SYSTEM)
+    require(found, "the chart published no ConfigMap trainyard-contract")
+    return yaml.safe_load(found["data"]["contract.yaml"])  # type: ignore[index]
+
+
+def self_test(context: Context) -> None:
+    """`helm test`: queues, priority classes, storage class, buckets, contract, seen from inside."""
+    with context.recorder.check("install.helm-test", "helm test: queues, priorities, storage class, buckets, contract"):
+        test(context)

@@ -1,0 +1,138 @@
+"""Submits a training job and watches its pods and PodGroup until it ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard_dev.e2e.context import Context, member
+from trainyard_dev.e2e.recorder import CheckError
+from trainyard.names import GANG, GPU
+from trainyard_dev.report.phases import job_spans
+
+POLL_S = 1.0
+GROUP = "podgroups.scheduling.volcano.sh"
+RESOURCES = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "MPIJob": "mpijobs"}
+
+
+@dataclass
+class Trace:
+    """What was seen of one job: the last state of each pod, its PodGroup while it lived, the events."""
+
+    name: str
+    job: dict[str, Any] = field(default_factory=dict)
+    pods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    most_gpus_partial: int = 0  # GPUs held at a poll while some but not all members were placed
+
+    @property
+    def group(self) -> dict[str, Any] | None:
+        """The PodGroup that the job's pods name."""
+        names = {p["metadata"].get("annotations", {}).get(GANG) for p in self.pods.values()}
+        return next((self.groups[name] for name in names if name in self.groups), None)
+
+    def nodes(self) -> dict[str, str]:
+        """Node by pod name, placed pods only."""
+        return {name: pod["spec"]["nodeName"] for name, pod in self.pods.items() if pod["spec"].get("nodeName")}
+
+
+def gpus(pod: dict[str, Any]) -> int:
+    """GPUs that a pod asks for."""
+    return sum(int(c.get("resources", {}).get("requests", {}).get(GPU, 0)) for c in pod["spec"]["containers"])
+
+
+def resource(manifest: dict[str, Any]) -> str:
+    """The resource name for kubectl, such as `pytorchjobs.kubeflow.org`."""
+    group = manifest["apiVersion"].partition("/")[0]
+    return f"{RESOURCES.get(manifest['kind'], 'jobs')}.{group}"
+
+
+def outcome(job: dict[str, Any]) -> str:
+    """`` while it runs, `succeeded`, or `failed: <message>`."""
+    status = job.get("status", {})
+    state = status.get("state", {})
+    if state.get("phase") == "Completed":
+        return "succeeded"
+    if state.get("phase") in ("Failed", "Aborted", "Terminated"):
+        return f"failed: {state.get('message') or state['phase']}"
+    for condition in status.get("conditions", []):
+        if condition.get("status") != "True":
+            continue
+        if condition["type"] in ("Succeeded", "Complete"):
+            return "succeeded"
+        if condition["type"] == "Failed":
+            return f"failed: {condition.get('message', '')}"
+    return ""
+
+
+def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str, timeout: float) -> Trace:
+    """Creates the job as a member of the team and watches until it has ended; adds its spans to the timeline.
+
+    Raises:
+        CheckError: it failed or did not end in `timeout` seconds; the sentence has the end of a failed pod's log.
+    """
+    trace = Trace(manifest["metadata"]["name"])
+    context.kubectl(*member(namespace), "create", "-n", namespace, "-f", "-", input=json.dumps(manifest))
+    deadline = time.monotonic() + timeout
+    try:
+        while True:
+            look(context, trace, manifest, namespace)
+            result = outcome(trace.job)
+            if result.startswith("failed"):
+                raise CheckError(f"the job {trace.name} {result}; {_last_words(context, trace, namespace)}")
+            if result:
+                return trace
+            if time.monotonic() > deadline:
+                raise CheckError(f"the job {trace.name} did not end within {timeout:.0f} s; {_waiting(trace)}")
+            time.sleep(POLL_S)
+    finally:
+        trace.events = context.kubectl.get("events", "-n", namespace)
+        pods = list(trace.pods.values())
+        context.recorder.spans += job_spans(
+            lane, pods, podgroup=trace.group, job=trace.job, events=trace.events, until=time.time()
+        )
+
+
+def look(context: Context, trace: Trace, manifest: dict[str, Any], namespace: str) -> None:
+    """One poll: updates the trace."""
+    kinds = f"pods,{GROUP},{resource(manifest)}"
+    for item in context.kubectl.get(kinds, "-n", namespace):
+        meta = item["metadata"]
+        if item["kind"] == "Pod":
+            if meta.get("labels", {}).get("app.kubernetes.io/name") == trace.name:
+                trace.pods[meta["name"]] = item
+        elif item["kind"] == "PodGroup":
+            trace.groups[meta["name"]] = item
+        elif meta["name"] == trace.name:
+            trace.job = item
+    group = trace.group
+    members = int(group["spec"].get("minMember", 0)) if group else 0
+    if 0 < len(trace.nodes()) < members:
+        held = sum(gpus(trace.pods[name]) for name in trace.nodes())
+        trace.most_gpus_partial = max(trace.most_gpus_partial, held)
+
+
+def delete(context: Context, manifest: dict[str, Any], namespace: str) -> None:
+    """Removes the job and waits until its pods are gone, so that its GPUs are free."""
+    name = manifest["metadata"]["name"]
+    context.kubectl("delete", resource(manifest), name, "-n", namespace, "--wait=true", "--timeout=60s", check=False)
+    selector = f"app.kubernetes.io/name={name}"
+    context.kubectl("wait", "pod", "-n", namespace, "-l", selector, "--for=delete", "--timeout=60s", check=False)
+
+
+def _last_words(context: Context, trace: Trace, namespace: str) -> str:
+    for name, pod in trace.pods.items():
+        if pod["status"].get("phase") == "Failed":
+            log = context.kubectl("logs", "-n", namespace, name, "--tail=3", check=False).stdout.strip()
+            return f"{name} ended with: {' | '.join(log.splitlines()) or 'no output'}"
+    return "no pod of it failed"
+
+
+def _waiting(trace: Trace) -> str:
+    if not trace.pods:
+        return "it has no pod (see its events)"
+    phases = {name: pod["status"].get("phase", "?") for name, pod in sorted(trace.pods.items())}
+    return "pods: " + ", ".join(f"{name} {phase}" for name, phase in phases.items())

@@ -1,0 +1,76 @@
+"""Keeps what a run found: checks with their figures, and spans of time for the timeline."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.report.model import Check, Span
+
+
+class CheckError(TrainyardError):
+    """A check saw something else than it should; the sentence says what was seen and what was due."""
+
+
+def require(condition: object, what: str) -> None:
+    """Fails the running check with the sentence `what` unless the condition holds."""
+    if not condition:
+        raise CheckError(what)
+
+
+class Recorder:
+    """Checks in the order they ended, and spans."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+        self.spans: list[Span] = []
+
+    @contextmanager
+    def check(self, check_id: str, title: str) -> Iterator[dict[str, Any]]:
+        """Runs one check; the body fills the yielded figures. Any fault fails it; the run goes on."""
+        figures: dict[str, Any] = {}
+        began = time.monotonic()
+
+        def done(status: str, reason: str = "") -> None:
+            seconds = time.monotonic() - began
+            self.checks.append(Check(check_id, title, status, reason, seconds, figures))  # type: ignore[arg-type]
+            print(f"  {status.upper():8}{check_id:26}{seconds:6.1f} s  {reason or title}", flush=True)
+
+        try:
+            yield figures
+        except TrainyardError as error:
+            done("failed", str(error))
+        except (KeyError, IndexError, ValueError) as error:  # an answer of another shape than expected
+            done("failed", f"unexpected answer: {type(error).__name__}: {error}")
+        except Exception as error:  # a report with this sentence is worth more than a run that ends here
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            done("failed", f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}: {error}")
+        else:
+            done("passed")
+
+    def skip(self, check_id: str, title: str, reason: str) -> None:
+        """Notes a check that can't run here."""
+        self.checks.append(Check(check_id, title, "skipped", reason))
+        print(f"  SKIPPED {check_id:26}          {reason}", flush=True)
+
+    @contextmanager
+    def span(self, lane: str, phase: str, label: str = "") -> Iterator[None]:
+        """Times the body as one span of the timeline."""
+        start = time.time()
+        try:
+            yield
+        finally:
+            self.spans.append(Span(lane, phase, start, time.time(), label))
+
+    def passed(self, check_id: str) -> bool:
+        """Whether a check of that id has passed."""
+        return any(check.id == check_id and check.status == "passed" for check in self.checks)
+
+    def failed(self, check_id: str) -> bool:
+        """Whether a check of that id has failed."""
+        return any(check.id == check_id and check.status == "failed" for check in self.checks)

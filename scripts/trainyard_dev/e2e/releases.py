@@ -1,0 +1,109 @@
+"""Releases of the chart on the run's cluster: install, upgrade, roll back; and the values they are made with."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from trainyard_dev import tools
+from trainyard_dev.chart import parts
+from trainyard.kube.kubectl import Kubectl
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard.paths import ROOT
+from trainyard.chart.release.installed import Installed
+from trainyard.chart.release.inventory import goes
+from trainyard.shell import run
+
+RELEASE = "trainyard"
+TIMEOUT_S = 420
+TEAMS = ROOT / "manifests" / "cluster" / "teams.yaml"  # the two teams of a run
+GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
+REAL_GPUS = {"nodePrep": {"driverRoot": "/"}, "nvidia-device-plugin": {"nvidiaDriverRoot": "/"}}
+
+
+def helm(kubectl: Kubectl, *args: str, timeout: float = 60) -> str:
+    """Runs the pinned helm on the cluster and returns what it printed."""
+    argv = [tools.binary("helm"), "--kubeconfig", kubectl.kubeconfig, *args]
+    return run(argv, timeout=timeout).stdout
+
+
+def installed(context: Context) -> Installed:
+    """The run's release."""
+    return Installed(context.kubectl, RELEASE, SYSTEM)
+
+
+@contextmanager
+def values(context: Context, *, teams: bool = True, profile: Path | None = None) -> Iterator[list[Path]]:
+    """Values files for the time of the block: a profile, real GPUs where the run has them, the two teams.
+
+    Args:
+        profile: another file than this version's profile kind.
+    """
+    with tempfile.TemporaryDirectory(prefix="values-") as folder:
+        files = [profile or parts.profile_file("kind")]
+        if context.gpu == "real":  # the profile names the mock driver's folder
+            file = Path(folder) / "real-gpus.yaml"
+            file.write_text(yaml.safe_dump(REAL_GPUS))
+            files.append(file)
+        yield [*files, TEAMS] if teams else files
+
+
+def put(context: Context, verb: str, package: Path, files: Sequence[Path] = (), change: str = "") -> float:
+    """`helm install --wait` or `helm upgrade --wait`; returns its seconds.
+
+    Args:
+        files: all the values, but for the chart's own.
+        change: what an upgrade sets (`a.b=c,d=e`) on top of the values that the release has.
+    """
+    flags = [word for file in files for word in ("-f", str(file))]
+    if verb == "install":
+        flags += ["--create-namespace"]
+    else:
+        flags += ["--reuse-values", "--set", change] if change else ["--reset-values"]
+    return _timed(context, verb, RELEASE, str(package), *flags)
+
+
+def roll_back(context: Context, revision: int) -> float:
+    """`helm rollback --wait` to a revision; returns its seconds."""
+    return _timed(context, "rollback", RELEASE, str(revision))
+
+
+def _timed(context: Context, *args: str) -> float:
+    """Runs helm on the release until all is ready; returns its seconds."""
+    began = time.monotonic()
+    wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
+    helm(context.kubectl, *args, "-n", SYSTEM, *wait, timeout=TIMEOUT_S + 30)
+    return round(time.monotonic() - began, 1)
+
+
+def test(context: Context) -> None:
+    """`helm test`. Raises CommandError."""
+    helm(context.kubectl, "test", RELEASE, "-n", SYSTEM, "--timeout", "120s", timeout=150)
+
+
+def identities(context: Context) -> dict[str, str]:
+    """What must never be made anew: UIDs of claims and their volumes, generated keys in Secrets, by name."""
+    found = {}
+    for space in (SYSTEM, NAMESPACE, OTHER):
+        for claim in context.kubectl.get("pvc", "-n", space):
+            if goes(claim, RELEASE):
+                continue
+            name = f"claim {space}/{claim['metadata']['name']}"
+            found[name] = f"{claim['metadata']['uid']} {claim['spec'].get('volumeName', '')}"
+        for secret in context.kubectl.get("secrets", "-n", space):
+            keys = {key: value for key, value in (secret.get("data") or {}).items() if key in GENERATED}
+            if keys:
+                found[f"Secret {space}/{secret['metadata']['name']}"] = str(sorted(keys.items()))
+    return found
+
+
+def lost(before: dict[str, str], after: dict[str, str]) -> str:
+    """What is gone or is another one now, in words; "" when all is the same."""
+    words = [f"{name} is {'gone' if name not in after else 'another one'}"
+             for name, held in before.items() if after.get(name) != held]  # fmt: skip
+    return "; ".join(words)

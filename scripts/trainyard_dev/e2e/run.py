@@ -1,0 +1,188 @@
+"""The order of an end-to-end run, and its clean-up whatever happens."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainyard.chart import diagnose
+from trainyard_dev import tools
+from trainyard_dev import engine as engines
+from trainyard_dev.cluster import config, lifecycle, nodes, source
+from trainyard.kube.kubectl import Kubectl
+from trainyard.pipelines.local import dataset
+from trainyard_dev.e2e import order, releases
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.recorder import Recorder
+from trainyard.errors import TrainyardError
+from trainyard_dev.gpu import detect
+from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard.progress import Progress
+from trainyard_dev.report import console, writer
+from trainyard_dev.report.model import Gpu, Run, Span
+from trainyard.shell import uninterrupted
+from trainyard_dev.versions import Image, load
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for on the command line."""
+
+    name: str
+    provider: str
+    images: str
+    gpu: str
+    keep: bool
+    out: Path
+
+
+def run(options: Options) -> bool:
+    """One end-to-end run. Writes the report in every case but an interruption.
+
+    Returns:
+        whether every check passed.
+    """
+    engine, chosen, images = engines.find(options.provider), detect.choose(options.gpu), source.choose(options.images)
+    cluster = lifecycle.Options(config.check_name(options.name), images, chosen.kind, MockGpuSpec(), chosen.uuids)
+    if lifecycle.exists(engine, cluster.name):
+        raise TrainyardError(
+            f"a cluster named {cluster.name} exists already",
+            mend=f"remove it with `trainyard cluster down --name {cluster.name}`, or run with NAME=another",
+        )
+    shutil.rmtree(options.out, ignore_errors=True)
+    data = dataset.find()
+    recorder, started = Recorder(), time.time()
+    cause = ""
+    print(f"trainyard {load().raw['trainyard']}: {lifecycle.describe(cluster)}, data: {data.name}", flush=True)
+    try:
+        with recorder.span("tools", "building"):
+            tools.ensure(["host", "cluster"] if images.kind == "build" else ["host"])
+        context = _cluster(engine, cluster, recorder)
+        if context:
+            try:
+                order.checks(context, data)
+            except Exception as error:  # between two checks
+                with recorder.check("e2e.run", "the run between its checks"):
+                    raise error
+        if any(check.status == "failed" for check in recorder.checks):
+            cause = _diagnose(engine, cluster.name, recorder, options.out)
+    finally:
+        # A second interruption must not stop the clean-up of the first.
+        if not options.keep:
+            with recorder.span("cluster", "removing"), uninterrupted():
+                lifecycle.down(engine, cluster.name)
+    result = _report(engine, cluster, data, recorder, started, cause)
+    writer.write(result, options.out)
+    print(f"report: {options.out / 'report.html'}")
+    if options.keep:
+        print(f"the cluster stays: export KUBECONFIG={lifecycle.kubeconfig(cluster.name)}")
+    console.show(result)
+    return result.verdict.ok
+
+
+def _cluster(engine: engines.Engine, options: lifecycle.Options, recorder: Recorder) -> Context | None:
+    """Makes the cluster; None when that failed."""
+    progress = Progress(lifecycle.STEPS)
+    with recorder.check("cluster.up", "a real kind cluster of four nodes") as figures:
+        try:
+            kubectl = lifecycle.up(engine, options, progress)
+        finally:
+            recorder.spans += [
+                Span("cluster", name.partition(" (")[0], start, end) for name, start, end in progress.steps
+            ]
+        figures |= {"nodes": len(config.nodes(options.name)), "images": options.source.kind}
+        userspace = not nodes.kernel_has_nfs()
+        listed, due = config.nodes(options.name), gpus_due(options)
+        return Context(options.name, engine, kubectl, recorder, listed, options.gpu, options.spec, userspace, due)
+    return None
+
+
+def gpus_due(options: lifecycle.Options) -> dict[str, int]:
+    """How many GPUs each node of the GPU pool must offer."""
+    names = [node.name for node in config.nodes(options.name) if node.has_gpus]
+    if options.gpu == "mock":
+        return dict.fromkeys(names, options.spec.count)
+    return {name: len(uuids) for name, uuids in lifecycle.share_gpus(options.uuids, names).items()}
+
+
+def _diagnose(engine: engines.Engine, name: str, recorder: Recorder, out: Path) -> str:
+    """Collects evidence from the cluster while it is there; the probable cause as one sentence."""
+    if not lifecycle.exists(engine, name):
+        return next(check.reason for check in recorder.checks if check.status == "failed")
+    print("  collecting a diagnosis …", flush=True)
+    kubectl = Kubectl(lifecycle.kubeconfig(name))
+    found = diagnose.collect(
+        lambda argv: kubectl(*argv, timeout=30).stdout,
+        out,
+        [NAMESPACE, OTHER, SYSTEM],
+        node_exec=lambda node, argv: engine.exec(node, argv, timeout=20).stdout,
+        helm=lambda argv: releases.helm(kubectl, *argv),
+        release=(releases.RELEASE, SYSTEM),
+        checks=recorder.checks,
+        expected=["too-large"],
+    )
+    return diagnose.probable_cause(found)
+
+
+def _report(
+    engine: engines.Engine,
+    options: lifecycle.Options,
+    data: dataset.Dataset,
+    recorder: Recorder,
+    started: float,
+    cause: str,
+) -> Run:
+    components = load().raw["components"]
+    versions = {"trainyard": load().raw["trainyard"], **{name: str(version) for name, version in components.items()}}
+    images = {image.ref: _origin(image, options.source) for image in load().images.values() if not image.local}
+    description = (
+        f"{options.spec.count} × {options.spec.model} on each of 2 nodes, mock NVML behind the real device plugin"
+        if options.gpu == "mock"
+        else f"the machine's own: {len(options.uuids)}"
+    )
+    return Run(
+        started=started,
+        ended=time.time(),
+        versions=versions,
+        images=images,
+        image_source=options.source.kind,
+        gpu=Gpu(options.gpu, description),  # type: ignore[arg-type]
+        mocks=_mocks(options),
+        checks=recorder.checks,
+        spans=recorder.spans,
+        environment={
+            "engine": engine.name,
+            "image source": f"{options.source.kind}: {options.source.reason}",
+            "data": data.name,
+            "kernel": platform.release(),
+            "cores": os.cpu_count(),
+            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        },
+        cause=cause,
+    )
+
+
+def _origin(image: Image, chosen: source.Source) -> str:
+    return "built here" if image.own or chosen.kind == "build" else "pulled"
+
+
+def _mocks(options: lifecycle.Options) -> list[str]:
+    """What the run does not prove, one sentence each."""
+    said = []
+    if options.gpu == "mock":
+        said.append(
+            "GPUs are mock: the real device plugin hands out devices of a mock NVML library; CUDA and NCCL did not run."
+        )
+    if not nodes.kernel_has_nfs():
+        said.append(
+            "NFS volumes were mounted by a userspace client (FUSE, NFSv3), because this kernel has none; its locking "
+            "and caching differ from the kernel's."
+        )
+    said.append("csi-driver-nfs did not run; shared volumes came from trainyard's own provisioner.")
+    if options.source.kind == "build":
+        said.append("Component images were built here from pinned modules; the published images were not pulled.")
+    return said

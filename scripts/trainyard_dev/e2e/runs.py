@@ -1,0 +1,141 @@
+"""Submits pipelines as a member of a team and watches their workflows, pods and training jobs until they end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard.names import RUN
+from trainyard.paths import ROOT
+from trainyard.pipelines.runs import nodes
+from trainyard.pipelines.runs.model import BAD, Run
+from trainyard.shell import run
+
+PIPELINES = ROOT / "pipelines"
+FLOWS = Path(__file__).parent / "flows"
+OF_RUN = "workflows.argoproj.io/workflow"  # label of a step's pod
+KINDS = "workflows.argoproj.io,pods,pytorchjobs.kubeflow.org,podgroups.scheduling.volcano.sh"
+ENDED = ("Succeeded", "Failed", "Error")
+POLL_S = 2.0
+
+
+@dataclass
+class Seen:
+    """What was seen of one run: its workflow at the end, and every pod and training job that came by meanwhile."""
+
+    name: str
+    team: str
+    workflow: dict[str, Any] = field(default_factory=dict)
+    pods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)  # by uid: one that is made again counts again
+    queues: set[str] = field(default_factory=set)  # of the PodGroup of its steps
+    seconds: float = 0.0  # from the command to the end, as whoever waits has it
+
+    @property
+    def phase(self) -> str:
+        """How the workflow stands, "" before the controller has seen it."""
+        return self.workflow.get("status", {}).get("phase", "")
+
+    @property
+    def run(self) -> Run:
+        """The run as `trainyard runs show` has it."""
+        return nodes.run(self.workflow)
+
+    @property
+    def cached(self) -> list[str]:
+        """Names of the steps that were served from the cache."""
+        return sorted(step.name for step in self.run.steps if step.state == "cached")
+
+    @property
+    def ran(self) -> list[str]:
+        """Names of the steps that had pods."""
+        return sorted(step.name for step in self.run.steps if step.attempts)
+
+    @property
+    def faults(self) -> str:
+        """Why it failed, for a sentence."""
+        told = [f"{step.name}: {step.reason}" for step in self.run.steps if step.state in BAD and step.reason]
+        return "; ".join(told[:3]) or self.run.message
+
+    def output(self, step: str, name: str = "Output") -> str:
+        """The value of a step's output parameter."""
+        found = [one.outputs for one in self.run.steps if one.name == step]
+        values = [o["value"] for o in (found or [{}])[0].get("parameters", []) if o["name"] == name]
+        return str(values[0]) if values else ""
+
+
+def trainyard(
+    context: Context, *args: str | Path, team: str = NAMESPACE, check: bool = True, timeout: float = 120
+) -> tuple[int, str, str]:
+    """The command line as a member of the team uses it: code, standard output, standard error."""
+    argv = [ROOT / "bin" / "trainyard", *args, "-n", team, *member(team)]
+    env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
+    done = run(argv, check=False, timeout=timeout, env=env)
+    said = done.stderr or ""
+    require(
+        not check or done.returncode == 0, f"trainyard {args[0]} {args[1]} ended with {done.returncode}: {said[-600:]}"
+    )
+    return done.returncode, done.stdout, said
+
+
+def submit(context: Context, file: Path, *options: str, team: str = NAMESPACE) -> Seen:
+    """`trainyard submit` without waiting for the end."""
+    began = time.monotonic()
+    _, out, _ = trainyard(context, "submit", file, "--detach", "-o", "name", *options, team=team)
+    return Seen(out.strip().splitlines()[-1], team, seconds=began)
+
+
+def look(context: Context, seen: Seen) -> Seen:
+    """One look at the run, by one question to the API server for all kinds."""
+    everything = context.kubectl.get(KINDS, "-n", seen.team)
+    for obj in everything:
+        meta = obj["metadata"]
+        labels = meta.get("labels") or {}
+        if obj["kind"] == "Workflow" and meta["name"] == seen.name:
+            seen.workflow = obj
+        elif obj["kind"] == "Pod" and labels.get(OF_RUN) == seen.name:
+            seen.pods[meta["name"]] = obj
+        elif obj["kind"] == "PyTorchJob" and labels.get(RUN) == seen.name:
+            seen.jobs[meta["uid"]] = obj
+    for obj in everything:
+        if obj["metadata"]["name"] == f"podgroup-{seen.workflow['metadata']['uid']}":
+            seen.queues.add(obj["spec"].get("queue", ""))
+    return seen
+
+
+def end(context: Context, seen: Seen, timeout: float) -> Seen:
+    """Watches until the run has ended. CheckError when it doesn't within `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while look(context, seen).phase not in ENDED:
+        if time.monotonic() > deadline:
+            raise CheckError(f"run {seen.name} is {seen.phase or 'not begun'} after {timeout:.0f} s: {_stuck(seen)}")
+        time.sleep(POLL_S)
+    seen.seconds = time.monotonic() - seen.seconds
+    return seen
+
+
+def succeed(context: Context, file: Path, *options: str, timeout: float, team: str = NAMESPACE) -> Seen:
+    """Submits, watches, and fails the check unless the run succeeds."""
+    return succeeded(context, submit(context, file, *options, team=team), timeout)
+
+
+def succeeded(context: Context, seen: Seen, timeout: float) -> Seen:
+    """Watches a run, and fails the check unless it succeeds."""
+    end(context, seen, timeout)
+    require(seen.phase == "Succeeded", f"run {seen.name} ended {seen.phase}: {seen.faults}")
+    return seen
+
+
+def forget(context: Context, *runs: Seen) -> None:
+    """Deletes runs, with their pods, as a member."""
+    for seen in runs:
+        argv = ["delete", "workflows.argoproj.io", seen.name, "-n", seen.team, "--ignore-not-found", "--wait=false"]
+        context.kubectl(*member(seen.team), *argv, check=False)
+
+
+def _stuck(seen: Seen) -> str:
+    return "; ".join(f"{step.name} is {step.state} {step.reason}" for step in seen.run.steps if not step.ended)[:500]

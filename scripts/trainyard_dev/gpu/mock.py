@@ -1,0 +1,146 @@
+"""Mock GPUs of a node: the library, the folder that plays the driver's root, faults, and device files.
+
+`images/mock-nvml/README.md` describes `gpu.conf` and the protocol of the fault file. The mock proves allocation,
+scheduling and recovery; it computes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from trainyard import shell
+from trainyard.errors import TrainyardError, UsageError
+from trainyard_dev.gpu.spec import MAX_GPUS, MockGpuSpec
+from trainyard.paths import ROOT, cache_dir
+
+SOURCES = ROOT / "images" / "mock-nvml"
+LIBRARY = "libnvidia-ml.so.1"
+LIBRARY_FOLDER = Path("usr/lib/x86_64-linux-gnu")
+CONF = Path("etc/gpu.conf")
+FAULT = Path("etc/fault")
+NODE_ROOT = "/opt/trainyard/mock-gpu"
+"""Where a node has its driver root."""
+DEVICE_MAJOR = 195
+CONTROL_MINOR = 255
+
+_NO_COMPILER = "install a C compiler: `apt-get install gcc make libc6-dev`"
+
+
+def build_library(dest: Path) -> Path:
+    """Compiles the library into the file `dest` and returns it.
+
+    The file appears complete or not at all.
+
+    Raises:
+        TrainyardError: gcc or make is missing, or the sources do not compile.
+    """
+    for tool in ("gcc", "make"):
+        if shutil.which(tool) is None:
+            raise TrainyardError(f"{tool} is needed to build the mock GPU library and is missing", mend=_NO_COMPILER)
+    dest = dest.absolute()
+    dest.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=dest.parent, prefix=".mock-nvml-") as folder:
+        built = Path(folder) / LIBRARY
+        shell.run(["make", "-s", "-C", SOURCES, f"OUT={built}"], timeout=300, mend=_NO_COMPILER)
+        built.chmod(0o644)
+        built.replace(dest)
+    return dest
+
+
+def cached_library() -> Path:
+    """The library, built once for every state of its sources, from the cache."""
+    digest = hashlib.sha256()
+    for source in sorted(SOURCES.glob("*")):
+        if source.suffix in (".c", ".h") or source.name == "Makefile":
+            digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    library = cache_dir() / "mock-nvml" / digest.hexdigest()[:16] / LIBRARY
+    return library if library.is_file() else build_library(library)
+
+
+def prepare_node(folder: Path, node: str, spec: MockGpuSpec, *, library: Path | None = None) -> Path:
+    """Lays out the driver root of one node in `folder`, without faults, readable for every user; returns `folder`.
+
+    Args:
+        folder: is made or brought up to date; mount it at `NODE_ROOT` of the node, as a folder.
+        node: name of the node; the UUIDs of its GPUs follow from it.
+        library: a library built before; otherwise the cached one.
+    """
+    conf = spec.conf(node)
+    library = library or cached_library()
+    for part in (folder, folder / LIBRARY_FOLDER, folder / CONF.parent):
+        part.mkdir(parents=True, exist_ok=True)
+    for part in (folder, folder / "usr", folder / "usr/lib", folder / LIBRARY_FOLDER, folder / CONF.parent):
+        part.chmod(0o755)
+    _write(folder / LIBRARY_FOLDER / LIBRARY, library.read_bytes())
+    link = folder / LIBRARY_FOLDER / "libnvidia-ml.so"
+    if not link.is_symlink():
+        link.symlink_to(LIBRARY)
+    _write(folder / CONF, conf.encode())
+    _write(folder / FAULT, b"")
+    return folder
+
+
+def inject_xid(folder: Path, gpu: int, code: int) -> None:
+    """Makes GPU `gpu` of the node in `folder` report the Xid error `code` once to every listener."""
+    if code < 1:
+        raise UsageError(f"an Xid code is a positive number, not {code}")
+    _append(folder, f"xid {_checked(gpu)} {code} id={time.time_ns()}")
+
+
+def lose(folder: Path, gpu: int) -> None:
+    """Makes GPU `gpu` of the node in `folder` fall off the bus, until `heal`."""
+    _append(folder, f"lost {_checked(gpu)}")
+
+
+def heal(folder: Path, gpu: int | None = None) -> None:
+    """Removes the faults of one GPU, or of all. A device plugin keeps a GPU unhealthy until its pod is restarted."""
+    fault = _existing(folder)
+    kept = [line for line in fault.read_text().splitlines() if gpu is not None and line.split()[1:2] != [str(gpu)]]
+    _write(fault, "".join(f"{line}\n" for line in kept).encode())
+
+
+def device_commands(count: int) -> list[list[str]]:
+    """The commands that make the device files of `count` GPUs on a node, to be run there as root; again is harmless.
+
+    A file of that name that is no character device is replaced.
+    """
+    if not 1 <= count <= MAX_GPUS:
+        raise UsageError(f"count of the mock GPUs must be 1 to {MAX_GPUS}, is {count}", mend="change count")
+    minors = {f"/dev/nvidia{gpu}": gpu for gpu in range(count)} | {"/dev/nvidiactl": CONTROL_MINOR}
+    return [["sh", "-c", _device_script(path, minor)] for path, minor in minors.items()]
+
+
+def _device_script(path: str, minor: int) -> str:
+    make = f"rm -f {path} && mknod {path} c {DEVICE_MAJOR} {minor}"
+    return f"if [ ! -c {path} ]; then {make}; fi && chmod 0666 {path}"
+
+
+def _checked(gpu: int) -> int:
+    if not 0 <= gpu < MAX_GPUS:
+        raise UsageError(f"there is no mock GPU {gpu}", mend=f"name one from 0 to {MAX_GPUS - 1}")
+    return gpu
+
+
+def _existing(folder: Path) -> Path:
+    fault = folder / FAULT
+    if not fault.is_file():
+        raise TrainyardError("this is no driver root of mock GPUs", where=str(folder), mend="prepare the node first")
+    return fault
+
+
+def _append(folder: Path, line: str) -> None:
+    with _existing(folder).open("a") as file:
+        file.write(line + "\n")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Replaces a file in one step, so that nobody reads half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(content)
+    temporary.chmod(0o644)
+    temporary.replace(path)

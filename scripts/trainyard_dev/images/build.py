@@ -1,0 +1,150 @@
+"""Builds images from `images/<name>/Containerfile`; each is built once per content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import ssl
+import tempfile
+from pathlib import Path
+
+from trainyard_dev import tools
+from trainyard_dev.engine import Engine
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT, cache_dir
+from trainyard.shell import run
+from trainyard_dev.tools.build import pin
+from trainyard_dev.versions import Image, load
+
+SUITE = "bookworm"
+BUILT_BASE = f"localhost/trainyard/{SUITE}:minbase"
+SKIP = {"__pycache__", ".ruff_cache", ".pytest_cache"}
+
+
+def content_key(image: Image, base: str) -> str:
+    """A hash over all that decides an image: its inputs, binaries, module files and the base's reference."""
+    digest = hashlib.sha256(f"{image.bin}{sorted(image.files.items())}{base}{image.ref}".encode())
+    for entry in sorted({image.dir, *image.inputs}):
+        for path in _files(ROOT / entry):
+            digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    for tool in load().tools.values():
+        needed = {name for _, name in tool.packages} & set(image.bin)
+        if needed or any(source.split(":")[0] == tool.name for source in image.files.values()):
+            digest.update(pin(tool).encode())
+    return digest.hexdigest()[:12]
+
+
+def local_ref(image: Image, base: str) -> str:
+    """The tag under which the engine's own store keeps this very content."""
+    return f"localhost/trainyard/build/{image.name}:{content_key(image, base)}"
+
+
+def build(engine: Engine, image: Image, base: str) -> str:
+    """Builds the image unless the engine has this content already.
+
+    Args:
+        base: the image that stands for `BASE` in Containerfiles.
+
+    Returns:
+        the reference in the engine's store.
+    """
+    tag = local_ref(image, base)
+    if engine.has_image(tag):
+        return tag
+    if not (ROOT / image.dir / "Containerfile").exists():
+        raise TrainyardError("the Containerfile is missing", where=image.dir)
+    (cache_dir() / "work").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{image.name}-", dir=cache_dir() / "work") as folder:
+        context = Path(folder)
+        containerfile = _stage(image, context)
+        # Host networking: package registries may be reachable from the host alone.
+        engine(
+            "build",
+            "--network",
+            "host",
+            "-f",
+            containerfile,
+            "-t",
+            tag,
+            *_certificates(),
+            "--build-arg",
+            f"BASE={base}",
+            "--build-arg",
+            f"KUBERNETES_VERSION={load().kubernetes}",
+            context,
+            timeout=1800,
+            mend="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
+        )
+    return tag
+
+
+def make_base(engine: Engine) -> str:
+    """A minimal Debian made by debootstrap, for machines that reach no image registry. Needs root.
+
+    Returns:
+        the reference in the engine's store.
+    """
+    if engine.has_image(BUILT_BASE):
+        return BUILT_BASE
+    if not shutil.which("debootstrap"):
+        raise TrainyardError("debootstrap is not installed", mend="apt-get install -y debootstrap")
+    (cache_dir() / "work").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
+        root = Path(folder) / "root"
+        run(
+            ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root],
+            timeout=900,
+            mend="check that this machine reaches a Debian mirror and that you are root",
+        )
+        _slim(root)
+        archive = Path(folder) / "base.tar"
+        run(["tar", "-C", root, "-cf", archive, "."])
+        engine("import", archive, BUILT_BASE)
+    return BUILT_BASE
+
+
+def _slim(root: Path) -> None:
+    """Drops what no container reads: package caches, manuals, translations."""
+    for entry in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
+        shutil.rmtree(root / entry, ignore_errors=True)
+    for needed in ("var/cache/apt/archives/partial", "var/lib/apt/lists/partial"):
+        (root / needed).mkdir(parents=True)
+
+
+def _stage(image: Image, context: Path) -> Path:
+    """Lays out the build context: the inputs, `bin/`, `files/`; returns the Containerfile to use."""
+    top = ROOT / image.context
+    for entry in sorted({image.dir, *image.inputs}):
+        source, target = ROOT / entry, context / (ROOT / entry).relative_to(top)
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+        else:
+            shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*SKIP))
+    for name in image.bin:
+        (context / "bin").mkdir(exist_ok=True)
+        shutil.copy2(tools.binary(name), context / "bin" / name)
+    for name, source in image.files.items():
+        tool, path = source.split(":", 1)
+        found, target = tools.module_dir(tool) / path, context / "files" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if found.is_dir():
+            run(["cp", "-r", "--no-preserve=mode", found, target])
+        else:
+            shutil.copyfile(found, target)
+    containerfile = context / (ROOT / image.dir).relative_to(top) / "Containerfile"
+    if image.bin:
+        containerfile.write_text(containerfile.read_text().replace("@BINARY@", image.bin[0]))
+    return containerfile
+
+
+def _certificates() -> list[str]:
+    """Hands this machine's certificate authorities to builds, as a secret: a site may have its own."""
+    bundle = os.environ.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
+    return ["--secret", f"id=ca-bundle,src={bundle}"] if bundle and Path(bundle).is_file() else []
+
+
+def _files(folder: Path) -> list[Path]:
+    found = [folder] if folder.is_file() else folder.rglob("*")
+    return sorted(p for p in found if p.is_file() and not SKIP & set(p.parts))

@@ -1,0 +1,146 @@
+"""Commands under `trainyard images`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import click
+
+from trainyard_dev import engine as engines
+from trainyard_dev.chart import images as listing
+from trainyard_dev.chart import parts
+from trainyard_dev.cluster import source
+from trainyard.errors import UsageError
+from trainyard_dev.images import build as builder
+from trainyard_dev.images import registry, sources, transfer
+from trainyard.progress import Progress
+from trainyard_dev.versions import load as load_versions
+
+_wanted = click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
+_platform = click.option("--platform", default="", metavar="OS/ARCH", help="Only this one of images for several.")
+_plain = click.option("--plain-http", "plain", is_flag=True, help="The registry has no TLS.")
+
+
+def _selection(function: click.decorators.FC) -> click.decorators.FC:
+    """Which installation is meant."""
+    profile = click.option("--profile", type=click.Choice(parts.profiles()), default="kind", show_default=True)
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+    values = click.option("--values", "files", multiple=True, type=file, help="A values file, as for helm --values.")
+    return profile(values(function))
+
+
+@click.group()
+def images() -> None:
+    """Container images of the platform and of the test cluster."""
+
+
+@images.command("list")
+@_selection
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def list_images(profile: str, files: tuple[Path, ...], output: str) -> None:
+    """List every image that an installation can start: pods, hooks, tests, what operators add to jobs, the examples.
+
+    With a mirror in the values (global.imageRegistry) the second column is where nodes pull it.
+    """
+    found = listing.listed(profile, values=files)
+    if output == "json":
+        click.echo(json.dumps([dataclasses.asdict(image) for image in found], indent=1))
+        return
+    for image in found:
+        pulled = f"{image.pulled:80}" if image.pulled != image.ref else ""
+        click.echo(f"{image.ref:64}{pulled}{'ours' if image.ours else 'upstream':10}{', '.join(image.uses)}")
+
+
+@images.command()
+@_selection
+@_wanted
+@_platform
+@click.argument("target", metavar="FILE.tar|DIR", type=click.Path(path_type=Path))
+def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, platform: str) -> None:
+    """Save every image of an installation as an OCI layout: one tar file, or a folder.
+
+    An interrupted save goes on where it was. A tar file needs twice its room while it is made.
+    """
+    with _readable(profile, files, wanted) as items:
+        transfer.save(items, target, platform=platform)
+
+
+@images.command()
+@_plain
+@click.argument("archive", metavar="FILE.tar|DIR", type=click.Path(path_type=Path, exists=True))
+@click.argument("prefix", metavar="HOST[/PATH]")
+def load(archive: Path, prefix: str, plain: bool) -> None:
+    """Push what was saved into a registry, under the prefix that global.imageRegistry will name."""
+    for ref, digest in transfer.load(archive, prefix, plain=plain).items():
+        click.echo(f"{ref}@{digest}")
+
+
+@images.command()
+@_selection
+@_wanted
+@_platform
+@_plain
+@click.argument("prefix", metavar="HOST[/PATH]")
+def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, platform: str, plain: bool) -> None:
+    """Copy every image of an installation into a registry, without a file between.
+
+    What nobody publishes is built here first. Log in to the registry with docker or podman before.
+    """
+    to = transfer.checked(prefix)  # before anything is built
+    with _readable(profile, files, wanted) as items:
+        for ref, digest in transfer.mirror(items, to, plain=plain, platform=platform).items():
+            click.echo(f"{ref}@{digest}")
+
+
+def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractContextManager[list[transfer.Item]]:
+    refs = [image.ref for image in listing.listed(profile, values=files)]
+    return sources.readable(engines.find(), refs, wanted)
+
+
+@images.command()
+@click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
+def build(wanted: str) -> None:
+    """Build every image that this machine would need and the cache lacks."""
+    engine, chosen = engines.find(), source.choose(wanted)
+    base = chosen.base(engine)
+    needed = [i for i in load_versions().images.values() if i.own or i.local or chosen.kind == "build"]
+    needed = [i for i in needed if chosen.kind == "build" or i.name != "node"]
+    missing = [i for i in needed if not (registry.is_pushed(i, base) or engine.has_image(builder.local_ref(i, base)))]
+    progress = Progress(len(missing), f"Images ({chosen.kind}: {chosen.reason})")
+    for image in missing:
+        with progress.step(image.ref):
+            builder.build(engine, image, base)
+
+
+@images.command()
+@click.argument("registry_host", metavar="HOST")
+@click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
+@click.option("--all", "every", is_flag=True, help="Upstream's images as well; only with --images build.")
+def push(registry_host: str, wanted: str, every: bool) -> None:
+    """Push our own images to HOST, a registry that a cluster's nodes reach; the chart's global.imageRegistry names it.
+
+    HOST may have a path, such as registry.example.org/mirror. Log in to it with docker or podman first.
+    """
+    host = transfer.checked(registry_host)
+    engine, chosen = engines.find(), source.choose(wanted)
+    if every and chosen.kind != "build":
+        raise UsageError(
+            "upstream's images are only built with --images build", mend="mirror the published ones instead"
+        )
+    base = chosen.base(engine)
+    needed = [i for i in load_versions().images.values() if not i.local and (i.own or every)]
+    progress = Progress(len(needed), f"Images to {host}")
+    for image in needed:
+        with progress.step(f"{host}/{image.ref.partition('/')[2]}"):
+            local = builder.build(engine, image, base)
+            for ref in (image.ref, *image.also):
+                target = f"{host}/{ref.partition('/')[2]}"
+                engine("tag", local, target)
+                engine(
+                    "push",
+                    target,
+                    mend=f"check that you may push there: `{engine.name} login {host.partition('/')[0]}`",
+                )

@@ -1,0 +1,145 @@
+"""A registry beside the cluster: nodes ask it first for every image, so a cluster needs no other one.
+
+It runs as a container on kind's network under a fixed name. Its storage lies in the cache: what was pushed once is
+there in the next run.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from trainyard_dev.engine import Engine
+from trainyard.errors import TrainyardError
+from trainyard_dev.images.build import build, content_key
+from trainyard.paths import cache_dir
+from trainyard_dev.versions import Image, load
+
+NAME = "trainyard-registry"
+PORT = 5000
+LABEL = "io.trainyard.role=registry"
+
+
+def start(engine: Engine, network: str, base: str) -> str:
+    """Starts the registry if it isn't running; creates the network when it is missing.
+
+    Returns:
+        host:port where this machine reaches it.
+    """
+    if engine("network", "inspect", network, check=False).returncode:
+        engine("network", "create", network)
+    state = engine("inspect", "--format", "{{.State.Status}}", NAME, check=False).stdout.strip()
+    if state != "running":
+        if state:
+            engine("rm", "-f", NAME)
+        engine(
+            "run",
+            "-d",
+            "--name",
+            NAME,
+            "--label",
+            LABEL,
+            "--network",
+            network,
+            "-p",
+            f"127.0.0.1::{PORT}",
+            "-v",
+            f"{storage()}:/var/lib/registry",
+            build(engine, load().images["registry"], base),
+        )
+    found = address(engine)
+    _wait(found)
+    return found
+
+
+def address(engine: Engine) -> str:
+    """host:port where this machine reaches the running registry."""
+    return engine("port", NAME, f"{PORT}/tcp").stdout.split()[0]
+
+
+def stop(engine: Engine) -> None:
+    """Removes the registry's container; its storage stays in the cache."""
+    engine("rm", "-f", "-v", NAME, check=False)
+
+
+def storage() -> Path:
+    """The folder with the registry's blobs."""
+    folder = cache_dir() / "registry"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def repository(ref: str) -> tuple[str, str]:
+    """(repository, tag) under which a mirror serves `ref`: the reference without its host.
+
+    >>> repository("registry.k8s.io/coredns/coredns:v1.12.1")
+    ('coredns/coredns', 'v1.12.1')
+    """
+    path, _, tag = ref.partition("/")[2].rpartition(":")
+    return path, tag
+
+
+def is_pushed(image: Image, base: str) -> bool:
+    """Whether the registry's storage holds this very content of the image."""
+    return _pushed().get(image.name) == content_key(image, base) and all(
+        _manifest_link(ref).exists() for ref in (image.ref, *image.also)
+    )
+
+
+def push(engine: Engine, image: Image, base: str, address: str) -> None:
+    """Builds the image if need be and pushes it under its reference and further tags."""
+    local = build(engine, image, base)
+    for ref in (image.ref, *image.also):
+        path, tag = repository(ref)
+        push_as(engine, local, f"{address}/{path}:{tag}")
+    _pushed_file().write_text(json.dumps(_pushed() | {image.name: content_key(image, base)}, indent=1, sort_keys=True))
+
+
+def push_as(engine: Engine, local: str, target: str) -> None:
+    """Pushes an image of the engine's store to `host:port/repository:tag`."""
+    if engine.name == "docker":  # the daemon takes plain HTTP from loopback addresses
+        engine("tag", local, target)
+        engine("push", target)
+        return
+    # zstd unpacks several times faster than gzip, and every node unpacks what it runs.
+    engine("push", "--tls-verify=false", "--format", "oci", "--compression-format", "zstd", local, f"docker://{target}")
+
+
+def mirror_config(folder: Path) -> Path:
+    """Writes containerd's hosts folder: any registry's image is asked for here first, then at its origin."""
+    target = folder / "_default"
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "hosts.toml").write_text(
+        f'[host."http://{NAME}:{PORT}"]\n  capabilities = ["pull", "resolve"]\n  skip_verify = true\n'
+    )
+    return folder
+
+
+def _manifest_link(ref: str) -> Path:
+    path, tag = repository(ref)
+    return storage() / "docker/registry/v2/repositories" / path / "_manifests/tags" / tag / "current/link"
+
+
+def _pushed_file() -> Path:
+    return storage() / "pushed.json"
+
+
+def _pushed() -> dict[str, str]:
+    try:
+        return json.loads(_pushed_file().read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+
+
+def _wait(address: str, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"http://{address}/v2/", timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise TrainyardError(f"the registry does not answer at {address}", mend=f"see its log: podman logs {NAME}")

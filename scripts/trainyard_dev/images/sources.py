@@ -1,0 +1,62 @@
+"""Where images can be read: published ones in their own registries, the rest in the one beside the test cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from trainyard_dev.cluster import source
+from trainyard_dev.cluster.lifecycle import NETWORK
+from trainyard_dev.engine import Engine
+from trainyard.errors import TrainyardError
+from trainyard_dev.images import registry
+from trainyard_dev.images.remote import Place, Registry
+from trainyard_dev.images.transfer import Item
+from trainyard.progress import Progress
+from trainyard_dev.versions import load
+
+
+def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
+    """Makes every reference readable: what nobody publishes is built, once per content, and kept in our registry.
+
+    Args:
+        wanted: auto, pull or build: whether upstream's images are built here, too.
+
+    Raises:
+        TrainyardError: a reference is neither published nor ours.
+    """
+    chosen = source.choose(wanted)
+    known = {ref: image for image in load().images.values() for ref in (image.ref, *image.also)}
+    served = {image.name for image in chosen.served(list(load().images.values()))}
+    built = {ref: known[ref] for ref in refs if ref in known and known[ref].name in served}
+    if chosen.kind == "build" and (strange := [ref for ref in refs if ref not in built]):
+        raise TrainyardError(
+            f"{', '.join(strange)} can't be built here", mend="use --images pull where its registry answers"
+        )
+    address = ""
+    if built:
+        base = chosen.base(engine)
+        address = registry.start(engine, NETWORK, base)
+        missing = [
+            image for image in {i.name: i for i in built.values()}.values() if not registry.is_pushed(image, base)
+        ]
+        progress = Progress(len(missing), f"Images to build ({chosen.kind}: {chosen.reason})") if missing else None
+        for image in missing:
+            with progress.step(image.ref):  # type: ignore[union-attr]
+                registry.push(engine, image, base, address)
+    found = []
+    for ref in refs:
+        place = Place.parse(f"{address}/{ref.partition('/')[2]}" if ref in built else ref)
+        found.append(Item(ref, Registry(place.host), place))
+    return found
+
+
+@contextmanager
+def readable(engine: Engine, refs: Sequence[str], wanted: str) -> Iterator[list[Item]]:
+    """The items for the time of the body; a registry that no cluster needs goes again, what it holds stays cached."""
+    running = bool(engine.containers(registry.LABEL))
+    try:
+        yield items(engine, refs, wanted)
+    finally:
+        if not running:
+            registry.stop(engine)

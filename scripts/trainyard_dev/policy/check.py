@@ -1,0 +1,179 @@
+"""Asks a real API server with the rendered platform what it would say to a user's manifests, and to their pods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from trainyard_dev.apiserver import Answer, ApiServer, Identity, running
+from trainyard_dev.apiserver.install import install
+from trainyard.errors import TrainyardError, UsageError
+from trainyard_dev.policy.offspring import Object, Platform, offspring
+from trainyard.policy.rules import PREFIX, rules
+
+BINDING = "ValidatingAdmissionPolicyBinding"
+SAYS = re.compile(
+    rf"Validation failed for ValidatingAdmissionPolicy '{PREFIX}([a-z-]+)' with binding '\S+': (.*)", re.S
+)
+FORBIDDEN = re.compile(r'^\S+ "[^"]*" is forbidden: ')
+POD_SECURITY = "violate"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One objection: by a rule, or by another part of admission (rights, Pod Security, quota, schema)."""
+
+    by: str
+    refuses: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one object; `source` is the user's object that it comes from, or itself."""
+
+    kind: str
+    name: str
+    source: str
+    identity: str
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        """Whether the cluster would refuse it."""
+        return any(finding.refuses for finding in self.findings)
+
+
+@dataclass
+class Site:
+    """A platform on a server that only warns, so that every objection to an object is heard and not the first alone."""
+
+    server: ApiServer
+    team: str
+    member: Identity
+    platform: Platform
+    modes: dict[str, str] = field(default_factory=dict)
+
+    def check(self, objects: list[Object]) -> list[Verdict]:
+        """One verdict for each object and for all that controllers would make of it."""
+        found = []
+        for obj in objects:
+            meta = obj.setdefault("metadata", {})
+            meta.setdefault("namespace", self.team)
+            source = f"{obj.get('kind')}/{meta.get('name') or meta.get('generateName')}"
+            verdict = self._ask(obj, self.member, source)
+            found.append(verdict)
+            for made, maker in self._offspring(obj, verdict):
+                self._account(made)
+                found.append(self._ask(made, maker, source))
+        return found
+
+    def _offspring(self, obj: Object, verdict: Verdict) -> list[tuple[Object, Identity]]:
+        """What controllers would make of it; nothing of an object of a shape that the server has refused already."""
+        try:
+            return list(offspring(obj, self.platform))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            if verdict.refused:
+                return []
+            what, mend = "no controller can read its spec", "see manifests/jobs for examples"
+            raise UsageError(what, where=verdict.source, mend=mend) from None
+
+    def _ask(self, obj: Object, who: Identity, source: str) -> Verdict:
+        try:
+            answer = self.server.create(obj, identity=who, dry_run=True)
+            findings = self._findings(answer)
+        except TrainyardError as error:
+            findings = (Finding("API", True, error.what),)
+        meta = obj["metadata"]
+        name = str(meta.get("name") or meta.get("generateName") or "(no name)")
+        return Verdict(str(obj.get("kind")), name, source, who.user, findings)
+
+    def _findings(self, answer: Answer) -> tuple[Finding, ...]:
+        found = [] if answer.ok else [Finding(_guard(answer.message), True, FORBIDDEN.sub("", answer.message))]
+        for warning in answer.warnings:
+            if match := SAYS.fullmatch(warning):
+                found.append(Finding(match[1], self.modes[match[1]] == "enforce", match[2]))
+            else:
+                found.append(Finding(_guard(warning), False, warning))
+        return tuple(found)
+
+    def _account(self, pod: Object) -> None:
+        """The launcher's own account, which the operator makes before its pod."""
+        name = pod.get("spec", {}).get("serviceAccountName", "")
+        if pod["kind"] == "Pod" and name.endswith("-launcher"):
+            account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+            self.server.apply(account | {"metadata": {"name": name, "namespace": pod["metadata"]["namespace"]}})
+
+
+@contextmanager
+def site(objects: list[Object], team: str = "", user: str = "") -> Iterator[Site]:
+    """Starts a server with the rendered platform on it.
+
+    Args:
+        objects: the rendered chart.
+        team: whose member asks; may be left out where there is one team only.
+        user: the user name of the member.
+
+    Raises:
+        UsageError: there is no such team, or several and none was named.
+    """
+    contract = _contract(objects)
+    chosen = _team(contract, team)
+    members = chosen.get("members") or {}
+    name = user or next(iter(members.get("users") or []), "member")
+    groups = () if name.startswith("system:serviceaccount:") else tuple(members.get("groups") or ())
+    names, modes = {rule.name for rule in rules()}, {}
+    for obj in objects:
+        rule = obj["metadata"]["name"].removeprefix(PREFIX)
+        if obj["kind"] == BINDING and rule in names:
+            actions = obj["spec"]["validationActions"]
+            modes[rule] = {"Deny": "enforce", "Warn": "warn", "Audit": "audit"}[actions[0]]
+            obj["spec"]["validationActions"] = actions if modes[rule] == "audit" else ["Warn"]
+    release, images = contract["release"], contract["images"]
+    registry = contract.get("imageRegistry") or "docker.io"
+    platform = Platform(
+        release["namespace"],
+        release["name"],
+        contract["scheduler"]["name"],
+        f"{registry}/{images['platform']}",
+        f"{registry}/{images['kubectlDelivery']}",
+    )
+    with running() as server:
+        install(server, objects)
+        yield Site(server, chosen["name"], Identity(name, groups), platform, modes)
+
+
+def _contract(objects: list[Object]) -> dict[str, Any]:
+    found = next(
+        obj for obj in objects if obj["metadata"]["name"] == "trainyard-contract" and obj["kind"] == "ConfigMap"
+    )
+    return yaml.safe_load(found["data"]["contract.yaml"])
+
+
+def _team(contract: dict[str, Any], name: str) -> dict[str, Any]:
+    teams = {team["name"]: team for team in contract.get("teams") or []}
+    if not teams:
+        raise UsageError("the values have no team", mend="add one to global.contract.teams")
+    if not name and len(teams) == 1:
+        return next(iter(teams.values()))
+    if name not in teams:
+        what = f"there is no team {name}" if name else "the values have several teams"
+        raise UsageError(what, mend=f"name one with --team: {', '.join(teams)}")
+    return teams[name]
+
+
+def _guard(message: str) -> str:
+    """Who speaks, by how they speak."""
+    signs = {
+        "rights": "cannot create",
+        "Pod Security": POD_SECURITY,
+        "quota": "exceeded quota",
+        "limits": "usage per",
+        "schema": "is invalid",
+    }
+    return next((name for name, sign in signs.items() if sign in message), "API")

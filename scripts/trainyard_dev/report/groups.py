@@ -1,0 +1,62 @@
+"""Checks by group: the part of the id before the first dot, with the title that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trainyard_dev.report.model import Check
+
+ATTACK = "attack"
+TITLES = {
+    "cluster": "Cluster",
+    "install": "Installation",
+    "train": "Training",
+    "gang": "Gangs",
+    "pipelines": "Pipelines",
+    "nodes": "Nodes",
+    "gpu": "GPUs",
+    "network": "Network",
+    "storage": "Storage",
+    "teams": "Teams",
+    "policies": "Policies",
+    "rights": "Rights",
+    ATTACK: "Attacks tried and refused",
+    "upgrade": "Upgrade",
+    "airgap": "Air gap: all egress denied",
+    "uninstall": "Removal",
+}
+
+
+def grouped(checks: Iterable[Check]) -> dict[str, list[Check]]:
+    """Checks of each group, groups in the order in which they first appear."""
+    groups: dict[str, list[Check]] = {}
+    for check in checks:
+        groups.setdefault(check.group, []).append(check)
+    return groups
+
+
+def title(group: str) -> str:
+    """What a group is called; one without a title of its own is called by its id."""
+    return TITLES.get(group) or group.replace("-", " ").capitalize()
+
+
+def passed_of(checks: list[Check]) -> str:
+    """`3 of 4 passed`, or `4 passed`; an attack that passed was refused."""
+    passed = sum(check.status == "passed" for check in checks)
+    word = "refused" if {check.group for check in checks} == {ATTACK} else "passed"
+    return f"{passed} {word}" if passed == len(checks) else f"{passed} of {len(checks)} {word}"
+
+
+def refusal(check: Check) -> dict[str, str]:
+    """An attack as the table has it: who tried what, who refused it, and in which words.
+
+    An attack that was not refused has no refusal to show; its row then says why the check failed.
+    """
+    figures = {key: str(value) for key, value in check.figures.items()}
+    return {
+        "attack": check.id.partition(".")[2] or check.id,
+        "who": figures.get("who", ""),
+        "tried": figures.get("tried", "") or check.title,
+        "refused_by": figures.get("refused_by", "") if check.status == "passed" else "",
+        "message": figures.get("message", "") if check.status == "passed" else check.reason,
+    }

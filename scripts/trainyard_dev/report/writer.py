@@ -1,0 +1,88 @@
+"""Writes the report: every form is made in memory first, then each file is put in place in one move."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.report import html, junit, timeline
+from trainyard_dev.report.model import Run
+from trainyard_dev.report.plain import plain
+
+SCHEMA = 1
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """The run as plain data, the shape of ``summary.json``."""
+    verdict = run.verdict
+    data: dict[str, Any] = {
+        "schema": SCHEMA,
+        "verdict": verdict.word,
+        "passed": verdict.passed,
+        "failed": verdict.failed,
+        "skipped": verdict.skipped,
+        "started": run.started,
+        "ended": run.ended,
+        "seconds": round(run.seconds, 3),
+        "versions": run.versions,
+        "images": run.images,
+        "image_source": run.image_source,
+        "gpu": run.gpu,
+        "mocks": run.mocks,
+        "checks": run.checks,
+        "spans": run.spans,
+        "environment": run.environment,
+        "cause": run.cause,
+    }
+    cleaned: dict[str, Any] = plain(data)
+    return cleaned
+
+
+def write(run: Run, out: Path) -> list[Path]:
+    """Write ``report.html``, ``timeline.svg``, ``junit.xml`` and ``summary.json`` into ``out``; returns their paths.
+
+    ``summary.json`` comes last, so whoever finds it finds the others too. Nothing is left half written: what can't be
+    written raises ``TrainyardError`` and the files of an earlier run stay whole.
+    """
+    run.validate()
+    texts = {
+        "report.html": html.render(run),
+        "timeline.svg": timeline.document(run.spans, run.started, run.ended),
+        "junit.xml": junit.render(run),
+        "summary.json": json.dumps(summary(run), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+    }
+    staged: list[tuple[Path, Path]] = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            staged.append((_stage(out, name, text), out / name))
+        for temporary, final in staged:
+            os.replace(temporary, final)
+    except OSError as error:
+        raise TrainyardError(
+            f"the report can't be written: {error.strerror or error}",
+            where=str(out),
+            mend="make room or make the folder writable, then run again",
+        ) from error
+    finally:
+        for temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
+    return [final for _, final in staged]
+
+
+def _stage(folder: Path, name: str, text: str) -> Path:
+    handle, path = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(path, 0o644)
+    except OSError:
+        Path(path).unlink(missing_ok=True)
+        raise
+    return Path(path)

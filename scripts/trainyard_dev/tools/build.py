@@ -1,0 +1,193 @@
+"""Builds the binaries of `tools/<set>/` once per pin and keeps them in the cache."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT, cache_dir
+from trainyard.progress import Progress
+from trainyard.shell import CommandError, run
+from trainyard_dev.versions import ToolSet, load
+
+# Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
+# from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
+ADDED = "_source"
+NETWORK_SIGNS = (
+    "dial tcp",
+    "no such host",
+    "connection refused",
+    "i/o timeout",
+    "TLS handshake timeout",
+    "proxyconnect",
+    "403 Forbidden",
+    "502 Bad Gateway",
+    "503 Service Unavailable",
+    "module lookup disabled",
+)
+
+
+def source_dir(tool: ToolSet) -> Path:
+    """The folder that holds the set's go.mod."""
+    return ROOT / "tools" / tool.name
+
+
+def pin(tool: ToolSet) -> str:
+    """A name that changes with everything that decides the binaries: go.mod, go.sum, our own Go lines and the flags."""
+    digest = hashlib.sha256(repr((tool.packages, tool.cgo, tool.tags, sorted(tool.stamp.items()))).encode())
+    for path in sorted(source_dir(tool).iterdir()):
+        if path.name in ("go.mod", "go.sum") or (path.suffix == ".go" and not path.name.endswith("_test.go")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    added = source_dir(tool) / ADDED
+    for path in sorted(file for file in added.rglob("*") if file.is_file()):
+        digest.update(str(path.relative_to(added)).encode() + b"\0" + path.read_bytes())
+    return f"{tool.version}-{digest.hexdigest()[:12]}"
+
+
+def bin_dir(tool: ToolSet) -> Path:
+    """Where the set's binaries lie in the cache, built or not."""
+    return cache_dir() / "tools" / tool.name / pin(tool)
+
+
+def is_built(tool: ToolSet) -> bool:
+    """Whether every binary of the set is in the cache."""
+    return all((bin_dir(tool) / name).exists() for _, name in tool.packages)
+
+
+def ensure(purposes: Iterable[str], *, title: str = "Tools from pinned Go modules") -> int:
+    """Builds the sets for the given purposes that aren't in the cache yet, and shows progress.
+
+    Returns:
+        how many sets were built; 0 when all were there.
+    """
+    wanted = [tool for tool in load().tools.values() if tool.purpose in set(purposes)]
+    missing = [tool for tool in wanted if not is_built(tool)]
+    if missing:
+        progress = Progress(len(missing), title)
+        for tool in missing:
+            with progress.step(f"{tool.name} {tool.version}: {', '.join(name for _, name in tool.packages)}"):
+                build(tool)
+    return len(missing)
+
+
+def binary(name: str) -> Path:
+    """The path of the binary called `name`; builds its set first when it isn't in the cache.
+
+    Raises:
+        TrainyardError: no set of versions.yaml builds a binary of that name, or the build failed.
+    """
+    for tool in load().tools.values():
+        if any(name == built for _, built in tool.packages):
+            if not is_built(tool):
+                build(tool)
+            return bin_dir(tool) / name
+    raise TrainyardError(f"no tool set builds `{name}`", where="versions.yaml")
+
+
+def build(tool: ToolSet) -> None:
+    """Compiles a set into a fresh folder and moves it into place whole, so that a broken build leaves no half cache.
+
+    Processes that want the same set wait for the one that came first, and take what it has built.
+    """
+    target = bin_dir(tool)
+    before = is_built(tool)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (target.parent / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if before or not is_built(tool):
+                _build(tool, target)
+    except OSError as error:
+        raise TrainyardError(
+            f"building {tool.name} failed: {error.strerror}",
+            where=str(target.parent),
+            mend="free some space there or set TRAINYARD_CACHE to another folder",
+        ) from None
+
+
+def _build(tool: ToolSet, target: Path) -> None:
+    work: Path | None = None
+    flags = ["-trimpath", "-tags", ",".join(tool.tags), "-ldflags", _ldflags(tool)]
+    try:
+        work = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
+        made = work / "bin"
+        made.mkdir()
+        folder = _completed(tool, work) if (source_dir(tool) / ADDED).is_dir() else source_dir(tool)
+        for package, name in tool.packages:
+            argv = ["go", "build", *flags, "-o", made / name, package]
+            run(argv, cwd=folder, env=_go_env(tool), mend="run `trainyard doctor`")
+        shutil.rmtree(target, ignore_errors=True)
+        made.rename(target)
+    except CommandError as error:
+        raise TrainyardError(
+            f"building {tool.name} {tool.version} failed: {_reason(error)}",
+            where=f"tools/{tool.name}",
+            mend=_mend(error),
+        ) from None
+    finally:
+        if work:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def module_dir(tool_name: str) -> Path:
+    """The unpacked source of a set's main module, at the pinned version (for charts, CRDs and the like)."""
+    tool = load().tools[tool_name]
+    found = run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool), check=False)
+    folder = json.loads(found.stdout).get("Dir") if found.returncode == 0 else None
+    if not folder or not Path(folder).is_dir():
+        run(
+            ["go", "mod", "download"], cwd=source_dir(tool), env=_go_env(tool), mend="check the network, then try again"
+        )
+        folder = json.loads(
+            run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool)).stdout
+        )["Dir"]
+    return Path(folder)
+
+
+def _completed(tool: ToolSet, work: Path) -> Path:
+    """A copy of the set in `work` that takes its main module from a copy of the source, with what `_source` adds."""
+    source, folder = work / "source", work / "set"
+    run(["cp", "-r", "--no-preserve=mode", module_dir(tool.name), source])
+    shutil.copytree(source_dir(tool) / ADDED, source, dirs_exist_ok=True)
+    shutil.copytree(source_dir(tool), folder, ignore=shutil.ignore_patterns(ADDED, "*_test.go"))
+    with (folder / "go.mod").open("a") as file:
+        file.write(f"\nreplace {tool.module} => ../{source.name}\n")
+    return folder
+
+
+def _go_env(tool: ToolSet) -> dict[str, str]:
+    """Only what go.mod and go.sum say, with this machine's own compiler."""
+    return {
+        "CGO_ENABLED": "1" if tool.cgo else "0",
+        "GOFLAGS": "-mod=readonly -buildvcs=false",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+
+
+def _ldflags(tool: ToolSet) -> str:
+    stamps = [f"-X {variable}={value}" for variable, value in sorted(tool.stamp.items())]
+    return " ".join(["-s", "-w", *stamps])
+
+
+def _reason(error: CommandError) -> str:
+    lines = [line for line in error.output.splitlines() if line.strip() and "downloading" not in line]
+    return lines[-1].strip() if lines else f"code {error.returncode}"
+
+
+def _mend(error: CommandError) -> str:
+    if "no space left" in error.output:
+        return (
+            "free some space (go env GOCACHE names the folder that fills) or set GOCACHE and TRAINYARD_CACHE elsewhere"
+        )
+    if any(sign in error.output for sign in NETWORK_SIGNS):
+        return (
+            "the network is out of reach: check `go env GOPROXY`, then run the same command again; what is built stays"
+        )
+    return "run the same command again for the whole output, or `trainyard doctor`"

@@ -1,0 +1,38 @@
+"""Commands under `trainyard tools`."""
+
+from __future__ import annotations
+
+import click
+
+from trainyard_dev.tools import build as builder
+from trainyard_dev.versions import load
+
+PURPOSES = ("host", "cluster", "test", "bench")
+
+
+@click.group()
+def tools() -> None:
+    """Binaries from pinned Go modules: build them, find them."""
+
+
+@tools.command()
+@click.option("--for", "purposes", multiple=True, type=click.Choice(PURPOSES), help="Only tools of this purpose.")
+def build(purposes: tuple[str, ...]) -> None:
+    """Build what the cache lacks."""
+    if not builder.ensure(purposes or PURPOSES):
+        click.echo("all tools are in the cache")
+
+
+@tools.command()
+@click.argument("name")
+def path(name: str) -> None:
+    """Print the path of one binary; builds it when the cache lacks it."""
+    click.echo(builder.binary(name))
+
+
+@tools.command("list")
+def list_tools() -> None:
+    """List every set of binaries with its version and whether it is built."""
+    for tool in load().tools.values():
+        state = "built" if builder.is_built(tool) else "not built"
+        click.echo(f"{tool.name:24}{tool.version:40.40}{tool.purpose:9}{state}")

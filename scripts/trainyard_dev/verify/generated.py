@@ -1,0 +1,71 @@
+"""Files that are made from others, and GitOps examples that name the chart's version; part of `trainyard verify`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev.chart import reference
+from trainyard.errors import TrainyardError
+
+# (file, what is wrong, what to change)
+Finding = tuple[str, str, str]
+
+GITOPS = "manifests/gitops"
+# Keys by which Argo CD and Flux name a chart's version or a tag of the repository.
+_VERSION = re.compile(
+    r"^\s*(?:-\s+)?(?:targetRevision|version|tag|semver):\s*[\"']?v?(\d+\.\d+\.\d+)[\"']?\s*(?:#.*)?$"
+)
+
+
+def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
+    """Everything generated that is out of date, and every example with another version than `versions.yaml`."""
+    yield from _values(root)
+    yield from _benchmarks(root)
+    yield from _lint(root)
+    for file in sorted((root / GITOPS).rglob("*.yaml")):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
+                where = f"{file.relative_to(root).as_posix()}:{number}"
+                yield where, f"the chart's version is {match[1]}", f"write {raw['trainyard']}"
+
+
+def _values(root: Path) -> Iterator[Finding]:
+    if not (root / "charts" / "trainyard" / "values.schema.json").exists():
+        return  # a tree without the chart
+    page = root / "docs" / "values.md"
+    if not page.exists() or page.read_text() != reference.render():
+        yield "docs/values.md", "the page is out of date", "run `bin/trainyard chart values-reference`"
+
+
+def _lint(root: Path) -> Iterator[Finding]:
+    if not (root / "policies").exists():
+        return  # a tree without rules
+    from trainyard.policy.lint import page as pages
+
+    page = root / pages.PAGE
+    if not page.exists() or page.read_text() != pages.render():
+        yield pages.PAGE, "the page is out of date", f"run `bin/trainyard lint --page > {pages.PAGE}`"
+
+
+def _benchmarks(root: Path) -> Iterator[Finding]:
+    """The page against its summary, and the summary against the chart that was measured."""
+    page, file = root / "docs" / "benchmarks.md", root / "docs" / "benchmarks" / "summary.json"
+    if not page.exists() and not file.exists():
+        return  # a tree that publishes no figures
+    from trainyard_dev.bench import page as pages
+    from trainyard_dev.bench import summary
+
+    where = file.relative_to(root).as_posix()
+    try:
+        found = summary.read(file)
+    except TrainyardError as error:
+        yield where, error.what, error.mend
+        return
+    if not page.exists() or page.read_text() != pages.render(found):
+        yield "docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`"
+    for name in summary.outdated(found):
+        what = f"{name} is no longer the configuration that was measured"
+        yield where, what, "run `make bench FULL=1`, then `bin/trainyard bench publish`"

@@ -1,0 +1,123 @@
+"""Documents keep up with the code: links, commands, options, verbs and files that they name exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+import pytest
+
+from trainyard_dev.bench import page, summary, tables
+from trainyard.cli import COMMANDS, trainyard
+from trainyard.paths import ROOT
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in DOCUMENTS}
+VERBS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    """Target and anchor of each link; what stands in code is none."""
+    prose = re.sub(r"`[^`\n]+`", "`code`", text)
+    return re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_lead_somewhere(name: str) -> None:
+    for target, _ in links(TEXTS[name]):
+        if target and not target.startswith("http"):
+            assert (ROOT / name).parent.joinpath(target).exists(), target
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_commands_and_options_exist(name: str) -> None:
+    for line in re.findall(rf"(?:bin/)?trainyard ((?:{'|'.join(COMMANDS)})\b[^`|#)\n]*)", TEXTS[name]):
+        words = shlex.split(line.replace("…", ""))
+        context, command = click.Context(trainyard), trainyard
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            found = command.get_command(context, words.pop(0))
+            assert found, line
+            command = found
+        options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        for word in words[: words.index("--")] if "--" in words else words:
+            assert not word.startswith("-") or word.partition("=")[0] in options, line
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_make_verbs_exist(name: str) -> None:
+    for words in re.findall(r"(?:^ {4}|`)make ((?:[a-z][a-z0-9-]*)(?: [a-z][a-z0-9-]*)*)", TEXTS[name], re.M):
+        for verb in words.split():
+            assert verb in VERBS, f"make {words}"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_files_exist(name: str) -> None:
+    tops = "charts|docs|images|manifests|policies|scripts|tests|tools|upgrades|bin"
+    code = "\n".join(re.findall(r"^ {4}.*", TEXTS[name], re.M))
+    paths = re.findall(rf"`((?:{tops})/[\w./-]+)`", TEXTS[name])
+    paths += re.findall(r"(?:^|[\s=])((?:charts|manifests)/[\w./-]+)", code)
+    for path in paths:
+        assert (ROOT / path).exists(), path
+
+
+def anchors(text: str) -> set[str]:
+    """What a link to the page may end in: anchors of its own, and its headings as GitHub spells them."""
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return set(re.findall(r'<a id="([^"]+)">', text)) | {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_into_pages_meet_a_heading_or_an_anchor(name: str) -> None:
+    for target, anchor in links(TEXTS[name]):
+        if not anchor or target.startswith("http"):
+            continue
+        page = (ROOT / name).parent.joinpath(target).resolve() if target else ROOT / name
+        assert anchor in anchors(page.read_text()), f"{target}#{anchor}"
+
+
+def test_every_page_is_linked_from_another() -> None:
+    linked = {
+        (ROOT / name).parent.joinpath(target).resolve()
+        for name, text in TEXTS.items()
+        for target, _ in links(text)
+        if target and not target.startswith("http")
+    }
+    for document in (ROOT / "docs").glob("*.md"):
+        assert document in linked, document.name
+
+
+def test_every_profile_is_described() -> None:
+    for profile in (ROOT / "charts/trainyard/profiles").glob("*.yaml"):
+        assert f"| `{profile.stem}` |" in TEXTS["README.md"]
+
+
+def test_every_example_job_is_described() -> None:
+    for job in (ROOT / "manifests/jobs").glob("*.yaml"):
+        assert f"| `{job.name}` |" in TEXTS["README.md"]
+
+
+def test_messages_that_are_explained_are_really_given() -> None:
+    table = re.findall(r"^\| `([^`]+)` \|", TEXTS["docs/troubleshooting.md"].partition("## While building")[0], re.M)
+    code = "\n".join(path.read_text() for path in (ROOT / "scripts/trainyard").rglob("*.py"))
+    code = re.sub(r'"\s*\n\s*f?"', "", code)
+    assert len(table) > 5
+    for message in table:
+        for part in message.split("…"):
+            assert part.strip() in code, message
+
+
+@pytest.mark.parametrize(
+    ("row", "metric"), [("GPUs given away, %", "allocated@100"), ("pods of 8 GPUs refused, %", "refused8@100")]
+)
+def test_the_readme_tells_the_benchmarks_figures(row: str, metric: str) -> None:
+    figures = summary.read(page.FOLDER / summary.FILE).figures
+    found = [
+        tables.find(figures, "default@1", column, metric)
+        for column in ("kube-default", "volcano-default", "kube-tuned", "ours")
+    ]
+    assert all(one and len(one.seeds) >= 5 for one in found)
+    told = " | ".join(tables.number(one.value) for one in found if one)
+    assert f"| {row} | {told} |" in TEXTS["README.md"]

@@ -1,0 +1,49 @@
+"""Small pipelines for tests of the translation, and what becomes of them."""
+
+from pathlib import Path
+
+from kfp import compiler, dsl
+
+from trainyard.pipelines import translate
+from trainyard.pipelines.ir import load
+from trainyard.kinds.facts import NodePool
+
+GPUS = NodePool(
+    "gpu", "gpu", {"trainyard.io/pool": "gpu"}, [{"key": "gpu", "operator": "Exists"}], "nvidia.com/gpu", False
+)
+SETTINGS = translate.Settings(team="vision", queue="training", priority="training-normal", pools=(GPUS,))
+IMAGE = "example.org/step:1"
+
+
+@dsl.container_component
+def step(word: str = "x", made: dsl.OutputPath(str) = None):
+    return dsl.ContainerSpec(image=IMAGE, command=["sh", "-c", 'echo "$0" > "$1"', word, made])
+
+
+@dsl.container_component
+def plain():
+    return dsl.ContainerSpec(image=IMAGE, command=["true"])
+
+
+def ir(pipeline, folder: Path):
+    path = folder / "pipeline.yaml"
+    compiler.Compiler().compile(pipeline, str(path))
+    return load.file(path)
+
+
+def of(pipeline, folder: Path, arguments=None, settings=SETTINGS) -> dict:
+    return translate.workflow(ir(pipeline, folder), arguments, settings)
+
+
+def template(workflow: dict, name: str) -> dict:
+    return next(one for one in workflow["spec"]["templates"] if one["name"] == name)
+
+
+def configured(folder: Path, configure, arguments=None, **inputs) -> dict:
+    """The template of one step, with what `configure(task)` has set."""
+
+    @dsl.pipeline(name="one")
+    def one():
+        configure(plain())
+
+    return template(of(one, folder, arguments), "plain")

@@ -1,0 +1,40 @@
+"""Training steps: the job that a step of a pipeline would create is judged before the pipeline is sent."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from trainyard import contract
+from trainyard.pipelines import lint
+from trainyard.paths import ROOT
+
+SITE = lint.site(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vision")
+
+
+@pytest.mark.parametrize(
+    ("argument", "code", "field"),
+    [
+        ("gpus=40", "p08", "gpus"),
+        ('queue="speech"', "TY501", "queue"),
+        ('priority="system-node-critical"', "TY502", "priority"),
+        ('pool="huge"', "TY408", "pool"),
+        ('deadline="soon"', "TY104", "deadline"),
+    ],
+)
+def test_what_a_step_would_be_refused_for(tmp_path: Path, argument: str, code: str, field: str) -> None:
+    shutil.copytree(ROOT / "pipelines" / "components", tmp_path / "components")
+    text = (ROOT / "pipelines" / "mnist.py").read_text()
+    assert "        gpus=gpus,\n" in text
+    file = tmp_path / "mnist.py"
+    file.write_text(text.replace("        gpus=gpus,\n", f"        {argument},\n"))
+    (found,) = lint.file(file, SITE)
+    assert (found.code, found.task, found.field) == (code, "pytorch-job", field)
+    assert "pytorch_job(" in text.splitlines()[found.line - 1]
+
+
+def test_the_pipelines_of_the_repository_are_clean() -> None:
+    for file in sorted((ROOT / "pipelines").glob("*.py")):
+        assert lint.file(file, SITE) == [], file

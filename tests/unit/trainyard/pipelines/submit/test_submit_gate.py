@@ -1,0 +1,129 @@
+"""Gating at submission: who may be submitted when, and what `--after-started` waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainyard.kube import KubeError
+from trainyard.pipelines.submit import turn
+from trainyard.pipelines.submit.gate import Turn, next_turns
+
+FIRST, SECOND, OTHER = Turn("first", "q"), Turn("second", "q"), Turn("other", "p")
+HIGH = Turn("high", "q", 10)
+
+
+def test_the_first_of_each_queue_goes() -> None:
+    assert next_turns([FIRST, SECOND, OTHER], []) == [FIRST, OTHER]
+
+
+def test_the_next_waits_until_the_one_before_has_started() -> None:
+    assert next_turns([SECOND], [FIRST]) == []
+    assert next_turns([SECOND], []) == [SECOND]
+
+
+def test_other_queues_are_not_waited_for() -> None:
+    assert next_turns([SECOND], [OTHER]) == [SECOND]
+
+
+def test_a_higher_priority_goes_first_and_is_not_kept_by_a_lower_one_that_waits() -> None:
+    assert next_turns([FIRST, HIGH], []) == [HIGH]
+    assert next_turns([SECOND, HIGH], [FIRST]) == [HIGH]
+
+
+def test_a_lower_priority_waits_for_a_higher_one() -> None:
+    assert next_turns([FIRST], [HIGH]) == []
+
+
+def test_nobody_in_line() -> None:
+    assert next_turns([], [FIRST]) == []
+
+
+CLASSES = [{"metadata": {"name": name}, "value": value} for name, value in (("low", 1), ("normal", 10), ("high", 100))]
+
+
+class Cluster:
+    """A team's namespace as it is at each look, the last one for good."""
+
+    namespace = "vision"
+
+    def __init__(self, *looks: dict[str, list[dict[str, Any]]]) -> None:
+        self.looks = list(looks)
+
+    def path(self, version: str, resource: str, name: str = "", **_: Any) -> str:
+        return resource
+
+    def list(self, path: str, **_: str) -> list[dict[str, Any]]:
+        if path == "priorityclasses":
+            return CLASSES
+        if path not in self.looks[0]:
+            raise KubeError("no such kind", status=404)
+        found = self.looks[0][path]
+        if path == "podgroups" and len(self.looks) > 1:
+            self.looks.pop(0)
+        return found
+
+
+def run(name: str, step: str = "Pending", phase: str = "Running", queue: str = "q", **spec: Any) -> dict[str, Any]:
+    pod = {"id": "p", "name": f"{name}.a", "displayName": "a", "type": "Pod", "phase": step, "boundaryID": name}
+    root = {"id": name, "name": name, "displayName": name, "type": "DAG", "phase": phase}
+    places = {"podMetadata": {"annotations": {"scheduling.volcano.sh/queue-name": queue}}}
+    return {
+        "metadata": {"name": name, "namespace": "vision"},
+        "spec": {"podPriorityClassName": "normal", **places, **spec},
+        "status": {"phase": phase, "nodes": {name: root, "p": pod}},
+    }
+
+
+def group(
+    name: str, phase: str = "Inqueue", queue: str = "q", kind: str = "PyTorchJob", priority: str = "normal"
+) -> Any:
+    owner = {"kind": kind, "name": name}
+    return {
+        "metadata": {"name": f"pg-{name}", "ownerReferences": [owner]},
+        "spec": {"queue": queue, "priorityClassName": priority},
+        "status": {"phase": phase},
+    }
+
+
+def waited(priority: str, *looks: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """What somebody is told who waits for a turn in queue q."""
+    said: list[str] = []
+    turn.wait(Cluster(*looks), "q", priority, said.append, 0)  # type: ignore[arg-type]
+    return said
+
+
+def test_what_has_started_is_not_waited_for() -> None:
+    runs = [run("a", "Running"), run("b", phase="Failed"), run("c", queue="p"), run("d", suspend=True)]
+    groups = [group("e", "Running"), group("f", queue="p"), group("g", "Completed"), group("a", kind="Workflow")]
+    assert waited("normal", {"workflows": runs, "podgroups": groups}) == []
+    note = {"scheduling.k8s.io/group-name": "pg-h"}
+    gone = {"metadata": {"name": "h-0", "annotations": note}, "status": {"phase": "Succeeded"}}
+    assert waited("normal", {"podgroups": [group("h")], "pods": [gone]}) == []
+
+
+def test_runs_and_jobs_that_wait_are_waited_for_by_name() -> None:
+    first = {"workflows": [run("a")], "podgroups": [group("b"), group("c", "Pending")]}
+    second = {"workflows": [run("a", "Running")], "podgroups": [group("b")]}
+    assert waited("normal", first, first, second, {"workflows": [], "podgroups": []}) == [
+        "waiting until run a, PyTorchJob b, PyTorchJob c have started in queue q",
+        "waiting until PyTorchJob b has started in queue q",
+    ]
+
+
+def test_lower_classes_are_passed_and_higher_ones_are_not() -> None:
+    look = {"podgroups": [group("b", priority="normal")]}
+    assert waited("high", look) == []
+    assert waited("low", look, {"podgroups": []}) == ["waiting until PyTorchJob b has started in queue q"]
+
+
+def test_whoever_stops_waiting_is_told_that_nothing_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(turn.time, "sleep", interrupted)
+    said: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        turn.wait(Cluster({"podgroups": [group("b")]}), "q", "normal", said.append)  # type: ignore[arg-type]
+    assert said[-1] == "nothing was sent"

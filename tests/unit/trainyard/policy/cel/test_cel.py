@@ -1,0 +1,69 @@
+"""The part of CEL that the policies need; what they say is tested in test_policy_offline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainyard.policy import cel
+
+OBJECT: dict[str, Any] = {"a": {"b": [1, 2, 3]}, "s": "x,y", "t": True, "c": [{"name": "one", "image": "i"}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3 == 7 && !(2 > 3)", True),
+        ("o.s.split(',').map(p, p + '!')", ["x!", "y!"]),
+        ("o.a.b.filter(n, n > 1).sum()", 5),
+        ("o.a.b.map(n, n > 1, n * 2)", [4, 6]),
+        ("o.a.?c.orValue('none')", "none"),
+        ("o.?x.?y.?z.hasValue()", False),
+        ("has(o.a.b) && !has(o.a.x)", True),
+        ("o.a[?'b'][?7].orValue(-1)", -1),
+        ("o.t == 1", False),
+        ("dyn('2') in [2, '2']", True),
+        ("'a' in {'a': 1} ? \"yes\" : 'no'", "yes"),
+        ("o.map(k, k)", ["a", "s", "t", "c"]),
+        ("o.missing == 1 || true", True),
+        ("true || o.missing == 1", True),
+        ("false && o.missing == 1", False),
+        ("quantity('1Gi').compareTo(quantity('1024Mi'))", 0),
+        ("quantity('1500m').compareTo(quantity('2'))", -1),
+        ("'it\\'s' + string(7) + string(true)", "it's7true"),
+        ("type(o.s) == string && type(o.t) != string", True),
+        ("'a1'.matches('^[a-z][0-9]$')", True),
+        ("o.a.b.all(n, n > 0) && o.a.b.exists(n, n == 3)", True),
+    ],
+)
+def test_value(text: str, value: object) -> None:
+    assert cel.compile(text)({"o": cel.place(OBJECT)}) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["o.missing", "o.a.b[9]", "'a' + 1", "o.s.sum()", "1 ? 2 : 3", "nobody", "int('x')", "quantity('lots')", "o.t.x"],
+)
+def test_an_evaluation_that_fails_is_a_cel_error(text: str) -> None:
+    with pytest.raises(cel.CelError):
+        cel.compile(text)({"o": cel.place(OBJECT)})
+
+
+@pytest.mark.parametrize("text", ["", "1 +", "(1", "a ? b", "x.map(", "has(1)", "'open", "f(1)", "1 2", "#"])
+def test_what_is_no_expression_is_a_cel_error(text: str) -> None:
+    with pytest.raises(cel.CelError):
+        cel.compile(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("'image ' + o.c[0].image + ' is loose'", ("c", 0, "image")),
+        ("o.c[0].?command.orValue('') + '?'", ("c", 0, "command")),
+        ("o.?x.?y.orValue('')", ("x", "y")),
+        ("'nothing'", None),
+    ],
+)
+def test_a_message_knows_its_place(text: str, path: tuple[str, ...] | None) -> None:
+    assert cel.path(cel.compile(text)({"o": cel.place(OBJECT)})) == path

@@ -1,0 +1,81 @@
+"""What admission would refuse, lint refuses: each case beside the rules, of a kind that users submit."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import sys
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from trainyard import contract
+from trainyard.pipelines import lint
+from trainyard.policy.lint import shapes
+from trainyard.policy.lint.codes import registry, rule_codes
+from trainyard.paths import ROOT
+
+
+def _cases() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("policy_cases", ROOT / "tests" / "policies" / "cases.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["policy_cases"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+CASES = _cases()
+SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
+# A team's namespace made by hand, as tests/policies/extra.yaml has it: no LimitRange gives amounts there.
+BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi")
+SITE = replace(SITE, teams={**SITE.teams, "bare": BARE})
+PEOPLE = ("member", "speech-member", "editor")
+
+
+def _submitted(case: Any) -> bool:
+    """A request that people make: no change, no work of a controller, no kind of an administrator."""
+    kind = shapes.kind(CASES.bases()[case.base])
+    alone = case.update is None and not case.sub and case.who in PEOPLE
+    return alone and kind in shapes.known() and "may not use queue" not in case.says
+
+
+def _object(case: Any) -> dict[str, Any]:
+    base = copy.deepcopy(CASES.bases()[case.base])
+    base["metadata"]["namespace"] = case.namespace
+    return CASES.changed(base, case.change)
+
+
+ALL = [case for rule in CASES.rules() for case in CASES.cases(rule) if _submitted(case)]
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_case(case: Any) -> None:
+    found = lint.manifest(_object(case), lint.site(SITE))
+    errors = [one for one in found if one.severity is lint.Severity.ERROR]
+    if case.allowed:
+        # The pods of a workflow need a queue, too, which `trainyard submit` writes; the cases are about the workflow.
+        # What operators ask for is no rule's business: the cases call every container pytorch.
+        assert not [one for one in errors if (case.base != "workflow" or one.code != "p03") and one.code != "TY109"]
+        return
+    mine = [one for one in errors if one.policy == case.rule and one.code == rule_codes()[case.rule]]
+    told = " / ".join(f"{one.reason}: {one.mend} / {one.reason}. {one.mend}" for one in mine)
+    shape = [one for one in errors if one.code in ("TY105", "TY601")]  # told as what it is before a rule is asked
+    assert case.says.rstrip(".") in told or (not mine and shape), errors
+    assert all(one.field and one.reason and one.mend for one in errors)
+
+
+def test_every_rule_about_what_users_submit_has_a_case_here() -> None:
+    asked = {case.rule for case in ALL if not case.allowed}
+    others = {"cluster-admin", "namespace-guard", "volume-source"}  # of administrators
+    assert asked == set(CASES.rules()) - others
+    assert {code.policy for code in registry().values() if code.policy} == set(CASES.rules())
+
+
+def test_a_rule_that_only_warns_is_a_warning() -> None:
+    case = next(case for case in ALL if case.rule == "node-name" and not case.allowed)
+    quiet = replace(SITE, modes={**SITE.modes, "node-name": "warn"})
+    (found,) = [one for one in lint.manifest(_object(case), lint.site(quiet)) if one.policy == "node-name"]
+    assert found.severity is lint.Severity.WARNING

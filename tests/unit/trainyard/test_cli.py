@@ -1,0 +1,168 @@
+"""The command line: every verb loads, every fault is one sentence with its exit code, progress reads well in a log."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+
+from trainyard import cli
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.paths import ROOT, data_dir
+from trainyard.progress import Progress
+from trainyard_dev.versions import load
+
+Call = Callable[..., Any]
+
+
+def test_help_lists_every_command(trainyard: Call) -> None:
+    ended = trainyard("--help")
+    assert ended.code == 0
+    for name in cli.COMMANDS:
+        assert re.search(rf"^  {name} +\S", ended.out, re.M), name
+
+
+@pytest.mark.parametrize("name", sorted(cli.COMMANDS))
+def test_every_command_and_verb_explains_itself(name: str, trainyard: Call) -> None:
+    ended = trainyard(name, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    command = cli.trainyard.get_command(click.Context(cli.trainyard), name)
+    for verb in getattr(command, "commands", {}):
+        below = trainyard(name, verb, "-h")
+        assert below.code == 0
+        assert len(below.out.splitlines()) > 3
+
+
+def test_version(trainyard: Call) -> None:
+    assert trainyard("--version").out == f"trainyard {load().raw['trainyard']}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nothing"], "No such command 'nothing'"),
+        (["cluster", "nothing"], "No such command 'nothing'"),
+        (["cluster", "up", "--images", "push"], "'push' is not one of 'auto', 'pull', 'build'"),
+        (["cluster", "up", "--gpus", "four"], "'four' is not a valid integer"),
+        (["cluster", "up", "--gpu-count", "4"], "No such option"),
+        (["cluster", "load"], "Missing argument 'IMAGE'"),
+    ],
+)
+def test_wrong_usage(words: list[str], says: str, trainyard: Call) -> None:
+    ended = trainyard(*words)
+    assert ended.code == 2
+    assert says in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "says"),
+    [
+        (TrainyardError("it broke", where="here", mend="mend it"), 1, "here: it broke. mend it."),
+        (TrainyardError("it broke"), 1, "it broke."),
+        (TrainyardError("it said so itself.", mend="mend it."), 1, "it said so itself. mend it."),
+        (UsageError("wrong word", mend="use another"), 2, "wrong word. use another."),
+        (OSError(28, "No space left on device", "/x/y"), 1, "/x/y: No space left on device. run `trainyard doctor`."),
+        (PermissionError(13, "Permission denied"), 1, "Permission denied. run `trainyard doctor`."),
+        (KeyboardInterrupt(), 130, "interrupted."),
+        (click.Abort(), 130, "interrupted."),
+    ],
+)
+def test_faults_end_as_one_sentence(
+    fault: BaseException, code: int, says: str, trainyard: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(ctx: click.Context) -> None:
+        raise fault
+
+    monkeypatch.setattr(cli.trainyard, "invoke", broken)
+    ended = trainyard("tools", "list")
+    assert ended.code == code
+    assert ended.fault() == says
+
+
+def test_a_bug_is_not_hidden(trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.trainyard, "invoke", lambda ctx: {}["bug"])
+    with pytest.raises(KeyError):
+        trainyard("tools", "list")
+
+
+def test_unknown_tool(trainyard: Call) -> None:
+    assert trainyard("tools", "path", "nothing").fault() == "versions.yaml: no tool set builds `nothing`."
+
+
+def test_lists(trainyard: Call) -> None:
+    tools, images = trainyard("tools", "list").out, trainyard("images", "list").out
+    assert re.search(r"^helm +v[\d.]+ +host +(not )?built$", tools, re.M)
+    assert re.search(r"^docker.io/trainyard/platform:\S+ +ours +.*Job trainyard-setup", images, re.M)
+    assert "localhost/" not in images
+
+
+def test_the_module_runs_from_any_folder() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "trainyard", "--version"],
+        cwd="/",
+        env={"PYTHONPATH": str(ROOT / "scripts"), "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.delenv("TRAINYARD_DATA", raising=False)
+    assert data_dir() is None
+    monkeypatch.setenv("TRAINYARD_DATA", str(tmp_path / "absent"))
+    assert data_dir() is None
+    monkeypatch.setenv("TRAINYARD_DATA", str(tmp_path))
+    assert data_dir() == tmp_path.resolve()
+
+
+# progress
+
+
+def test_progress_in_a_log_is_one_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(2, "Work")
+    with progress.step("first"):
+        assert capsys.readouterr().out == "Work (2 steps)\n"
+    with pytest.raises(ValueError, match="no"), progress.step("second"):
+        raise ValueError("no")
+    shown = capsys.readouterr().out
+    assert "\r" not in shown
+    first, second = shown.splitlines()
+    assert re.fullmatch(r"  \[1/2\] first … \d+\.\d s", first)
+    assert re.fullmatch(r"  \[2/2\] second … FAILED after \d+\.\d s", second)
+
+
+def test_progress_keeps_the_times_of_its_steps() -> None:
+    progress = Progress(3)
+    with progress.step("a"):
+        pass
+    progress.skip(2)
+    ((name, start, end),) = progress.steps
+    assert name == "a"
+    assert start <= end
+    assert progress.done == 3
+
+
+def test_progress_says_step_for_one(capsys: pytest.CaptureFixture[str]) -> None:
+    Progress(1, "Work")
+    assert capsys.readouterr().out == "Work (1 step)\n"
+
+
+def test_progress_on_a_terminal_ticks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    progress = Progress(1)
+    assert progress.live
+    with progress.step("slow"):
+        import time
+
+        time.sleep(1.1)
+    shown = capsys.readouterr().out
+    assert "\r  [1/1] slow … 1 s" in shown
+    assert shown.endswith(" s\n")

@@ -1,0 +1,305 @@
+"""`trainyard train` with a cluster that is played: settings, what is sent, and how the command ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from train_cluster import VALUES, Cluster, Object, group, pod, state
+
+from trainyard import cli, contract
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds import Facts, check
+from trainyard.kube import Access
+from trainyard.training import follow, launch, results, settings, starter
+from trainyard.training.transfer import SilentStoreError
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(VALUES))
+    return file
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "digits"
+    made.mkdir()
+    (made / "train.py").write_text("import torch\n")
+    return made
+
+
+@pytest.fixture
+def facts(platform: Path) -> Facts:
+    return Facts.of(contract.load(platform), "speech")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def call(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["trainyard", *map(str, words)])
+        monkeypatch.setattr("signal.signal", lambda *_: None)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.out + shown.err
+        return int(ended.value.code or 0), shown.out, shown.err
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "LOOK_S", 0.01)
+    monkeypatch.setattr(results, "LOOK_S", 0.01)
+    monkeypatch.setattr(results, "WAIT_S", 0.2)
+
+
+def test_flags_go_over_the_file_and_env_is_joined(folder: Path) -> None:
+    (folder / "trainyard.yaml").write_text("name: a\nnodes: 2\nenv: {A: '1', B: '2'}\ncommand: [python, train.py]\n")
+    found = settings.merged(folder, None, {"nodes": 4, "env": {"B": "3"}}, ["sh", "run.sh"])
+    assert found == {"name": "a", "nodes": 4, "env": {"A": "1", "B": "3"}, "command": ["sh", "run.sh"]}
+    with pytest.raises(UsageError, match=r"flags: nodes is 0\. the least is 1"):
+        settings.merged(folder, None, {"nodes": 0}, [])
+
+
+def test_a_dry_run_needs_no_cluster_and_prints_the_job(run: Any, folder: Path, platform: Path) -> None:
+    words = [
+        "train",
+        "--dir",
+        folder,
+        "--contract",
+        platform,
+        "-n",
+        "speech",
+        "--dry-run",
+        "--gpus",
+        "2",
+        "--nodes",
+        "2",
+    ]
+    code, out, err = run(*words, "--", "python", "train.py", "--lr", "0.1")
+    made = yaml.safe_load(out)
+    assert (code, err, made["kind"]) == (0, "", "PyTorchJob")
+    master = made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
+    assert master["command"][3:] == ["2", "train.py", "--lr", "0.1"]
+    code, out, _ = run(*words, "-o", "json", "--", "true")
+    assert json.loads(out)["metadata"]["namespace"] == "speech"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--gpus", "3", "--nodes", "2"], "asks for 6 GPUs over all nodes, team speech may have 4"),
+        (["--build"], "an image can't be built in a team's namespace"),
+        (["--mount", "a"], "--mount a is no CLAIM:PATH"),
+        (["--env", "X"], "--env X is no NAME=VALUE"),
+        (["--deadline", "soon"], 'flags: deadline is "soon"'),
+        (["--image", "!"], 'flags: image is "!"'),
+        (["--resume", "a"], "nothing says where checkpoints are"),
+        (["--framework", "job", "--nodes", "2"], "a plain Job is one pod"),
+        (["-n", "none"], "has no team none; its teams: speech"),
+        (["--file", "none.yaml"], "the settings can't be read"),
+        (["--dir", "none"], "there is no such folder"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(run: Any, folder: Path, platform: Path, words: list[str], says: str) -> None:
+    base = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run"]
+    code, out, err = run(*base, *words, "--", "python", "train.py")
+    assert (code, out) == (2, "") and says in err and len(err.strip().splitlines()) == 1
+
+
+def test_no_command_and_no_framework_for_several_nodes_are_said(folder: Path, facts: Facts, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no command to run"):
+        launch.prepare(folder, {}, facts, tmp_path / "x")
+    (folder / "train.py").write_text("import numpy")
+    with pytest.raises(UsageError, match="nothing says how 2 nodes find each other"):
+        launch.prepare(folder, {"command": ["python", "train.py"], "nodes": 2}, facts, tmp_path / "x")
+
+
+def test_the_same_code_has_the_same_place_and_each_run_its_own(folder: Path, facts: Facts, tmp_path: Path) -> None:
+    given = {"command": ["python", "train.py"], "checkpoints": "ckpt"}
+    one, two = (launch.prepare(folder, given, facts, tmp_path / "x", resume="old-run") for _ in range(2))
+    assert one.spec.code == two.spec.code == f"speech/code/{one.code.sha256}.tar.gz"
+    assert one.spec.name != two.spec.name and one.spec.output == f"speech/jobs/{one.spec.name}"
+    fetch = one.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["initContainers"][0]["args"]
+    assert "--restore=runs/speech/jobs/old-run/ckpt=ckpt" in fetch
+    assert one.why == "train.py imports torch"
+
+
+def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
+    run: Any, played: Any, folder: Path, platform: Path
+) -> None:
+    scene = played({"job": state()})
+    words = ["train", "--dir", folder, "--contract", platform, "--image", "ghcr.io/someone/else:1"]
+    code, _, err = run(*words, "--", "python", "train.py")
+    assert code == 2 and "ghcr.io/someone/else:1" in err and "(p17, " in err
+    assert scene.cluster.created == [] and scene.sent == []
+
+
+class Shelf:
+    """A store that is played: places and what lies there. `silent`: so many looks end with `fault`."""
+
+    fault: TrainyardError = SilentStoreError("the object store does not answer")
+
+    def __init__(self, files: dict[str, bytes], silent: int = 0) -> None:
+        self.files, self.silent = files, silent
+
+    def stat(self, place: str) -> object:
+        if self.silent:
+            self.silent -= 1
+            raise self.fault
+        return self.files.get(place)
+
+    def read(self, place: str) -> bytes:
+        return self.files[place]
+
+    def tree(self, place: str, target: Path, **_: Any) -> list[str]:
+        return sorted(key.removeprefix(f"{place}/") for key in self.files if key.startswith(f"{place}/"))
+
+
+def index(complete: bool, **files: int) -> bytes:
+    return json.dumps({"complete": complete, "files": {f"results/{k}": {"size": v} for k, v in files.items()}}).encode()
+
+
+def test_results_are_what_rank_0_left() -> None:
+    base = "runs/speech/jobs/r"
+    shelf = Shelf({f"{base}/.trainyard.json": index(True, model=3), f"{base}/results/model": b"abc"})
+    assert results.fetch(shelf, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
+    assert results.fetch(Shelf({}), "speech/jobs/r", "results", Path("x")) == []  # type: ignore[arg-type]
+    late = Shelf({f"{base}/.trainyard.json": index(False, model=3), f"{base}/results/model": b"abc"})
+    assert results.fetch(late, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
+    lost = Shelf({f"{base}/.trainyard.json": index(True, model=3)})
+    with pytest.raises(TrainyardError, match="model is not in the store any longer"):
+        results.fetch(lost, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
+
+
+def test_a_store_that_is_silent_for_a_moment_is_asked_again() -> None:
+    base = "runs/speech/jobs/r"
+    shelf = Shelf({f"{base}/.trainyard.json": index(True, model=3), f"{base}/results/model": b"abc"}, silent=3)
+    assert results.fetch(shelf, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
+    shelf.silent = 10_000
+    with pytest.raises(TrainyardError, match="does not answer"):
+        results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
+    shelf.silent, shelf.fault = 10_000, TrainyardError("the object store refuses")
+    with pytest.raises(TrainyardError, match="refuses"):
+        results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
+    assert shelf.silent == 9_999
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch, platform: Path) -> Callable[..., SimpleNamespace]:
+    """A cluster and a store behind the command; the job ends as the looks say."""
+
+    def play(*looks: Object, present: bool = False, **more: Any) -> SimpleNamespace:
+        cluster, sent = Cluster(*looks, **more), []
+
+        @contextmanager
+        def opened(*_: object) -> Iterator[SimpleNamespace]:
+            def put(path: Path, place: str, **_: Any) -> bool:
+                sent.append(place)
+                return not present
+
+            yield SimpleNamespace(put=put, stat=lambda place: None)
+
+        monkeypatch.setattr(Access, "connect", lambda self: cluster)
+        monkeypatch.setattr(launch, "opened", opened)
+        monkeypatch.setenv("TERM", "dumb")
+        return SimpleNamespace(cluster=cluster, sent=sent)
+
+    return play
+
+
+def test_the_command_sends_creates_follows_and_ends_with_the_job_s_code(
+    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "LETTERS", "z")
+    failed = {"job": state(Failed="no"), "pods": [pod("x-worker-0", "Failed", 3, job="x-zzzzz")]}
+    scene = played(failed, logs={"x-worker-0": ["RuntimeError: no data"]})
+    words = ["train", "--dir", folder, "--contract", platform, "--name", "x"]
+    code, _, err = run(*words, "--", "python", "train.py")
+    assert code == 3 and "RuntimeError: no data" in err and "code sent; created x-" in err
+    assert scene.cluster.created == [("PyTorchJob", True), ("PyTorchJob", False)]
+    assert scene.sent[0].startswith("runs/speech/code/")
+    played({"job": state(Succeeded="")}, present=True)
+    code, _, err = run(*words, "--", "python", "train.py")
+    assert code == 0 and "code unchanged, not sent" in err and "succeeded" in err
+
+
+def test_detached_it_prints_the_run_alone(run: Any, played: Any, folder: Path, platform: Path) -> None:
+    scene = played({"job": state()})
+    code, out, err = run("train", "--dir", folder, "--contract", platform, "--detach", "--", "python", "train.py")
+    assert code == 0 and out.startswith("digits-") and f"--attach {out.strip()}" in err
+    assert scene.cluster.at == -1
+
+
+def test_it_can_wait_for_what_the_team_has_in_the_queue(
+    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    scene = played({"podgroups": [group("earlier", "Inqueue", "1")]}, {"podgroups": []})
+    words = ["train", "--dir", folder, "--contract", platform, "--after-started", "--detach"]
+    code, _, err = run(*words, "--", "python", "train.py")
+    assert code == 0 and "waiting until PodGroup earlier has started in queue speech" in err
+    assert [dry for _, dry in scene.cluster.created] == [True, False]
+
+
+def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(
+    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    scene = played({"job": state()})
+    monkeypatch.setattr(follow, "follow", interrupted)
+    code, _, err = run("train", "--dir", folder, "--contract", platform, "--", "python", "train.py")
+    assert code == 130 and "goes on. Follow it:  trainyard train -n speech --attach digits-" in err
+    assert "kubectl delete -n speech pytorchjobs.kubeflow.org/digits-" in err
+    assert scene.cluster.deleted == []
+
+
+def test_a_run_that_is_there_can_be_attached_to(run: Any, played: Any, folder: Path, platform: Path) -> None:
+    found = state(Succeeded="")
+    played({"job": found})
+    assert run("train", "--dir", folder, "--contract", platform, "--attach", "digits-abc")[0] == 0
+    played({"job": None})
+    code, _, err = run("train", "--dir", folder, "--contract", platform, "--attach", "digits-abc")
+    assert code == 2 and "there is no job digits-abc in speech" in err
+
+
+def test_init_writes_settings_that_are_well_formed_and_asks_nothing(run: Any, folder: Path) -> None:
+    code, out, _ = run("init", "--dir", folder)
+    assert code == 0 and "framework pytorch (train.py imports torch)" in out
+    text = (folder / "trainyard.yaml").read_text()
+    found = check.settings(text, "trainyard.yaml")
+    assert found == {
+        "name": "digits",
+        "framework": "pytorch",
+        "command": ["python3", "train.py"],
+        "nodes": 1,
+        "gpus": 0,
+    }
+    assert (folder / ".trainyardignore").is_file()
+    code, _, err = run("init", "--dir", folder)
+    assert code == 2 and "is there already" in err
+    assert run("init", "--dir", folder, "--force")[0] == 0
+
+
+def test_every_remark_of_the_first_settings_is_a_setting_that_may_be_taken_in(folder: Path) -> None:
+    starter.write(folder)
+    text = (folder / "trainyard.yaml").read_text()
+    keys = [
+        line[2:]
+        for line in text.splitlines()
+        if line.startswith("# ") and line[2:].partition(":")[0] in check.schema()["properties"]
+    ]
+    assert len(keys) == len(check.schema()["properties"]) - len(starter.FIRST)
+    check.settings("\n".join(keys), "remarks")

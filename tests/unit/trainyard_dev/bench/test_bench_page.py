@@ -1,0 +1,291 @@
+"""The summary, the page made of it, their commands, and what `make verify` says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from trainyard_dev.verify import generated as verify_generated
+from trainyard_dev.bench import page, registry, runner, summary, tables
+from trainyard_dev.bench.results import Figure, Result
+from trainyard.errors import TrainyardError
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def tree(fake_bench: SimpleNamespace, bench_tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree in which the commands measure the fake bench and publish."""
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        yield SimpleNamespace(clear=lambda: None, pods={}, server=SimpleNamespace(folder=bench_tree))
+
+    monkeypatch.setattr(runner, "_open", opened)
+    return bench_tree
+
+
+def results(fake_bench: SimpleNamespace) -> list[Result]:
+    versions = {"volcano": "v1.2.3", "machine": "2 cores"}
+    return [
+        Result(
+            run,
+            {"used": 90.0 + run.seed},
+            {},
+            fake_bench.columns[run.column].digest,
+            versions,
+            60.0,
+            run.command,
+        )
+        for run in registry.plan("fake", False)
+    ]
+
+
+def figure(column: str, value: float, bound: float | None = 100.0, case: str = "small", metric: str = "used") -> Figure:
+    return Figure(
+        f"fake.{case}.{column}.{metric}", value, bound, "%", [1], "command", value, value, case, column, metric
+    )
+
+
+def test_a_configuration_is_printed_as_it_is_measured(trainyard: Call) -> None:
+    done = trainyard("bench", "config", "kube-tuned")
+    assert done.code == 0
+    assert "percentageOfNodesToScore: 100" in done.out
+    assert done.out.startswith("# kube-tuned: kube-scheduler, tuned; digest ")
+    refused = trainyard("bench", "config", "no-such")
+    assert refused.code == 2
+    assert "there is no configuration no-such" in refused.err
+
+
+def test_a_summary_is_read_as_it_was_written(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
+    assert (made.runs, made.planned) == ({"fake": 4}, {"fake": 8})
+    assert made.programs == {"volcano": "v1.2.3"}
+    assert made.columns["ours"] == {"label": "label of ours", "digest": fake_bench.columns["ours"].digest}
+    file = tmp_path / "deep/summary.json"
+    summary.write(made, file)
+    assert summary.read(file) == made
+    [first, _] = json.loads(file.read_text())["figures"]
+    assert {"id", "value", "bound", "unit", "seeds", "command"} <= set(first)
+    assert file.read_text().count("\n  {") == 2, "one figure a line"
+
+
+def test_two_figures_of_one_name_are_refused(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
+    with pytest.raises(TrainyardError, match=r"two figures are called fake\.small\.ours\.used"):
+        summary.write(replace(made, figures=[*made.figures, made.figures[0]]), tmp_path / "s.json")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"figures": [{}]}'])
+def test_a_file_that_is_no_summary(text: str, tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(text)
+    with pytest.raises(TrainyardError, match=r"it is no summary of benchmarks\. run `make bench`"):
+        summary.read(tmp_path / "s.json")
+
+
+def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleNamespace) -> None:
+    text = page.render(summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"]))
+    for part in (
+        "# Benchmarks\n",
+        "4 runs, 4 min of measuring",
+        "| fake: small | GPUs used, % | 91.5 (91–92) | – | – | 91.5 (91–92) | 100 |",
+        "2 cores. Volcano 1.2.3.",
+        "planned: fake 4 of 8.\n\nRuns that failed and are in no figure:\n\n- `fake.large.ours.s9`\n",
+        f"| `ours` | label of ours | `{fake_bench.columns['ours'].digest}` |",
+        "## A fake bench\n\nSeeds: `small` 1-2.\n\n| configuration | GPUs used, % |",
+        "| `kube-default` | 91.5 (91–92) |",
+        "| *limit* | 100 |",
+        "    bin/trainyard bench replay fake --case small --column ours --seed 1-2\n",
+        "CC BY 4.0",
+    ):
+        assert part in text, part
+
+
+def test_the_same_summary_gives_the_same_page(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
+    summary.write(made, tmp_path / "s.json")
+    assert page.render(summary.read(tmp_path / "s.json")) == page.render(made)
+
+
+@pytest.mark.parametrize(
+    ("ours", "other", "lost"),
+    [(90.0, 95.0, True), (95.0, 90.0, False), (95.0, 95.0, False), (95.001, 95.002, False)],
+)
+def test_a_loss_is_a_greater_distance_from_the_limit(ours: float, other: float, lost: bool) -> None:
+    found = page.losses([figure("ours", ours), figure("kube-default", other)])
+    assert [(mine.column, best.column) for mine, best in found] == ([("ours", "kube-default")] if lost else [])
+
+
+def test_a_loss_against_a_limit_of_zero_names_the_best_other() -> None:
+    found = [figure("ours", 3.0, 0.0), figure("a", 2.0, 0.0), figure("b", 1.0, 0.0), figure("ours-order", 0.0, 0.0)]
+    assert [best.column for _, best in page.losses(found)] == ["b"]
+
+
+def test_the_best_variant_stands_for_ours_only_where_a_case_has_no_plain_one() -> None:
+    variants = [figure("ours-preempt", 3.0, 0.0), figure("ours-strict", 4.0, 0.0), figure("kube-default", 2.0, 0.0)]
+    assert [(mine.column, best.column) for mine, best in page.losses(variants)] == [("ours-preempt", "kube-default")]
+    assert page.losses([*variants, figure("ours", 1.0, 0.0)]) == []
+
+
+def test_memory_below_its_limit_is_no_loss_and_raw_bindings_are_no_rival() -> None:
+    mine, other = (replace(figure(column, value), unit="MiB") for column, value in (("ours", 50.0), ("a", 90.0)))
+    assert page.losses([mine, other, figure("ours", 50.0, metric="rate"), figure("raw", 100.0, metric="rate")]) == []
+    assert page.losses([replace(mine, value=110.0), other])
+
+
+def test_without_a_limit_the_bench_says_of_what_less_is_better(fake_bench: SimpleNamespace) -> None:
+    mine, other = figure("ours", 3.0, bound=None), figure("a", 2.0, bound=None)
+    assert page.losses([mine, other]) == []
+    fake_bench.LESS = ("used",)
+    assert page.losses([mine, other]) == [(mine, other)]
+    assert page.losses([replace(mine, value=1.0), other]) == []
+
+
+@pytest.mark.usefixtures("fake_bench")
+def test_figures_of_other_cases_metrics_and_without_a_limit_are_no_loss() -> None:
+    others = [
+        figure("a", 99.0, case="large"),
+        figure("a", 99.0, metric="other"),
+        figure("a", 99.0, bound=None),
+        figure("ours", 10.0, bound=None, metric="unbound"),
+        figure("a", 99.0, metric="unbound"),
+    ]
+    assert page.losses([figure("ours", 90.0), *others]) == []
+
+
+def test_losses_stand_on_the_page(fake_bench: SimpleNamespace) -> None:
+    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
+    assert "In no case measured" in page.render(made)
+    worse = [replace(one, value=80.0) if one.column == "ours" else one for one in made.figures]
+    text = page.render(replace(made, figures=worse))
+    assert "| fake: small | GPUs used, % | 80 (91–92) | `kube-default` | 91.5 (91–92) | 100 | 1-2 |" in text
+
+
+def test_figures_of_different_seeds_are_told_apart(fake_bench: SimpleNamespace) -> None:
+    found = [one for one in results(fake_bench) if (one.run.column, one.run.seed) != ("ours", 2)]
+    text = page.render(summary.build(found, registry.plan("fake", True)))
+    assert "\nSeeds: `small` 1 (`kube-default` 1-2).\n" in text
+    assert "| fake: small | GPUs used, % | 91 | `kube-default` | 91.5 (91–92) | 100 | 1 against 1-2 |" in text
+
+
+def test_benches_of_which_nothing_is_measured_are_named(
+    fake_bench: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = summary.build(results(fake_bench), registry.plan("fake", True))
+    assert "Nothing is measured yet" not in page.render(made)
+    monkeypatch.setattr(registry, "names", lambda: ["fake", "other"])
+    assert "planned: fake 4 of 8.\nNothing is measured yet of: other.\n" in page.render(made)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"), (0.0341, "0.034"), (1, "1"), (3.214, "3.21"), (97.24, "97.2"), (100, "100"), (1234.5, "1,234"),
+        (21_600_000, "21.6 million"), (-0.5, "-0.5"),
+    ],
+)  # fmt: skip
+def test_numbers_that_can_be_read(value: float, text: str) -> None:
+    assert tables.number(value) == text
+
+
+def test_tables_leave_a_dash_where_nothing_was_measured() -> None:
+    found = [figure("ours", 90.0), figure("a", 80.0, metric="other", bound=None), figure("ours", 70.0, 60.0, "large")]
+    assert tables.by_column(found, "small", {"used": "used", "other": "other", "none": "none"}) == (
+        "| configuration | used | other |\n| --- | ---: | ---: |\n"
+        "| `ours` | 90 | – |\n| `a` | – | 80 |\n| *limit* | 100 | – |\n"
+    )
+    assert tables.by_case([one for one in found if one.column == "ours"], "used") == (
+        "| configuration | small | large |\n| --- | ---: | ---: |\n| `ours` | 90 | 70 |\n| *limit* | 100 | 60 |\n"
+    )
+
+
+def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: SimpleNamespace) -> None:
+    ended = trainyard("bench", "run")
+    assert (ended.code, ended.err) == (0, "")
+    assert "2 figures of 4 runs" in ended.out
+    for name in ("summary.json", "benchmarks.md", "benchmarks/fake-curve.svg"):
+        assert (tree / "out" / name).is_file()
+    (tree / "docs/benchmarks").mkdir(parents=True)
+    (tree / "docs/benchmarks/fake-old.svg").write_text("of an earlier time")
+    assert "4 of 8 runs" in trainyard("bench", "publish").out
+    assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {
+        "summary.json",
+        "fake-bars.svg",
+        "fake-curve.svg",
+    }
+    assert list(verify_generated._benchmarks(tree)) == []
+
+    text = page.PAGE.read_text()
+    assert "(benchmarks/fake-curve.svg)" in text
+    assert "fake-absent" not in text, "no link to a plot that nothing was measured for"
+    page.PAGE.write_text(text.replace("91.5", "98.5"))
+    out_of_date = ("docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`")
+    assert list(verify_generated._benchmarks(tree)) == [out_of_date]
+    assert trainyard("bench", "page").code == 0
+    assert page.PAGE.read_text() == text
+
+    fake_bench.columns["ours"] = replace(fake_bench.columns["ours"], config="the chart has changed")
+    [(where, what, _)] = verify_generated._benchmarks(tree)
+    assert (where, what) == (
+        "docs/benchmarks/summary.json",
+        "ours is no longer the configuration that was measured",
+    )
+    fault = trainyard("bench", "publish").out
+    assert "1 figures of 2 of 8 runs" in fault, "what was measured with another configuration is not published"
+
+
+def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
+    assert list(verify_generated._benchmarks(tree)) == []
+    page.PAGE.parent.mkdir(parents=True)
+    page.PAGE.write_text("# Benchmarks\n")
+    [(where, what, mend)] = verify_generated._benchmarks(tree)
+    assert (where, what) == ("docs/benchmarks/summary.json", "can't be read: No such file or directory")
+    assert "make bench" in mend
+
+
+def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:
+    assert trainyard("bench", "publish").fault().startswith("nothing is measured with today's configurations. run ")
+
+
+def test_a_failed_run_is_told_and_the_rest_is_published(
+    tree: Path, trainyard: Call, fake_bench: SimpleNamespace
+) -> None:
+    whole = fake_bench.measure
+
+    def measure(run: Any, world: Any) -> Any:
+        if run.seed == 2:
+            raise TrainyardError("the scheduler stood still")
+        return whole(run, world)
+
+    fake_bench.measure = measure
+    ended = trainyard("bench", "run")
+    assert ended.code == 1
+    assert "fake.small.ours.s2 failed: the scheduler stood still" in ended.err
+    assert "2 figures of 2 runs" in ended.out
+    trainyard("bench", "publish")
+    assert summary.read(page.FOLDER / summary.FILE).failed == ["fake.small.kube-default.s2", "fake.small.ours.s2"]
+
+
+def test_a_replay_prints_what_it_measured(tree: Path, trainyard: Call) -> None:
+    words = ("bench", "replay", "fake", "--case", "large", "--column", "ours", "--seed", "5")
+    ended = trainyard(*words)
+    assert ended.code == 0
+    assert "[1/1] fake large ours, seed 5 (all by " in ended.out
+    assert "fake.large.ours.s5 (0 s)\n  used  95\n" in ended.out
+    assert "1 of 1 runs are measured already" in trainyard(*words).out
+
+
+def test_the_list_says_what_is_left(tree: Path, trainyard: Call) -> None:
+    assert (
+        "fake: A fake bench\n  4 runs, 4 to measure, about 2 min\n  cases:   small\n" in trainyard("bench", "list").out
+    )
+    trainyard("bench", "run")
+    assert "4 runs, measured\n" in trainyard("bench", "list").out
+    assert "cases:   small, large\n  columns: ours, kube-default\n" in trainyard("bench", "list", "--full").out

@@ -1,0 +1,75 @@
+"""Where a cluster's images come from: pulled or built, as asked for or as the network allows."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+from images_demo import DEMO, FakeEngine
+
+from trainyard_dev.cluster import source
+from trainyard.errors import UsageError
+from trainyard_dev.versions import load
+
+REGISTRY = {"Docker-Distribution-Api-Version": "registry/2.0"}
+
+
+@pytest.mark.parametrize("wanted", ["pull", "build"])
+def test_a_source_that_was_asked_for(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "registry_answers", lambda: pytest.fail("the network was asked"))
+    assert source.choose(wanted) == source.Source(wanted, "asked for")
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind", "reason"),
+    [(True, "pull", "registry.k8s.io answers"), (False, "build", "registry.k8s.io can't be reached")],
+)
+def test_the_source_follows_the_network(answers: bool, kind: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "registry_answers", lambda: answers)
+    assert source.choose("auto") == source.Source(kind, reason)
+
+
+def test_an_unknown_source() -> None:
+    with pytest.raises(UsageError, match=r"unknown image source `push`\. use auto, pull or build"):
+        source.choose("push")
+
+
+def test_what_the_own_registry_serves() -> None:
+    upstream = dataclasses.replace(DEMO, name="up", own=False)
+    local = dataclasses.replace(DEMO, name="local", local=True)
+    listed = [DEMO, upstream, local]
+    assert [i.name for i in source.Source("pull", "").served(listed)] == ["demo"]
+    assert [i.name for i in source.Source("build", "").served(listed)] == ["demo", "up"]
+
+
+def test_pulled_bases_come_from_the_versions_file() -> None:
+    pulled = source.Source("pull", "")
+    assert pulled.base(FakeEngine()) == load().raw["pull"]["base-image"]
+    assert pulled.node_image(FakeEngine(), "b") == load().raw["pull"]["node-image"]
+
+
+@pytest.mark.parametrize(
+    ("code", "headers", "answers"),
+    [
+        (200, REGISTRY, True),
+        (401, REGISTRY, True),  # it wants a login for /v2/ and serves public images all the same
+        (401, {}, False),  # a proxy that wants a login
+        (200, {}, False),  # a log-in page of a hotel
+        (403, {}, False),
+        (403, REGISTRY, False),
+        (407, {}, False),
+        (503, REGISTRY, False),
+    ],
+)
+def test_which_answer_counts_as_a_registry(site: SimpleNamespace, code: int, headers: dict[str, str], answers: bool,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    site.code, site.headers = code, headers
+    assert source.registry_answers(site.url) is answers
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v2/", "http://no-such-host.invalid/v2/", "nonsense"])
+def test_no_registry_there(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1,.invalid")
+    assert source.registry_answers(url, seconds=0.5) is False

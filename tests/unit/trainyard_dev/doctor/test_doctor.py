@@ -1,0 +1,146 @@
+"""The doctor on machines that lack rights, room, limits or programs, and what its command prints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from doctor_box import Box, find
+
+from trainyard_dev.doctor import cli, gpus, probes, table
+from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor.finding import Wanted, healthy
+
+
+def test_a_good_machine_lacks_nothing() -> None:
+    findings = examine(Box())
+    assert healthy(findings)
+    assert {f.state for f in findings} <= {"ok", "not needed"}
+    assert len({f.check for f in findings}) == len(findings)
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "mend"),
+    [
+        ({"user": 1000}, "root", "sudo"),
+        ({"free": 3.0, "built": (18, 18)}, "disk", "TRAINYARD_CACHE"),
+        ({"free": 12.0}, "disk", "TRAINYARD_CACHE"),
+        ({"version": (3, 9, 2)}, "Python", "python3"),
+        ({"venv": False}, "Python", "python3-venv"),
+        ({"programs": {"runc", "iptables", "debootstrap", "go", "gcc", "make"}}, "podman", "apt-get install"),
+        ({"answers": {"podman info": (125, "Error: cannot find newuidmap")}}, "podman", "podman info"),
+    ],
+)
+def test_what_stops_a_run(change: dict[str, Any], check: str, mend: str) -> None:
+    box = Box(**change)
+    finding = find(box, check)
+    assert finding.state == "missing"
+    assert mend in finding.mend
+    assert not healthy(examine(box))
+
+
+@pytest.mark.parametrize(
+    ("program", "check"),
+    [
+        ("debootstrap", "debootstrap"),
+        ("gcc", "C compiler"),
+        ("make", "C compiler"),
+        ("go", "Go"),
+        ("iptables", "iptables"),
+    ],
+)
+def test_a_missing_program(program: str, check: str) -> None:
+    box = Box()
+    box.programs.discard(program)
+    assert find(box, check).state == "missing"
+    assert find(box, check).mend
+
+
+def test_every_missing_or_warning_has_a_mend() -> None:
+    bare = Box(user=7, programs=set(), answers={}, paths=set(), files={}, free=1, limits={"nofile": 1024, "nproc": 100})
+    findings = examine(bare)
+    assert not healthy(findings)
+    for finding in findings:
+        if finding.state == "missing" or (finding.state == "warn" and "can't be read" not in finding.found):
+            assert finding.mend, finding
+
+
+def test_disk_depends_on_the_cache() -> None:
+    assert find(Box(free=12, built=(18, 18)), "disk").state == "ok"
+    assert "a warm run needs 12" in find(Box(free=12, built=(18, 18)), "disk").found
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "state"),
+    [(4_000_000, 3_000_000, "missing"), (16_000_000, 1_000_000, "warn"), (16_000_000, 9_000_000, "ok")],
+)
+def test_memory(total: int, free: int, state: str) -> None:
+    box = Box()
+    box.files["/proc/meminfo"] = f"MemTotal: {total} kB\nMemAvailable: {free} kB\n"
+    assert find(box, "memory").state == state
+
+
+def test_limits() -> None:
+    assert find(Box(limits={"nofile": 1024, "nproc": None}), "hard limit nofile").state == "warn"
+
+
+def test_go_is_not_needed_once_all_is_built() -> None:
+    box = Box(built=(18, 18))
+    box.programs.discard("go")
+    assert find(box, "Go").state == "not needed"
+    old = Box()
+    old.answers["go version"] = (0, "go version go1.9.7 linux/amd64")
+    assert find(old, "Go").state == "missing"
+
+
+def test_images_are_pulled_or_built() -> None:
+    assert "built here" in find(Box(), "images").found
+    assert "pulled" in find(Box(reached=True), "images").found
+    assert find(Box(), "images", Wanted(images="pull")).state == "missing"
+    without = Box(reached=True)
+    without.programs.discard("debootstrap")
+    assert find(without, "debootstrap").state == "not needed"
+    assert find(without, "debootstrap", Wanted(images="build")).state == "missing"
+
+
+def test_table_reads_well() -> None:
+    text = table.render(examine(Box(user=1000)), gpus.KNOWN)
+    assert text.splitlines()[0] == "Rights"
+    assert "mend: sudo -E make e2e" in text
+    assert "Missing: root" in text.splitlines()[-1]
+    assert "nvkind#61" in text
+    assert "\x1b" not in text
+    assert "\x1b[31mmissing" in table.render(examine(Box(user=1000)), colour=True)
+    assert table.verdict(examine(Box())) == "Everything that `make e2e` needs is here."
+
+
+@pytest.mark.parametrize(("user", "code"), [(0, 0), (1000, 1)])
+def test_command_and_its_exit_code(monkeypatch: pytest.MonkeyPatch, user: int, code: int) -> None:
+    monkeypatch.setattr(cli, "Host", lambda: Box(user=user))
+    result = CliRunner().invoke(cli.doctor, ["-o", "json"])
+    assert result.exit_code == code
+    data = json.loads(result.output)
+    assert data["ok"] == (code == 0)
+    assert {"group", "check", "found", "state", "mend"} == set(data["checks"][0])
+    assert CliRunner().invoke(cli.doctor, []).exit_code == code
+    assert CliRunner().invoke(cli.doctor, ["--images", "fetch"]).exit_code == 2
+
+
+def test_the_real_machine_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes.Host, "registry", lambda self: False)
+    monkeypatch.setattr(probes.Host, "tools_built", lambda self: (0, 1))
+    findings = examine(probes.Host())
+    assert {"root", "disk", "podman", "overlay", "GPUs"} <= {f.check for f in findings}
+
+
+def test_probes_never_raise(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = probes.Host()
+    assert host.run("no-such-program-here")[0] == 127
+    assert host.read(str(tmp_path)) == ""
+    (tmp_path / "x.gz").write_text("no gzip")
+    assert host.read(str(tmp_path / "x.gz")) == ""
+    monkeypatch.setenv("TRAINYARD_CACHE", str(tmp_path / "not" / "yet"))
+    assert host.free_gb() > 0
+    assert not (tmp_path / "not").exists()

@@ -1,0 +1,100 @@
+"""Parts of the upgrade and uninstallation checks that need no cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard_dev.e2e import releases, survivor
+from trainyard_dev.e2e.checks import upgrade
+from trainyard_dev.e2e.recorder import CheckError, Recorder
+from trainyard.paths import ROOT
+from trainyard_dev.chart import previous
+
+LOG = "rank 0\nstep 5 at 100.0 loss 0.1\nstep 10 at 101.5 loss 0.1\nstep 15 at 109.0 loss 0.1\n"
+
+
+class Cluster:
+    """A survivor's pods and log."""
+
+    def __init__(self) -> None:
+        self.logs = [LOG]
+        self.pod = {"metadata": {"name": "survivor-master-0", "uid": "1"},
+                    "status": {"phase": "Running", "containerStatuses": [{"restartCount": 0}]}}  # fmt: skip
+
+    def get(self, *args: str) -> list[dict[str, Any]]:
+        return [self.pod]
+
+    def __call__(self, *args: str, **options: Any) -> SimpleNamespace:
+        return SimpleNamespace(stdout=self.logs.pop(0) if len(self.logs) > 1 else self.logs[0])
+
+
+@pytest.fixture
+def job() -> survivor.Survivor:
+    manifest = yaml.safe_load((ROOT / "manifests" / "jobs" / "pytorchjob.yaml").read_text())
+    made = survivor.Survivor(SimpleNamespace(kubectl=Cluster()), manifest, "n", "r/trainer:1")  # type: ignore[arg-type]
+    made.pods = {"survivor-master-0": "1"}
+    return made
+
+
+def test_the_example_becomes_a_gang_of_two_that_trains_until_it_is_told(job: survivor.Survivor) -> None:
+    spec = job.job["spec"]
+    assert spec["runPolicy"]["schedulingPolicy"]["minAvailable"] == 2
+    replicas = spec["pytorchReplicaSpecs"]
+    assert (replicas["Master"]["replicas"], replicas["Worker"]["replicas"]) == (1, 1)
+    container = replicas["Worker"]["template"]["spec"]["containers"][0]
+    assert container["image"] == "r/trainer:1" and "args" not in container
+    assert container["env"].count({"name": "OUT", "value": "s3://runs/survivor"}) == 1
+    compile(survivor.SCRIPT, "script", "exec")
+
+
+def test_steps_are_read_from_the_log(job: survivor.Survivor) -> None:
+    assert job.steps() == [(5, 100.0), (10, 101.5), (15, 109.0)]
+
+
+def test_a_job_that_goes_on_is_alive(job: survivor.Survivor) -> None:
+    job.context.kubectl.logs = [LOG, LOG + "step 20 at 110.0 loss 0.1\n"]  # type: ignore[attr-defined]
+    job.require_alive()
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"metadata": {"name": "survivor-master-0", "uid": "2"}}, "they were {'survivor-master-0': '1'}"),
+        ({"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}, "was restarted 1 times"),
+        ({"status": {"phase": "Failed", "containerStatuses": [{"restartCount": 0}]}}, "is Failed"),
+    ],
+)
+def test_a_job_that_was_touched_is_told(job: survivor.Survivor, change: dict[str, Any], fault: str) -> None:
+    job.context.kubectl.pod |= change  # type: ignore[attr-defined]
+    with pytest.raises(CheckError, match=fault):
+        job.require_alive()
+
+
+def test_what_is_gone_or_another_one_is_named() -> None:
+    assert releases.lost({"claim a": "1", "claim b": "1", "c": "1"}, {"claim b": "2", "c": "1", "d": "1"}) == (
+        "claim a is gone; claim b is another one"
+    )
+    assert releases.lost({"a": "1"}, {"a": "1"}) == ""
+
+
+def test_values_are_profile_gpus_and_teams_in_this_order() -> None:
+    for gpu, due in (("mock", ["kind", "teams"]), ("real", ["kind", "real-gpus", "teams"])):
+        with releases.values(SimpleNamespace(gpu=gpu)) as files:  # type: ignore[arg-type]
+            assert [file.stem for file in files] == due
+            held = yaml.safe_load(files[-1].read_text())["global"]["contract"]["teams"]
+            assert [team["name"] for team in held] == ["vision", "speech"]
+    with releases.values(SimpleNamespace(gpu="mock"), teams=False) as files:  # type: ignore[arg-type]
+        assert [file.stem for file in files] == ["kind"]
+
+
+def test_without_history_all_upgrade_checks_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(previous, "missing", lambda root=Path(): "no history")
+    recorder = Recorder()
+    upgrade.from_previous(SimpleNamespace(recorder=recorder))  # type: ignore[arg-type]
+    assert {check.id for check in recorder.checks} == set(upgrade.TITLES)
+    assert {(check.status, check.reason) for check in recorder.checks} == {("skipped", "no history")}

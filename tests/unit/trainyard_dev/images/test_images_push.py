@@ -1,0 +1,75 @@
+"""Images pushed to a site's registry by the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainyard_dev.versions import load
+
+
+@pytest.fixture
+def pushing(program: Callable[[str, str], Path], cache: Path, tmp_path: Path) -> Path:
+    """Podman that has every image already and writes down what it tags and pushes."""
+    calls = tmp_path / "calls"
+    calls.touch()
+    program("docker", "exit 1")
+    program(
+        "podman",
+        f"""case "$1" in
+        info) echo 5.0;;
+        tag) echo "$1 $3" >> {calls};;
+        push) echo "$1 $2" >> {calls}; [ ! -e {tmp_path}/refuse ] || {{ echo "unauthorized" >&2; exit 125; }};;
+        esac""",
+    )
+    return calls
+
+
+def test_our_own_images_go_to_a_registry(pushing: Path, trainyard: Callable[..., Any]) -> None:
+    ended = trainyard("images", "push", "registry.example.org/mirror/", "--images", "pull")
+    assert (ended.code, ended.err) == (0, "")
+    own = [i.ref for i in load().images.values() if i.own and not i.local]
+    due = [f"{verb} registry.example.org/mirror/{ref.partition('/')[2]}" for ref in own for verb in ("tag", "push")]
+    assert pushing.read_text().splitlines() == due
+    assert f"[{len(own)}/{len(own)}] registry.example.org/mirror/trainyard/" in ended.out
+
+
+def test_every_image_goes_to_a_registry(pushing: Path, trainyard: Callable[..., Any]) -> None:
+    assert trainyard("images", "push", "registry.example.org", "--images", "build", "--all").code == 0
+    pushed = [line.partition(" ")[2] for line in pushing.read_text().splitlines() if line.startswith("push")]
+    assert "registry.example.org/volcanosh/vc-scheduler:v1.14.1" in pushed
+    assert "registry.example.org/pause:3.10" in pushed
+    assert len(pushed) == len(set(pushed))
+
+
+def test_a_registry_that_refuses(pushing: Path, trainyard: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "refuse").touch()
+    fault = trainyard("images", "push", "registry.example.org", "--images", "pull").fault()
+    assert (
+        "failed with code 125: unauthorized. check that you may push there: `podman login registry.example.org`."
+        in fault
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["https://registry.example.org", "--images", "pull"], "write it without a scheme: registry.example.org"),
+        (["registry.example.org", "--images", "pull", "--all"], "upstream's images are only built with --images build"),
+    ],
+)
+def test_wrong_usage_of_push(words: list[str], says: str, pushing: Path, trainyard: Callable[..., Any]) -> None:
+    ended = trainyard("images", "push", *words)
+    assert ended.code == 2
+    assert says in ended.fault()
+
+
+def test_a_mirror_that_is_a_url_is_refused_before_anything_is_built(
+    trainyard: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainyard_dev.images.cli._readable", lambda *_: pytest.fail("images were built"))
+    ended = trainyard("images", "mirror", "https://registry.example.org")
+    assert (ended.code, "write it without a scheme" in ended.err) == (2, True)

@@ -1,0 +1,271 @@
+"""Binaries from pinned modules: what decides their place in the cache, and how a failing build ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.tools import build as tools
+from trainyard_dev.versions import ToolSet, Versions
+
+Program = Callable[[str, str], Path]
+DEMO = ToolSet(
+    "demo", "example.org/demo", "v1.2.3", "test", (("example.org/demo", "demo"), ("example.org/demo/ctl", "democtl"))
+)
+# Writes what -o names, as the real compiler does.
+GO = """while [ $# -gt 0 ]; do [ "$1" = -o ] && { echo "built $3" > "$2"; shift; }; shift; done"""
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> ToolSet:
+    """A tree with one set of two binaries, of which versions.yaml knows."""
+    folder = tmp_path / "tree" / "tools" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "go.mod").write_text("module m\n\ngo 1.25\n\nrequire example.org/demo v1.2.3\n")
+    (folder / "go.sum").write_text("example.org/demo v1.2.3 h1:x\n")
+    monkeypatch.setattr(tools, "ROOT", tmp_path / "tree")
+    monkeypatch.setattr(tools, "load", lambda: Versions(raw={}, tools={"demo": DEMO}, images={}))
+    return DEMO
+
+
+def left(cache: Path) -> list[str]:
+    """Everything that lies in the set's folder of the cache."""
+    folder = cache / "tools" / "demo"
+    return sorted(p.name for p in folder.iterdir() if p.name != ".lock") if folder.exists() else []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tags": ("no_zfs",)},
+        {"cgo": True},
+        {"stamp": {"example.org/demo.version": "v1.2.3"}},
+        {"packages": (("example.org/demo", "other"),)},
+        {"version": "v1.2.4"},
+    ],
+)
+def test_pin_changes_with_flags(demo: ToolSet, change: dict[str, object]) -> None:
+    assert tools.pin(dataclasses.replace(demo, **change)) != tools.pin(demo)
+
+
+@pytest.mark.parametrize(("file", "counts"), [("go.mod", True), ("go.sum", True), ("main.go", True),
+                                              ("main_test.go", False), ("README.md", False)])  # fmt: skip
+def test_pin_changes_with_files_that_decide_the_binary(demo: ToolSet, file: str, counts: bool) -> None:
+    before = tools.pin(demo)
+    path = tools.source_dir(demo) / file
+    path.write_text((path.read_text() if path.exists() else "") + "// more\n")
+    assert (tools.pin(demo) != before) is counts
+
+
+def test_pin_begins_with_the_version_and_stays_the_same(demo: ToolSet) -> None:
+    assert tools.pin(demo).startswith("v1.2.3-")
+    assert tools.pin(demo) == tools.pin(demo)
+
+
+def test_build_caches_every_binary_and_passes_the_flags(
+    demo: ToolSet, cache: Path, program: Program, tmp_path: Path
+) -> None:
+    program("go", f'echo "$PWD CGO=$CGO_ENABLED GOFLAGS=$GOFLAGS $*" >> {tmp_path}/calls\n{GO}')
+    stamped = dataclasses.replace(demo, cgo=True, tags=("a", "b"), stamp={"x.version": "v1"})
+    tools.build(stamped)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len(calls) == 2
+    assert calls[0].startswith(
+        f"{tmp_path}/tree/tools/demo CGO=1 GOFLAGS=-mod=readonly -buildvcs=false build -trimpath -tags a,b"
+    )
+    assert "-s -w -X x.version=v1" in calls[0]
+    assert tools.is_built(stamped)
+    assert left(cache) == [tools.pin(stamped)]
+
+
+def test_a_binary_is_built_once(demo: ToolSet, program: Program, tmp_path: Path) -> None:
+    program("go", f"echo x >> {tmp_path}/calls\n{GO}")
+    assert tools.binary("democtl").read_text() == "built example.org/demo/ctl\n"
+    assert tools.binary("demo").exists()
+    assert (tmp_path / "calls").read_text().count("x") == 2  # one call a binary, no second build
+
+
+def test_two_processes_that_want_a_set_build_it_once(demo: ToolSet, program: Program, tmp_path: Path) -> None:
+    program("go", f"echo x >> {tmp_path}/calls; sleep 0.3\n{GO}")
+    with ThreadPoolExecutor(2) as both:
+        assert len({path.read_text() for path in both.map(tools.binary, ["demo", "democtl"])}) == 2
+    assert (tmp_path / "calls").read_text().count("x") == 2
+
+
+def test_a_set_with_a_lost_binary_is_built_again(demo: ToolSet, program: Program) -> None:
+    program("go", GO)
+    tools.binary("demo")
+    (tools.bin_dir(demo) / "democtl").unlink()
+    assert not tools.is_built(demo)
+    assert tools.binary("democtl").exists()
+
+
+def test_ensure_counts_and_shows_what_it_builds(
+    demo: ToolSet, program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program("go", GO)
+    assert tools.ensure(["host"]) == 0
+    assert tools.ensure(["test"]) == 1
+    shown = capsys.readouterr().out
+    assert "(1 step)" in shown
+    assert "[1/1] demo v1.2.3: demo, democtl … " in shown
+    assert tools.ensure(["test"]) == 0
+
+
+def test_unknown_binary(demo: ToolSet) -> None:
+    with pytest.raises(TrainyardError, match=r"versions.yaml: no tool set builds `nothing`"):
+        tools.binary("nothing")
+
+
+@pytest.mark.parametrize(
+    ("says", "mend"),
+    [
+        (
+            "go: example.org/demo@v1.2.3: dial tcp: lookup modules.example.org: no such host",
+            "the network is out of reach",
+        ),
+        ('Get \\"https://modules.example.org\\": proxyconnect tcp: i/o timeout', "the network is out of reach"),
+        ("reading https://modules.example.org/demo/@v/v1.2.3.zip: 403 Forbidden", "the network is out of reach"),
+        ("module lookup disabled by GOPROXY=off", "the network is out of reach"),
+        ("write /tmp/x: no space left on device", "free some space"),
+        ("./main.go:3:8: undefined: x", "run the same command again for the whole output"),
+    ],
+)
+def test_a_failing_build_is_one_sentence_and_leaves_nothing(
+    demo: ToolSet, cache: Path, program: Program, says: str, mend: str
+) -> None:
+    program(
+        "go",
+        f'case "$*" in *democtl*) echo "go: downloading example.org/x v1" >&2; echo "{says}" >&2; exit 1;; esac\n{GO}',
+    )
+    with pytest.raises(TrainyardError) as caught:
+        tools.build(demo)
+    text = str(caught.value)
+    assert text.startswith("tools/demo: building demo v1.2.3 failed: ")
+    assert says.replace('\\"', '"') in text
+    assert mend in text
+    assert "downloading" not in text
+    assert "\n" not in text
+    assert left(cache) == []  # nor the first binary, which was fine
+
+
+def test_a_failing_build_keeps_an_older_pin(demo: ToolSet, cache: Path, program: Program) -> None:
+    program("go", GO)
+    tools.build(demo)
+    program("go", "exit 1")
+    newer = dataclasses.replace(demo, tags=("x",))
+    with pytest.raises(TrainyardError, match="code 1"):
+        tools.build(newer)
+    assert left(cache) == [tools.pin(demo)]
+
+
+def test_an_interrupted_build_leaves_nothing(demo: ToolSet, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tools, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tools.build(demo)
+    assert left(cache) == []
+
+
+def test_a_full_disk_is_one_sentence(
+    demo: ToolSet, cache: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object, **kwargs: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    program("go", GO)
+    monkeypatch.setattr(tools.tempfile, "mkdtemp", full)
+    with pytest.raises(TrainyardError, match=r"building demo failed: No space left on device\. free some space there"):
+        tools.build(demo)
+
+
+def test_no_compiler(demo: ToolSet, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(TrainyardError, match=r"go is not installed\. run `trainyard doctor`"):
+        tools.build(demo)
+    assert left(cache) == []
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="no Go compiler here")
+def test_the_real_compiler_without_a_network(
+    demo: ToolSet, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tools.source_dir(demo)
+    (folder / "go.sum").write_text(
+        "".join(f"example.org/demo v1.2.3{file} h1:{'A' * 43}=\n" for file in ("", "/go.mod"))
+    )
+    monkeypatch.setenv("GOPROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("GONOSUMDB", "*")
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+    monkeypatch.setenv("GOCACHE", os.environ.get("GOCACHE") or str(tmp_path / "gocache"))
+    with pytest.raises(
+        TrainyardError, match=r"connection refused\. the network is out of reach: check `go env GOPROXY`"
+    ):
+        tools.build(demo)
+    assert left(cache) == []
+
+
+ADDED = "_source/pkg/lost_linux.go"
+
+
+@pytest.fixture
+def mended(demo: ToolSet, program: Program, tmp_path: Path) -> ToolSet:
+    """A set that puts a file into its module's source; `go` shows what it would build from."""
+    module = tmp_path / "module"
+    (module / "pkg").mkdir(parents=True)
+    (module / "pkg" / "there.go").write_text("package pkg\n")
+    (module / "pkg" / "there.go").chmod(0o444)
+    added = tools.source_dir(demo) / ADDED
+    added.parent.mkdir(parents=True)
+    added.write_text("package pkg // ours\n")
+    program(
+        "go",
+        f"""
+        if [ "$1" = list ]; then echo '{json.dumps({"Dir": str(module)})}'; exit; fi
+        {{ echo "-- $PWD"; ls; tail -n 1 go.mod; ls ../source/pkg; }} >> {tmp_path}/calls
+        {GO}""",
+    )
+    return demo
+
+
+def test_files_that_a_module_lacks_are_put_into_a_copy_of_it(mended: ToolSet, cache: Path, tmp_path: Path) -> None:
+    tools.build(mended)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert not any(line.startswith(f"-- {tmp_path}/tree") for line in calls)
+    assert calls.count("lost_linux.go") == calls.count("there.go") == 2  # one build a binary
+    assert calls.count("replace example.org/demo => ../source") == 2
+    assert "_source" not in calls
+    assert left(cache) == [tools.pin(mended)]
+    assert (tools.source_dir(mended) / "go.mod").read_text().endswith("require example.org/demo v1.2.3\n")
+    assert sorted(p.name for p in (tmp_path / "module" / "pkg").iterdir()) == ["there.go"]
+
+
+def test_pin_changes_with_files_that_are_put_in(mended: ToolSet) -> None:
+    before = tools.pin(mended)
+    (tools.source_dir(mended) / ADDED).write_text("package pkg // better\n")
+    assert tools.pin(mended) != before
+
+
+def test_module_dir_downloads_what_is_not_there(demo: ToolSet, program: Program, tmp_path: Path) -> None:
+    folder = tmp_path / "module"
+    program(
+        "go",
+        f"""
+        case "$1 $2" in
+        "mod download") mkdir {folder};;
+        "list -m") echo '{json.dumps({"Dir": str(folder)})}';;
+        esac""",
+    )
+    assert not folder.exists()
+    assert tools.module_dir("demo") == folder
+    assert folder.exists()
