@@ -21,9 +21,11 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/
 ##@ Tests
 .PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify
 test: system lint verify unit storage-test chart-test policy-test scheduling-test pipeline-test ## all tests that need no cluster
-lint: ## ruff: style and format
+lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .
+	@PYTHONPATH=scripts "$$(dirname "$$(bin/bootstrap)")/lint-imports" --no-logo --no-cache
+	@$$(bin/bootstrap) -m mypy --cache-dir /dev/null
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q

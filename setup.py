@@ -1,4 +1,4 @@
-"""Packs the folders that commands read (charts, policies, images, tools, …) beside the code, for machines without a
+"""Packs the folders that commands read (charts, policies, examples, …) beside the code, for machines without a
 checkout: `trainyard.paths` finds them there. Everything else about the package is in pyproject.toml.
 """
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-TREE = ("charts", "images", "manifests", "pipelines", "policies", "tools", "upgrades", "versions.yaml")
+TREE = ("charts", "images/trainer", "pipelines", "policies")
 SKIP = shutil.ignore_patterns("__pycache__", ".ruff_cache", ".pytest_cache", "*.pyc")
 
 

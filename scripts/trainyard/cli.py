@@ -9,49 +9,49 @@ import importlib
 import signal
 import sys
 from types import FrameType
+from typing import Any
 
 import click
 
+from trainyard import __version__
 from trainyard.errors import TrainyardError
-from trainyard_dev.versions import load
 
 COMMANDS = {
-    "bench": "trainyard_dev.bench.cli",
-    "chart": "trainyard_dev.chart.cli",
-    "cluster": "trainyard_dev.cluster.cli",
-    "doctor": "trainyard_dev.doctor.cli",
-    "e2e": "trainyard_dev.e2e.cli",
     "generate": "trainyard.commands.generate",
-    "images": "trainyard_dev.images.cli",
-    "lint": "trainyard.commands.lint",
     "init": "trainyard.commands.train",
-    "policy": "trainyard_dev.policy.cli",
+    "lint": "trainyard.commands.lint",
     "run": "trainyard.commands.run",
     "runs": "trainyard.commands.runs",
     "submit": "trainyard.commands.submit",
-    "tools": "trainyard_dev.tools.cli",
     "train": "trainyard.commands.train",
     "uninstall": "trainyard.commands.uninstall",
-    "verify": "trainyard_dev.verify.cli",
 }
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module only when the command is named, so that `--help` and completion are quick."""
+    """Imports a command's module only when the command is named, so that `--help` and completion are quick.
+
+    Args:
+        modules: the module of each command, by the command's name.
+    """
+
+    def __init__(self, *args: Any, modules: dict[str, str] | None = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.modules = dict(modules or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
-        return sorted(COMMANDS)
+        return sorted(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command object, or None for an unknown name."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.modules:
             return None
-        return getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        return getattr(importlib.import_module(self.modules[cmd_name]), cmd_name)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(load().raw["trainyard"], message="trainyard %(version)s")
+@click.group(cls=LazyGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="trainyard %(version)s")
 def trainyard() -> None:
     """Turn a Kubernetes cluster with GPUs into a training platform that teams share.
 

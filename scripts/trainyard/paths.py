@@ -8,6 +8,7 @@ from pathlib import Path
 _CHECKOUT, _PACKED = Path(__file__).resolve().parents[2], Path(__file__).resolve().parent / "tree"
 INSTALLED = _PACKED.is_dir()  # pip put the tree beside the code; a checkout has none there
 ROOT = _PACKED if INSTALLED else _CHECKOUT
+CHART = ROOT / "charts" / "trainyard"
 OUT = (Path.cwd() if INSTALLED else ROOT) / "out"
 
 

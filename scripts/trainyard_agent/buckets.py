@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainyard_agent import s3_users, store
+from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
 if TYPE_CHECKING:
     from minio import Minio
     from minio.lifecycleconfig import LifecycleConfig, Rule
 
-    from trainyard_agent.setup import Clock
 
 # Rules whose name begins so are ours; others in the same bucket are left alone.
 OURS = "trainyard-"

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_agent.api import Api, ApiError
+from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
-from trainyard_agent.setup import Clock, established
+from trainyard_agent.setup import established
 
 MANAGER = "trainyard-crds"
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

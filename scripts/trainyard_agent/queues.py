@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainyard_agent.api import Api, ApiError
+from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
-
-if TYPE_CHECKING:
-    from trainyard_agent.setup import Clock
 
 MANAGER = "trainyard-setup"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_agent.api import Api, ApiError
+from trainyard_agent.clock import Clock
 from trainyard_agent.queues import QUEUES
 from trainyard_agent.say import PlatformError, say
-from trainyard_agent.setup import Clock
 
 PODGROUPS = "scheduling.volcano.sh/v1beta1/podgroups"
 ENDED = {"Succeeded", "Failed", "Complete", "Completed", "Aborted", "Terminated"}

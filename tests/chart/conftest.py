@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.chart import package, parts
 from trainyard.errors import TrainyardError
+from trainyard_dev.chart import package, parts
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trainyard_dev.chart import adapt, adapt_rbac, parts
 from trainyard.errors import TrainyardError
+from trainyard_dev.chart import adapt, adapt_rbac, parts
 
 CSI = """\
 kind: ClusterRole

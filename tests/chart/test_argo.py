@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.chart import package
 from trainyard.errors import TrainyardError
+from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
 TEAMS = [

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from trainyard import contract
-from trainyard_dev.chart import package
 from trainyard.paths import ROOT
+from trainyard_dev.chart import package
 
 
 def test_values_and_config_map_say_the_same(chart: Path, tmp_path: Path) -> None:

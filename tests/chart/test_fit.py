@@ -9,11 +9,12 @@ import pytest
 import yaml
 from placement import KINDS, contract_of, fits, nodes_of, pods_in, where
 
-from trainyard_dev.bench import columns
-from trainyard_dev.chart import package, parts
+from trainyard.chart import helm
 from trainyard.paths import ROOT
 from trainyard_agent import node_prep
 from trainyard_agent.gpus import Gpus
+from trainyard_dev.bench import columns
+from trainyard_dev.chart import package, parts
 
 Objects = list[dict[str, Any]]
 EVERYWHERE = {"trainyard-node-prep"}
@@ -94,7 +95,7 @@ def test_every_workload_fits_the_nodes_it_is_meant_for(installed: Objects) -> No
             continue
         name = obj["metadata"]["name"]
         seen.add(name)
-        [spec] = package.pod_specs(obj)
+        [spec] = helm.pod_specs(obj)
         wanted = meant_for(name, contract)
         assert where(spec, contract) == wanted, f"{obj['kind']} {name} is meant for {wanted}"
     assert EVERYWHERE | ON_GPU | {"trainyard-setup", "trainyard-test", "trainyard-scheduler"} <= seen
@@ -116,7 +117,7 @@ def test_platform_pods_avoid_a_gpu_node_that_is_labelled_but_not_tainted_yet(ins
         obj["metadata"]["name"]
         for obj in installed
         if obj["kind"] in KINDS and obj["metadata"]["name"] not in EVERYWHERE
-        for spec in package.pod_specs(obj)
+        for spec in helm.pod_specs(obj)
         if fits(spec, node)
     ]
     assert stray == []
@@ -145,7 +146,7 @@ def test_no_stateless_pod_of_the_platform_keeps_a_node_from_being_scaled_down(in
     for obj in installed:
         if obj["kind"] != "Deployment" or obj["metadata"]["name"] in STORES:
             continue
-        [spec] = package.pod_specs(obj)
+        [spec] = helm.pod_specs(obj)
         if any("emptyDir" in volume or "hostPath" in volume for volume in spec.get("volumes", [])):
             notes = obj["spec"]["template"]["metadata"].get("annotations", {})
             assert notes.get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "true", obj["metadata"]["name"]

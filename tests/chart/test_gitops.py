@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev import tools
-from trainyard_dev.chart import package
+from trainyard.chart import helm
 from trainyard.paths import ROOT
 from trainyard.shell import run
+from trainyard_dev import tools
 from trainyard_dev.versions import load
 
 GITOPS = ROOT / "manifests" / "gitops"
@@ -45,11 +45,11 @@ def release() -> Object:
 def rendered(chart: Path, *more: str) -> dict[tuple[str, str, str], Object]:
     """What a tool without a cluster makes of the example values, by kind, namespace and name."""
     values = [word for name in ("platform", "teams") for word in ("--values", GITOPS / "values" / f"{name}.yaml")]
-    text = package.helm(
-        "template", "trainyard", chart, "--namespace", package.NAMESPACE, "--kube-version", load().kubernetes,
+    text = helm.call(
+        "template", "trainyard", chart, "--namespace", helm.NAMESPACE, "--kube-version", load().kubernetes,
         "--include-crds", *values, *more,
     )  # fmt: skip
-    return {(o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in package.parse(text)}
+    return {(o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in helm.parse(text)}
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +76,14 @@ def test_application_has_what_the_chart_needs(application: Object) -> None:
     spec = application["spec"]
     assert set(spec) == {"project", "destination", "sources", "syncPolicy", "ignoreDifferences"}
     chart, site = spec["sources"]
-    assert chart["chart"] == package.NAME
+    assert chart["chart"] == helm.NAME
     assert chart["targetRevision"] == load().raw["trainyard"]
     assert not chart["repoURL"].startswith("oci://"), "a source of type chart names its registry without a scheme"
-    assert chart["helm"]["releaseName"] == application["metadata"]["name"] == package.RELEASE
+    assert chart["helm"]["releaseName"] == application["metadata"]["name"] == helm.RELEASE
     prefix = f"${site['ref']}/"
     for file in chart["helm"]["valueFiles"]:
         assert (GITOPS / file.removeprefix(prefix)).exists()
-    assert spec["destination"]["namespace"] == package.NAMESPACE
+    assert spec["destination"]["namespace"] == helm.NAMESPACE
     assert {"CreateNamespace=true", "ServerSideApply=true", "RespectIgnoreDifferences=true"} <= {
         *spec["syncPolicy"]["syncOptions"]
     }
@@ -99,14 +99,14 @@ def test_release_has_what_the_chart_needs(release: Object) -> None:
     assert spec["install"]["crds"] == spec["upgrade"]["crds"] == "CreateReplace"
     assert spec["install"]["createNamespace"]
     assert spec["test"]["enable"]
-    assert (spec["releaseName"], spec["targetNamespace"]) == (package.RELEASE, package.NAMESPACE)
+    assert (spec["releaseName"], spec["targetNamespace"]) == (helm.RELEASE, helm.NAMESPACE)
     (source,) = documents("flux/source.yaml")
     assert (source["apiVersion"], source["kind"]) == ("source.toolkit.fluxcd.io/v1", "OCIRepository")
     assert source["metadata"]["name"] == spec["chartRef"]["name"]
     assert source["kind"] == spec["chartRef"]["kind"]
     assert source["spec"]["ref"]["tag"] == load().raw["trainyard"]
     assert source["spec"]["url"].startswith("oci://")
-    assert source["spec"]["url"].endswith(f"/{package.NAME}")
+    assert source["spec"]["url"].endswith(f"/{helm.NAME}")
 
 
 def test_a_changed_teams_file_changes_the_release() -> None:
@@ -233,7 +233,7 @@ def test_a_hook_before_the_rest_needs_nothing_of_the_rest(first: dict[tuple[str,
 def test_what_helm_never_removes_argo_cd_leaves_too(first: dict[tuple[str, str, str], Object]) -> None:
     for (kind, namespace, name), obj in first.items():
         marks = obj["metadata"].get("annotations") or {}
-        kept = marks.get("helm.sh/resource-policy") == "keep" and namespace == package.NAMESPACE
+        kept = marks.get("helm.sh/resource-policy") == "keep" and namespace == helm.NAMESPACE
         if kind == "CustomResourceDefinition" or (kept and kind in ("Secret", "PersistentVolumeClaim")):
             assert marks.get("argocd.argoproj.io/sync-options") == "Prune=false,Delete=false", f"{kind} {name}"
 

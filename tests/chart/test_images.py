@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.chart import adapt_images, images, package, parts
+from trainyard.chart import helm
 from trainyard.errors import TrainyardError
+from trainyard_dev.chart import adapt_images, images, package, parts
 
 MIRROR = "registry.example.org:5000/mirror"
 TEAM = [
@@ -73,7 +74,7 @@ def test_the_list_names_what_starts_an_image(chart: Path) -> None:
 def test_every_pod_has_the_pull_secrets(mirrored: dict[str, list[dict[str, Any]]]) -> None:
     for objects in mirrored.values():
         for obj in objects:
-            for spec in package.pod_specs(obj):
+            for spec in helm.pod_specs(obj):
                 assert {"name": "pull"} in spec.get("imagePullSecrets", []), obj["metadata"]["name"]
 
 
@@ -87,7 +88,7 @@ def test_a_charts_own_pull_secrets_stay(chart: Path) -> None:
     own = ["volcano.basic.image_pull_secret=mine", "nvidia-device-plugin.imagePullSecrets[0].name=mine"]
     objects = package.render("kind", chart, [*own, "global.imagePullSecrets[0].name=pull"])
     for name in ("trainyard-scheduler", "trainyard-admission-init", "trainyard-nvidia-device-plugin"):
-        [spec] = [s for o in objects if o["metadata"]["name"] == name for s in package.pod_specs(o)]
+        [spec] = [s for o in objects if o["metadata"]["name"] == name for s in helm.pod_specs(o)]
         assert spec["imagePullSecrets"] == [{"name": "mine"}, {"name": "pull"}], name
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trainyard_dev.chart import package
+from trainyard.chart import helm
 from trainyard.paths import ROOT
 from trainyard_dev.versions import load
 
@@ -35,8 +35,8 @@ def notes(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Notes:
     def made(*sets: str, teams: bool = False) -> str:
         words = [word for one in sets for word in ("--set", one)] + (["--values", str(TEAMS)] if teams else [])
         profile = copy / "profiles/kind.yaml"
-        shown = package.helm(
-            "template", "trainyard", copy, "-n", package.NAMESPACE, "--kube-version", load().kubernetes,
+        shown = helm.call(
+            "template", "trainyard", copy, "-n", helm.NAMESPACE, "--kube-version", load().kubernetes,
             "--values", profile, *words, "--show-only", "templates/notes.yaml",
         )  # fmt: skip
         return str(yaml.safe_load(shown)["data"]["notes"])

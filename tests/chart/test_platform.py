@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.chart import parts
 from trainyard_agent import gpus, launcher, node_prep, webhook_cert
 from trainyard_agent.gpus import Gpus
+from trainyard_dev.chart import parts
 
 CONTRACT = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())["global"]["contract"]
 POOLS = CONTRACT["nodePools"]

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.chart import package, parts
 from trainyard.errors import TrainyardError
+from trainyard.policy.rules import policy_files
+from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
-RULES = [file.stem for file in parts.policy_files()]
+RULES = [file.stem for file in policy_files()]
 TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
 
 
@@ -42,7 +43,7 @@ def without_parameters(spec: dict[str, Any]) -> dict[str, Any]:
 def test_every_rule_is_installed_as_its_file_says_and_enforced(objects: Objects) -> None:
     policies, bindings = (named(objects, f"ValidatingAdmissionPolicy{suffix}") for suffix in ("", "Binding"))
     assert sorted(policies) == sorted(bindings) == RULES
-    for file in parts.policy_files():
+    for file in policy_files():
         plain = yaml.safe_load(file.read_text())["spec"]
         assert without_parameters(policies[file.stem]["spec"]) == without_parameters(plain)
         assert "paramKind" not in plain, "an API server loses parameter objects: kubernetes#133827"

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from trainyard_dev.verify import generated as verify_generated
-from trainyard_dev.chart import parts, reference
 from trainyard.cli import trainyard
+from trainyard_dev.chart import parts, reference
+from trainyard_dev.verify import generated as verify_generated
 
 
 @pytest.fixture(scope="module")

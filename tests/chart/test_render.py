@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.chart import images, package, schemas
+from trainyard.chart import helm
 from trainyard.errors import TrainyardError
+from trainyard_dev.chart import images, package, schemas
 from trainyard_dev.versions import load
 
 Objects = list[dict[str, Any]]
@@ -115,7 +116,7 @@ def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> No
 
 def test_uninstalling_keeps_crds(chart: Path) -> None:
     """Those in a crds/ folder are kept by Helm itself; rendered ones need to say so."""
-    text = package.helm("template", package.RELEASE, chart, "--namespace", package.NAMESPACE, "--kube-version",
+    text = helm.call("template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--kube-version",
                         load().kubernetes)  # fmt: skip
     crds = [obj for obj in yaml.safe_load_all(text) if obj and obj["kind"] == "CustomResourceDefinition"]
     assert crds
@@ -145,7 +146,7 @@ def test_no_object_twice(objects: Objects) -> None:
 
 def test_everything_namespaced_is_in_the_release_namespace(objects: Objects) -> None:
     found = {o["metadata"]["namespace"] for o in objects if "namespace" in o["metadata"]}
-    assert found == {package.NAMESPACE}
+    assert found == {helm.NAMESPACE}
 
 
 def test_no_default_password(objects: Objects) -> None:
@@ -174,13 +175,13 @@ def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
     assert packing["binpack.resources.amd.com/gpu"] == 40
     assert conf["actions"] == "allocate, backfill"
     scheduler = named(objects, "Deployment", "trainyard-scheduler")
-    assert "--percentage-nodes-to-find=100" in package.pod_specs(scheduler)[0]["containers"][0]["args"]
+    assert "--percentage-nodes-to-find=100" in helm.pod_specs(scheduler)[0]["containers"][0]["args"]
 
 
 def test_the_scheduler_may_look_at_fewer_nodes(chart: Path) -> None:
     value = "volcano.custom.scheduler_nodes_percent"
     scheduler = named(package.render("kind", chart, [f"{value}=0"]), "Deployment", "trainyard-scheduler")
-    assert "--percentage-nodes-to-find=0" in package.pod_specs(scheduler)[0]["containers"][0]["args"]
+    assert "--percentage-nodes-to-find=0" in helm.pod_specs(scheduler)[0]["containers"][0]["args"]
     with pytest.raises(TrainyardError, match=r"scheduler_nodes_percent"):
         package.render("kind", chart, [f"{value}=101"])
 
@@ -200,4 +201,4 @@ def test_only_nodes_reach_the_nfs_server_where_the_pod_networks_are_named(chart:
 def test_an_image_of_ones_own_keeps_its_registry(chart: Path) -> None:
     objects = package.render("kind", chart, ["nfs.images.server=quay.io/me/nfs:1"])
     server = named(objects, "Deployment", "trainyard-nfs")
-    assert package.pod_specs(server)[0]["containers"][0]["image"] == "quay.io/me/nfs:1"
+    assert helm.pod_specs(server)[0]["containers"][0]["image"] == "quay.io/me/nfs:1"

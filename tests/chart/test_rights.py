@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard.chart import helm
 from trainyard_dev.chart import package, parts
 
 Objects = list[dict[str, Any]]
@@ -135,7 +136,7 @@ def test_volcano_writes_secrets_only_where_teams_work(installed: dict[str, Objec
 
 def pods(objects: Objects) -> Iterator[tuple[str, dict[str, Any]]]:
     for obj in objects:
-        for spec in package.pod_specs(obj):
+        for spec in helm.pod_specs(obj):
             yield f"{obj['kind']} {obj['metadata']['name']}", spec
 
 
@@ -144,7 +145,7 @@ def faults(spec: dict[str, Any]) -> set[str]:
     found = {key for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)}
     pod = spec.get("securityContext") or {}
     found |= {f"volume {kind}" for volume in spec.get("volumes") or [] for kind in set(volume) - VOLUMES - {"name"}}
-    for container in package.containers(spec):
+    for container in helm.containers(spec):
         own = container.get("securityContext") or {}
         capabilities = own.get("capabilities") or {}
         profile = own.get("seccompProfile") or pod.get("seccompProfile") or {}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard.chart import helm
 from trainyard_dev.chart import package
 
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
@@ -58,7 +59,7 @@ def text(secret: dict[str, Any], key: str) -> str:
 
 
 def container(obj: dict[str, Any]) -> dict[str, Any]:
-    return package.pod_specs(obj)[0]["containers"][0]
+    return helm.pod_specs(obj)[0]["containers"][0]
 
 
 def test_everyone_gets_the_one_authority_and_https(full: Objects) -> None:
@@ -88,7 +89,7 @@ def test_without_tls_no_certificate_is_made(rendered: dict[str, Objects]) -> Non
 
 def test_certificate_of_the_sites_own_is_mounted_and_none_is_made(render: Callable[..., Objects]) -> None:
     objects = render(contract(minio={"tls": {"enabled": True, "secret": "site-tls"}}))
-    volumes = package.pod_specs(one(objects, "StatefulSet", "trainyard-minio"))[0]["volumes"]
+    volumes = helm.pod_specs(one(objects, "StatefulSet", "trainyard-minio"))[0]["volumes"]
     assert [v["secret"]["secretName"] for v in volumes if "secret" in v] == ["site-tls"]
     assert not [obj for obj in objects if obj["metadata"]["name"] == "trainyard-minio-tls"]
 
@@ -96,8 +97,8 @@ def test_certificate_of_the_sites_own_is_mounted_and_none_is_made(render: Callab
 def test_whoever_uses_the_store_knows_its_authority(full: Objects) -> None:
     users = 0
     for obj in full:
-        for spec in package.pod_specs(obj):
-            for each in package.containers(spec):
+        for spec in helm.pod_specs(obj):
+            for each in helm.containers(spec):
                 env = {entry["name"]: entry for entry in each.get("env") or []}
                 for name in env:
                     if name.endswith("S3_ENDPOINT"):
@@ -108,7 +109,7 @@ def test_whoever_uses_the_store_knows_its_authority(full: Objects) -> None:
 
 def test_no_pod_of_storage_has_rights_on_its_node(full: Objects) -> None:
     for name in ("backup", "restore", "cache", "janitor"):
-        spec = package.pod_specs(one(full, "CronJob", f"trainyard-{name}"))[0]
+        spec = helm.pod_specs(one(full, "CronJob", f"trainyard-{name}"))[0]
         closed = spec["containers"][0]["securityContext"]
         assert closed["capabilities"] == {"drop": ["ALL"]}
         assert closed["readOnlyRootFilesystem"] and not closed["allowPrivilegeEscalation"]

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.chart import package
+from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+from trainyard_dev.chart import package
 
 EXAMPLES = sorted((ROOT / "manifests" / "teams").glob("*.yaml"))
-SYSTEM = package.NAMESPACE
+SYSTEM = helm.NAMESPACE
 Objects = list[dict[str, Any]]
 
 VISION = {
@@ -64,7 +65,7 @@ def test_namespace_carries_what_policies_and_programs_read(objects: Objects) -> 
         f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")
     }.items() <= meta["labels"].items()
     assert meta["labels"]["trainyard.io/team"] == "vision"
-    assert meta["labels"]["trainyard.io/applied-by"] == package.RELEASE
+    assert meta["labels"]["trainyard.io/applied-by"] == helm.RELEASE
     assert {key.removeprefix("trainyard.io/"): value for key, value in meta["annotations"].items()} == {
         "helm.sh/resource-policy": "keep",
         "description": "Camera models",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from trainyard_dev.chart import package, parts
 from trainyard.errors import TrainyardError
+from trainyard_dev.chart import package, parts
 
 POOLS = [
     "global.contract.nodePools[0].name=gpu",

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev import tools
-from trainyard_dev.chart import package, parts
+from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
+from trainyard_dev import tools
+from trainyard_dev.chart import package, parts
 from trainyard_dev.versions import load
 
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
@@ -98,7 +99,7 @@ def test_the_workspace_class_keeps_and_finds_again(chart: Path, sets: list[str])
 
 
 def test_the_platform_writes_the_shared_volume(objects: Objects) -> None:
-    claim = named(objects, "PersistentVolumeClaim")[package.NAMESPACE, "shared"]
+    claim = named(objects, "PersistentVolumeClaim")[helm.NAMESPACE, "shared"]
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     assert claim["spec"]["storageClassName"] == "trainyard-workspace"
     assert claim["spec"]["storageClassName"] in {name for _, name in named(objects, "StorageClass")}
@@ -109,7 +110,7 @@ def test_the_platform_writes_the_shared_volume(objects: Objects) -> None:
 def test_each_team_reads_the_shared_volume(objects: Objects, team: str) -> None:
     volume = named(objects, "PersistentVolume")["", f"trainyard-shared-{team}"]
     spec = volume["spec"]
-    assert spec["nfs"] == {"server": ADDRESS, "path": f"{EXPORT}/{package.NAMESPACE}/shared", "readOnly": True}
+    assert spec["nfs"] == {"server": ADDRESS, "path": f"{EXPORT}/{helm.NAMESPACE}/shared", "readOnly": True}
     # kubelet looks at the option alone.
     assert "ro" in spec["mountOptions"]
     assert volume["metadata"]["annotations"]["pv.beta.kubernetes.io/gid"] == "20000"
@@ -163,7 +164,7 @@ def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(chart: Path
     file.write_text(yaml.safe_dump(values([IMAGES]) | {"nfs": {"enabled": False}}))
     made = package.render("on-prem", chart, values=[file])
     assert list(named(made, "PersistentVolume")) == [("", "trainyard-imagenet.vision")]
-    assert (package.NAMESPACE, "shared") not in named(made, "PersistentVolumeClaim")
+    assert (helm.NAMESPACE, "shared") not in named(made, "PersistentVolumeClaim")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_a_directory_that_leads_outside_is_refused(faults: Callable[..., list[st
 def test_only_the_test_profile_lets_a_port_forward_in(rendered: dict[str, Objects]) -> None:
     """From 127.0.0.1 comes whoever may forward ports; in the profile kind it sees two directories of its own."""
     for profile, objects in rendered.items():
-        config = named(objects, "ConfigMap")[package.NAMESPACE, "trainyard-nfs"]["data"]["ganesha.conf"]
+        config = named(objects, "ConfigMap")[helm.NAMESPACE, "trainyard-nfs"]["data"]["ganesha.conf"]
         open_exports = [
             part.split("Pseudo = ")[1].split(";")[0] for part in config.split("EXPORT {") if "127.0.0.1" in part
         ]

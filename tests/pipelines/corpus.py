@@ -19,11 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev import tools
-from trainyard.pipelines import translate
 from trainyard.errors import TrainyardError, UsageError
+from trainyard.pipelines import translate
 from trainyard.pipelines.ir import compile, load
 from trainyard.pipelines.ir.model import Pipeline
+from trainyard_dev import tools
 
 MODULE = "github.com/kubeflow/pipelines@v0.0.0-20231208180049-c5658f09ec38"
 MARKS = ("pipelineInfo:", '"pipelineInfo"')

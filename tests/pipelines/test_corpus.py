@@ -10,8 +10,8 @@ import pytest
 import samples
 from yard import Yard
 
-from trainyard.pipelines import translate
 from trainyard.errors import TrainyardError
+from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
 
 PIPELINES = "sdk/python/test_data/pipelines"

@@ -11,8 +11,8 @@ import pytest
 from kfp import compiler, dsl
 from kfp.dsl import Dataset, Input, Model, Output
 
-from trainyard_dev import tools
 from trainyard.pipelines.ir import load
+from trainyard_dev import tools
 
 # A copy of the root folder, made of mounts, in which two more folders can be made.
 ROOM = """

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from trainyard_dev.apiserver import ApiServer, running
-from trainyard_dev.apiserver.install import install
-from trainyard_dev.chart import package
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard_agent.api import Api
 from trainyard.pipelines.steps import cluster
 from trainyard.pipelines.steps.request import Request
 from trainyard.pipelines.steps.run import Run
+from trainyard_agent.api import Api
+from trainyard_dev.apiserver import ApiServer, running
+from trainyard_dev.apiserver.install import install
+from trainyard_dev.chart import package
 
 TEAM = "vision"
 KINDS = {"pytorch": "PyTorchJob", "tensorflow": "TFJob", "mpi": "MPIJob", "volcano": "Job"}

@@ -14,11 +14,11 @@ from kfp import compiler
 from kubelet import Kubelet
 from store import Store
 
-from trainyard.pipelines import translate
-from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard.contract import Contract
+from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
 from trainyard.pipelines.runs import boxes
+from trainyard_dev.apiserver import ApiServer, Identity
 
 WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/{}/workflows"
 MERGE = "application/merge-patch+json"

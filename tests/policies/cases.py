@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.apiserver import Answer, ApiServer, Identity
 from trainyard.paths import ROOT
+from trainyard_dev.apiserver import Answer, ApiServer, Identity
 
 FOLDER = ROOT / "policies"
 SYSTEM, KUBE = "trainyard-system", "kube-system"

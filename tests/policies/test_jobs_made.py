@@ -10,9 +10,9 @@ import yaml
 from conftest import HERE
 
 from trainyard import contract
+from trainyard.kinds import Facts, JobSpec, Mount, manifest
 from trainyard.training import transfer
 from trainyard_dev.chart import package
-from trainyard.kinds import Facts, JobSpec, Mount, manifest
 from trainyard_dev.policy.check import Site, site
 
 FULL = {

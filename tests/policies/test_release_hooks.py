@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from trainyard_dev.apiserver import ApiServer
-from trainyard_dev.apiserver.client import Identity
-from trainyard_dev.chart import package
 from trainyard_agent import crds, teardown
 from trainyard_agent.api import APPLY, Api, ApiError
 from trainyard_agent.say import PlatformError
 from trainyard_agent.setup import Clock
+from trainyard_dev.apiserver import ApiServer
+from trainyard_dev.apiserver.client import Identity
+from trainyard_dev.chart import package
 
 SYSTEM = "trainyard-system"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

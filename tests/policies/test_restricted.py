@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard.chart import helm
+from trainyard.paths import ROOT
+from trainyard_agent import launcher
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import complete_namespace
 from trainyard_dev.chart import package
-from trainyard.paths import ROOT
-from trainyard_agent import launcher
 
 SPACE = "restricted-probe"
 # Kept with their reasons; tests/chart/test_rights.py compares them with what is rendered.
@@ -53,7 +54,7 @@ def test_the_platforms_pods_are_restricted_but_those_that_are_listed(
     told = {
         f"{obj['kind']} {obj['metadata']['name']}": refusal(server, space, spec)
         for obj in objects
-        for spec in package.pod_specs(obj)
+        for spec in helm.pod_specs(obj)
     }
     assert len(told) > 12
     assert {name for name, message in told.items() if message} == OPEN

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.bench import columns, packing, traces
 from trainyard_dev.bench.packed import WIDE, Packed
 from trainyard_dev.bench.traces import Node, Pod
 from trainyard_dev.bench.world import World
-from trainyard.errors import TrainyardError
 
 SHARE, SEED = 0.05, 43
 Load = tuple[list[Node], list[Pod]]

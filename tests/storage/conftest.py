@@ -17,10 +17,10 @@ import pytest
 import yaml
 from minio import Minio
 
-from trainyard_dev import tools
-from trainyard_dev.chart import parts
 from trainyard_agent import store
 from trainyard_agent.store import Access
+from trainyard_dev import tools
+from trainyard_dev.chart import parts
 
 USER, PASSWORD = "trainyard-root", secrets.token_hex(16)
 

@@ -15,12 +15,12 @@ import yaml
 from conftest import Server
 
 from trainyard import contract
-from trainyard.training import transfer
 from trainyard.errors import TrainyardError
 from trainyard.kinds import Facts
 from trainyard.kube import KubeError
 from trainyard.kube.streams import Done
 from trainyard.paths import ROOT
+from trainyard.training import transfer
 from trainyard.training.transfer import pod
 
 BUCKET = "runs"

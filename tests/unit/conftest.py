@@ -71,7 +71,7 @@ class Ended:
 @pytest.fixture
 def trainyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
     """`trainyard("cluster", "up")` runs the command line in this process, as its entry point does."""
-    from trainyard.cli import main
+    from trainyard_dev.cli import main
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background ignore it

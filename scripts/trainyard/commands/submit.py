@@ -130,8 +130,8 @@ def _send(
     kube: Kube, prepared: Prepared, access: Access, form: str | None, wait: bool, detach: bool, step: str
 ) -> None:
     from trainyard.pipelines.runs import follow
-    from trainyard.pipelines.submit import send
     from trainyard.pipelines.runs.end import finish
+    from trainyard.pipelines.submit import send
 
     made = send.create(kube, prepared.workflow)
     name = made["metadata"]["name"]
@@ -150,10 +150,10 @@ def _send(
 
 
 def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
+    from trainyard.pipelines import source
     from trainyard.pipelines.ir import arguments
     from trainyard.pipelines.ir import compile as compiling
     from trainyard.pipelines.submit import kfp_backend
-    from trainyard.pipelines import source
 
     if not endpoint.url:
         raise UsageError("--backend kfp needs --endpoint", mend="or set KF_PIPELINES_ENDPOINT")

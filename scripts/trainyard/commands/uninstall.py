@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from trainyard_dev.chart.package import NAMESPACE, RELEASE
-from trainyard.kube.kubectl import Kubectl
-from trainyard.errors import TrainyardError, UsageError
+from trainyard.chart.helm import NAMESPACE, RELEASE
 from trainyard.chart.release import inventory, removal
 from trainyard.chart.release.installed import Installed
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kube.kubectl import Kubectl
 
 
 @click.command()

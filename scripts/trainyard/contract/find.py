@@ -12,7 +12,7 @@ import yaml
 from trainyard.contract import read
 from trainyard.contract.model import Contract
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.paths import ROOT
+from trainyard.paths import CHART
 
 if TYPE_CHECKING:
     from trainyard.kube import Kube
@@ -21,7 +21,7 @@ VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
 ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
 MEND = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
-VALUES = ROOT / "charts" / "trainyard" / "values.yaml"
+VALUES = CHART / "values.yaml"
 Raw = dict[str, Any]
 
 

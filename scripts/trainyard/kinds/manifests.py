@@ -40,7 +40,7 @@ def _pytorch(spec: JobSpec, facts: Facts, queue: str) -> tuple[str, str, Object]
     if spec.nodes > 1:
         worker = template(spec, facts, Part("pytorch", command, gpus=True))
         replicas["Worker"] = _replica(spec.nodes - 1, worker, spec)
-    body = {"runPolicy": _policy(spec, facts, queue, spec.nodes), "pytorchReplicaSpecs": replicas}
+    body: Object = {"runPolicy": _policy(spec, facts, queue, spec.nodes), "pytorchReplicaSpecs": replicas}
     if spec.ranks_per_node > 1:
         body["nprocPerNode"] = str(spec.ranks_per_node)
     return "kubeflow.org/v1", "PyTorchJob", body

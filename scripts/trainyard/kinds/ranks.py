@@ -13,14 +13,14 @@ import time
 GRACE_S = 10
 
 
-def main(argv):
+def main(argv: list[str]) -> int:
     """Runs the ranks; returns the exit code of the first that failed, else 0."""
     count, words, env = int(argv[0]), argv[1:], os.environ
     # The operator counts nodes in PET_NNODES, Volcano in WORLD_SIZE.
     nodes = int(env.get("PET_NNODES") or env.get("WORLD_SIZE") or 1)
     node = int(env.get("PET_NODE_RANK") or env.get("RANK") or 0)
     env.setdefault("OMP_NUM_THREADS", "1")
-    ranks = []
+    ranks: list[subprocess.Popen[bytes]] = []
     signal.signal(signal.SIGTERM, lambda *_: end(ranks))
     for local in range(count):
         own = dict(env, RANK=str(node * count + local), WORLD_SIZE=str(nodes * count), GROUP_RANK=str(node))
@@ -38,7 +38,7 @@ def main(argv):
     return code if code >= 0 else 128 - code
 
 
-def wait(ranks, limit):
+def wait(ranks: "list[subprocess.Popen[bytes]]", limit: "float | None") -> int:
     """Until all have ended, until `limit`, or without one until the first failed; returns the code of a failed one."""
     while True:
         codes = [rank.poll() for rank in ranks]
@@ -48,7 +48,7 @@ def wait(ranks, limit):
         time.sleep(0.1)
 
 
-def end(ranks):
+def end(ranks: "list[subprocess.Popen[bytes]]") -> None:
     """Asks all ranks to end."""
     for rank in ranks:
         if rank.poll() is None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev import tools
+from trainyard import programs
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
 
@@ -24,7 +24,7 @@ class Kubectl:
     def argv(self, *args: str | Path) -> list[str]:
         """The whole command line, for callers that start the process themselves."""
         chosen = ["--kubeconfig", str(self.kubeconfig)] if self.kubeconfig else []
-        return [str(tools.binary("kubectl")), *chosen, *map(str, args)]
+        return [str(programs.find("kubectl")), *chosen, *map(str, args)]
 
     def __call__(
         self, *args: str | Path, check: bool = True, timeout: float | None = 120, input: str | None = None

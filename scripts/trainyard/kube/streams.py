@@ -95,8 +95,10 @@ class Exec:
     ) -> Done:
         """Reads whenever something is there and writes whenever there is room, so that neither side waits for both."""
         raw = self._socket.sock
+        if raw is None:
+            raise StreamError("the connection to the pod was closed before the program ended")
         raw.setblocking(False)
-        waiting = b""
+        waiting: bytes | memoryview = b""
         silent = 0.0
         while True:
             while frame := self._frame():

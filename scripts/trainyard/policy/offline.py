@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from trainyard.policy import cel
 from trainyard.contract import Contract, Team
 from trainyard.paths import ROOT
+from trainyard.policy import cel
 
 Object = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -147,7 +147,7 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
             "namespace": request.team.name if request.team else "",
             "userInfo": {"username": request.asker.user},
         },
-        "namespaceObject": {"metadata": {"annotations": annotations(request.team)}},
+        "namespaceObject": {"metadata": {"annotations": annotations_of(request.team)}},
         "authorizer": _Authorizer(request.asker),
     }
     scope["variables"] = _Variables(policy.variables, scope, contract.parameters)
@@ -172,7 +172,7 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
     return found
 
 
-def annotations(team: Team | None) -> dict[str, str]:
+def annotations_of(team: Team | None) -> dict[str, str]:
     """Those of a team's namespace, as the chart writes them."""
     if team is None:
         return {}

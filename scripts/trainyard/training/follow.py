@@ -17,8 +17,8 @@ from trainyard.kinds import status
 from trainyard.kinds.launcher_log import is_noise
 from trainyard.kinds.pods import FETCH
 from trainyard.kube import Kube, KubeError
-from trainyard.training.refusals import refusal
 from trainyard.training import watch
+from trainyard.training.refusals import refusal
 from trainyard.training.watch import Sight, Watcher
 
 Object = dict[str, Any]

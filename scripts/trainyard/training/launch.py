@@ -78,7 +78,7 @@ def prepare(folder: Path, settings: Settings, facts: Facts, archive: Path, *, re
 
 def linted(launch: Launch, known: Contract) -> list[str]:
     """Warnings about the job, its pods included. Raises UsageError for what the cluster would refuse."""
-    from trainyard.pipelines import lint
+    from trainyard.policy import lint
 
     findings = lint.manifest(launch.manifest, lint.site(known, launch.spec.team))
     for one in findings:

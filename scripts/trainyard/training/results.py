@@ -11,8 +11,8 @@ import click
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds.facts import BUCKET
-from trainyard_agent.run_files import INDEX
 from trainyard.training.transfer import Store, passing
+from trainyard_agent.run_files import INDEX
 
 WAIT_S = 90.0
 LOOK_S = 1.5

@@ -40,15 +40,16 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
         raise UsageError(f"{FILE} is there already", where=str(folder), mend="write over it with --force")
     kind, why = detect.framework(folder)
     script = detect.script(folder)
+    command = ["python3", script or "train.py"]
     known = {
         "name": detect.job_name(folder),
         "framework": kind,
-        "command": ["python3", script or "train.py"],
+        "command": command,
         "nodes": 1,
         "gpus": 0,
     }
     target.write_text(text(known))
-    said = [f"wrote {target}: framework {kind} ({why}), command python3 {known['command'][1]}"]
+    said = [f"wrote {target}: framework {kind} ({why}), command python3 {command[1]}"]
     if not script:
         said.append("which script to run could not be told: correct `command`")
     if not (folder / IGNORE).exists():

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from time import monotonic, sleep
 from typing import Any
 
-from trainyard_dev.apiserver.client import Client
 from trainyard.errors import TrainyardError
+from trainyard_dev.apiserver.client import Client
 
 Objects = list[dict[str, Any]]
 # What needs nodes, or a program that answers calls.

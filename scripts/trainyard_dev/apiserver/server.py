@@ -16,11 +16,11 @@ from typing import Any
 
 import yaml
 
+from trainyard.errors import TrainyardError
+from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.apiserver.client import Client
 from trainyard_dev.apiserver.processes import Server, free_ports
-from trainyard.errors import TrainyardError
-from trainyard.shell import run
 from trainyard_dev.versions import load
 
 START_S = 60.0

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.processes import Server
 from trainyard_dev.bench.world import PODS, World
-from trainyard.paths import ROOT
 
 LANES = 8
 UNBOUND = f"{PODS}?fieldSelector=spec.nodeName="

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from trainyard_dev.bench.traces import MOST_PODS, Node, Pod
 from trainyard.errors import TrainyardError
+from trainyard_dev.bench.traces import MOST_PODS, Node, Pod
 
 CUTS = 8  # for k up to this: at most k pods, each larger than 1/(k+1) of a node, share that node
 Kind = tuple[int, int, int]  # GPUs, thousandths of a core, MiB

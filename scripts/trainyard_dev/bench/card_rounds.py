@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Any
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.bench import cards, costs, objects, traces
 from trainyard_dev.bench.columns import column
 from trainyard_dev.bench.results import Measured, Run
 from trainyard_dev.bench.schedulers import Volcano, scheduler
 from trainyard_dev.bench.traces import WHOLE, Node, Pod
 from trainyard_dev.bench.world import World
-from trainyard.errors import TrainyardError
 
 COLUMNS = ("ours-sharing", "ours")
 SHARES = (0.1, 0.3, 1.0)  # of openb's nodes that have GPUs

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.bench import objects
 from trainyard_dev.bench.traces import WHOLE, Node, Pod
 from trainyard_dev.bench.world import GPU, MERGE, PODS, World
-from trainyard.errors import TrainyardError
 
 NUMBER, CORES, MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory"
 REGISTER, HANDSHAKE = "volcano.sh/node-vgpu-register", "volcano.sh/node-vgpu-handshake"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import click
 
+from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.bench import columns, page, pooled, registry, results, runner, summary, tables
 from trainyard_dev.bench.results import Result, Run
-from trainyard.errors import TrainyardError, UsageError
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
 UNPUBLISHED = click.option("--unpublished", is_flag=True, help="Leave out what docs/benchmarks.md holds already.")

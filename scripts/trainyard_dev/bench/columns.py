@@ -16,11 +16,11 @@ from typing import Any
 
 import yaml
 
+from trainyard.errors import UsageError
 from trainyard_dev import tools
 from trainyard_dev.bench import cards
 from trainyard_dev.bench.world import GPU
 from trainyard_dev.chart import package, parts
-from trainyard.errors import UsageError
 
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
 DEFAULT_PERIOD_MS = 1000

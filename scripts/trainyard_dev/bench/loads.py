@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trainyard.errors import UsageError
 from trainyard_dev.bench import objects, traces
 from trainyard_dev.bench.traces import Node, Pod
-from trainyard.errors import UsageError
 
 # A node holds 16 of these pods by every resource, so that 1,000 nodes hold 10,000 pods and packing has a choice.
 NODE_CPU, NODE_MEMORY, NODE_GPUS = 128_000, 1024 * 1024, 16

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trainyard.pipelines.submit.gate import Turn, next_turns
 from trainyard_dev.bench import lockstep, offline, passing, plots, tables
 from trainyard_dev.bench.columns import column
 from trainyard_dev.bench.lockstep import HOUR, MEGA, NODE_GPUS, Replay, Task
@@ -17,7 +18,6 @@ from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.traces import philly
 from trainyard_dev.bench.world import World
-from trainyard.pipelines.submit.gate import Turn, next_turns
 
 TITLE = "Order: who passes whom when the cluster is full"
 FRESH = False

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from trainyard.paths import ROOT
 from trainyard_dev.bench import registry, sources, summary, tables
 from trainyard_dev.bench.results import Figure, ranges
 from trainyard_dev.bench.runner import minutes_text
 from trainyard_dev.bench.summary import Summary
-from trainyard.paths import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 FOLDER = ROOT / "docs" / "benchmarks"  # summary.json and the plots
@@ -281,7 +281,8 @@ def _repeat(found: Summary) -> str:
     text = (
         "\nThe command of every figure stands in the summary. Traces are read from `$TRAINYARD_DATA`, else fetched once"
         " from"
-        " their\nsources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`. Schedulers break"
+        " their\nsources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`."
+        " Schedulers break"
         " ties\nat random, so figures differ a little from run to run, and much where a tie decides on a deadlock or an"
         " eviction.\nThroughput repeats one load: its brackets are the machine's noise.\n"
     )

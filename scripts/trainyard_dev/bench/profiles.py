@@ -9,9 +9,9 @@ import tempfile
 import threading
 from pathlib import Path
 
-from trainyard_dev import tools
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
+from trainyard_dev import tools
 
 LINE = re.compile(r"^\s*\S+\s+[\d.]+%\s+[\d.]+%\s+\S+\s+([\d.]+)%\s+(\S+)", re.MULTILINE)
 # Share -> the function whose time, with all that it calls, is meant. Collecting and allocating are parts of the others.

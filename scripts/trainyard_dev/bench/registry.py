@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol, cast
 
+from trainyard.errors import UsageError
 from trainyard_dev.bench.results import Figure, Measured, Result, Run
 from trainyard_dev.bench.world import World
-from trainyard.errors import UsageError
 
 ORDER = ("packing", "gangs", "order", "fairness", "throughput", "sharing")
 

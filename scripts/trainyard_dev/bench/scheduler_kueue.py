@@ -16,6 +16,7 @@ from time import monotonic, sleep
 
 import yaml
 
+from trainyard.errors import TrainyardError
 from trainyard_dev import tools
 from trainyard_dev.apiserver.install import install, namespace
 from trainyard_dev.apiserver.processes import Server, free_ports
@@ -25,7 +26,6 @@ from trainyard_dev.bench.columns import Column
 from trainyard_dev.bench.kueue_setup import API, WORKLOADS
 from trainyard_dev.bench.objects import KUEUE
 from trainyard_dev.bench.world import MERGE, World
-from trainyard.errors import TrainyardError
 
 SHARED = ("clusterqueues", "resourceflavors", "topologies")  # kinds without a namespace
 GATED = "non-empty scheduling gates"

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import yaml
 
+from trainyard.errors import TrainyardError
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench.columns import Column
 from trainyard_dev.bench.extender import answering
 from trainyard_dev.bench.world import World
-from trainyard.errors import TrainyardError
 
 START_S, STUCK_S = 60.0, 600.0
 ROUNDS = 3  # a round that began before a change, one that may have missed it, and one that has seen it

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.bench import columns, environment, registry
 from trainyard_dev.bench.results import Figure, Result, Run, numbers, ranges, seeds_by_group
-from trainyard.errors import TrainyardError
 from trainyard_dev.versions import load
 
 FILE = "summary.json"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from time import monotonic, sleep
 from typing import Any
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.apiserver import ApiServer, Client, running
 from trainyard_dev.bench.traces import MOST_PODS, Node
-from trainyard.errors import TrainyardError
 
 GPU, GROUP = "nvidia.com/gpu", "scheduling.volcano.sh/v1beta1"
 PODS = "/api/v1/namespaces/default/pods"

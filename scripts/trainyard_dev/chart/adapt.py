@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.chart.adapt_images import adapt_images
 from trainyard_dev.chart.adapt_rbac import adapt_rbac
-from trainyard.errors import TrainyardError
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from trainyard.chart import helm
+from trainyard.paths import OUT
 from trainyard_dev.chart import package as packaging
 from trainyard_dev.chart import parts, reference
-from trainyard.paths import OUT
 
 
 def _profile(function: click.decorators.FC) -> click.decorators.FC:
@@ -53,8 +54,8 @@ def values_reference() -> None:
 
 
 @chart.command()
-@click.option("--release", default=packaging.RELEASE, show_default=True, help="Name of the installed release.")
-@click.option("-n", "--namespace", default=packaging.NAMESPACE, show_default=True)
+@click.option("--release", default=helm.RELEASE, show_default=True, help="Name of the installed release.")
+@click.option("-n", "--namespace", default=helm.NAMESPACE, show_default=True)
 @click.option("--profile", type=click.Choice(parts.profiles()), help="Values of a profile, below those of --values.")
 @click.option("--values", "files", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="A values file, as for helm --values. Without any, the release's own values count.")  # fmt: skip
@@ -64,9 +65,9 @@ def diff(release: str, namespace: str, profile: str | None, files: tuple[Path, .
 
     Ends with 1 when a verdict in upgrades/ blocks it or the API server would refuse it. Asks the cluster of KUBECONFIG.
     """
+    from trainyard.chart.release.installed import Installed
     from trainyard.kube.kubectl import Kubectl
     from trainyard_dev.chart import summary
-    from trainyard.chart.release.installed import Installed
 
     values = [*([parts.profile_file(profile)] if profile else []), *files]
     found = summary.of_tree(Installed(Kubectl(), release, namespace), values)

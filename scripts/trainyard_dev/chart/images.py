@@ -10,8 +10,10 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.chart import package
+from trainyard.chart import helm
 from trainyard.paths import ROOT
+from trainyard_dev.chart import package
+from trainyard_dev.images.transfer import under
 from trainyard_dev.versions import load
 
 EXAMPLES = "manifests/jobs"
@@ -54,15 +56,6 @@ def listed(
     ]
 
 
-def under(prefix: str, ref: str) -> str:
-    """A reference as global.imageRegistry turns it: the prefix in place of the host.
-
-    >>> under("registry.example.org/mirror", "nvcr.io/nvidia/k8s-device-plugin:v0.17.4")
-    'registry.example.org/mirror/nvidia/k8s-device-plugin:v0.17.4'
-    """
-    return f"{prefix.rstrip('/')}/{ref.partition('/')[2]}"
-
-
 def references(objects: Sequence[dict[str, Any]]) -> set[str]:
     """Every image that rendered objects name, in whatever place."""
     return {ref for ref, _ in _rendered(objects)}
@@ -72,8 +65,8 @@ def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """(reference, what starts it) of pods, of what operators hand on, and of the contract."""
     for obj in objects:
         name = f"{obj['kind']} {obj['metadata']['name']}"
-        for spec in package.pod_specs(obj):
-            for container in package.containers(spec):
+        for spec in helm.pod_specs(obj):
+            for container in helm.containers(spec):
                 yield container["image"], name
                 for ref in _handed_on(container):
                     yield ref, f"jobs of {name}"

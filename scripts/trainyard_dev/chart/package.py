@@ -13,16 +13,18 @@ from typing import Any
 
 import yaml
 
+from trainyard.chart import helm
+from trainyard.chart.helm import NAME, NAMESPACE, RELEASE
+from trainyard.errors import TrainyardError
+from trainyard.paths import OUT, cache_dir
+from trainyard.policy.rules import policy_files
+from trainyard.shell import CommandError, run
 from trainyard_dev import tools
 from trainyard_dev.chart import adapt, parts
 from trainyard_dev.chart.schema import complete
-from trainyard.errors import TrainyardError
-from trainyard.paths import OUT, cache_dir
-from trainyard.shell import CommandError, run
 from trainyard_dev.versions import load
 
-NAME, VERSION = "trainyard", load().raw["trainyard"]
-RELEASE, NAMESPACE = "trainyard", "trainyard-system"
+VERSION = load().raw["trainyard"]
 CSI = "csi-driver-nfs"
 RELEASE_LIMIT = 700 * 1024  # bytes; the API server's own limit for a Secret is 1 MiB
 
@@ -63,7 +65,7 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     meta["dependencies"] = kept
     (chart / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
     (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
-    for file in parts.policy_files():
+    for file in policy_files():
         shutil.copy(file, chart / "files" / "policies")
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": components}))
     schema = json.loads((chart / "values.schema.json").read_text())
@@ -77,19 +79,11 @@ def package(out: Path = OUT) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
         chart = assemble(Path(folder))
-        helm("package", chart, "--destination", target)
+        helm.call("package", chart, "--destination", target)
     file = target / f"{NAME}-{VERSION}.tgz"
     if not file.exists():
         raise TrainyardError(f"helm made no {file.name}", where=str(target))
     return file
-
-
-def helm(*args: str | Path) -> str:
-    """Run helm and return what it printed; its own message is the error's."""
-    try:
-        return run([tools.binary("helm"), *args]).stdout
-    except CommandError as error:
-        raise TrainyardError(plain(error.output), mend="see the chart's values.yaml") from None
 
 
 def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()) -> str:
@@ -99,7 +93,7 @@ def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), 
             return template(profile, assemble(Path(folder), csi=False), sets, values)
     flags = [word for file in values for word in ("--values", str(file))]
     flags += [word for one in sets for word in ("--set", one)]
-    return helm(
+    return helm.call(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes, "--include-crds",
         "--values", parts.profile_file(profile), *flags,
     )  # fmt: skip
@@ -109,31 +103,7 @@ def render(
     profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()
 ) -> list[dict[str, Any]]:
     """Every object that a profile installs, hooks and tests included."""
-    return parse(template(profile, chart, sets, values))
-
-
-def parse(text: str) -> list[dict[str, Any]]:
-    """The objects of a rendered text."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [obj for obj in yaml.load_all(text, Loader=loader) if obj]
-
-
-def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pod specs inside an object: none, or one."""
-    spec = obj.get("spec") or {}
-    if obj["kind"] == "Pod":
-        return [spec]
-    if obj["kind"] == "CronJob":
-        spec = spec["jobTemplate"]["spec"]
-    template_spec = spec.get("template") if isinstance(spec.get("template"), dict) else None
-    if template_spec and "containers" in template_spec.get("spec", {}):
-        return [template_spec["spec"]]
-    return []
-
-
-def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """All containers of a pod spec, the init containers first."""
-    return [*(spec.get("initContainers") or []), *spec["containers"]]
+    return helm.parse(template(profile, chart, sets, values))
 
 
 def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:
@@ -141,7 +111,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
     if chart is None:
         with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
             return release_secret_size(profile, assemble(Path(folder), csi=False), values)
-    manifest = helm(
+    manifest = helm.call(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes,
         "--values", parts.profile_file(profile), *(word for file in values for word in ("--values", str(file))),
     )  # fmt: skip
@@ -176,9 +146,3 @@ def _fetch_csi(chart: Path, dependency: dict[str, str]) -> bool:
         return False
     adapt.adapt(CSI, chart / "charts" / CSI)
     return True
-
-
-def plain(text: str) -> str:
-    """Helm's message without the frame of file names that Go templates put around it."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Use --debug")]
-    return " ".join(lines).removeprefix("Error: ") or "helm failed without a word"

@@ -8,18 +8,13 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev import tools
+from trainyard.chart.crds import ARGO_CRDS, OPERATOR_CRDS
 from trainyard.errors import TrainyardError
-from trainyard.paths import ROOT
+from trainyard.paths import CHART, ROOT
+from trainyard_dev import tools
 
-UMBRELLA = ROOT / "charts" / "trainyard"
+UMBRELLA = CHART
 OWN = ("training-operator", "argo", "minio", "nfs")
-OPERATOR_CRDS = ("tfjobs", "pytorchjobs", "mpijobs")
-# Of Argo's kinds those that its controller watches, but for the one of the whole cluster, which no team could use.
-ARGO_CRDS = (
-    "workflows", "workflowtemplates", "cronworkflows",
-    "workflowtaskresults", "workflowtasksets", "workflowartifactgctasks",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,11 +49,6 @@ def crd_files() -> dict[str, list[Path]]:
         "training-operator": [operator / f"kubeflow.org_{kind}.yaml" for kind in OPERATOR_CRDS],
         "argo": [argo / f"argoproj.io_{kind}.yaml" for kind in ARGO_CRDS],
     }
-
-
-def policy_files() -> list[Path]:
-    """The admission policies, one rule a file."""
-    return sorted(file for file in (ROOT / "policies").glob("*.yaml") if not file.name.endswith(".cases.yaml"))
 
 
 def upstream_values(name: str) -> dict[str, Any]:

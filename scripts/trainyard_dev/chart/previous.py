@@ -10,12 +10,12 @@ from pathlib import Path
 
 import yaml
 
-from trainyard_dev.chart.package import NAME
-from trainyard_dev.engine import Engine
+from trainyard.chart.helm import NAME
 from trainyard.errors import TrainyardError
-from trainyard_dev.images import registry
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
+from trainyard_dev.engine import Engine
+from trainyard_dev.images import registry
 from trainyard_dev.versions import load
 
 # Trainers and bases are left out: a job of the previous version may use this version's trainer.

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
+from trainyard.paths import ROOT
 from trainyard_dev.chart import parts
 from trainyard_dev.chart.schema import complete
-from trainyard.paths import ROOT
 
 PAGE = ROOT / "docs" / "values.md"
 LONG = 60  # characters of a default or a pattern that still stand in the table

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev import tools
 from trainyard.paths import cache_dir
 from trainyard.shell import run
+from trainyard_dev import tools
 from trainyard_dev.versions import load
 
 INT_OR_STRING = {"oneOf": [{"type": "string"}, {"type": "integer"}]}

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.chart.package import VERSION, package
-from trainyard.errors import TrainyardError
-from trainyard.paths import cache_dir
 from trainyard.chart.release import compare
-from trainyard_dev.chart import verdicts
 from trainyard.chart.release.compare import Change
 from trainyard.chart.release.installed import Installed, Objects
+from trainyard.errors import TrainyardError
+from trainyard.paths import cache_dir
+from trainyard_dev.chart import verdicts
+from trainyard_dev.chart.package import VERSION, package
 from trainyard_dev.chart.verdicts import Judgement
 
 MOST_FIELDS = 4

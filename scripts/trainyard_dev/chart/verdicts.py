@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.chart import parts
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+from trainyard_dev.chart import parts
 from trainyard_dev.versions import load as versions
 
 FOLDER = ROOT / "upgrades"

@@ -7,11 +7,12 @@ import json
 import click
 import yaml
 
-from trainyard_dev import engine as engines
-from trainyard_dev.cluster import lifecycle, source
 from trainyard.errors import TrainyardError
+from trainyard_dev import engine as engines
+from trainyard_dev.cluster import lifecycle
 from trainyard_dev.gpu import detect
 from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard_dev.images import source
 
 _name = click.option("--name", default="trainyard", show_default=True, help="The cluster's name.")
 _engine = click.option("--provider", default="auto", type=click.Choice(["auto", "docker", "podman"]), show_default=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.cluster.nodes import Mount
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
+from trainyard_dev.cluster.nodes import Mount
 
 MANIFESTS = ROOT / "manifests" / "cluster"
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")

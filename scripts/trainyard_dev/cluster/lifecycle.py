@@ -8,21 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainyard_dev import tools
-from trainyard_dev.cluster import config, nodes
-from trainyard.kube.kubectl import Kubectl
-from trainyard_dev.cluster.source import Source
-from trainyard_dev.engine import Engine
 from trainyard.errors import TrainyardError
-from trainyard_dev.gpu.mock import MockGpuSpec
-from trainyard_dev.images import registry
+from trainyard.kube.kubectl import Kubectl
 from trainyard.names import GPU
 from trainyard.paths import cache_dir
 from trainyard.progress import Progress
 from trainyard.shell import run, uninterrupted
+from trainyard_dev import tools
+from trainyard_dev.cluster import config, nodes
+from trainyard_dev.engine import Engine
+from trainyard_dev.gpu.mock import MockGpuSpec
+from trainyard_dev.images import registry
+from trainyard_dev.images.source import Source
 from trainyard_dev.versions import load
 
-NETWORK = "kind"
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 INOTIFY = {"max_user_instances": 1024, "max_user_watches": 524288}
 NEEDED_GB = 12
@@ -84,7 +83,7 @@ def _up(engine: Engine, options: Options, progress: Progress) -> Kubectl:
         base = options.source.base(engine)
         image = options.source.node_image(engine, base)
     with progress.step("registry"):
-        address = registry.start(engine, NETWORK, base)
+        address = registry.start(engine, registry.NETWORK, base)
     wanted = [i for i in options.source.served(list(load().images.values())) if not registry.is_pushed(i, base)]
     with progress.step(f"images for the registry ({len(wanted)} to make)"):
         for wanted_image in wanted:

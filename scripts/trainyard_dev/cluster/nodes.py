@@ -7,10 +7,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainyard.paths import cache_dir
 from trainyard_dev.engine import Engine
 from trainyard_dev.gpu import mock
 from trainyard_dev.images.build import build, content_key
-from trainyard.paths import cache_dir
 from trainyard_dev.versions import load
 
 MOCK_ROOT = "/opt/trainyard/mock-gpu"

@@ -87,7 +87,7 @@ class Host:
 
     @functools.cache  # noqa: B019  (one Host a process)
     def registry(self) -> bool:
-        from trainyard_dev.cluster.source import registry_answers
+        from trainyard_dev.images.source import registry_answers
 
         return registry_answers(seconds=3)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from trainyard_dev.e2e.run import Options, run
 from trainyard.paths import OUT
+from trainyard_dev.e2e.run import Options, run
 
 
 @click.command()

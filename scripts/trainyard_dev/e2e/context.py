@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.kube.kubectl import Kubectl
+from trainyard.names import GPU
 from trainyard_dev.chart.images import under
 from trainyard_dev.cluster.config import Node
-from trainyard.kube.kubectl import Kubectl
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.engine import Engine
 from trainyard_dev.gpu.spec import MockGpuSpec
-from trainyard.names import GPU
 from trainyard_dev.versions import load
 
 SYSTEM = "trainyard-system"

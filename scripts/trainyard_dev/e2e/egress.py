@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from trainyard_dev.cluster import config
-from trainyard_dev.cluster.lifecycle import NETWORK
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry
+from trainyard_dev.images.registry import NETWORK
 
 CHAIN = "TRAINYARD-AIRGAP"
 MARK = "# trainyard-airgap"

@@ -7,8 +7,8 @@ import time
 
 import yaml
 
-from trainyard_dev.chart import package as chart
 from trainyard.kube.kubectl import Kubectl
+from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, put, test, values

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.names import GANG, GPU
 from trainyard_dev.e2e.context import Context, member
 from trainyard_dev.e2e.recorder import CheckError
-from trainyard.names import GANG, GPU
 from trainyard_dev.report.phases import job_spans
 
 POLL_S = 1.0

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from trainyard_dev.e2e import install
-from trainyard_dev.e2e.checks import airgap, attacks, attacks_data, backup, buckets, folder, gang, kernel_nfs, network, nodes, pipelines, policies, rights, storage, teams, training, turns, uninstall, upgrade, volumes
-from trainyard_dev.e2e.context import Context
 from trainyard.pipelines.local.dataset import Dataset
+from trainyard_dev.e2e import install
+from trainyard_dev.e2e.checks import (
+    airgap,
+    attacks,
+    attacks_data,
+    backup,
+    buckets,
+    folder,
+    gang,
+    kernel_nfs,
+    network,
+    nodes,
+    pipelines,
+    policies,
+    rights,
+    storage,
+    teams,
+    training,
+    turns,
+    uninstall,
+    upgrade,
+    volumes,
+)
+from trainyard_dev.e2e.context import Context
 
 
 def checks(context: Context, data: Dataset) -> None:

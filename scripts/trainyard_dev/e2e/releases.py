@@ -10,14 +10,14 @@ from pathlib import Path
 
 import yaml
 
-from trainyard_dev import tools
-from trainyard_dev.chart import parts
-from trainyard.kube.kubectl import Kubectl
-from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard.paths import ROOT
 from trainyard.chart.release.installed import Installed
 from trainyard.chart.release.inventory import goes
+from trainyard.kube.kubectl import Kubectl
+from trainyard.paths import ROOT
 from trainyard.shell import run
+from trainyard_dev import tools
+from trainyard_dev.chart import parts
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420

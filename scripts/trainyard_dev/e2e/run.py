@@ -10,21 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainyard.chart import diagnose
-from trainyard_dev import tools
-from trainyard_dev import engine as engines
-from trainyard_dev.cluster import config, lifecycle, nodes, source
+from trainyard.errors import TrainyardError
 from trainyard.kube.kubectl import Kubectl
 from trainyard.pipelines.local import dataset
+from trainyard.progress import Progress
+from trainyard.shell import uninterrupted
+from trainyard_dev import engine as engines
+from trainyard_dev import tools
+from trainyard_dev.cluster import config, lifecycle, nodes
 from trainyard_dev.e2e import order, releases
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import Recorder
-from trainyard.errors import TrainyardError
 from trainyard_dev.gpu import detect
 from trainyard_dev.gpu.spec import MockGpuSpec
-from trainyard.progress import Progress
+from trainyard_dev.images import source
 from trainyard_dev.report import console, writer
 from trainyard_dev.report.model import Gpu, Run, Span
-from trainyard.shell import uninterrupted
 from trainyard_dev.versions import Image, load
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.e2e.context import NAMESPACE, Context, member
-from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard.names import RUN
 from trainyard.paths import ROOT
 from trainyard.pipelines.runs import nodes
 from trainyard.pipelines.runs.model import BAD, Run
 from trainyard.shell import run
+from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.recorder import CheckError, require
 
 PIPELINES = ROOT / "pipelines"
 FLOWS = Path(__file__).parent / "flows"

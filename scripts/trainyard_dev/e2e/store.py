@@ -12,8 +12,8 @@ from minio import Minio
 from minio.error import S3Error
 from urllib3.exceptions import HTTPError
 
-from trainyard.kube.kubectl import Kubectl
 from trainyard.errors import TrainyardError
+from trainyard.kube.kubectl import Kubectl
 from trainyard_agent.objects import cause
 from trainyard_agent.s3_users import SECRET
 from trainyard_agent.store import Access, client

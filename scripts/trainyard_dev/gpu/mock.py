@@ -15,8 +15,8 @@ from pathlib import Path
 
 from trainyard import shell
 from trainyard.errors import TrainyardError, UsageError
-from trainyard_dev.gpu.spec import MAX_GPUS, MockGpuSpec
 from trainyard.paths import ROOT, cache_dir
+from trainyard_dev.gpu.spec import MAX_GPUS, MockGpuSpec
 
 SOURCES = ROOT / "images" / "mock-nvml"
 LIBRARY = "libnvidia-ml.so.1"

@@ -9,11 +9,11 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from trainyard_dev import tools
-from trainyard_dev.engine import Engine
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
+from trainyard_dev import tools
+from trainyard_dev.engine import Engine
 from trainyard_dev.tools.build import pin
 from trainyard_dev.versions import Image, load
 

@@ -12,13 +12,14 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from trainyard_dev.engine import Engine
 from trainyard.errors import TrainyardError
-from trainyard_dev.images.build import build, content_key
 from trainyard.paths import cache_dir
+from trainyard_dev.engine import Engine
+from trainyard_dev.images.build import build, content_key
 from trainyard_dev.versions import Image, load
 
 NAME = "trainyard-registry"
+NETWORK = "kind"  # of every kind cluster
 PORT = 5000
 LABEL = "io.trainyard.role=registry"
 

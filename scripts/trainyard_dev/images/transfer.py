@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from trainyard_dev.chart.images import under
 from trainyard.errors import TrainyardError, UsageError
+from trainyard.progress import Progress
 from trainyard_dev.images import layout
 from trainyard_dev.images.remote import INDEXES, Manifest, Place, Registry
-from trainyard.progress import Progress
 
 Fetch = Callable[[dict[str, Any]], Manifest]
 
@@ -30,6 +29,15 @@ def checked(prefix: str) -> str:
     if "://" in prefix or not prefix.strip("/"):
         raise UsageError(f"`{prefix}` is no registry", mend="write it without a scheme: registry.example.org/mirror")
     return prefix.rstrip("/")
+
+
+def under(prefix: str, ref: str) -> str:
+    """A reference as global.imageRegistry turns it: the prefix in place of the host.
+
+    >>> under("registry.example.org/mirror", "nvcr.io/nvidia/k8s-device-plugin:v0.17.4")
+    'registry.example.org/mirror/nvidia/k8s-device-plugin:v0.17.4'
+    """
+    return f"{prefix.rstrip('/')}/{ref.partition('/')[2]}"
 
 
 def target(prefix: str, ref: str, *, plain: bool) -> tuple[Registry, Place]:

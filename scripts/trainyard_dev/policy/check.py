@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.policy.rules import PREFIX, rules
 from trainyard_dev.apiserver import Answer, ApiServer, Identity, running
 from trainyard_dev.apiserver.install import install
-from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.policy.offspring import Object, Platform, offspring
-from trainyard.policy.rules import PREFIX, rules
 
 BINDING = "ValidatingAdmissionPolicyBinding"
 SAYS = re.compile(

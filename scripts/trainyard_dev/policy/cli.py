@@ -14,10 +14,10 @@ import click
 import yaml
 
 from trainyard import structured
-from trainyard_dev.chart import package, parts
 from trainyard.errors import UsageError
-from trainyard_dev.policy.check import Verdict, site
 from trainyard.policy.rules import rules
+from trainyard_dev.chart import package, parts
+from trainyard_dev.policy.check import Verdict, site
 
 EXAMPLE = "example"
 WIDTH = 100

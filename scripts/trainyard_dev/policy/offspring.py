@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard_dev.apiserver import Identity
 from trainyard.names import GANG
+from trainyard_dev.apiserver import Identity
 
 Object = dict[str, Any]
 UID = "00000000-0000-0000-0000-000000000000"

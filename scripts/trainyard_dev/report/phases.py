@@ -15,23 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
+from trainyard.times import moment
 from trainyard_dev.report.model import Span
 
 Object = Mapping[str, Any]
-
-
-def moment(text: str | None) -> float | None:
-    """An RFC 3339 time as Unix seconds; None for an empty or unreadable one."""
-    if not text:
-        return None
-    try:
-        parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 @dataclass(frozen=True)

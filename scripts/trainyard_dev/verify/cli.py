@@ -16,9 +16,10 @@ from typing import Any
 import click
 import yaml
 
-from trainyard_dev.verify import generated as verify_generated, images as verify_images
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+from trainyard_dev.verify import generated as verify_generated
+from trainyard_dev.verify import images as verify_images
 
 OWN_MODULES = "trainyard.io/tools/"
 # Charts that come from upstream under a name of their own, and the component that each belongs to.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.chart import reference
 from trainyard.errors import TrainyardError
+from trainyard_dev.chart import reference
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]

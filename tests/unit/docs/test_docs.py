@@ -8,9 +8,9 @@ import shlex
 import click
 import pytest
 
-from trainyard_dev.bench import page, summary, tables
 from trainyard.cli import COMMANDS, trainyard
 from trainyard.paths import ROOT
+from trainyard_dev.bench import page, summary, tables
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in DOCUMENTS}
@@ -101,7 +101,7 @@ def test_every_example_job_is_described() -> None:
 
 def test_messages_that_are_explained_are_really_given() -> None:
     table = re.findall(r"^\| `([^`]+)` \|", TEXTS["docs/troubleshooting.md"].partition("## While building")[0], re.M)
-    code = "\n".join(path.read_text() for path in (ROOT / "scripts/trainyard").rglob("*.py"))
+    code = "\n".join(path.read_text() for path in (ROOT / "scripts").rglob("*.py"))
     code = re.sub(r'"\s*\n\s*f?"', "", code)
     assert len(table) > 5
     for message in table:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from kfp import compiler, dsl
 
+from trainyard.kinds.facts import NodePool
 from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
-from trainyard.kinds.facts import NodePool
 
 GPUS = NodePool(
     "gpu", "gpu", {"trainyard.io/pool": "gpu"}, [{"key": "gpu", "operator": "Exists"}], "nvidia.com/gpu", False

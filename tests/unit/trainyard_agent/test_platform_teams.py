@@ -9,8 +9,8 @@ import pytest
 
 from trainyard_agent import queues, teams
 from trainyard_agent.api import Api, ApiError
+from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError
-from trainyard_agent.setup import Clock
 
 LABEL = "trainyard.io/applied-by=trainyard"
 DENIED = 'admission webhook "validatequeue.volcano.sh" denied the request: '
@@ -87,7 +87,7 @@ class Cluster(Api):
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock is a second later, and nobody sleeps."""
     clock = itertools.count(0.0, 1.0)
-    for module in ("queues", "teams", "setup"):
+    for module in ("queues", "teams", "clock"):
         monkeypatch.setattr(f"trainyard_agent.{module}.time.monotonic", lambda: next(clock))
         monkeypatch.setattr(f"trainyard_agent.{module}.time.sleep", lambda _: None)
 

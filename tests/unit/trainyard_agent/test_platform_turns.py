@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.apiserver.processes import free_ports
 from trainyard_agent import turns
+from trainyard_dev.apiserver.processes import free_ports
 
 ALLOCATED, PIPELINED = 2, 4
 
@@ -81,7 +81,7 @@ def test_the_next_round_begins_anew() -> None:
 @contextmanager
 def program(port: int) -> Iterator[subprocess.Popen[str]]:
     argv = [sys.executable, "-m", "trainyard_agent", "scheduler-turns", "--port", str(port)]
-    found = {"PYTHONPATH": str(Path(turns.__file__).parents[2])}
+    found = {"PYTHONPATH": str(Path(turns.__file__).parents[1])}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=os.environ | found) as running:
         watchdog = threading.Timer(20, running.kill)
         watchdog.start()

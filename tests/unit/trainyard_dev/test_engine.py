@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from trainyard_dev import engine as engines
 from trainyard.errors import TrainyardError
 from trainyard.shell import CommandError, last_lines, run
+from trainyard_dev import engine as engines
 
 Program = Callable[[str, str], Path]
 DEAD = 'echo "warning" >&2; echo "Cannot connect to the Docker daemon" >&2; exit 1'

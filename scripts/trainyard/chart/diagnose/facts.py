@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard_dev.report.phases import moment
+from trainyard.times import moment
 
 Object = Mapping[str, Any]
 

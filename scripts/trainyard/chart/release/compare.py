@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard_dev.chart.package import containers, pod_specs
+from trainyard.chart.helm import containers, pod_specs
 from trainyard.chart.release.installed import HOOK, Objects
 
 KEEP = "helm.sh/resource-policy"

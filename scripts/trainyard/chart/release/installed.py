@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev import tools
-from trainyard_dev.chart.package import NAMESPACE, RELEASE, parse, plain
-from trainyard.kube.kubectl import Kubectl
+from trainyard import programs
+from trainyard.chart.helm import NAMESPACE, RELEASE, parse, plain
 from trainyard.errors import TrainyardError
+from trainyard.kube.kubectl import Kubectl
 from trainyard.shell import CommandError, run
 
 Objects = list[dict[str, Any]]
@@ -36,7 +36,7 @@ class Installed:
         """Run helm on the release's cluster and in its namespace. Raises TrainyardError with Helm's own words."""
         chosen = ["--kubeconfig", self.kubectl.kubeconfig] if self.kubectl.kubeconfig else []
         try:
-            return run([tools.binary("helm"), *chosen, "-n", self.namespace, *args], timeout=timeout).stdout
+            return run([programs.find("helm"), *chosen, "-n", self.namespace, *args], timeout=timeout).stdout
         except CommandError as error:
             said = plain(error.output)
             mend = next((mend for sign, mend in MENDS.items() if sign in said), "")

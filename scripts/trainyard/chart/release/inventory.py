@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard_dev.chart import parts
-from trainyard_agent.crds import VERSION as CRD_VERSION
+from trainyard.chart.crds import ARGO_CRDS, OPERATOR_CRDS
 from trainyard.chart.release.compare import KEEP
 from trainyard.chart.release.installed import Installed
+from trainyard_agent.crds import VERSION as CRD_VERSION
 
 PROVISIONER = "trainyard.io/nfs"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
@@ -17,7 +17,7 @@ APPLIED_BY = "trainyard.io/applied-by"  # label of what is the release's and sta
 ADMISSION = "volcano-admission-secret"  # made by Volcano's own job
 # CRDs that Helm installs from crds/, without a mark of its own.
 PLAIN_CRDS = (
-    *(f"{kind}.kubeflow.org" for kind in parts.OPERATOR_CRDS), *(f"{kind}.argoproj.io" for kind in parts.ARGO_CRDS),
+    *(f"{kind}.kubeflow.org" for kind in OPERATOR_CRDS), *(f"{kind}.argoproj.io" for kind in ARGO_CRDS),
 )  # fmt: skip
 CACHES = "workflows.argoproj.io/configmap-type=Cache"  # label of what Argo keeps of steps that were done
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from trainyard.errors import TrainyardError
-from trainyard_agent.teardown import ended, owner
 from trainyard.chart.release.installed import Installed
 from trainyard.chart.release.inventory import Claim, Remains, goes, remains
+from trainyard.errors import TrainyardError
+from trainyard_agent.teardown import ended, owner
 
 Say = Callable[[str], None]
 UNINSTALL_S = 420

@@ -1,6 +1,7 @@
 """Says what would be refused or fail, before anything is sent.
 
-    from trainyard import contract, lint
+    from trainyard import contract
+    from trainyard.pipelines import lint
 
     site = lint.site(contract.find(), "vision")         # whose rules; the team may be left out
     lint.file(Path("train.py"), site)                   # any file that lint knows
@@ -12,25 +13,17 @@ Each gives `Finding`s: code, severity, file, line, task, field, reason, mend. do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainyard.pipelines.lint.files import check as file
+from trainyard.policy.lint import manifest
 from trainyard.policy.lint.finding import Finding, Severity
-from trainyard.policy.lint.report import Report, Site, site
+from trainyard.policy.lint.report import Site, site
 
 if TYPE_CHECKING:
     from trainyard.pipelines.ir.model import Pipeline
 
 __all__ = ["Finding", "Severity", "Site", "file", "manifest", "pipeline", "site"]
-
-
-def manifest(obj: dict[str, Any], site: Site, file: str = "manifest") -> list[Finding]:
-    """What is wrong with one Kubernetes object; all lines are 1."""
-    from trainyard.policy.lint import objects
-
-    report = Report(site, file)
-    objects.check(obj, lambda path: 1, report)
-    return report.sorted()
 
 
 def pipeline(found: Pipeline, site: Site, *, queue: str = "", priority: str = "") -> list[Finding]:

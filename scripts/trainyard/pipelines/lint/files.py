@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.yaml_lines import Document, documents
 from trainyard.policy.lint import objects, shapes
 from trainyard.policy.lint.finding import Finding
 from trainyard.policy.lint.report import Report, Site
+from trainyard.yaml_lines import Document, documents
 
 SETTINGS = "trainyard.yaml"
 PIPELINE = re.compile(r"^\s*@(?:kfp\.)?(?:dsl\.)?pipeline\b|^\s*(?:from|import)\s+hera\b", re.MULTILINE)
 SUFFIXES = (".yaml", ".yml", ".json")
-MENDS = {
-    "TY101": "correct that line",
-    "TY102": "compile the pipeline again with kfp",
-    "TY103": "correct it, then compile again",
-}
 IR_KEYS = ("pipelineInfo", "pipelineSpec", "deploymentSpec", "schemaVersion", "root")
 
 
@@ -61,7 +56,7 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
     try:
         found = documents(content, file)
     except UsageError as error:
-        fault(report, "TY101", error)
+        report.fault("TY101", error)
         return report.sorted()
     if any(isinstance(one.data, dict) and _pipeline(one.data) for one in found):
         from trainyard.pipelines.lint import pipelines
@@ -72,12 +67,6 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
     for one in found:
         _document(one, report)
     return report.sorted()
-
-
-def fault(report: Report, code: str, error: UsageError) -> None:
-    """Notes a fault that ended the reading; its place is in the error."""
-    line = error.where.rpartition(":")[2]
-    report.add(code, int(line) if line.isdigit() else 1, error.what, error.mend or MENDS[code])
 
 
 def _pipeline(data: dict[str, Any]) -> bool:

@@ -9,7 +9,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard.pipelines.ir.model import CHANNEL, Artifact, Component, Constant, Dag, FinalStatus, FromInput, FromTask, Parameter, Pipeline, Source, Task
+from trainyard.pipelines.ir.model import (
+    CHANNEL,
+    Artifact,
+    Component,
+    Constant,
+    Dag,
+    FinalStatus,
+    FromInput,
+    FromTask,
+    Parameter,
+    Pipeline,
+    Source,
+    Task,
+)
 from trainyard.policy.lint import graph
 
 LARGEST = 128 * 1024  # bytes of a variable of the environment

@@ -7,23 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trainyard.policy import cel
-from trainyard.pipelines import translate
 from trainyard.errors import UsageError
+from trainyard.kinds.facts import NodePool
+from trainyard.pipelines import adapt, source, translate
 from trainyard.pipelines.ir import compile as compiling
 from trainyard.pipelines.ir import load
 from trainyard.pipelines.ir.model import Constant, Executor, Pipeline
-from trainyard.yaml_lines import Document, documents
-from trainyard.kinds.facts import NodePool
 from trainyard.pipelines.lint import ir_rules, training
+from trainyard.pipelines.lint.python_lines import PythonLines
+from trainyard.pipelines.translate import claims
+from trainyard.policy import cel
 from trainyard.policy.lint import pod_rules, workflow
-from trainyard.pipelines.lint.files import fault
 from trainyard.policy.lint.finding import Finding
 from trainyard.policy.lint.pods import Pod
-from trainyard.pipelines.lint.python_lines import PythonLines
 from trainyard.policy.lint.report import ANY, Report, Site
-from trainyard.pipelines import adapt, source
-from trainyard.pipelines.translate import claims
+from trainyard.yaml_lines import Document, documents
 
 STEP = "TRAINYARD_STEP"
 OF_RESOURCES = ("TY401", "TY402", "TY408", "p08")  # what a task is given, not its component
@@ -42,7 +40,7 @@ def check_source(path: Path, site: Site) -> list[Finding]:
     except UsageError as error:
         if not path.exists():
             raise
-        fault(report, "TY103", error)
+        report.fault("TY103", error)
         return report.sorted()
     places = PythonLines(path)
     _check(pipeline, report, lambda line, names, call: places.line(*names, call=call))
@@ -55,7 +53,7 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
     try:
         pipeline = load.text(content, file)
     except UsageError as error:
-        fault(report, "TY102", error)
+        report.fault("TY102", error)
         return report.sorted()
     _check(pipeline, report, lambda line, names, call: line)
     return report.sorted()

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from trainyard.pipelines.ir.model import Component, Constant, FromInput, Parameter, Pipeline, Source
-from trainyard.yaml_lines import Document
 from trainyard.kinds import check as schema
+from trainyard.pipelines.ir.model import Component, Constant, FromInput, Parameter, Pipeline, Source
 from trainyard.policy.lint import settings
 from trainyard.policy.lint.report import Report
+from trainyard.yaml_lines import Document
 
 STARTS = re.compile(r"""\bsteps\.train\(\s*["'](\w+)["']""")
 NOT_SETTINGS = ("command", "env", "mounts", "name", "results")  # they hold places for what is known in the step alone

@@ -7,9 +7,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainyard.pipelines.local import debian
 from trainyard.errors import TrainyardError
 from trainyard.paths import cache_dir, data_dir
+from trainyard.pipelines.local import debian
 
 FILES = (
     "train-images-idx3-ubyte.gz",

@@ -10,8 +10,8 @@ from trainyard.errors import TrainyardError
 from trainyard.pipelines.ir.model import Pipeline
 from trainyard.pipelines.local.folders import Folders
 from trainyard.pipelines.local.graph import Graph
-from trainyard.pipelines.steps.processes import Processes
 from trainyard.pipelines.local.task import Runner
+from trainyard.pipelines.steps.processes import Processes
 
 
 class PipelineError(TrainyardError):

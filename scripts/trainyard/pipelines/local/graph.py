@@ -14,9 +14,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard.policy import cel
 from trainyard.errors import UsageError
-from trainyard.pipelines.ir.model import MISSING, REGARDLESS, Component, Constant, Dag, FinalStatus, FromInput, FromTask, Pipeline, Source, Task
+from trainyard.pipelines.ir.model import (
+    MISSING,
+    REGARDLESS,
+    Component,
+    Constant,
+    Dag,
+    FinalStatus,
+    FromInput,
+    FromTask,
+    Pipeline,
+    Source,
+    Task,
+)
+from trainyard.policy import cel
 
 SUCCEEDED, FAILED, SKIPPED = "SUCCEEDED", "FAILED", "SKIPPED"
 KEY = re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from trainyard import programs
 from trainyard.errors import TrainyardError
 from trainyard.kube import Access, Kube, KubeError
 from trainyard.pipelines.runs import model, nodes, scene
 from trainyard.shell import CommandError, run
-from trainyard.pipelines import argo
 
 
 def stop(kube: Kube, name: str) -> bool:
@@ -38,7 +38,7 @@ def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> 
         # a run that was stopped would stop again at once
         kube.patch(_path(kube, name), {"spec": {"shutdown": None}})
     try:
-        run([argo.program(say), "retry", name, "-n", kube.namespace, *who, "-o", "name"], timeout=120)
+        run([programs.find("argo"), "retry", name, "-n", kube.namespace, *who, "-o", "name"], timeout=120)
     except CommandError as error:
         reason = re.sub(r"^.*?msg=|^rpc error: code = \S+ desc = ", "", error.output.strip().splitlines()[-1])
         raise TrainyardError(f"run {name} can't be tried again: {reason}") from None

@@ -13,10 +13,10 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard.kinds import Facts, manifest
 from trainyard.kinds.status import RUNNING, outcome
-from trainyard_agent.api import Api, ApiError
 from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.pipelines.steps.request import Request
 from trainyard.pipelines.steps.wait import Watch
+from trainyard_agent.api import Api, ApiError
 
 CODE = 128 + signal.SIGTERM
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard.kinds import places as kinds
 from trainyard.kinds.status import FAILED, RUNNING, SUCCEEDED, outcome
 from trainyard_agent.api import Api, ApiError
-from trainyard.kinds import places as kinds
 
 Object = dict[str, Any]
 PATIENCE_S = 600.0

@@ -7,9 +7,9 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard.kinds.pods import JOB_LABEL
 from trainyard.kinds.status import FAILED, RUNNING, outcome
-from trainyard.training import pods, refusals
 from trainyard.pipelines.steps.follow import Follower
 from trainyard.pipelines.steps.jobs import Jobs
+from trainyard.training import pods, refusals
 from trainyard.training.reason import reason
 
 Object = dict[str, Any]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainyard.contract import Contract
-from trainyard.errors import TrainyardError, UsageError
+from trainyard.errors import UsageError
+from trainyard.pipelines import adapt, source
 from trainyard.pipelines.ir.arguments import split
-from trainyard.pipelines import adapt, argo, source
 from trainyard.pipelines.translate.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str],
             where=str(wanted.file),
             mend="split the pipeline, or pass large values as artifacts",
         )
-    _argo(made, say)
     return Prepared(made, findings)
 
 
@@ -112,12 +111,3 @@ def line(one: Finding) -> str:
     place = " ".join(filter(None, [one.task, one.field]))
     said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
     return f"{said}: {one.mend}" if one.mend else said
-
-
-def _argo(made: dict[str, Any], say: Callable[[str], None]) -> None:
-    try:
-        program = argo.program(say)
-    except TrainyardError as error:
-        say(f"not checked by argo lint: {error}")
-        return
-    argo.lint(program, made)

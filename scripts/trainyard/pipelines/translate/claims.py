@@ -6,7 +6,7 @@ import json
 from collections.abc import Container
 
 from trainyard.pipelines.ir.model import MISSING, Component, Executor
-from trainyard.pipelines.translate import dags, values
+from trainyard.pipelines.translate import interfaces, values
 from trainyard.pipelines.translate.context import Context, Object
 
 CREATE, DELETE = "argostub/createpvc", "argostub/deletepvc"
@@ -15,7 +15,7 @@ IMAGES = (CREATE, DELETE)
 
 def body(ctx: Context, component: Component, executor: Executor) -> Object:
     """A template by which Argo makes or removes the claim, as the pipelines' account."""
-    inputs = dags.inputs(component, ctx.graph.used(component))
+    inputs = interfaces.inputs(component, ctx.graph.used(component))
     for one in inputs.get("parameters", ()):
         declared = component.inputs.parameters[one["name"]]
         if declared.default is MISSING and declared.optional:

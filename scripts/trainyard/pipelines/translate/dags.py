@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import Any
-
 from trainyard.pipelines.ir.model import REGARDLESS, Component, FromInput, Retry, Task
-from trainyard.pipelines.translate import conditions, loops, names, outputs, sources, steps, values
+from trainyard.pipelines.translate import (
+    conditions,
+    interfaces,
+    loops,
+    names,
+    outputs,
+    sources,
+    step_parts,
+    steps,
+    values,
+)
 from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.errors import Unsupported
 from trainyard.pipelines.translate.graph import producers
-from trainyard.pipelines.translate.values import ABSENT
 
 
 def template(ctx: Context, component: Component, *, retry: Retry | None = None, looped: bool = False) -> str:
@@ -29,7 +35,7 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
             mend="put the step into a loop's body as kfp's ParallelFor does",
         )
     found: Object = {}
-    if interface := inputs(component, ctx.graph.used(component)):
+    if interface := interfaces.inputs(component, ctx.graph.used(component)):
         found["inputs"] = interface
     tasks = {name: task for name, task in component.dag.tasks.items() if task is not ctx.graph.exit}
     dag: Object = {"tasks": [_task(ctx, component, task) for task in tasks.values()]}
@@ -41,7 +47,7 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
     if given := outputs.of_dag(ctx, component, looped):
         found["outputs"] = given
     if retry:
-        found["retryStrategy"] = steps.retry_strategy(retry)
+        found["retryStrategy"] = step_parts.retry_strategy(retry)
     return found
 
 
@@ -53,39 +59,12 @@ def at_exit(ctx: Context) -> str:
     root, task = ctx.pipeline.root, ctx.graph.exit
     if task is None:
         return ""
-    taken = inputs(root, ctx.graph.used(root))
+    taken = interfaces.inputs(root, ctx.graph.used(root))
 
     def body() -> tuple[Object, None]:
         return {**({"inputs": taken} if taken else {}), "steps": [[_task(ctx, root, task)]]}, None
 
     return ctx.template(["exit", task.name], "at-exit", body)[0]
-
-
-def inputs(component: Component, used: Container[str]) -> Object:
-    """What a template takes: values, artifacts, and for each artifact its digest; of a list, their places."""
-    parameters = [default_of(one) for one in component.inputs.parameters.values() if one.name in used]
-    artifacts: list[Object] = []
-    for one in component.inputs.artifacts.values():
-        if one.name not in used:
-            continue
-        if one.is_list:
-            parameters += [{"name": f"at-{one.name}", "default": "[]"}, {"name": f"sha-{one.name}", "default": "[]"}]
-            continue
-        parameters.append({"name": f"sha-{one.name}", **({"default": ""} if one.optional else {})})
-        artifacts.append({"name": one.name, **({"optional": True} if one.optional else {})})
-    found: Object = {}
-    if parameters:
-        found["parameters"] = parameters
-    if artifacts:
-        found["artifacts"] = artifacts
-    return found
-
-
-def default_of(one: Any) -> Object:
-    """An input parameter with the value it has when nobody gives one."""
-    if one.required:
-        return {"name": one.name}
-    return {"name": one.name, "default": ABSENT if sources.may_be_absent(one) else values.to_text(one.default)}
 
 
 def _task(ctx: Context, owner: Component, task: Task) -> Object:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import json
 
-from trainyard.pipelines.ir.model import REGARDLESS, ROOT, Artifact, Component, Constant, FinalStatus, FromInput, FromTask, Pipeline, Source, Task
+from trainyard.pipelines.ir.model import (
+    REGARDLESS,
+    ROOT,
+    Artifact,
+    Component,
+    Constant,
+    FinalStatus,
+    FromInput,
+    FromTask,
+    Pipeline,
+    Source,
+    Task,
+)
 from trainyard.pipelines.translate.errors import Unsupported
 
 GUARDED = "exit-handler-"  # how kfp names the tasks in an ExitHandler

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from trainyard.kinds.pods import CLOSED
 from trainyard.pipelines.ir.build import artifact_type
 from trainyard.pipelines.ir.model import Artifact, Component, Executor, Interface, Parameter
-from trainyard.kinds.pods import CLOSED
-from trainyard.pipelines.translate import constants, dags, names, steps, values
+from trainyard.pipelines.translate import constants, interfaces, names, step_parts, values
 from trainyard.pipelines.translate.context import Context, Object, digest
 
 
@@ -36,24 +36,24 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
     container: Object = {
         "image": ctx.settings.step_image,
         "imagePullPolicy": "IfNotPresent",
-        "command": [steps.PROGRAM, "import"],
-        "env": [*steps.environment(ctx, declared, codes, cache), *steps.store_keys(ctx.settings)],
+        "command": [step_parts.PROGRAM, "import"],
+        "env": [*step_parts.environment(ctx, declared, codes, cache), *step_parts.store_keys(ctx.settings)],
         "securityContext": dict(CLOSED),
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "volumeMounts": [{"name": "kfp", "mountPath": "/kfp"}],
     }
-    inputs = dags.inputs(component, ctx.graph.used(component))
+    inputs = interfaces.inputs(component, ctx.graph.used(component))
     found: Object = {
         **({"inputs": inputs} if inputs else {}),
-        "outputs": steps.outputs(ctx, typed),
+        "outputs": interfaces.outputs(ctx, typed),
         "container": container,
         "volumes": [{"name": "kfp", "emptyDir": {}}],
     }
     if ctx.settings.infrastructure_retries:
-        found["retryStrategy"] = steps.infrastructure(ctx.settings)
+        found["retryStrategy"] = step_parts.infrastructure(ctx.settings)
     if cache and not raw.get("reimport"):
         listed = [one["name"] for one in inputs.get("parameters", ())]
-        found["memoize"] = steps.memoize(ctx, component, ["import", digest(raw)], listed)
+        found["memoize"] = step_parts.memoize(ctx, component, ["import", digest(raw)], listed)
     return found
 
 

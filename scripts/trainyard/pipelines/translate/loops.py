@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainyard.pipelines.ir.model import Component, Task
-from trainyard.pipelines.translate import dags, outputs, steps, values
+from trainyard.pipelines.translate import dags, outputs, step_parts, values
 from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.errors import Unsupported
 
@@ -50,7 +50,7 @@ def _body(ctx: Context, task: Task, component: Component) -> Object:
     if loop.limit:
         found["parallelism"] = loop.limit
     if task.retry:
-        found["retryStrategy"] = steps.retry_strategy(task.retry)
+        found["retryStrategy"] = step_parts.retry_strategy(task.retry)
     return found
 
 

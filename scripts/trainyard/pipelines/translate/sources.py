@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trainyard.pipelines.ir.model import CHANNEL, MISSING, REGARDLESS, Component, Constant, FinalStatus, FromInput, FromTask, Parameter, Source, Task
+from trainyard.pipelines.ir.model import (
+    CHANNEL,
+    MISSING,
+    REGARDLESS,
+    Component,
+    Constant,
+    FinalStatus,
+    FromInput,
+    FromTask,
+    Parameter,
+    Source,
+    Task,
+)
 from trainyard.pipelines.translate import constants, names, values
 from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.errors import Unsupported

@@ -9,11 +9,11 @@ from hera.workflows import models as hera
 from pydantic import ValidationError
 
 from trainyard.errors import UsageError
-from trainyard.pipelines.ir.arguments import checked
-from trainyard.pipelines.ir.model import ROOT, Artifact, Pipeline
 from trainyard.kinds.pods import restricted
 from trainyard.names import QUEUE
-from trainyard.pipelines.translate import boxes, dags, importer, names, size, values
+from trainyard.pipelines.ir.arguments import checked
+from trainyard.pipelines.ir.model import ROOT, Artifact, Pipeline
+from trainyard.pipelines.translate import boxes, dags, importer, interfaces, names, size, values
 from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.settings import Settings
 
@@ -151,7 +151,7 @@ def _import(ctx: Context, artifact: Artifact) -> Object:
 def _arguments(ctx: Context) -> list[Object]:
     found = []
     for one in ctx.pipeline.inputs.parameters.values():
-        default = dags.default_of(one)
+        default = interfaces.default_of(one)
         if one.name in ctx.arguments:
             found.append({"name": one.name, "value": values.to_text(ctx.arguments[one.name])})
         elif "default" in default:

@@ -7,7 +7,19 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trainyard.policy.cel.values import FUNCTIONS, CelError, add, at, call, contains, guarded, kind_of, path, same, select
+from trainyard.policy.cel.values import (
+    FUNCTIONS,
+    CelError,
+    add,
+    at,
+    call,
+    contains,
+    guarded,
+    kind_of,
+    path,
+    same,
+    select,
+)
 
 Scope = dict[str, Any]
 Program = Callable[[Scope], Any]

@@ -50,7 +50,8 @@ def at(value: Any, path: Path | None) -> Any:
     """The value with that path, where its type can carry one."""
     if path is None or isinstance(value, bool):
         return value
-    for kind, base in ((Text, str), (Number, int), (Map, dict), (Items, list)):
+    kinds: tuple[tuple[type[Any], type[Any]], ...] = ((Text, str), (Number, int), (Map, dict), (Items, list))
+    for kind, base in kinds:
         if isinstance(value, base):
             marked = kind(value)
             marked.path = path

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trainyard.policy import cel
 from trainyard.contract import Contract, Team
+from trainyard.policy import cel
 from trainyard.policy.lint.pods import CONTAINERS, REPLICA_KEYS, Pod, distinct
 from trainyard.policy.lint.report import Path
 from trainyard.policy.offline import Asker, Objection, Policy, Request, judge, policies

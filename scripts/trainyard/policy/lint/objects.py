@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trainyard.policy import cel
 from trainyard.contract import Team
+from trainyard.policy import cel
 from trainyard.policy.lint import admission, job_rules, operator_rules, pod_rules, shapes, workflow
 from trainyard.policy.lint.pods import Pod, distinct, pods
 from trainyard.policy.lint.report import Lines, Path, Report, near

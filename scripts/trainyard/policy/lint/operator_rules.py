@@ -48,8 +48,8 @@ def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Ite
         seen.add(name)
     for plugin in obj["spec"].get("plugins") or {}:
         if plugin not in PLUGINS:
-            path = ("spec", "plugins", plugin)
-            yield "TY109", path, f"Volcano has no plugin {plugin}", f"take {', '.join(PLUGINS)}"
+            at = ("spec", "plugins", plugin)
+            yield "TY109", at, f"Volcano has no plugin {plugin}", f"take {', '.join(PLUGINS)}"
 
 
 def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:

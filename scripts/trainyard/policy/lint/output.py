@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from trainyard import __version__
 from trainyard.policy.lint.codes import registry
 from trainyard.policy.lint.finding import Finding, Severity
 from trainyard.policy.lint.page import PAGE
-from trainyard_dev.versions import load
 
 FORMATS = ("text", "json", "sarif")
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -47,7 +47,7 @@ def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:
                 "tool": {
                     "driver": {
                         "name": "trainyard lint",
-                        "version": load().raw["trainyard"],
+                        "version": __version__,
                         "rules": [
                             {
                                 "id": code,

@@ -15,6 +15,11 @@ from trainyard.policy.lint.finding import Finding, Severity
 Path = tuple[str | int, ...]
 Lines = Callable[[Path], int]
 MEND = re.compile(r": |\. (?=[A-Z])")  # between what a rule has found and what to do
+MENDS = {
+    "TY101": "correct that line",
+    "TY102": "compile the pipeline again with kfp",
+    "TY103": "correct it, then compile again",
+}
 ANY = "team"  # stands for a team that nobody named
 
 
@@ -95,6 +100,11 @@ class Report:
         if told not in self._told:  # roles that share a template in the file
             self._told.add(told)
             self.findings.append(found)
+
+    def fault(self, code: str, error: UsageError) -> None:
+        """Notes a fault that ended the reading; its place is in the error."""
+        line = error.where.rpartition(":")[2]
+        self.add(code, int(line) if line.isdigit() else 1, error.what, error.mend or MENDS[code])
 
     def installing(self, team: Team) -> Severity:
         """How bad an installation at run time is: it fails where the team's network reaches no index."""

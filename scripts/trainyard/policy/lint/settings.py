@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.yaml_lines import Document
 from trainyard.kinds import Facts, JobSpec, manifest
 from trainyard.kinds import check as schema
 from trainyard.policy.lint import objects
 from trainyard.policy.lint.report import ANY, Path, Report
+from trainyard.yaml_lines import Document
 
 # Fields of the job's manifest and the setting that they are made from; the last part of a field decides.
 MADE_FROM = {

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainyard.policy import cel
 from trainyard.contract import Contract, Team
+from trainyard.policy import cel
 from trainyard.policy.lint import admission, graph, pod_rules
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import Lines, Path, Report, near

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.chart.parts import UMBRELLA
 from trainyard.contract.find import merged
 from trainyard.errors import UsageError
+from trainyard.paths import CHART
 
 FIRST_GID = 20001
 Object = dict[str, Any]
@@ -92,14 +92,14 @@ def free_gid(values: Object) -> int:
 
 def defaults() -> Object:
     """The chart's own values."""
-    return yaml.safe_load((UMBRELLA / "values.yaml").read_text())
+    return yaml.safe_load((CHART / "values.yaml").read_text())
 
 
 def check(values: Object, key: str) -> None:
     """Refuses what the chart's schema refuses of one list of the contract. Raises UsageError."""
     from jsonschema import Draft7Validator
 
-    schema = json.loads((UMBRELLA / "values.schema.json").read_text())
+    schema = json.loads((CHART / "values.schema.json").read_text())
     for error in Draft7Validator(schema).iter_errors(merged(defaults(), values)):
         path = [str(part) for part in error.absolute_path]
         if path[:3] == ["global", "contract", key]:

@@ -22,6 +22,7 @@ AGAIN, PAUSE_S = 3, 0.5  # what may succeed a moment later is begun anew
 BLOCK = 1 << 20  # bytes
 SILENCE_S = 120.0
 Progress = Callable[[int], None]
+Names = list[str]  # said here, since a method of Store is called list
 T = TypeVar("T")
 
 
@@ -91,7 +92,7 @@ class Store:
             self.get(place, Path(folder) / "object")
             return (Path(folder) / "object").read_bytes()
 
-    def tree(self, place: str, folder: Path, *, progress: Progress | None = None) -> list[str]:
+    def tree(self, place: str, folder: Path, *, progress: Progress | None = None) -> Names:
         """Copies everything below a place into a folder; returns the names. Raises TrainyardError."""
 
         def fetch() -> list[str]:

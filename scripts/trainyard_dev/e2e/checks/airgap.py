@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import egress, jobs
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
-from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put
-from trainyard_dev.images import registry, sources, transfer
+from trainyard_dev.images import registry, transfer
+from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load
 
 # What a site would name; nobody answers there, so an image that the mirror lacks can't come from elsewhere.

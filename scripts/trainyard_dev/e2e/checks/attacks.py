@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.names import GPU
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, OTHER, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
-from trainyard.names import GPU
 from trainyard_dev.versions import load
 
 GUARDS = {

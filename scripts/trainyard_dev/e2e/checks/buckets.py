@@ -7,11 +7,11 @@ import io
 
 from minio.error import S3Error
 
+from trainyard_agent.janitor import RUN, TTL
 from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.checks.storage import claim
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import CheckError, require
-from trainyard_agent.janitor import RUN, TTL
 from trainyard_dev.versions import load
 
 CRONJOB = "trainyard-janitor"

@@ -6,12 +6,12 @@ import copy
 import json
 import time
 
+from trainyard.names import GPU
+from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.checks.training import KINDS, manifest
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e.recorder import require
-from trainyard.names import GPU
 from trainyard_dev.report.phases import job_spans
 
 WATCH_S = 12

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from trainyard.names import GPU
+from trainyard.times import moment
 from trainyard_dev.cluster.nodes import mock_gpu_folder
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.jobs import gpus
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.gpu import mock
-from trainyard.names import GPU
-from trainyard_dev.report.phases import moment
 
 WAIT_S = 90
 

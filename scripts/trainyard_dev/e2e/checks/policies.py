@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
+from trainyard.policy.rules import PREFIX, rules
 from trainyard_dev.e2e.checks.training import MANIFESTS
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
-from trainyard.policy.rules import PREFIX, rules
 
 TYPES_S = 60.0
 

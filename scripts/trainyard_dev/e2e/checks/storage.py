@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from trainyard.pipelines.local.dataset import FILES, Dataset
 from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard.pipelines.local.dataset import FILES, Dataset
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.versions import load
 

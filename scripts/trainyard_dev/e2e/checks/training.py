@@ -9,13 +9,13 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.e2e import jobs, store
-from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard.pipelines.local.dataset import Dataset
-from trainyard_dev.e2e.recorder import require
-from trainyard_dev.gpu.uuids import node_uuids
 from trainyard.names import GPU
 from trainyard.paths import ROOT
+from trainyard.pipelines.local.dataset import Dataset
+from trainyard_dev.e2e import jobs, store
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.gpu.uuids import node_uuids
 
 MANIFESTS = ROOT / "manifests" / "jobs"
 TIMEOUT_S = 300

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from trainyard.names import GPU
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put
-from trainyard.names import GPU
 from trainyard_dev.versions import load
 
 ID, TITLE = "queues.strict", "order: strict: a small pod doesn't pass the large one that came first"

@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from trainyard.chart.release import inventory, removal
+from trainyard.names import GPU
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE
-from trainyard.names import GPU
-from trainyard.chart.release import inventory, removal
 
 OBJECT = "uninstall/data.bin"
 WORDS = "workspaces stay"

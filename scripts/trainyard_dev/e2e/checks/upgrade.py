@@ -6,18 +6,17 @@ import io
 import json
 from typing import Any
 
+from trainyard_agent.crds import VERSION as CRD_VERSION
+from trainyard_agent.s3_users import SECRET
 from trainyard_dev.chart import package as chart
-from trainyard_dev.cluster import source
-from trainyard_dev.cluster.lifecycle import NETWORK
+from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.survivor import Survivor
-from trainyard_dev.images import registry
-from trainyard_agent.crds import VERSION as CRD_VERSION
-from trainyard_agent.s3_users import SECRET
-from trainyard_dev.chart import previous, summary
+from trainyard_dev.images import registry, source
+from trainyard_dev.images.registry import NETWORK
 from trainyard_dev.versions import load
 
 SPACE = "upgrade-e2e"  # a plain namespace: the previous version knew no teams

@@ -7,9 +7,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from trainyard_dev.e2e.guest import initramfs, packages
 from trainyard.errors import TrainyardError
 from trainyard.shell import CommandError, last_lines, run
+from trainyard_dev.e2e.guest import initramfs, packages
 
 QEMU = "qemu-system-x86_64"
 MEMORY = "256M"

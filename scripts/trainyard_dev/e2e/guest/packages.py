@@ -9,9 +9,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainyard.pipelines.local import debian
 from trainyard.errors import TrainyardError
 from trainyard.paths import cache_dir
+from trainyard.pipelines.local import debian
 from trainyard.shell import run
 
 # The smallest of Debian's kernels that has virtio and NFS; this package stands for the current one.

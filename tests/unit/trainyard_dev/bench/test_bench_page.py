@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from trainyard_dev.verify import generated as verify_generated
+from trainyard.errors import TrainyardError
 from trainyard_dev.bench import page, registry, runner, summary, tables
 from trainyard_dev.bench.results import Figure, Result
-from trainyard.errors import TrainyardError
+from trainyard_dev.verify import generated as verify_generated
 
 Call = Callable[..., Any]
 

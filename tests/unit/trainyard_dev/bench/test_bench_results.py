@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.bench import results
 from trainyard_dev.bench.results import Figure, Result, Run, summarise
-from trainyard.errors import TrainyardError, UsageError
 
 
 def result(seed: int = 1, case: str = "a@0.25", column: str = "ours", **values: float) -> Result:

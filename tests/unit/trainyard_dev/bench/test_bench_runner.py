@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.bench import environment, registry, results, runner
 from trainyard_dev.bench.cli import select
 from trainyard_dev.bench.results import Measured, Result, Run
 from trainyard_dev.bench.runner import Forecast, execute
-from trainyard.errors import TrainyardError, UsageError
 
 RUN = Run("fake", "small", "ours", 1, {"size": 3})
 SIZES = {"ours": 3, "kube-default": 4}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from trainyard.errors import UsageError
 from trainyard_dev.bench import costs, knobs, loads, profiles, throughput
 from trainyard_dev.bench.columns import Column
 from trainyard_dev.bench.results import Result, Run
-from trainyard.errors import UsageError
 
 TOP = """\
 Showing nodes accounting for 12.30s, 100% of 12.30s total

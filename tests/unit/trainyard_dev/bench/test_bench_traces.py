@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from trainyard_dev.bench import sources, traces
 from trainyard.errors import TrainyardError
+from trainyard_dev.bench import sources, traces
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(
     f"openb-node-{index:04d},{cpu},{cpu * 4},{gpus},{model}\n"

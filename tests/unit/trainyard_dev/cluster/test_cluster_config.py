@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from trainyard.errors import UsageError
 from trainyard_dev.cluster import config, nodes
 from trainyard_dev.cluster.nodes import Mount
-from trainyard.errors import UsageError
 
 
 def test_nodes_are_named_as_kind_names_them() -> None:

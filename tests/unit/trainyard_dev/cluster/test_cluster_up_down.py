@@ -12,10 +12,10 @@ import pytest
 import yaml
 from pretended_machine import UP, Call, Machine
 
-from trainyard_dev import engine as engines
-from trainyard_dev.cluster import lifecycle, source
 from trainyard.errors import TrainyardError
-from trainyard_dev.images import registry
+from trainyard_dev import engine as engines
+from trainyard_dev.cluster import lifecycle
+from trainyard_dev.images import registry, source
 
 
 def send(sent: signal.Signals, sign: Path) -> threading.Thread:

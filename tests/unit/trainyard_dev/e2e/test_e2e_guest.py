@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.checks import kernel_nfs
 from trainyard_dev.e2e.guest import initramfs, machine, packages
-from trainyard.errors import TrainyardError
 
 Program = Callable[[str, str], Path]
 

@@ -8,15 +8,15 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from trainyard.paths import ROOT
+from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.cluster.config import Node
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.checks import training
 from trainyard_dev.e2e.context import Context
-from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.engine import Engine
 from trainyard_dev.gpu.spec import MockGpuSpec
-from trainyard.paths import ROOT
 
 
 def condition(kind: str, status: str = "True", message: str = "") -> dict[str, Any]:

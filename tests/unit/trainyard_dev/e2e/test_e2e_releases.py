@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard.paths import ROOT
+from trainyard_dev.chart import previous
 from trainyard_dev.e2e import releases, survivor
 from trainyard_dev.e2e.checks import upgrade
 from trainyard_dev.e2e.recorder import CheckError, Recorder
-from trainyard.paths import ROOT
-from trainyard_dev.chart import previous
 
 LOG = "rank 0\nstep 5 at 100.0 loss 0.1\nstep 10 at 101.5 loss 0.1\nstep 15 at 109.0 loss 0.1\n"
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from trainyard_dev.cluster import lifecycle, source
+from trainyard.errors import TrainyardError
 from trainyard.pipelines.local import dataset
+from trainyard_dev.cluster import lifecycle
 from trainyard_dev.e2e import run
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import Recorder, require
 from trainyard_dev.engine import Engine
-from trainyard.errors import TrainyardError
 from trainyard_dev.gpu import detect
+from trainyard_dev.images import source
 
 Call = Callable[..., Any]
 Checks = Callable[[Context, dataset.Dataset], None]

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import pytest
 
+from trainyard.errors import TrainyardError
 from trainyard.kube.kubectl import Kubectl
 from trainyard_dev.e2e import store
-from trainyard.errors import TrainyardError
 
 KEYS = {"endpoint": "https://store:9000", "access-key": "a", "secret-key": "s", "region": "r"}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from images_demo import DEMO, FakeEngine
 
-from trainyard_dev.cluster import lifecycle
 from trainyard.errors import TrainyardError
+from trainyard_dev.cluster import lifecycle
 from trainyard_dev.images import build as images
 from trainyard_dev.images import registry
 from trainyard_dev.versions import load

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from trainyard.times import moment
 from trainyard_dev.report import Span, palette, phases, timeline
 from trainyard_dev.report.sample import sample
 
@@ -138,7 +139,7 @@ def test_objects_without_content_give_nothing(empty: list[dict[str, Any]]) -> No
     ],
 )
 def test_moment(text: str | None, value: float | None) -> None:
-    assert phases.moment(text) == value
+    assert moment(text) == value
 
 
 # ---- drawing

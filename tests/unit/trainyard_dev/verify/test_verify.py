@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.verify import cli as verify, images as verify_images
+from trainyard_dev.verify import cli as verify
+from trainyard_dev.verify import images as verify_images
 
 BASE = "docker.io/library/debian:bookworm-1"
 VERSIONS = """

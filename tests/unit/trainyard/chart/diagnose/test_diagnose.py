@@ -12,7 +12,7 @@ from sick_cluster import NOW, broken, healthy, node, pending, pod, waiting
 from trainyard.chart.diagnose import Collected, probable_cause
 from trainyard.chart.diagnose.cause import matching
 from trainyard.chart.diagnose.rules import RULES
-from trainyard_dev.report.phases import moment
+from trainyard.times import moment
 
 CASES = [*diagnose_cluster_cases.CASES, *diagnose_pod_cases.CASES]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from trainyard.errors import TrainyardError
 from trainyard.chart.release import compare
-from trainyard_dev.chart import summary
 from trainyard.chart.release.compare import Change
+from trainyard.errors import TrainyardError
+from trainyard_dev.chart import summary
 from trainyard_dev.chart.verdicts import Judgement
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from trainyard.errors import TrainyardError
-from trainyard.commands import uninstall as cli
 from trainyard.chart.release import inventory, removal
+from trainyard.commands import uninstall as cli
+from trainyard.errors import TrainyardError
 
 KEPT = {"meta.helm.sh/release-name": "trainyard", "helm.sh/resource-policy": "keep"}
 GOES = {"meta.helm.sh/release-name": "trainyard"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from trainyard import contract
-from trainyard.pipelines import lint
 from trainyard.paths import ROOT
+from trainyard.pipelines import lint
 
 SITE = lint.site(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vision")
 

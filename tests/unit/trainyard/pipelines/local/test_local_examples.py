@@ -16,8 +16,8 @@ import yaml
 from kfp import dsl
 
 from trainyard.errors import TrainyardError
-from trainyard.pipelines.local import folders
 from trainyard.paths import ROOT
+from trainyard.pipelines.local import folders
 
 
 def images(folder: Path) -> Path:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from trainyard.errors import TrainyardError
 from trainyard.commands import runs as cli
+from trainyard.errors import TrainyardError
 from trainyard.pipelines.runs import lineage
 
 
@@ -99,10 +99,10 @@ def test_sizes() -> None:
     assert found == ["0 B", "999 B", "1.5 kB", "25 MB", "30 TB"]
 
 
-def test_the_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_shows_it(monkeypatch: pytest.MonkeyPatch, trainyard: Callable[..., Any]) -> None:
     monkeypatch.setattr(cli.Access, "connect", lambda self: None)
     monkeypatch.setattr("trainyard.pipelines.runs.scene.Observer.look", lambda self: SimpleNamespace(run=None))
     monkeypatch.setattr(cli, "_lineage_files", lambda kube, run: [TRAIN])
-    done = CliRunner().invoke(cli.runs, ["show", "r2", "--lineage"])
-    assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[0] == "train  succeeded  54 s  images/x:1  of run r1"
+    done = trainyard("runs", "show", "r2", "--lineage")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0] == "train  succeeded  54 s  images/x:1  of run r1"

@@ -9,8 +9,8 @@ import pytest
 from kfp import dsl
 from translated import IMAGE, SETTINGS, of, step, template
 
-from trainyard.pipelines import translate
 from trainyard.errors import UsageError
+from trainyard.pipelines import translate
 
 
 def test_a_run_belongs_to_its_team(tmp_path: Path) -> None:

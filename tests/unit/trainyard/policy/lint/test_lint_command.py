@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from trainyard import cli
+from trainyard.paths import ROOT
 from trainyard.pipelines import lint
 from trainyard.policy.lint.codes import registry
 from trainyard.policy.lint.page import PAGE, render
-from trainyard.paths import ROOT
 
 TEAMS = str(ROOT / "tests" / "policies" / "teams.yaml")
 JOB = ROOT / "manifests" / "jobs" / "pytorchjob.yaml"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from lint_cases import broken, damaged, misshapen, one, site
 
-from trainyard.pipelines.lint.files import check, check_text
 from trainyard.paths import ROOT
+from trainyard.pipelines.lint.files import check, check_text
 
 JOB = (ROOT / "manifests" / "jobs" / "pytorchjob.yaml").read_text()
 MASTER = JOB.partition("      minAvailable: 4\n")[2].partition(": 1\n")[0]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from trainyard import contract
+from trainyard.paths import ROOT
 from trainyard.pipelines import lint
 from trainyard.policy.lint import shapes
 from trainyard.policy.lint.codes import registry, rule_codes
-from trainyard.paths import ROOT
 
 
 def _cases() -> ModuleType:

@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 from trainyard import cli, contract
-from trainyard.pipelines import lint
 from trainyard.errors import UsageError
-from trainyard.training.generate import pipeline, values
-from trainyard.pipelines.ir import compile as compiler
 from trainyard.paths import ROOT
+from trainyard.pipelines import lint
+from trainyard.pipelines.ir import compile as compiler
+from trainyard.training.generate import pipeline, values
 
 TEAMS = {"global": {"contract": {"teams": [{"name": "speech", "gid": 20007, "maxGpusPerJob": 8}]}}}
 Run = Callable[..., tuple[int, str, str]]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from trainyard_dev.cluster import source
-from trainyard_dev.cluster.lifecycle import NETWORK
-from trainyard_dev.engine import Engine
 from trainyard.errors import TrainyardError
-from trainyard_dev.images import registry
+from trainyard.progress import Progress
+from trainyard_dev.engine import Engine
+from trainyard_dev.images import registry, source
+from trainyard_dev.images.registry import NETWORK
 from trainyard_dev.images.remote import Place, Registry
 from trainyard_dev.images.transfer import Item
-from trainyard.progress import Progress
 from trainyard_dev.versions import load
 
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from images_demo import DEMO, FakeEngine
 
-from trainyard_dev.cluster import source
 from trainyard.errors import UsageError
+from trainyard_dev.images import source
 from trainyard_dev.versions import load
 
 REGISTRY = {"Docker-Distribution-Api-Version": "registry/2.0"}

@@ -6,8 +6,8 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 
-from trainyard_dev.engine import Engine
 from trainyard.errors import UsageError
+from trainyard_dev.engine import Engine
 from trainyard_dev.images.build import build, make_base
 from trainyard_dev.versions import Image, load
 

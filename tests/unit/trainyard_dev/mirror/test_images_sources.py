@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from trainyard_dev.cluster import source
-from trainyard_dev.cluster.source import Source
-from trainyard_dev.engine import Engine
 from trainyard.errors import TrainyardError
-from trainyard_dev.images import registry, sources
+from trainyard_dev.engine import Engine
+from trainyard_dev.images import registry, source
+from trainyard_dev.images.source import Source
+from trainyard_dev.mirror import sources
 
 OURS, UPSTREAM = "docker.io/trainyard/platform:0.2.0", "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
 

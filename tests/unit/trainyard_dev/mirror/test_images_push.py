@@ -70,6 +70,6 @@ def test_wrong_usage_of_push(words: list[str], says: str, pushing: Path, trainya
 def test_a_mirror_that_is_a_url_is_refused_before_anything_is_built(
     trainyard: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainyard_dev.images.cli._readable", lambda *_: pytest.fail("images were built"))
+    monkeypatch.setattr("trainyard_dev.mirror.cli._readable", lambda *_: pytest.fail("images were built"))
     ended = trainyard("images", "mirror", "https://registry.example.org")
     assert (ended.code, "write it without a scheme" in ended.err) == (2, True)

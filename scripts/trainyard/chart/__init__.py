@@ -1,0 +1,1 @@
+"""The installed chart: what Helm renders, releases and what they leave, and the probable cause of a failure."""

@@ -1,0 +1,53 @@
+"""Helm and what it renders: the chart's own names, the program, and the objects of a rendered text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard import programs
+from trainyard.errors import TrainyardError
+from trainyard.shell import CommandError, run
+
+NAME = "trainyard"
+RELEASE, NAMESPACE = "trainyard", "trainyard-system"
+
+
+def call(*args: str | Path) -> str:
+    """Run helm and return what it printed; its own message is the error's."""
+    try:
+        return run([programs.find("helm"), *args]).stdout
+    except CommandError as error:
+        raise TrainyardError(plain(error.output), mend="see the chart's values.yaml") from None
+
+
+def parse(text: str) -> list[dict[str, Any]]:
+    """The objects of a rendered text."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [obj for obj in yaml.load_all(text, Loader=loader) if obj]
+
+
+def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pod specs inside an object: none, or one."""
+    spec = obj.get("spec") or {}
+    if obj["kind"] == "Pod":
+        return [spec]
+    if obj["kind"] == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    template_spec = spec.get("template") if isinstance(spec.get("template"), dict) else None
+    if template_spec and "containers" in template_spec.get("spec", {}):
+        return [template_spec["spec"]]
+    return []
+
+
+def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """All containers of a pod spec, the init containers first."""
+    return [*(spec.get("initContainers") or []), *spec["containers"]]
+
+
+def plain(text: str) -> str:
+    """Helm's message without the frame of file names that Go templates put around it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Use --debug")]
+    return " ".join(lines).removeprefix("Error: ") or "helm failed without a word"

@@ -1,0 +1,113 @@
+"""What the templates of all steps have in common: retries, cache, environment, the keys of the store."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from trainyard.pipelines.ir.model import Component, Retry
+from trainyard.pipelines.translate import values
+from trainyard.pipelines.translate.context import Context, Object, digest
+from trainyard.pipelines.translate.settings import Settings
+
+PROGRAM = "/var/run/argo/trainyard-step"
+# A step that ran out of its time has the pod's message and no attempt; a stopped run has none in any case.
+LOST = (
+    "lastRetry.status == 'Error' || (lastRetry.exitCode == '143' && lastRetry.message startsWith 'main:')"
+    " || lastRetry.message matches '(?i)low on resource|evict|preempt|node shutdown'"
+)
+
+
+def retry_strategy(retry: Retry) -> Object:
+    """kfp's retries, for failures of the command and of the infrastructure alike."""
+    found: Object = {"limit": str(retry.count), "retryPolicy": "Always"}
+    if retry.backoff:
+        found["backoff"] = {"duration": _seconds(retry.backoff)}
+        if retry.factor:
+            # Argo takes whole numbers; the wait grows a little faster then, up to the same longest one.
+            found["backoff"]["factor"] = str(math.ceil(retry.factor))
+        if retry.longest:
+            found["backoff"]["cap"] = _seconds(retry.longest)
+    return found
+
+
+def _seconds(amount: float) -> str:
+    return f"{int(amount)}s" if float(amount).is_integer() else f"{amount}s"
+
+
+def infrastructure(settings: Settings) -> Object:
+    """Attempts after the pod was lost or the store was away, which Argo calls an error, and after it was preempted or
+    evicted, which it calls a failure. At once: Argo waits before it sees that a failing command has no attempt left,
+    and the executor has waited for the store already.
+    """
+    return {"limit": str(settings.infrastructure_retries), "retryPolicy": "Always", "expression": LOST}
+
+
+def memoize(ctx: Context, component: Component, content: Any, inputs: list[str], own_key: str = "") -> Object:
+    """Argo's cache: the same component with the same values and the same content gives what it gave before."""
+    if own_key:
+        key = f"c-{digest([ctx.pipeline.name, own_key])}"
+    else:
+        key = f"k-{digest(content)}"
+        if inputs:
+            listed = ", ".join(f"inputs.parameters[{values.quoted(name)}]" for name in sorted(inputs))
+            key += "-{{=sprig.sha256sum(toJson([" + listed + "]))}}"
+    name = f"{ctx.settings.namespace}.{_dns(ctx.pipeline.name)}.{_dns(component.name.removeprefix('comp-'))}"
+    return {"key": key, "maxAge": ctx.settings.cache_age, "cache": {"configMap": {"name": name}}}
+
+
+def _dns(name: str) -> str:
+    """A part of a ConfigMap's name, which has 253 characters in all."""
+    clean = "".join(c if c.isalnum() and c.isascii() else "-" for c in name.lower()).strip("-") or "x"
+    return clean if len(clean) <= 80 else f"{clean[:67].rstrip('-')}-{digest(name)}"
+
+
+def environment(
+    ctx: Context, component: Component, parameters: dict[str, str], cache: bool, task: str = "{{tasks.name}}"
+) -> list[Object]:
+    """What the step program reads. `parameters`: code of each input's text, by name."""
+    step = {
+        "task": task,
+        "component": component.name,
+        "pipeline": ctx.pipeline.name,
+        "cache": cache,
+        "inputs": _interface(component.inputs),
+        "outputs": _interface(component.outputs),
+    }
+    settings = ctx.settings
+    pairs = ", ".join(f"{json.dumps(name)}: {{{{=toJson({code})}}}}" for name, code in parameters.items())
+    facts = {
+        "TRAINYARD_STEP": json.dumps(step, separators=(",", ":")),
+        "TRAINYARD_PARAMS": "{" + pairs + "}" if pairs else "",
+        "TRAINYARD_RUN": "{{workflow.name}}",
+        "TRAINYARD_RUN_UID": "{{workflow.uid}}",
+        "TRAINYARD_CREATED": "{{workflow.creationTimestamp.RFC3339}}",
+        "TRAINYARD_NAMESPACE": settings.namespace,
+        "TRAINYARD_TEAM": settings.team,
+        "TRAINYARD_QUEUE": settings.queue,
+        "TRAINYARD_PRIORITY": settings.priority,
+        "TRAINYARD_BUCKET": settings.bucket,
+        "TRAINYARD_EXPERIMENT": settings.experiment,
+        "TRAINYARD_SYSTEM": settings.system,
+        "HOME": "/tmp",
+    }
+    return [{"name": name, "value": value} for name, value in facts.items() if value]
+
+
+def store_keys(settings: Settings) -> list[Object]:
+    """The team's keys, for the parts of a step that are ours."""
+    keys = {"ACCESS_KEY": ("access-key", False), "SECRET_KEY": ("secret-key", False), "CA": ("ca.crt", True)}
+    found = []
+    for name, (key, optional) in keys.items():
+        reference = {"name": settings.secret, "key": key, **({"optional": True} if optional else {})}
+        found.append({"name": f"TRAINYARD_S3_{name}", "valueFrom": {"secretKeyRef": reference}})
+    return found
+
+
+def _interface(interface: Any) -> Object:
+    artifacts: Object = {}
+    for one in interface.artifacts.values():
+        flags = {"list": one.is_list, "optional": one.optional}
+        artifacts[one.name] = {"type": one.type, **{name: True for name, on in flags.items() if on}}
+    return {"parameters": {one.name: one.type for one in interface.parameters.values()}, "artifacts": artifacts}

@@ -1,0 +1,22 @@
+"""The laboratory: builds, makes clusters, tests end to end and measures. It runs from a checkout; no wheel has it.
+
+Whoever imports it has the product call the pinned helm and kubectl instead of those on PATH.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainyard import programs
+
+
+def pinned(name: str) -> Path | None:
+    """A program of versions.yaml, built first where the cache lacks it; None for a name that no set builds."""
+    from trainyard_dev import tools
+    from trainyard_dev.versions import load
+
+    known = {built for tool in load().tools.values() for _, built in tool.packages}
+    return tools.binary(name) if name in known else None
+
+
+programs.prefer(pinned)

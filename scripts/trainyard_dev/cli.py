@@ -1,0 +1,23 @@
+"""The command line of a checkout: the product's commands and the laboratory's."""
+
+from __future__ import annotations
+
+from trainyard import cli as product
+
+COMMANDS = {
+    "bench": "trainyard_dev.bench.cli",
+    "chart": "trainyard_dev.chart.cli",
+    "cluster": "trainyard_dev.cluster.cli",
+    "doctor": "trainyard_dev.doctor.cli",
+    "e2e": "trainyard_dev.e2e.cli",
+    "images": "trainyard_dev.mirror.cli",
+    "policy": "trainyard_dev.policy.cli",
+    "tools": "trainyard_dev.tools.cli",
+    "verify": "trainyard_dev.verify.cli",
+}
+
+
+def main() -> None:
+    """Entry point of `bin/trainyard`."""
+    product.trainyard.modules.update(COMMANDS)
+    product.main()
