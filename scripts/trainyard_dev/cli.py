@@ -16,8 +16,10 @@ COMMANDS = {
     "verify": "trainyard_dev.verify.cli",
 }
 
+trainyard = product.trainyard
+trainyard.modules.update(COMMANDS)
+
 
 def main() -> None:
     """Entry point of `bin/trainyard`."""
-    product.trainyard.modules.update(COMMANDS)
     product.main()

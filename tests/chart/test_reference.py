@@ -9,8 +9,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from trainyard.cli import trainyard
 from trainyard_dev.chart import parts, reference
+from trainyard_dev.cli import trainyard
 from trainyard_dev.verify import generated as verify_generated
 
 

@@ -61,7 +61,7 @@ def member(yard: Yard, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 
     def start(*words: str | Path) -> subprocess.Popen[str]:
         # Tests that run in the background ignore SIGINT, and so would what they start.
-        argv = ["env", "--default-signal=INT", sys.executable, "-m", "trainyard", *map(str, words), *who]
+        argv = ["env", "--default-signal=INT", sys.executable, "-m", "trainyard_dev", *map(str, words), *who]
         return subprocess.Popen(
             [*argv, "--as-group", "system:authenticated"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path,
@@ -237,7 +237,7 @@ def test_what_is_refused_before_it_is_sent(call: Any, file: Any, words: list[str
 
 def test_another_team_s_runs_are_not_ours(yard: Yard, call: Any) -> None:
     process = subprocess.run(
-        [sys.executable, "-m", "trainyard", "runs", "list", "--kubeconfig", yard.server.kubeconfig, "-n", "speech",
+        [sys.executable, "-m", "trainyard_dev", "runs", "list", "--kubeconfig", yard.server.kubeconfig, "-n", "speech",
          "--as", "ada", "--as-group", "vision-members"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")}, capture_output=True, text=True,
     )  # fmt: skip
