@@ -11,12 +11,14 @@ help: ## list the verbs
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  KEEP=1 (leave the cluster)  FULL=1 (all benchmarks)\n' '$(NAME)'
+	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  FULL=1 (all checks, all benchmarks)\n' '$(NAME)'
+	@printf 'of e2e:   ONLY=gang,train.cpu  LIST=1 (list the checks)  KEEP=1 (leave the cluster)  REUSE=1 (check on it again)\n'
 
 ##@ Main job
 .PHONY: e2e
-e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/
-	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep)
+e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: every check
+	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep) \
+	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list)
 
 ##@ Tests
 .PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify

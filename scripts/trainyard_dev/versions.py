@@ -13,7 +13,7 @@ from trainyard.paths import ROOT
 
 @dataclass(frozen=True)
 class ToolSet:
-    """Binaries built from one go.mod: `tools/<name>/`."""
+    """Binaries built together, from `tools/<name>/go.mod` or from that of another set: `of`."""
 
     name: str
     module: str
@@ -23,6 +23,7 @@ class ToolSet:
     cgo: bool = False
     tags: tuple[str, ...] = ()
     stamp: dict[str, str] = field(default_factory=dict)
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class Image:
     inputs: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)  # name in files/ -> "<tool set>:<path in its module>"
     local: bool = False
+    stage: str = "install"  # of a run: when it is needed first (cluster, install or check)
+    demand: bool = False  # made only for a check or a command that asks for it
+    parent: str = ""  # the image that its BASE is; empty: the plain base
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ def load() -> Versions:
             cgo=spec.get("cgo", False),
             tags=tuple(spec.get("tags", ())),
             stamp=spec.get("stamp", {}),
+            of=spec.get("of", ""),
         )
         for name, spec in raw["tools"].items()
     }
@@ -88,6 +93,9 @@ def load() -> Versions:
             inputs=tuple(spec.get("inputs", (spec["dir"],))),
             files=spec.get("files", {}),
             local=spec.get("local", False),
+            stage=spec.get("stage", "install"),
+            demand=spec.get("demand", False),
+            parent=spec.get("parent", ""),
         )
         for name, spec in raw["images"].items()
     }

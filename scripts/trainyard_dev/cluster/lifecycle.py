@@ -20,7 +20,7 @@ from trainyard_dev.engine import Engine
 from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import registry
 from trainyard_dev.images.source import Source
-from trainyard_dev.versions import load
+from trainyard_dev.images.supply import Supply
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 INOTIFY = {"max_user_instances": 1024, "max_user_watches": 524288}
@@ -49,10 +49,12 @@ def exists(engine: Engine, name: str) -> bool:
     return bool(engine.containers(f"{CLUSTER_LABEL}={name}"))
 
 
-def up(engine: Engine, options: Options, progress: Progress | None = None) -> Kubectl:
+def up(engine: Engine, options: Options, supply: Supply | None = None, progress: Progress | None = None) -> Kubectl:
     """Creates the cluster with networking, registry and GPU devices; every node is Ready afterwards.
 
     Args:
+        supply: what makes the images; a caller that passes its own goes on while the later ones are made. Without,
+            all of them are in the registry afterwards.
         progress: counts the steps; a caller that passes its own can read their times afterwards.
 
     Raises:
@@ -65,29 +67,40 @@ def up(engine: Engine, options: Options, progress: Progress | None = None) -> Ku
             mend=f"remove it with `trainyard cluster down --name {name}`, or choose another name",
         )
     _check_machine()
+    making = supply or Supply(engine, options.source)
+    making.start()
     try:
-        return _up(engine, options, progress or Progress(STEPS, f"Cluster {describe(options)}"))
+        kubectl = _up(engine, options, making, progress or Progress(STEPS, f"Cluster {describe(options)}"))
+        if not supply:
+            making.wait(image.name for image in making.images)
+        return kubectl
     except BaseException:
         print("  removing the half-made cluster …", flush=True)
         try:
             with uninterrupted():
+                making.close()
                 down(engine, name)
         except TrainyardError as error:  # what went wrong first is what counts
             print(f"  it could not be removed: {error}", flush=True)
         raise
 
 
-def _up(engine: Engine, options: Options, progress: Progress) -> Kubectl:
-    name = options.name
-    with progress.step("base and node image"):
-        base = options.source.base(engine)
-        image = options.source.node_image(engine, base)
+def again(engine: Engine, options: Options, supply: Supply) -> Kubectl:
+    """The way to a cluster that is there, with its registry running and `supply` at work for it."""
+    supply.start()
+    supply.serve()
+    return Kubectl(kubeconfig(options.name))
+
+
+def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) -> Kubectl:
+    name, base = options.name, supply.base
     with progress.step("registry"):
-        address = registry.start(engine, registry.NETWORK, base)
-    wanted = [i for i in options.source.served(list(load().images.values())) if not registry.is_pushed(i, base)]
-    with progress.step(f"images for the registry ({len(wanted)} to make)"):
-        for wanted_image in wanted:
-            registry.push(engine, wanted_image, base, address)
+        supply.serve()
+    with progress.step(f"images of the cluster itself ({len(supply.missing('cluster'))} to make)"):
+        supply.wait_stage("cluster")
+    with progress.step("base and node image"):
+        options.source.base(engine)
+        image = options.source.node_image(engine, base)
     with progress.step("node folders"):
         mounts = _mounts(engine, options, base)
         file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name))

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from trainyard.paths import OUT
+from trainyard_dev.e2e import selection
 from trainyard_dev.e2e.run import Options, run
 
 
@@ -17,10 +18,29 @@ from trainyard_dev.e2e.run import Options, run
 @click.option("--images", default="auto", type=click.Choice(["auto", "pull", "build"]), show_default=True)
 @click.option("--gpu", default="auto", type=click.Choice(["auto", "mock", "real"]), show_default=True)
 @click.option("--keep", is_flag=True, help="Leave the cluster running.")
+@click.option("--full", is_flag=True, help="Every check, not only the main job's.")
+@click.option("--only", default="", help="Ids or groups of checks, with commas: gang,train.pytorchjob.")
+@click.option("--reuse", is_flag=True, help="Check on a cluster that was kept, with this tree's chart; keep it.")
+@click.option("--list", "listing", is_flag=True, help="List the checks and do nothing else.")
 @click.option(
     "--out", default=OUT / "e2e", type=click.Path(path_type=Path, file_okay=False), help="Folder of the report."
 )
-def e2e(name: str, provider: str, images: str, gpu: str, keep: bool, out: Path) -> None:
+def e2e(
+    name: str,
+    provider: str,
+    images: str,
+    gpu: str,
+    keep: bool,
+    full: bool,
+    only: str,
+    reuse: bool,
+    listing: bool,
+    out: Path,
+) -> None:
     """Make a cluster, install the chart, train MNIST on GPUs, and write a report. Exit code 0: every check passed."""
-    if not run(Options(name, provider, images, gpu, keep, out)):
+    if listing:
+        click.echo(selection.table())
+        return
+    words = tuple(word for word in only.split(",") if word)
+    if not run(Options(name, provider, images, gpu, keep, out, words, full, reuse)):
         sys.exit(1)

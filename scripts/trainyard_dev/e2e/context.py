@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.kube.kubectl import Kubectl
 from trainyard.names import GPU
+from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart.images import under
 from trainyard_dev.cluster.config import Node
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.engine import Engine
 from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard_dev.images.supply import Supply
 from trainyard_dev.versions import load
 
 SYSTEM = "trainyard-system"
@@ -48,8 +51,21 @@ class Context:
     spec: MockGpuSpec
     userspace_nfs: bool
     gpus: dict[str, int]  # GPUs due on each node of the GPU pool
+    dataset: Dataset
+    chosen: frozenset[str] = frozenset()  # ids of the checks of this run
+    reused: bool = False  # the cluster was there before the run
+    supply: Supply | None = None  # what makes images while checks run; None: all are there
     installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
+
+    def wants(self, check_id: str) -> bool:
+        """Whether the check was chosen for this run."""
+        return check_id in self.chosen
+
+    def await_images(self, names: Iterable[str]) -> None:
+        """Returns when the cluster's registry has these images of ours. Raises what kept one from being made."""
+        if self.supply:
+            self.supply.wait(names)
 
     @property
     def shared_class(self) -> str:

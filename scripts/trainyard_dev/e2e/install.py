@@ -33,6 +33,26 @@ def install(context: Context) -> None:
         context.contract = read_contract(context.kubectl)
 
 
+def again(context: Context) -> None:
+    """The chart of this tree on a cluster that was kept: an upgrade, or an installation where there is no release."""
+    with context.recorder.check("install.again", "this tree's chart on the kept cluster") as figures:
+        context.installed_at = float(int(time.time()))
+        with values(context) as files:
+            held = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")
+            verb = "upgrade" if held else "install"
+            figures["seconds"] = put(context, verb, chart.package(), files)
+        context.contract = read_contract(context.kubectl)
+
+
+def await_images(context: Context) -> None:
+    """Waits until the registry has all that an installation starts; says so where that takes time."""
+    if context.supply and (missing := context.supply.missing("install")):
+        print(f"  waiting for images of the installation: {', '.join(missing)}", flush=True)
+    if context.supply:
+        with context.recorder.span("install", "waiting for images"):
+            context.supply.wait_stage("install")
+
+
 def read_contract(kubectl: Kubectl) -> dict:
     """The contract as the chart published it."""
     found = kubectl.find("configmap", "trainyard-contract", "-n", SYSTEM)

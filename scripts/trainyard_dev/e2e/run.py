@@ -16,17 +16,20 @@ from trainyard.pipelines.local import dataset
 from trainyard.progress import Progress
 from trainyard.shell import uninterrupted
 from trainyard_dev import engine as engines
-from trainyard_dev import tools
 from trainyard_dev.cluster import config, lifecycle, nodes
-from trainyard_dev.e2e import order, releases
+from trainyard_dev.e2e import order, releases, selection
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.gpu import detect
 from trainyard_dev.gpu.spec import MockGpuSpec
 from trainyard_dev.images import source
+from trainyard_dev.images.supply import Supply
 from trainyard_dev.report import console, writer
 from trainyard_dev.report.model import Gpu, Run, Span
 from trainyard_dev.versions import Image, load
+
+# What an installation and the smallest check start.
+INSTALLED = {image.name for image in load().images.values() if image.stage == "install"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ class Options:
     gpu: str
     keep: bool
     out: Path
+    only: tuple[str, ...] = ()  # ids or groups of checks; empty: the main job
+    full: bool = False  # every check
+    reuse: bool = False  # a kept cluster is used again, and kept
 
 
 def run(options: Options) -> bool:
@@ -49,23 +55,24 @@ def run(options: Options) -> bool:
     """
     engine, chosen, images = engines.find(options.provider), detect.choose(options.gpu), source.choose(options.images)
     cluster = lifecycle.Options(config.check_name(options.name), images, chosen.kind, MockGpuSpec(), chosen.uuids)
-    if lifecycle.exists(engine, cluster.name):
+    there, ids = lifecycle.exists(engine, cluster.name), selection.chosen(options.only, full=options.full)
+    if there and not options.reuse:
         raise TrainyardError(
             f"a cluster named {cluster.name} exists already",
-            mend=f"remove it with `trainyard cluster down --name {cluster.name}`, or run with NAME=another",
+            mend=f"remove it with `trainyard cluster down --name {cluster.name}`, check on it with REUSE=1, "
+            "or run with NAME=another",
         )
+    supply = Supply(engine, images, selection.images(ids) | INSTALLED)
     shutil.rmtree(options.out, ignore_errors=True)
     data = dataset.find()
     recorder, started = Recorder(), time.time()
     cause = ""
     print(f"trainyard {load().raw['trainyard']}: {lifecycle.describe(cluster)}, data: {data.name}", flush=True)
     try:
-        with recorder.span("tools", "building"):
-            tools.ensure(["host", "cluster"] if images.kind == "build" else ["host"])
-        context = _cluster(engine, cluster, recorder)
+        context = _cluster(engine, cluster, recorder, supply, data, ids, there)
         if context:
             try:
-                order.checks(context, data)
+                order.checks(context)
             except Exception as error:  # between two checks
                 with recorder.check("e2e.run", "the run between its checks"):
                     raise error
@@ -73,32 +80,60 @@ def run(options: Options) -> bool:
             cause = _diagnose(engine, cluster.name, recorder, options.out)
     finally:
         # A second interruption must not stop the clean-up of the first.
-        if not options.keep:
+        with uninterrupted():
+            supply.close()
+        recorder.spans += [Span("build", name, start, end) for name, start, end in supply.steps]
+        if not (options.keep or options.reuse):
             with recorder.span("cluster", "removing"), uninterrupted():
                 lifecycle.down(engine, cluster.name)
     result = _report(engine, cluster, data, recorder, started, cause)
     writer.write(result, options.out)
     print(f"report: {options.out / 'report.html'}")
-    if options.keep:
+    if options.keep or options.reuse:
         print(f"the cluster stays: export KUBECONFIG={lifecycle.kubeconfig(cluster.name)}")
     console.show(result)
     return result.verdict.ok
 
 
-def _cluster(engine: engines.Engine, options: lifecycle.Options, recorder: Recorder) -> Context | None:
-    """Makes the cluster; None when that failed."""
+def _cluster(
+    engine: engines.Engine,
+    options: lifecycle.Options,
+    recorder: Recorder,
+    supply: Supply,
+    data: dataset.Dataset,
+    ids: frozenset[str],
+    there: bool,
+) -> Context | None:
+    """Makes the cluster, or takes the one that is there; None when that failed."""
     progress = Progress(lifecycle.STEPS)
-    with recorder.check("cluster.up", "a real kind cluster of four nodes") as figures:
+    title = "a kept cluster" if there else "a real kind cluster of four nodes"
+    with recorder.check("cluster.up", title) as figures:
         try:
-            kubectl = lifecycle.up(engine, options, progress)
+            kubectl = (
+                lifecycle.again(engine, options, supply)
+                if there
+                else lifecycle.up(engine, options, supply=supply, progress=progress)
+            )
         finally:
             recorder.spans += [
                 Span("cluster", name.partition(" (")[0], start, end) for name, start, end in progress.steps
             ]
         figures |= {"nodes": len(config.nodes(options.name)), "images": options.source.kind}
-        userspace = not nodes.kernel_has_nfs()
-        listed, due = config.nodes(options.name), gpus_due(options)
-        return Context(options.name, engine, kubectl, recorder, listed, options.gpu, options.spec, userspace, due)
+        return Context(
+            options.name,
+            engine,
+            kubectl,
+            recorder,
+            config.nodes(options.name),
+            options.gpu,
+            options.spec,
+            not nodes.kernel_has_nfs(),
+            gpus_due(options),
+            data,
+            chosen=ids,
+            reused=there,
+            supply=supply,
+        )
     return None
 
 

@@ -24,7 +24,8 @@ SKIP = {"__pycache__", ".ruff_cache", ".pytest_cache"}
 
 def content_key(image: Image, base: str) -> str:
     """A hash over all that decides an image: its inputs, binaries, module files and the base's reference."""
-    digest = hashlib.sha256(f"{image.bin}{sorted(image.files.items())}{base}{image.ref}".encode())
+    stands_on = local_ref(load().images[image.parent], base) if image.parent else base
+    digest = hashlib.sha256(f"{image.bin}{sorted(image.files.items())}{stands_on}{image.ref}".encode())
     for entry in sorted({image.dir, *image.inputs}):
         for path in _files(ROOT / entry):
             digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
@@ -54,6 +55,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
         return tag
     if not (ROOT / image.dir / "Containerfile").exists():
         raise TrainyardError("the Containerfile is missing", where=image.dir)
+    stands_on = build(engine, load().images[image.parent], base) if image.parent else base
     (cache_dir() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{image.name}-", dir=cache_dir() / "work") as folder:
         context = Path(folder)
@@ -69,7 +71,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
             tag,
             *_certificates(),
             "--build-arg",
-            f"BASE={base}",
+            f"BASE={stands_on}",
             "--build-arg",
             f"KUBERNETES_VERSION={load().kubernetes}",
             context,

@@ -7,6 +7,7 @@ there in the next run.
 from __future__ import annotations
 
 import json
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -22,6 +23,7 @@ NAME = "trainyard-registry"
 NETWORK = "kind"  # of every kind cluster
 PORT = 5000
 LABEL = "io.trainyard.role=registry"
+_RECORD = threading.Lock()  # images are pushed by several threads
 
 
 def start(engine: Engine, network: str, base: str) -> str:
@@ -96,7 +98,9 @@ def push(engine: Engine, image: Image, base: str, address: str) -> None:
     for ref in (image.ref, *image.also):
         path, tag = repository(ref)
         push_as(engine, local, f"{address}/{path}:{tag}")
-    _pushed_file().write_text(json.dumps(_pushed() | {image.name: content_key(image, base)}, indent=1, sort_keys=True))
+    with _RECORD:
+        held = _pushed() | {image.name: content_key(image, base)}
+        _pushed_file().write_text(json.dumps(held, indent=1, sort_keys=True))
 
 
 def push_as(engine: Engine, local: str, target: str) -> None:

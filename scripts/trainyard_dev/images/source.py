@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trainyard.errors import UsageError
 from trainyard_dev.engine import Engine
-from trainyard_dev.images.build import build, make_base
+from trainyard_dev.images.build import BUILT_BASE, build, make_base
 from trainyard_dev.versions import Image, load
 
 PROBE = "https://registry.k8s.io/v2/"
@@ -22,8 +22,13 @@ class Source:
     kind: str
     reason: str
 
+    @property
+    def base_ref(self) -> str:
+        """The name of that image, whether it is there or not."""
+        return BUILT_BASE if self.kind == "build" else load().raw["pull"]["base-image"]
+
     def base(self, engine: Engine) -> str:
-        """The image that our own images stand on."""
+        """The image that our own images stand on; made where it lacks."""
         return make_base(engine) if self.kind == "build" else load().raw["pull"]["base-image"]
 
     def node_image(self, engine: Engine, base: str) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
+import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,6 +22,8 @@ from trainyard_dev.versions import ToolSet, load
 # Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
 # from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
 ADDED = "_source"
+# The compiler collects garbage this seldom (percent of growth): 7 % less time for some hundred MiB more.
+COLLECT_AT = "400"
 NETWORK_SIGNS = (
     "dial tcp",
     "no such host",
@@ -35,7 +40,7 @@ NETWORK_SIGNS = (
 
 def source_dir(tool: ToolSet) -> Path:
     """The folder that holds the set's go.mod."""
-    return ROOT / "tools" / tool.name
+    return ROOT / "tools" / (tool.of or tool.name)
 
 
 def pin(tool: ToolSet) -> str:
@@ -70,6 +75,7 @@ def ensure(purposes: Iterable[str], *, title: str = "Tools from pinned Go module
     missing = [tool for tool in wanted if not is_built(tool)]
     if missing:
         progress = Progress(len(missing), title)
+        threading.Thread(target=_fetch_all, args=(missing[1:],), daemon=True).start()
         for tool in missing:
             with progress.step(f"{tool.name} {tool.version}: {', '.join(name for _, name in tool.packages)}"):
                 build(tool)
@@ -119,9 +125,7 @@ def _build(tool: ToolSet, target: Path) -> None:
         made = work / "bin"
         made.mkdir()
         folder = _completed(tool, work) if (source_dir(tool) / ADDED).is_dir() else source_dir(tool)
-        for package, name in tool.packages:
-            argv = ["go", "build", *flags, "-o", made / name, package]
-            run(argv, cwd=folder, env=_go_env(tool), mend="run `trainyard doctor`")
+        _compile(tool, folder, made, flags)
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)
     except CommandError as error:
@@ -133,6 +137,36 @@ def _build(tool: ToolSet, target: Path) -> None:
     finally:
         if work:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _compile(tool: ToolSet, folder: Path, made: Path, flags: list[str]) -> None:
+    """One `go build` for the packages that Go calls by their last folder, so that one is linked while others compile.
+
+    A package of another name (`.`, or a folder like v3) is built by itself.
+    """
+    env = _go_env(tool) | ({} if os.environ.get("GOGC") else {"GOGC": COLLECT_AT})
+    build = lambda *argv: run(["go", "build", *flags, "-o", *argv], cwd=folder, env=env, mend="run `trainyard doctor`")  # noqa: E731
+    together = (
+        {p: name for p, name in tool.packages if not re.search(r"(^\.|/v\d+)$", p)} if len(tool.packages) > 1 else {}
+    )
+    if together:
+        build(f"{made}/", *together)
+    for package, name in tool.packages:
+        if package in together:
+            (made / package.rpartition("/")[2]).rename(made / name)
+        else:
+            build(made / name, package)
+
+
+def _fetch_all(sets: list[ToolSet]) -> None:
+    """Downloads the modules that the sets' packages need, and no others; a failure is left to the build to tell."""
+    for tool in sets:
+        _fetch(tool)
+
+
+def _fetch(tool: ToolSet) -> None:
+    argv = ["go", "list", "-deps", "-tags", ",".join(tool.tags), *(package for package, _ in tool.packages)]
+    run(argv, cwd=source_dir(tool), env=_go_env(tool), check=False)
 
 
 def module_dir(tool_name: str) -> Path:

@@ -7,7 +7,7 @@ import click
 from trainyard_dev.tools import build as builder
 from trainyard_dev.versions import load
 
-PURPOSES = ("host", "cluster", "test", "bench")
+PURPOSES = ("host", "cluster", "test", "bench", "demand")
 
 
 @click.group()

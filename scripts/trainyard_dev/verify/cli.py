@@ -102,7 +102,8 @@ def go_modules(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
             f"tools/{folder.name}", "versions.yaml has no tool set of this name", "add it there or remove the folder"
         )
     for name, spec in raw["tools"].items():
-        file, wanted = f"tools/{name}/go.mod", f"{spec['module']} {spec['version']}"
+        folder = f"tools/{spec.get('of', name)}"
+        file, wanted = f"{folder}/go.mod", f"{spec['module']} {spec['version']}"
         if not (root / file).exists():
             yield Difference(file, "the file is missing", f"write one that requires {wanted}")
             continue
@@ -120,11 +121,11 @@ def go_modules(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
             yield Difference(
                 file, f"{spec['module']} is {used[spec['module']]}", f"write {spec['version']} or change versions.yaml"
             )
-        sums = root / "tools" / name / "go.sum"
+        sums = root / folder / "go.sum"
         if not sums.exists():
-            yield Difference(f"tools/{name}/go.sum", "the file is missing", f"run `go mod tidy` in tools/{name}")
+            yield Difference(f"{folder}/go.sum", "the file is missing", f"run `go mod tidy` in {folder}")
         elif f"{wanted} h1:" not in sums.read_text():
-            yield Difference(f"tools/{name}/go.sum", f"no checksum of {wanted}", f"run `go mod tidy` in tools/{name}")
+            yield Difference(f"{folder}/go.sum", f"no checksum of {wanted}", f"run `go mod tidy` in {folder}")
 
 
 def effective_modules(go_mod: str) -> dict[str, str]:

@@ -88,6 +88,7 @@ def pretend(
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     tools = {"podman": program("podman", PODMAN), "kind": program("kind", KIND), "kubectl": program("kubectl", KUBECTL)}
     monkeypatch.setattr("trainyard_dev.tools.binary", lambda name: tools[name])
+    monkeypatch.setattr("trainyard_dev.images.supply.is_built", lambda tool: True)
     monkeypatch.setattr(lifecycle, "_raise_inotify", lambda: None)
     monkeypatch.setattr(mock, "cached_library", lambda: library)
     monkeypatch.setattr(detect, "find_real", lambda: None)

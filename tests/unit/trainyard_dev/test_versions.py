@@ -19,7 +19,7 @@ def test_image_by_name() -> None:
 
 def test_every_tool_set_has_a_folder_and_a_known_purpose() -> None:
     for name, tool in load().tools.items():
-        assert (ROOT / "tools" / name / "go.mod").exists(), name
+        assert (ROOT / "tools" / (tool.of or name) / "go.mod").exists(), name
         assert tool.purpose in PURPOSES
         assert tool.packages
 

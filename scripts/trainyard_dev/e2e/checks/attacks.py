@@ -168,9 +168,11 @@ def attempts(context: Context) -> list[Attempt]:
 
 
 def refused(context: Context) -> None:
-    """Runs every attempt as a member of the team OTHER; one check each."""
+    """Runs every attempt that was chosen as a member of the team OTHER; one check each."""
     who = f"a member of {OTHER}"
     for attempt in attempts(context):
+        if not context.wants(f"attack.{attempt.id}"):
+            continue
         with context.recorder.check(f"attack.{attempt.id}", attempt.tried) as figures:
             figures |= {"who": who, "tried": attempt.tried}
             where = [] if "-n" in attempt.args else ["-n", OTHER]

@@ -50,6 +50,8 @@ def buckets(context: Context) -> None:
     with store.connect(context.kubectl, SYSTEM, of=OTHER) as thief:
         thief.client.put_object("runs", f"{OTHER}/own", io.BytesIO(b"own"), 3)  # the key works at all
         for end, (tried, attempt) in _call(thief.client).items():
+            if not context.wants(f"attack.bucket-{end}"):
+                continue
             with context.recorder.check(f"attack.bucket-{end}", tried) as figures:
                 figures |= {"who": f"the S3 key of {OTHER}", "tried": tried}
                 try:

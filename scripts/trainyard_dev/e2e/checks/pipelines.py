@@ -23,11 +23,15 @@ OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
 STARTS_S = 180
 
 
-def examples(context: Context) -> None:
-    """The three example pipelines, and the first of them a second time."""
+def mnist(context: Context) -> None:
+    """The first example, and the same once more."""
     first = _mnist(context)
-    if first:
+    if first and context.wants("pipelines.cached"):
         _again(context, first)
+
+
+def others(context: Context) -> None:
+    """The other examples, side by side."""
     begun: dict[str, Seen] = {}
     for name, options in OTHERS.items():
         with context.recorder.check(f"pipelines.{name}", f"the example {name}, submitted by a member") as figures:

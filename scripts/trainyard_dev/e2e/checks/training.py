@@ -16,6 +16,7 @@ from trainyard_dev.e2e import jobs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.gpu.uuids import node_uuids
+from trainyard_dev.versions import load
 
 MANIFESTS = ROOT / "manifests" / "jobs"
 TIMEOUT_S = 300
@@ -33,6 +34,8 @@ class Kind:
     members: int  # pods of the gang
     gpus: int  # GPUs of all pods together
     nodes: int = 1  # GPU nodes that must take part, at least
+    image: str = ""  # of versions.yaml, in place of the example's trainer
+    backend: str = ""  # what must have averaged the gradients
 
 
 KINDS = (
@@ -42,6 +45,16 @@ KINDS = (
     Kind("train.vcjob", "Volcano Job: master + worker, no operator between", "vcjob.yaml", 2, 2),
     Kind("train.cpu", "CPU-only Job in the same queue, off the GPU nodes", "cpu-job.yaml", 1, 0),
 )
+HOROVOD = Kind(
+    "train.horovod",
+    "MPIJob whose gradients Horovod averages",
+    "mpijob.yaml",
+    3,
+    2,
+    image="trainer-horovod",
+    backend="horovod-mpi",
+)
+TRAINER = "trainer-torch"
 
 
 def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
@@ -49,6 +62,9 @@ def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
     text = (MANIFESTS / kind.file).read_text()
     if dataset.name == "MNIST":
         text = BAR.sub(f"--min-accuracy={MNIST_BAR}", text)
+    if kind.image:
+        text = text.replace(load().image(TRAINER), load().image(kind.image))
+        text = text.replace("mnist-mpi", kind.image)  # beside the example: another job with results of its own
     return yaml.safe_load(text)
 
 
@@ -68,6 +84,8 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
                 results = _results(s3, trace.name)
                 _check_devices(context, kind, trace, results, figures)
                 _check_model(s3, trace.name, _bar(job), figures)
+            ran = figures["backend"]
+            require(kind.backend in ("", ran), f"gradients were averaged by {ran}, due is {kind.backend}")
         finally:
             jobs.delete(context, job, NAMESPACE)
 

@@ -62,7 +62,7 @@ def test_the_registry_outlives_one_of_two_clusters(machine: Machine, trainyard: 
 @pytest.mark.parametrize(
     ("file", "step", "says"),
     [
-        ("full", "[3/8] images for the registry", "no space left on device"),
+        ("full", "[2/8] images of the cluster itself", "no space left on device"),
         ("kind-fails", "[5/8] kind create cluster", "ERROR: failed to init node with kubeadm"),
         ("no-exec", "[6/8] GPU devices", "mknod: Operation not permitted"),
         ("not-ready", "[8/8] nodes ready", "timed out waiting for the condition on nodes/x"),

@@ -18,6 +18,8 @@ from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.engine import Engine
 from trainyard_dev.gpu.spec import MockGpuSpec
 
+DATA = Dataset("MNIST", ROOT)
+
 
 def condition(kind: str, status: str = "True", message: str = "") -> dict[str, Any]:
     return {"status": {"conditions": [{"type": kind, "status": status, "message": message}]}}
@@ -141,14 +143,16 @@ def test_a_pod_is_judged_by_its_exit_code_and_removed(code: int, ending: str) ->
     node = Node("n", "worker", {})
     engine, recorder = Engine("podman"), Recorder()
     kubectl: Any = Kubectl()
-    context = Context("lab", engine, kubectl, recorder, [node], "mock", MockGpuSpec(), False, {})
+    context = Context("lab", engine, kubectl, recorder, [node], "mock", MockGpuSpec(), False, {}, DATA)
     assert context.run_pod({"metadata": {"name": "x"}}) == (ending, "said")
     assert calls == ["apply", "wait", "logs", "delete"]
 
 
 def test_a_job_larger_than_the_machine_is_skipped_with_the_reason() -> None:
     recorder, kubectl = Recorder(), cast("Any", None)  # nothing may be asked of the cluster
-    context = Context("lab", Engine("podman"), kubectl, recorder, [], "real", MockGpuSpec(), False, {"n1": 1, "n2": 0})
-    training.train(context, training.KINDS[0], Dataset("MNIST", ROOT))
+    context = Context(
+        "lab", Engine("podman"), kubectl, recorder, [], "real", MockGpuSpec(), False, {"n1": 1, "n2": 0}, DATA
+    )
+    training.train(context, training.KINDS[0], DATA)
     [check] = recorder.checks
     assert (check.status, check.reason) == ("skipped", "it needs 4 GPU(s) on 2 node(s), the cluster has 1 on 1")

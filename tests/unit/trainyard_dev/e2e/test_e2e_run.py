@@ -21,7 +21,7 @@ from trainyard_dev.gpu import detect
 from trainyard_dev.images import source
 
 Call = Callable[..., Any]
-Checks = Callable[[Context, dataset.Dataset], None]
+Checks = Callable[[Context], None]
 
 
 class World(SimpleNamespace):
@@ -35,9 +35,9 @@ class World(SimpleNamespace):
 @pytest.fixture
 def world(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A machine on which a cluster comes up at once and every check is the test's own."""
-    made = World(calls=[], checks=lambda context, data: None, out=tmp_path / "out", up=None, taken=False)
+    made = World(calls=[], checks=lambda context: None, out=tmp_path / "out", up=None, taken=False)
 
-    def up(engine: Engine, options: lifecycle.Options, progress: object) -> SimpleNamespace:
+    def up(engine: Engine, options: lifecycle.Options, **given: object) -> SimpleNamespace:
         made.calls.append("up")
         if made.up:
             raise made.up
@@ -50,22 +50,23 @@ def world(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> World
     monkeypatch.setattr(run.detect, "choose", lambda wanted: detect.GpuChoice("mock", "no GPU here"))
     monkeypatch.setattr(run.source, "choose", lambda wanted: source.Source("build", "asked for"))
     monkeypatch.setattr(run.dataset, "find", lambda: dataset.Dataset("MNIST", tmp_path))
-    monkeypatch.setattr(run.tools, "ensure", lambda purposes: 0)
+    supply = SimpleNamespace(close=lambda: None, steps=[("image base", 1.0, 2.0)])
+    monkeypatch.setattr(run, "Supply", lambda engine, source, names: supply)
     monkeypatch.setattr(run.lifecycle, "exists", exists)
     monkeypatch.setattr(run.lifecycle, "up", up)
     monkeypatch.setattr(run.lifecycle, "down", lambda engine, name: made.calls.append("down"))
-    monkeypatch.setattr(run.order, "checks", lambda context, data: made.checks(context, data))
+    monkeypatch.setattr(run.order, "checks", lambda context: made.checks(context))
     monkeypatch.setattr(run.diagnose, "collect", lambda *args, **kwargs: made.calls.append("diagnose"))
     monkeypatch.setattr(run.diagnose, "probable_cause", lambda found: "The queue is closed.")
     return made
 
 
-def good(context: Context, data: dataset.Dataset) -> None:
+def good(context: Context) -> None:
     with context.recorder.check("train.cpu", "CPU job") as figures:
         figures["accuracy"] = 0.9
 
 
-def bad(context: Context, data: dataset.Dataset) -> None:
+def bad(context: Context) -> None:
     with context.recorder.check("train.cpu", "CPU job"):
         require(False, "the accuracy is too low")
 
@@ -93,7 +94,7 @@ def test_a_failed_check_fails_the_run_and_is_diagnosed_before_the_cluster_goes(w
 
 def test_a_cluster_that_does_not_come_up_is_reported(world: World, trainyard: Call) -> None:
     world.up = TrainyardError("kind failed")
-    world.checks = lambda context, data: pytest.fail("there is no cluster to check")
+    world.checks = lambda context: pytest.fail("there is no cluster to check")
     world.calls.append("nothing")
     ended = trainyard("e2e", "--out", str(world.out))
     assert ended.code == 1
@@ -103,7 +104,7 @@ def test_a_cluster_that_does_not_come_up_is_reported(world: World, trainyard: Ca
 
 
 def test_an_interrupted_run_takes_its_cluster_away(world: World) -> None:
-    def interrupted(context: Context, data: dataset.Dataset) -> None:
+    def interrupted(context: Context) -> None:
         raise KeyboardInterrupt
 
     world.checks = interrupted
@@ -113,8 +114,8 @@ def test_an_interrupted_run_takes_its_cluster_away(world: World) -> None:
 
 
 def test_a_bug_between_two_checks_is_reported(world: World, trainyard: Call) -> None:
-    def broken(context: Context, data: dataset.Dataset) -> None:
-        good(context, data)
+    def broken(context: Context) -> None:
+        good(context)
         raise RuntimeError("a bug")
 
     world.checks = broken

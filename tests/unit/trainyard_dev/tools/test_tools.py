@@ -20,8 +20,10 @@ Program = Callable[[str, str], Path]
 DEMO = ToolSet(
     "demo", "example.org/demo", "v1.2.3", "test", (("example.org/demo", "demo"), ("example.org/demo/ctl", "democtl"))
 )
-# Writes what -o names, as the real compiler does.
-GO = """while [ $# -gt 0 ]; do [ "$1" = -o ] && { echo "built $3" > "$2"; shift; }; shift; done"""
+# Writes what -o names, as the real compiler does: into a folder each package under the name of its last folder.
+GO = """while [ $# -gt 0 ]; do [ "$1" != -o ] || { out=$2; shift 2; break; }; shift; done
+for package; do case "$out" in */) echo "built $package" > "$out${package##*/}";; ?*) echo "built $package" > "$out";; esac
+done"""
 
 
 @pytest.fixture
@@ -77,7 +79,8 @@ def test_build_caches_every_binary_and_passes_the_flags(
     stamped = dataclasses.replace(demo, cgo=True, tags=("a", "b"), stamp={"x.version": "v1"})
     tools.build(stamped)
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert len(calls) == 2
+    assert len(calls) == 1
+    assert calls[0].endswith("/bin/ example.org/demo example.org/demo/ctl")
     assert calls[0].startswith(
         f"{tmp_path}/tree/tools/demo CGO=1 GOFLAGS=-mod=readonly -buildvcs=false build -trimpath -tags a,b"
     )
@@ -86,18 +89,32 @@ def test_build_caches_every_binary_and_passes_the_flags(
     assert left(cache) == [tools.pin(stamped)]
 
 
+@pytest.mark.parametrize("package", [".", "example.org/demo/v3"])
+def test_a_package_that_go_calls_otherwise_is_built_by_itself(
+    demo: ToolSet, program: Program, tmp_path: Path, package: str
+) -> None:
+    program("go", f'echo "$*" >> {tmp_path}/calls\n{GO}')
+    mixed = dataclasses.replace(demo, packages=((package, "demo"), ("example.org/demo/ctl", "democtl")))
+    tools.build(mixed)
+    assert tools.is_built(mixed)
+    assert [call.split()[-1] for call in (tmp_path / "calls").read_text().splitlines()] == [
+        "example.org/demo/ctl",
+        package,
+    ]
+
+
 def test_a_binary_is_built_once(demo: ToolSet, program: Program, tmp_path: Path) -> None:
     program("go", f"echo x >> {tmp_path}/calls\n{GO}")
     assert tools.binary("democtl").read_text() == "built example.org/demo/ctl\n"
     assert tools.binary("demo").exists()
-    assert (tmp_path / "calls").read_text().count("x") == 2  # one call a binary, no second build
+    assert (tmp_path / "calls").read_text().count("x") == 1  # one call for both binaries, no second build
 
 
 def test_two_processes_that_want_a_set_build_it_once(demo: ToolSet, program: Program, tmp_path: Path) -> None:
     program("go", f"echo x >> {tmp_path}/calls; sleep 0.3\n{GO}")
     with ThreadPoolExecutor(2) as both:
         assert len({path.read_text() for path in both.map(tools.binary, ["demo", "democtl"])}) == 2
-    assert (tmp_path / "calls").read_text().count("x") == 2
+    assert (tmp_path / "calls").read_text().count("x") == 1
 
 
 def test_a_set_with_a_lost_binary_is_built_again(demo: ToolSet, program: Program) -> None:
@@ -144,7 +161,7 @@ def test_a_failing_build_is_one_sentence_and_leaves_nothing(
 ) -> None:
     program(
         "go",
-        f'case "$*" in *democtl*) echo "go: downloading example.org/x v1" >&2; echo "{says}" >&2; exit 1;; esac\n{GO}',
+        f'case "$*" in *demo/ctl*) echo "go: downloading example.org/x v1" >&2; echo "{says}" >&2; exit 1;; esac\n{GO}',
     )
     with pytest.raises(TrainyardError) as caught:
         tools.build(demo)
@@ -242,8 +259,8 @@ def test_files_that_a_module_lacks_are_put_into_a_copy_of_it(mended: ToolSet, ca
     tools.build(mended)
     calls = (tmp_path / "calls").read_text().splitlines()
     assert not any(line.startswith(f"-- {tmp_path}/tree") for line in calls)
-    assert calls.count("lost_linux.go") == calls.count("there.go") == 2  # one build a binary
-    assert calls.count("replace example.org/demo => ../source") == 2
+    assert calls.count("lost_linux.go") == calls.count("there.go") == 1
+    assert calls.count("replace example.org/demo => ../source") == 1
     assert "_source" not in calls
     assert left(cache) == [tools.pin(mended)]
     assert (tools.source_dir(mended) / "go.mod").read_text().endswith("require example.org/demo v1.2.3\n")

@@ -1,0 +1,257 @@
+"""Every check of an end-to-end run: what it reports, what it needs, and what it must have to itself.
+
+A new check is one entry here. Entries run side by side as far as their locks and needs let them, in this order where
+they conflict. How to add one: docs/contributing/add-a-check.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainyard_dev.e2e.checks import (
+    airgap,
+    attacks,
+    attacks_data,
+    backup,
+    buckets,
+    folder,
+    gang,
+    kernel_nfs,
+    network,
+    nodes,
+    pipelines,
+    policies,
+    rights,
+    storage,
+    teams,
+    training,
+    turns,
+    uninstall,
+    upgrade,
+    volumes,
+)
+from trainyard_dev.e2e.context import Context
+
+# What entries hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
+GPUS = "gpus"  # every GPU of the cluster
+RELEASE = "release"  # the Helm release: an entry that upgrades it holds it alone
+VOLUMES = "volumes"  # the teams' claims and what lies in them
+ALONE = "*"  # nothing else may run
+
+TORCH, TENSORFLOW, HOROVOD = "trainer-torch", "trainer-tensorflow", "trainer-horovod"
+PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)
+DATA = "storage.bucket"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One piece of a run.
+
+    Args:
+        ids: what it reports; all of them whenever it runs, unless it is `separable`: then those that were chosen.
+        main: those of its ids that belong to the main job (`make e2e` without FULL=1).
+        needs: ids that must have passed before; they are chosen with it.
+        images: of versions.yaml, by name; the entry waits for them.
+        inputs: what it checks beside the chart, as paths from the repository's root; `.ci/run` runs the entry when one
+            of them changed.
+    """
+
+    ids: tuple[str, ...]
+    run: Callable[[Context], object]
+    main: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    locks: frozenset[str] = frozenset()
+    shares: frozenset[str] = frozenset()
+    images: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    separable: bool = False
+
+    def conflicts(self, other: Entry) -> bool:
+        """Whether the two may not run at the same time."""
+        if ALONE in self.locks | other.locks:
+            return True
+        return bool(self.locks & (other.locks | other.shares) or other.locks & self.shares)
+
+
+# Reported before the entries: the cluster and the installation on it.
+START = ("cluster.up", "install.helm", "nodes.late-gpu-node", "nodes.gpu-node", "install.helm-test")
+KINDS_CODE = ("scripts/trainyard/kinds", "manifests/jobs", "images/trainer", "charts/training-operator")
+STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent", "images/nfs-server", "images/nfs-provisioner")
+PIPELINE_CODE = ("scripts/trainyard/pipelines", "pipelines", "charts/argo", "tools/step", "images/pipeline")
+RELEASE_CODE = ("scripts/trainyard/chart", "scripts/trainyard_agent", "charts/trainyard/templates", "upgrades")
+
+_POLICIES = ("installed", "pytorchjob-refused", "mpijob-refused", "vcjob-refused", "operator-pod-refused",
+             "volcano-pod-refused")  # fmt: skip
+_ATTACKS = (
+    "queue-job", "queue-pod", "queue-group", "priority", "gpus-job", "toleration", "toleration-all", "node-name",
+    "visible-devices", "host-path", "nfs-volume", "privileged", "root-secret", "token", "image", "volume-create",
+    "role-binding", "secret", "platform-secret", "pods", "job-elsewhere", "service-account", "own-token", "namespace",
+    "quota", "network-policy", "queue-change", "policy", "node",
+)  # fmt: skip
+_BUCKET_ATTACKS = ("list", "list-all", "read", "write", "delete", "copy", "raw", "shared", "policy")
+_AIRGAP = ("airgap.denied", "airgap.install", "airgap.train")
+
+
+def _ids(group: str, names: tuple[str, ...], between: str = ".") -> tuple[str, ...]:
+    return tuple(f"{group}{between}{name}" for name in names)
+
+
+def _training(kind: training.Kind, *images: str, needs: tuple[str, ...] = (DATA,), main: bool = True) -> Entry:
+    return Entry(
+        (kind.id,),
+        lambda context: training.train(context, kind, context.dataset),
+        main=(kind.id,) if main else (),
+        needs=needs,
+        shares=frozenset({GPUS, RELEASE}),
+        images=images,
+        inputs=KINDS_CODE,
+    )
+
+
+def _without_egress(context: Context) -> None:
+    """The nodes are cut off: moved to a mirror, trained, uninstalled, installed from the mirror, purged."""
+    cut = any(context.wants(check_id) for check_id in _AIRGAP)
+    if cut:
+        airgap.deny_egress(context)
+    try:
+        if cut:
+            airgap.installed(context, context.dataset)
+        if any(context.wants(check_id) for check_id in uninstall.TITLES):
+            uninstall.uninstalled(context)
+    finally:
+        if cut:
+            airgap.allow_egress(context)
+
+
+def _csi(context: Context) -> None:
+    installed = context.kubectl.find("csidriver", "nfs.csi.k8s.io")
+    own = "installed, but this run uses our own provisioner"
+    reason = own if installed else "its chart can't be pulled here; our own provisioner was used"
+    context.recorder.skip("storage.csi", "csi-driver-nfs from its upstream chart", reason)
+
+
+PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
+MNIST = ("pipelines.mnist", "pipelines.cached")
+GPU_USE, VOLUME_USE = frozenset({GPUS, RELEASE}), frozenset({VOLUMES})
+
+ENTRIES = (
+    Entry(("teams.made",), teams.made, main=("teams.made",), shares=frozenset({RELEASE, VOLUMES}), inputs=RELEASE_CODE),
+    Entry((DATA,), lambda context: storage.bucket(context, context.dataset), main=(DATA,), inputs=STORAGE_CODE),
+    Entry(
+        ("storage.dataset-cache",),
+        storage.fill_cache,
+        main=("storage.dataset-cache",),
+        needs=(DATA,),
+        inputs=STORAGE_CODE,
+    ),
+    _training(TFJOB, TENSORFLOW, needs=(DATA, "storage.dataset-cache")),
+    _training(PYTORCH, TORCH),
+    Entry(
+        MNIST,
+        pipelines.mnist,
+        main=MNIST[:1],
+        needs=(DATA,),
+        shares=GPU_USE,
+        images=PIPELINE_IMAGES,
+        inputs=PIPELINE_CODE,
+        separable=True,
+    ),
+    _training(MPI, TORCH, "kubectl-delivery"),
+    _training(VCJOB, TORCH),
+    _training(CPU, TORCH),
+    Entry(
+        ("gang.refused",),
+        lambda context: gang.refused(context, context.dataset),
+        main=("gang.refused",),
+        shares=GPU_USE,
+        inputs=("charts/trainyard/templates",),
+    ),
+    Entry(("storage.rwx",), storage.shared, main=("storage.rwx",), shares=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(
+        _ids("attack", _ATTACKS),
+        attacks.refused,
+        main=("attack.queue-job", "attack.host-path", "attack.secret"),
+        inputs=("policies",),
+        separable=True,
+    ),
+    Entry(
+        _ids("attack.bucket", _BUCKET_ATTACKS, "-"),
+        attacks_data.buckets,
+        main=("attack.bucket-read",),
+        inputs=STORAGE_CODE,
+        separable=True,
+    ),
+    Entry(("attack.volume-claim",), attacks_data.volume, main=("attack.volume-claim",), inputs=STORAGE_CODE),
+    Entry(
+        _ids("attack", ("network-pod", "network-nfs", "network-api")),
+        attacks_data.network,
+        main=_ids("attack", ("network-pod", "network-nfs", "network-api")),
+        images=(TORCH,),
+        inputs=("charts/trainyard/templates",),
+    ),
+    _training(training.HOROVOD, HOROVOD, "kubectl-delivery", main=False),
+    Entry(
+        ("pipelines.sweep", "pipelines.compress"),
+        pipelines.others,
+        needs=(DATA,),
+        shares=GPU_USE,
+        images=PIPELINE_IMAGES,
+        inputs=PIPELINE_CODE,
+    ),
+    Entry(("pipelines.failing",), pipelines.failing, needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,
+          inputs=PIPELINE_CODE),
+    Entry(
+        ("train.folder", "train.again", "train.failing", "train.traces"),
+        folder.train,
+        shares=GPU_USE,
+        images=(TORCH,),
+        inputs=("scripts/trainyard/training", "scripts/trainyard/kinds"),
+    ),
+    Entry(("storage.workspace",), volumes.workspace, locks=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(("storage.workspace-returns",), volumes.returning, locks=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(("storage.shared-ro",), volumes.shared, locks=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(("storage.static",), volumes.static, locks=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(("storage.team-buckets",), buckets.team_buckets, inputs=STORAGE_CODE),
+    Entry(("storage.versioning",), buckets.versioning, inputs=STORAGE_CODE),
+    Entry(("storage.ttl",), buckets.ttl, inputs=STORAGE_CODE),
+    Entry(("storage.backup", "storage.restore"), backup.there_and_back, locks=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(("storage.kernel-nfs",), kernel_nfs.kernel_nfs, inputs=("charts/nfs", "images/nfs-server")),
+    Entry(("storage.csi",), _csi),
+    Entry(("network.policies",), network.policies, inputs=("charts/trainyard/templates",)),
+    Entry(("network.nfs-closed",), network.storage_closed, inputs=("charts/nfs",)),
+    Entry(_ids("policies", _POLICIES), policies.enforced, inputs=("policies",), separable=True),
+    Entry(("teams.add", "teams.change", "teams.remove"), teams.changed, locks=frozenset({RELEASE, VOLUMES}),
+          inputs=RELEASE_CODE),
+    Entry(("queues.strict",), turns.strict, locks=frozenset({GPUS, RELEASE}),
+          inputs=("charts/trainyard/templates", "scripts/trainyard_agent")),
+    Entry(("gpu.xid",), nodes.xid, locks=frozenset({GPUS}), inputs=("tools/device-plugin",)),
+    Entry(("pipelines.overhead", "pipelines.two-teams"), pipelines.overhead, locks=frozenset({ALONE}),
+          images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
+    Entry(("pipelines.outages",), pipelines.outages, needs=(DATA,), locks=frozenset({ALONE}), images=PIPELINE_IMAGES,
+          inputs=PIPELINE_CODE),
+    Entry(("nodes.cpu-pods-off",), nodes.cpu_pods_off),
+    Entry(("rights.secrets",), rights.secrets, inputs=("charts",)),
+    Entry(("rights.no-forbidden",), rights.logs, locks=frozenset({ALONE}), inputs=("charts",)),
+    Entry(
+        (*_AIRGAP, *uninstall.TITLES),
+        _without_egress,
+        locks=frozenset({ALONE}),
+        images=(TORCH,),
+        inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images"),
+        separable=True,
+    ),
+    Entry(
+        tuple(upgrade.TITLES),
+        upgrade.from_previous,
+        needs=tuple(uninstall.TITLES)[-1:],  # the cluster has no release then
+        locks=frozenset({ALONE}),
+        images=(TORCH,),
+        inputs=(*RELEASE_CODE, "versions.yaml"),
+    ),
+)  # fmt: skip
+
+
+def all_ids() -> list[str]:
+    """Every id that a full run reports, in the order of the catalog."""
+    return [*START, *(check_id for entry in ENTRIES for check_id in entry.ids)]

@@ -1,0 +1,63 @@
+"""Runs entries of the catalog side by side, as far as their locks and needs let them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.e2e.catalog import Entry
+from trainyard_dev.e2e.context import Context
+
+AT_ONCE = 3  # on two cores: one that computes beside two that wait for polls, pulls and pods
+
+
+def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> None:
+    """Runs every entry once. One whose need failed is reported as skipped; among conflicting ones the order holds.
+
+    Raises:
+        Exception: what an entry raised outside of its checks, after the others under way have ended.
+    """
+    waiting, running = list(entries), dict[Future[None], Entry]()
+    with ThreadPoolExecutor(at_once) as pool:
+        while waiting or running:
+            for entry in _startable(waiting, list(running.values()), context, at_once):
+                waiting.remove(entry)
+                running[pool.submit(_run, entry, context)] = entry
+            waiting = [entry for entry in waiting if not _skipped(entry, context)]
+            if not running and waiting and not _startable(waiting, [], context, at_once):
+                left = ", ".join(entry.ids[0] for entry in waiting)
+                raise TrainyardError(f"nothing that {left} need is left to run", where="e2e/catalog.py")
+            if not running:
+                continue
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                del running[future]
+                future.result()
+
+
+def _run(entry: Entry, context: Context) -> None:
+    if entry.images:
+        context.await_images(entry.images)
+    entry.run(context)
+
+
+def _startable(waiting: list[Entry], running: list[Entry], context: Context, at_once: int) -> list[Entry]:
+    """What can start now: its needs have passed, and it conflicts with none that runs and with no earlier one."""
+    ready: list[Entry] = []
+    for place, entry in enumerate(waiting):
+        if len(running) + len(ready) >= at_once:
+            break
+        before = [*running, *ready, *(one for one in waiting[:place] if one not in ready)]
+        if not any(entry.conflicts(one) for one in before) and all(map(context.recorder.passed, entry.needs)):
+            ready.append(entry)
+    return ready
+
+
+def _skipped(entry: Entry, context: Context) -> bool:
+    """Whether a need of the entry has ended without passing: its checks are then reported as skipped."""
+    ended = {check.id for check in context.recorder.checks}
+    failed = [need for need in entry.needs if need in ended and not context.recorder.passed(need)]
+    for check_id in entry.ids if failed else ():
+        if context.wants(check_id):
+            context.recorder.skip(check_id, check_id, f"it needs {failed[0]}, which did not pass")
+    return bool(failed)

@@ -1,0 +1,79 @@
+"""Which checks a run runs: the main job, everything, or those that were named with what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trainyard.errors import UsageError
+from trainyard_dev.e2e.catalog import ENTRIES, START, Entry, all_ids
+
+
+def chosen(only: Sequence[str], *, full: bool) -> frozenset[str]:
+    """Ids of the checks to run.
+
+    Args:
+        only: ids, or groups of ids (`gang`, `train`); empty: the main job, or everything with `full`.
+
+    Raises:
+        UsageError: a word names no check.
+    """
+    if not only:
+        return frozenset(all_ids() if full else [*START, *(i for entry in ENTRIES for i in entry.main)])
+    return with_needs({check_id for word in only for check_id in matching(word)})
+
+
+def matching(word: str) -> list[str]:
+    """Ids that a word names: the id itself, or all of a group. Raises UsageError when there is none."""
+    found = [i for i in all_ids() if i == word or i.startswith((f"{word}.", f"{word}-"))]
+    if not found:
+        groups = ", ".join(dict.fromkeys(i.partition(".")[0] for i in all_ids()))
+        raise UsageError(f"no check is called `{word}`", mend=f"take an id of `make e2e LIST=1` or a group: {groups}")
+    return found
+
+
+def with_needs(ids: Iterable[str]) -> frozenset[str]:
+    """The ids and all that must have passed before them; an entry that can't run in parts comes whole."""
+    wanted = set(ids)
+    while True:
+        more = {need for entry in entries(wanted) for need in entry.needs}
+        more |= {i for entry in entries(wanted) if not entry.separable for i in entry.ids}
+        if any(i.startswith("uninstall.") for i in wanted):
+            more |= {i for entry in ENTRIES for i in entry.ids if i.startswith("uninstall.")}
+        if more <= wanted:
+            return frozenset(wanted)
+        wanted |= more
+
+
+def entries(ids: Iterable[str]) -> list[Entry]:
+    """The entries that report one of these ids, in the catalog's order."""
+    wanted = set(ids)
+    return [entry for entry in ENTRIES if wanted & set(entry.ids)]
+
+
+def images(ids: Iterable[str]) -> set[str]:
+    """Images that these checks need beside those of the cluster and the installation."""
+    return {image for entry in entries(ids) for image in entry.images}
+
+
+def changed(paths: Sequence[str]) -> frozenset[str]:
+    """Ids of the checks beyond the main job whose inputs are among the changed paths, with what they need."""
+
+    def touched(entry: Entry) -> bool:
+        return any(path == at or path.startswith(f"{at.rstrip('/')}/") for path in paths for at in entry.inputs)
+
+    return with_needs(i for entry in ENTRIES if touched(entry) for i in entry.ids)
+
+
+def table() -> str:
+    """All checks as a table: in which tier, what they need, what they hold."""
+    rows = [("CHECK", "TIER", "NEEDS", "ALONE WITH")]
+    rows += [(check_id, "main", "", "") for check_id in START]
+    for entry in ENTRIES:
+        held = "everything" if "*" in entry.locks else ", ".join(sorted(entry.locks))
+        for check_id in entry.ids:
+            tier = "main" if check_id in entry.main else "full"
+            rows.append((check_id, tier, ", ".join(entry.needs), held))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

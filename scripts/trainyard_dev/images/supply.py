@@ -1,0 +1,203 @@
+"""Binaries and images made beside the work that needs them: a graph, walked by one compiler and two image builders.
+
+A cluster starts as soon as its own images are in the registry; the platform's follow while it comes up, the trainers'
+while the platform is installed. Whoever needs an image waits for it by name.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.engine import Engine
+from trainyard_dev.images import registry
+from trainyard_dev.images.build import build, local_ref
+from trainyard_dev.images.source import Source
+from trainyard_dev.tools.build import build as build_tools
+from trainyard_dev.tools.build import is_built
+from trainyard_dev.versions import Image, ToolSet, load
+
+STAGES = ("cluster", "install", "check")  # in this order images are made
+BUILDERS = 2  # at once; what they wait for is downloads and disks, the compiler takes the rest
+
+
+class Supply:
+    """What a run needs and the cache lacks, in the order in which the run will ask for it.
+
+    Args:
+        names: images to make, besides those of the stage `cluster`; None: all but those on demand.
+    """
+
+    def __init__(self, engine: Engine, source: Source, names: Iterable[str] | None = None) -> None:
+        self.engine, self.source, self.base = engine, source, source.base_ref
+        chosen = set(names) if names is not None else {i.name for i in load().images.values() if not i.demand}
+        images = [i for i in load().images.values() if i.stage == STAGES[0] or i.name in chosen]
+        self.images = sorted(filter(self._made_here, images), key=lambda image: STAGES.index(image.stage))
+        self.steps: list[tuple[str, float, float]] = []  # (what was made, start, end) in Unix seconds
+        self._state = threading.Condition()
+        self._waiting = [image for image in self.images if not self._is_there(image)]
+        self._done = {image.name for image in self.images if image not in self._waiting}
+        self._taken: set[str] = set()
+        self._built: list[Image] = []  # made, and not yet in the registry
+        self._pushing: set[str] = set()
+        self._base_taken = self._based = False
+        self._address = ""
+        self._error: BaseException | None = None
+        self._stopped = False
+        self._threads: list[threading.Thread] = []
+
+    def missing(self, stage: str = "") -> list[str]:
+        """Names of the images, of one stage or of all, that were not there at the beginning and are not yet made."""
+        with self._state:
+            return [i.name for i in self._waiting if i.name not in self._done and stage in ("", i.stage)]
+
+    def start(self) -> None:
+        """Begins; returns at once."""
+        jobs: list[Callable[[], None]] = [self._compile, *[self._build] * BUILDERS]
+        self._threads = [threading.Thread(target=self._guarded, args=(job,), daemon=True) for job in jobs]
+        for thread in self._threads:
+            thread.start()
+
+    def serve(self) -> str:
+        """Starts the cluster's registry, whose image is made first; what waits to be pushed follows. Its address."""
+        self.wait(["registry"])
+        address = registry.start(self.engine, registry.NETWORK, self.base)
+        with self._state:
+            self._address = address
+            self._state.notify_all()
+        return address
+
+    def wait(self, names: Iterable[str]) -> None:
+        """Returns when these images, as far as they are made here, are there. Raises what kept one from being made."""
+        wanted = {image.name for image in self.images} & set(names)
+        with self._state:
+            self._state.wait_for(lambda: self._error or self._stopped or wanted <= self._done)
+            if not wanted <= self._done:
+                raise self._error or TrainyardError(f"{', '.join(sorted(wanted - self._done))}: not made any more")
+
+    def wait_stage(self, stage: str) -> None:
+        """`wait` for every image of a stage."""
+        self.wait(image.name for image in self.images if image.stage == stage)
+
+    def close(self) -> None:
+        """Begins nothing more, and returns when what is under way has ended."""
+        with self._state:
+            self._stopped = True
+            self._state.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _made_here(self, image: Image) -> bool:
+        if image.local:
+            return self.source.kind == "build" or image.name != "node"
+        return image in self.source.served([image])
+
+    def _is_there(self, image: Image) -> bool:
+        if image.local:
+            return self.engine.has_image(local_ref(image, self.base))
+        return registry.is_pushed(image, self.base)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # whoever waits raises it
+            with self._state:
+                self._error = self._error or error
+                self._state.notify_all()
+
+    def _compile(self) -> None:
+        """Every set of binaries, in the order of the images that need them; the cluster's own tools come first."""
+        for tool in needed_tools(self._waiting):
+            if self._over():
+                return
+            if not is_built(tool):
+                with self._step(f"{tool.name} {tool.version}"):
+                    build_tools(tool)
+                with self._state:
+                    self._state.notify_all()
+
+    def _build(self) -> None:
+        """Takes the first image whose binaries and parent are there, makes it, and takes the next."""
+        with self._state:
+            first, self._base_taken = not self._base_taken, True
+        if first:
+            if self._waiting:
+                self.source.base(self.engine)
+            with self._state:
+                self._based = True
+                self._state.notify_all()
+        with self._state:
+            self._state.wait_for(lambda: self._based or self._over())
+        while image := self._next():
+            if image in self._built:
+                with self._step(f"push {image.name}"):
+                    registry.push(self.engine, image, self.base, self._address)
+                self._built.remove(image)
+                ready = True
+            else:
+                with self._step(f"image {image.name}"):
+                    build(self.engine, image, self.base)
+                ready = image.local
+                if not ready:
+                    self._built.append(image)
+            with self._state:
+                self._done |= {image.name} if ready else set()
+                self._state.notify_all()
+
+    def _next(self) -> Image | None:
+        """What a builder does next: an image to push once there is a registry, else one that can be made."""
+        with self._state:
+            while not self._over() and len(self._done) < len(self.images):
+                to_push = [image for image in self._built if self._address and image.name not in self._pushing]
+                if to_push:
+                    self._pushing.add(to_push[0].name)
+                    return to_push[0]
+                left = [image for image in self._waiting if image.name not in self._taken]
+                if ready := next((image for image in left if self._can_be_made(image)), None):
+                    self._taken.add(ready.name)
+                    return ready
+                self._state.wait(1)
+            return None
+
+    def _can_be_made(self, image: Image) -> bool:
+        open_parent = image.parent and image.parent in {i.name for i in self._waiting} - self._done
+        return not open_parent and all(map(is_built, tools_of(image)))
+
+    def _over(self) -> bool:
+        return self._stopped or self._error is not None
+
+    def _step(self, name: str) -> _Step:
+        return _Step(self, name)
+
+
+class _Step:
+    """Times one thing that is made, and says so when it is done."""
+
+    def __init__(self, supply: Supply, name: str) -> None:
+        self.supply, self.name = supply, name
+
+    def __enter__(self) -> None:
+        self.since = time.time()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        end = time.time()
+        self.supply.steps.append((self.name, self.since, end))
+        print(f"  {'made' if kind is None else 'FAILED'}  {self.name} … {end - self.since:.1f} s", flush=True)
+
+
+def tools_of(image: Image) -> list[ToolSet]:
+    """The sets whose binaries lie in an image."""
+    return [tool for tool in load().tools.values() if {name for _, name in tool.packages} & set(image.bin)]
+
+
+def needed_tools(images: Sequence[Image]) -> list[ToolSet]:
+    """What must be compiled to make these images and to run a cluster of them, each set once, in the order of need."""
+    known = load().tools
+    order = [known["kind"]]
+    for stage in STAGES:
+        order += [tool for image in images if image.stage == stage for tool in tools_of(image)]
+        if stage == STAGES[0]:
+            order += [known["kubernetes"], known["helm"]]  # kubectl and helm are run here, whoever makes the images
+    return list({tool.name: tool for tool in order}.values())

@@ -1,0 +1,98 @@
+"""Checks side by side: conflicting ones in order, needs before what needs them, nothing lost when one fails."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.e2e import schedule
+from trainyard_dev.e2e.catalog import ALONE, Entry
+from trainyard_dev.e2e.recorder import Recorder, require
+
+
+class Run:
+    """Stands for a context: keeps when entries began and ended, as `+id` and `-id`."""
+
+    def __init__(self) -> None:
+        self.recorder, self.order, self.images = Recorder(), list[str](), list[str]()
+        self.pair = threading.Barrier(2, timeout=10)
+
+    def wants(self, check_id: str) -> bool:
+        return True
+
+    def await_images(self, names: tuple[str, ...]) -> None:
+        self.images += names
+
+
+def entry(name: str, *, meets: bool = False, fails: bool = False, **more: Any) -> Entry:
+    """An entry of one check; with `meets` it waits until another such entry runs at the same time."""
+
+    def run(context: Any) -> None:
+        context.order.append(f"+{name}")
+        with context.recorder.check(name, name):
+            if meets:
+                context.pair.wait()
+            require(not fails, "seen something else")
+        context.order.append(f"-{name}")
+
+    return Entry((name,), run, **more)
+
+
+def go(entries: list[Entry], at_once: int = 3) -> Run:
+    run: Any = Run()
+    schedule.run(entries, run, at_once)
+    return run
+
+
+def test_entries_without_a_conflict_run_at_the_same_time() -> None:
+    seen = go([entry("a", meets=True), entry("b", meets=True)])
+    assert {check.status for check in seen.recorder.checks} == {"passed"}
+
+
+def test_a_lock_excludes_who_shares_and_keeps_the_order() -> None:
+    gpus = frozenset({"gpus"})
+    seen = go([entry("a", shares=gpus), entry("b", locks=gpus), entry("c", shares=gpus)])
+    assert seen.order == ["+a", "-a", "+b", "-b", "+c", "-c"]
+
+
+def test_alone_is_a_barrier() -> None:
+    seen = go([entry("a"), entry("b", locks=frozenset({ALONE})), entry("c")])
+    assert seen.order == ["+a", "-a", "+b", "-b", "+c", "-c"]
+
+
+def test_one_overtakes_another_that_it_does_not_disturb() -> None:
+    store = frozenset({"store"})
+    seen = go([entry("a", meets=True, locks=store), entry("b", locks=store), entry("c", meets=True)])
+    assert seen.order.index("+c") < seen.order.index("+b")
+
+
+def test_a_need_comes_first() -> None:
+    seen = go([entry("late", needs=("early",)), entry("early")])
+    assert seen.order == ["+early", "-early", "+late", "-late"]
+
+
+def test_what_needs_a_failed_check_is_skipped_with_the_reason() -> None:
+    seen = go([entry("a", fails=True), entry("b", needs=("a",)), entry("c", needs=("b",))])
+    said = {check.id: (check.status, check.reason) for check in seen.recorder.checks}
+    assert said["b"] == ("skipped", "it needs a, which did not pass")
+    assert said["c"] == ("skipped", "it needs b, which did not pass")
+
+
+def test_a_need_that_nobody_reports_is_told() -> None:
+    with pytest.raises(TrainyardError, match=r"nothing that a need is left to run"):
+        go([entry("a", needs=("nowhere",))])
+
+
+def test_a_fault_outside_of_checks_ends_the_run() -> None:
+    def broken(context: Any) -> None:
+        raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        go([Entry(("a",), broken), entry("b", locks=frozenset({ALONE}))])
+
+
+def test_images_are_waited_for() -> None:
+    assert go([entry("a", images=("trainer-torch",))]).images == ["trainer-torch"]

@@ -1,0 +1,108 @@
+"""Which checks a run runs: ids never change, a choice brings what it needs, the main job stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from trainyard.errors import UsageError
+from trainyard.paths import ROOT
+from trainyard_dev.e2e import selection
+from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
+from trainyard_dev.e2e.checks import attacks, attacks_data, policies, training, uninstall, upgrade
+from trainyard_dev.versions import load
+
+BEFORE = Path(__file__).with_name("ids-0.2.0.txt").read_text().split()
+
+
+def test_every_check_of_the_version_before_is_still_there_under_its_id() -> None:
+    assert set(BEFORE) <= set(all_ids())
+
+
+def test_an_id_stands_once() -> None:
+    assert len(all_ids()) == len(set(all_ids()))
+
+
+def test_the_catalog_knows_every_attack_refusal_and_kind() -> None:
+    context: Any = SimpleNamespace(
+        contract={"priorityClasses": [{"value": 1, "name": "x"}], "teams": [{"name": "speech", "maxGpusPerJob": 4}]},
+        gpu_nodes=["n"],
+        pod=lambda *args, **kwargs: {"metadata": {}, "spec": {"containers": [{}]}},
+    )
+    made = {f"attack.{attempt.id}" for attempt in attacks.attempts(context)}
+    made |= {f"attack.bucket-{end}" for end in attacks_data._call(None)}  # type: ignore[arg-type]
+    made |= {"attack.volume-claim", "attack.network-pod", "attack.network-nfs", "attack.network-api"}
+    made |= {f"policies.{refusal.id}" for refusal in policies._refusals()} | {"policies.installed"}
+    assert made == {i for i in all_ids() if i.startswith(("attack.", "policies."))}
+    kinds = {kind.id for kind in training.KINDS} | {training.HOROVOD.id}
+    assert kinds | set(uninstall.TITLES) | set(upgrade.TITLES) <= set(all_ids())
+
+
+def test_the_main_job_has_one_attack_of_each_guard_and_every_kind_of_today() -> None:
+    main = selection.chosen([], full=False)
+    assert {*START, "gang.refused", "storage.rwx", "pipelines.mnist"} <= main
+    assert {kind.id for kind in training.KINDS} <= main
+    assert {
+        "attack.queue-job",  # admission policy
+        "attack.host-path",  # Pod Security
+        "attack.secret",  # RBAC
+        "attack.bucket-read",  # object store
+        "attack.volume-claim",  # volume binding
+        "attack.network-pod",  # network policy
+    } <= main
+    assert len(main) < len(all_ids()) / 3
+    assert selection.chosen([], full=True) == frozenset(all_ids())
+
+
+def test_what_the_main_job_needs_belongs_to_it() -> None:
+    main = selection.chosen([], full=False)
+    assert {need for entry in selection.entries(main) for need in entry.needs} <= main
+
+
+@pytest.mark.parametrize(
+    ("only", "ids"),
+    [
+        (["gang"], {"gang.refused"}),
+        (["train.tfjob"], {"train.tfjob", "storage.bucket", "storage.dataset-cache"}),
+        (["train.again"], {"train.folder", "train.again", "train.failing", "train.traces"}),
+        (["attack.secret", "attack.bucket-read"], {"attack.secret", "attack.bucket-read"}),
+        (["upgrade.diff"], {*upgrade.TITLES, *uninstall.TITLES}),
+    ],
+)
+def test_a_choice_brings_what_it_needs(only: list[str], ids: set[str]) -> None:
+    assert selection.chosen(only, full=False) == ids
+
+
+def test_a_word_that_names_no_check() -> None:
+    with pytest.raises(UsageError, match=r"no check is called `gnag`\. take an id of `make e2e LIST=1` or a group: "):
+        selection.chosen(["gnag"], full=False)
+
+
+def test_needs_and_images_exist() -> None:
+    known = set(all_ids())
+    for entry in ENTRIES:
+        assert set(entry.needs) <= known and set(entry.main) <= set(entry.ids)
+        assert set(entry.images) <= set(load().images)
+        assert entry.main in ((), entry.ids) or entry.separable, f"{entry.ids} can't run in parts"
+
+
+def test_a_changed_file_chooses_the_groups_that_check_it() -> None:
+    ids = selection.changed(["pipelines/mnist.py"])
+    assert {"pipelines.mnist", "pipelines.sweep", "storage.bucket"} <= ids and "teams.add" not in ids
+    assert selection.changed(["docs/train.md"]) == frozenset()
+
+
+def test_inputs_are_paths_of_the_repository() -> None:
+    lost = {path for entry in ENTRIES for path in entry.inputs if not (ROOT / path).exists()}
+    assert not lost
+
+
+def test_the_list_says_tier_and_needs(trainyard: Callable[..., Any]) -> None:
+    ended = trainyard("e2e", "--list")
+    rows = {line.split()[0]: line.split()[1:] for line in ended.out.splitlines()}
+    assert rows["train.tfjob"] == ["main", "storage.bucket,", "storage.dataset-cache"]
+    assert rows["pipelines.outages"] == ["full", "storage.bucket", "everything"]
