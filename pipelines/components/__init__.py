@@ -17,10 +17,22 @@ checkpoints go (all of them readable by every rank), `{job}` the job's name. Wha
 succeeded becomes the artifact `model`, and numbers of its `metrics.json` become `metrics`.
 """
 
+from components.jax import jax_job
 from components.mpi import mpi_job
+from components.paddle import paddle_job
 from components.pytorch import pytorch_job
 from components.store import with_store
 from components.tensorflow import tf_job
 from components.volcano import volcano_job
+from components.xgboost import xgboost_job
 
-__all__ = ["mpi_job", "pytorch_job", "tf_job", "volcano_job", "with_store"]
+__all__ = [
+    "jax_job",
+    "mpi_job",
+    "paddle_job",
+    "pytorch_job",
+    "tf_job",
+    "volcano_job",
+    "with_store",
+    "xgboost_job",
+]

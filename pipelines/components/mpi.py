@@ -41,7 +41,7 @@ def mpi_job(
         command: the program and its words, the same on every node.
         name: what the job's name begins with.
         arguments: further words, as in a shell; put values of other steps here: f"--lr={lr}".
-        image: what the command runs in; empty takes the platform's trainer-torch.
+        image: what the command runs in; empty takes the platform's trainer-horovod.
         nodes: pods of the gang; all start together or none does.
         gpus: GPUs of each node.
         processes: ranks on each node; 0 means one for each GPU, at least one.

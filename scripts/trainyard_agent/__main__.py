@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 
     janitor = commands.add_parser("janitor", help="remove claims of finished runs, once")
     janitor.add_argument("--contract", default="/etc/trainyard/contract.json")
+    janitor.add_argument("--kinds", required=True, help="what a run can be: group/version/plural, with commas between")
 
     for name, text in (("backup", "back up buckets and workspaces"), ("restore", "list backups, or restore one")):
         command = commands.add_parser(name, help=text)
@@ -126,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.command == "janitor":
             from trainyard_agent import janitor
 
-            return janitor.run(args.contract)
+            return janitor.run(args.contract, args.kinds)
         if args.command in ("backup", "restore"):
             from trainyard_agent import backup, restore
 

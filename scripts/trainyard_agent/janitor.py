@@ -7,7 +7,7 @@ be seen, because the run is gone or its kind doesn't say, from the janitor's fir
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,15 +21,6 @@ TTL = "trainyard.io/ttl-seconds-after-finished"
 ENDED = "trainyard.io/run-ended"
 MANAGER = "trainyard-janitor"
 
-# What a run can be: path of the API group and resource.
-KINDS = (
-    "kubeflow.org/v1:pytorchjobs",
-    "kubeflow.org/v1:tfjobs",
-    "kubeflow.org/v1:mpijobs",
-    "batch.volcano.sh/v1alpha1:jobs",
-    "argoproj.io/v1alpha1:workflows",
-    "batch/v1:jobs",
-)
 VOLCANO_ENDS = {"Completed", "Failed", "Aborted", "Terminated"}
 ARGO_ENDS = {"Succeeded", "Failed", "Error"}
 
@@ -61,11 +52,11 @@ def read(obj: dict[str, Any]) -> Run:
     return Run(False)
 
 
-def find(api: Api, namespace: str, name: str) -> list[Run]:
-    """Every job of that name, whatever its kind; [] when none is there."""
+def find(api: Api, namespace: str, name: str, kinds: Sequence[str]) -> list[Run]:
+    """Every job of that name, of whichever of the kinds (`group/version/plural`); [] when none is there."""
     found = []
-    for kind in KINDS:
-        group, _, resource = kind.partition(":")
+    for kind in kinds:
+        group, _, resource = kind.rpartition("/")
         try:
             found.append(read(api.get(f"/apis/{group}/namespaces/{namespace}/{resource}/{name}")))
         except ApiError as error:
@@ -88,8 +79,8 @@ def in_use(pods: list[dict[str, Any]]) -> set[str]:
 class Janitor:
     """One look at the claims of the teams."""
 
-    def __init__(self, api: Api, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self.api, self.now = api, now
+    def __init__(self, api: Api, kinds: Sequence[str], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.api, self.kinds, self.now = api, kinds, now
 
     def look(self, namespace: str) -> None:
         """Remove what is due in one namespace."""
@@ -115,7 +106,7 @@ class Janitor:
         if not notes[TTL].isdecimal():
             say(f"{what}: {TTL} is {notes[TTL]!r}, not a number of seconds; it stays")
             return
-        jobs = find(self.api, namespace, run)
+        jobs = find(self.api, namespace, run, self.kinds)
         if meta["name"] in used or any(not job.finished for job in jobs):
             if ENDED in notes:  # it runs again
                 self._note(path, meta, None)
@@ -144,13 +135,16 @@ class Janitor:
         self.api.call("DELETE", path, options)
 
 
-def run(contract_file: str) -> int:
+def run(contract_file: str, kinds: str) -> int:
     """One look at every team of the contract. A team that can't be looked at doesn't keep others from it.
+
+    Args:
+        kinds: what a run can be, as `group/version/plural` with commas between.
 
     Raises PlatformError.
     """
     teams = [team["name"] for team in json.loads(Path(contract_file).read_text()).get("teams") or []]
-    janitor, failed = Janitor(Api()), []
+    janitor, failed = Janitor(Api(), kinds.split(",")), []
     for team in teams:
         try:
             janitor.look(team)

@@ -12,6 +12,7 @@ import yaml
 
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard_dev.chart import images, package, schemas
 from trainyard_dev.versions import load
 
@@ -111,7 +112,7 @@ def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> No
     crds = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "CustomResourceDefinition"}
     plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
     assert set(plan["crds"]) <= crds
-    assert {"pytorchjobs.kubeflow.org", "tfjobs.kubeflow.org", "mpijobs.kubeflow.org"} <= crds
+    assert {kind.resource for kind in registry.with_gang()} <= crds
 
 
 def test_uninstalling_keeps_crds(chart: Path) -> None:

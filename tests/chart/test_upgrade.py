@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard.kinds import registry
 from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
@@ -88,8 +89,8 @@ def test_setup_runs_after_a_rollback_too(objects: Objects) -> None:
 def test_teardown_has_rights_to_stop_and_none_on_data(objects: Objects) -> None:
     rules = of(objects, "ClusterRole", "trainyard-teardown")["rules"]
     deletable = {resource for rule in rules if "delete" in rule["verbs"] for resource in rule["resources"]}
-    assert deletable == {
-        "pytorchjobs", "tfjobs", "mpijobs", "workflows", "jobs", "queues", "podgroups", "pods"}  # fmt: skip
+    jobs = {kind.plural for kind in registry.KINDS}
+    assert deletable == {*jobs, "workflows", "queues", "podgroups", "pods"}
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "delete"}
 
 
@@ -102,7 +103,7 @@ def test_rights_of_hooks_end_with_them(objects: Objects, name: str) -> None:
 def test_workflows_are_stopped_before_the_jobs_that_they_submit(objects: Objects) -> None:
     plan = json.loads(of(objects, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
     assert plan["training"][0] == "argoproj.io/v1alpha1/workflows"
-    assert len(plan["training"]) == 5
+    assert plan["training"][1:] == [f"{kind.api_version}/{kind.plural}" for kind in registry.with_gang()]
 
 
 def test_crds_of_a_part_that_is_off_are_left_alone(chart: Path) -> None:

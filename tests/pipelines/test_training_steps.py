@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard.paths import ROOT
 from trainyard.pipelines.steps import cluster
 from trainyard.pipelines.steps.request import Request
@@ -28,8 +29,8 @@ from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
 
 TEAM = "vision"
-KINDS = {"pytorch": "PyTorchJob", "tensorflow": "TFJob", "mpi": "MPIJob", "volcano": "Job"}
-PLURALS = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "MPIJob": "mpijobs", "Job": "jobs"}
+KINDS = {kind.framework: kind.kind for kind in registry.with_gang()}
+PLURALS = {kind.kind: kind.plural for kind in registry.with_gang()}
 GIVEN: dict[str, Any] = {
     "command": ["python3", "train.py", "--out={out}"],
     "name": "digits",

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from trainyard.kinds import registry
 from trainyard_dev.apiserver import ApiServer, Identity
 
 MEMBER = Identity("ada", ("vision-members",))
@@ -18,13 +19,7 @@ SYSTEM = "trainyard-system"
 READ, WRITE = ("get", "list", "watch"), ("create", "patch", "delete")
 EVERY_VERB = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate",
               "impersonate", "use")  # fmt: skip
-JOBS = (
-    "pytorchjobs.kubeflow.org",
-    "tfjobs.kubeflow.org",
-    "mpijobs.kubeflow.org",
-    "jobs.batch.volcano.sh",
-    "jobs.batch",
-)
+JOBS = tuple(kind.resource for kind in registry.KINDS)
 LOOK = (
     *JOBS, "pods", "services", "events", "configmaps", "persistentvolumeclaims", "resourcequotas", "limitranges",
     "podgroups.scheduling.volcano.sh", "workflows.argoproj.io", "workflowtemplates.argoproj.io", "events.events.k8s.io",
@@ -43,8 +38,7 @@ RUN: dict[str, set[str]] = {
 # What a step of a pipeline may do.
 STEP: dict[str, set[str]] = {
     "workflowtaskresults.argoproj.io": {"create", "patch"},
-    **{f"{kind}.kubeflow.org": {*READ, "create", "delete"} for kind in ("pytorchjobs", "tfjobs", "mpijobs")},
-    "jobs.batch.volcano.sh": {*READ, "create", "delete"},
+    **{kind.resource: {*READ, "create", "delete"} for kind in registry.with_gang()},
     "pods": set(READ),
     "events": set(READ),
     "pods/log": {"get"},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-OPERATOR_CRDS = ("tfjobs", "pytorchjobs", "mpijobs")
+from trainyard.kinds import registry
+
+OPERATOR_CRDS = tuple(kind.plural for kind in registry.of_part(registry.OPERATOR))
 # Of Argo's kinds those that its controller watches, but for the one of the whole cluster, which no team could use.
 ARGO_CRDS = (
     "workflows", "workflowtemplates", "cronworkflows",

@@ -9,7 +9,7 @@ import click
 
 from trainyard import structured
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.kinds.spec import MPI, PYTORCH, TENSORFLOW, VOLCANO
+from trainyard.kinds.registry import with_gang
 from trainyard.kube import Access, options
 from trainyard.training.settings import Settings, flags, merged
 
@@ -39,7 +39,7 @@ def job(
     form: str,
     access: Access,
 ) -> None:
-    """A training job whose code is in its image: PyTorchJob, TFJob, MPIJob, Volcano Job or Job.
+    """A training job whose code is in its image: of training-operator, of Volcano, or a plain Job.
 
     \b
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
@@ -166,7 +166,9 @@ def team(
 
 @generate.command()
 @click.argument("name")
-@click.option("--train", "framework", type=click.Choice((PYTORCH, TENSORFLOW, MPI, VOLCANO)), help="Train as a job.")
+@click.option(
+    "--train", "framework", type=click.Choice([kind.framework for kind in with_gang()]), help="Train as a job."
+)
 @click.option("--nodes", type=click.IntRange(1, 1024), default=2, show_default=True, help="Of the job.")
 @click.option("--gpus", type=click.IntRange(0, 64), default=1, show_default=True, help="On each node of the job.")
 @click.option("--image", default="", help="What its steps run in. Default: the platform's trainer, with PyTorch.")

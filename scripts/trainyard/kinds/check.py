@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
+from trainyard.kinds import registry
 from trainyard.yaml_lines import Document, documents
 from trainyard.yaml_lines import Path as Place
 
@@ -17,8 +18,13 @@ MEND = "see docs/train.md for all settings"
 
 @cache
 def schema() -> dict[str, Any]:
-    """The schema of a job's settings."""
-    return json.loads(SCHEMA.read_text())
+    """The schema of a job's settings; its frameworks are those of the registry."""
+    found: dict[str, Any] = json.loads(SCHEMA.read_text())
+    found["properties"]["framework"]["enum"] = list(registry.FRAMEWORKS)
+    ranks = ", ".join(kind.framework for kind in registry.KINDS if kind.per_gpu)
+    about = found["properties"]["processes"]
+    about["description"] = about["description"].replace("@PER_GPU@", ranks)
+    return found
 
 
 def settings(text: str, file: str) -> dict[str, Any]:

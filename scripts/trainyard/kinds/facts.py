@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainyard.errors import UsageError
-from trainyard.kinds.spec import TENSORFLOW
+from trainyard.kinds import registry
 
 if TYPE_CHECKING:
     from trainyard.contract import Contract
@@ -41,8 +42,7 @@ class Facts:
     pools: tuple[NodePool, ...]
     registry: str
     platform_image: str
-    torch_image: str
-    tensorflow_image: str
+    images: Mapping[str, str]  # of the contract, by key
 
     @classmethod
     def of(cls, contract: Contract, team: str) -> Facts:
@@ -62,8 +62,7 @@ class Facts:
             ),
             registry=str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/"),
             platform_image=contract.images["platform"],
-            torch_image=contract.images["trainerTorch"],
-            tensorflow_image=contract.images["trainerTensorflow"],
+            images=dict(contract.images),
         )
 
     @property
@@ -91,9 +90,16 @@ class Facts:
         return next((pool for pool in fitting if not pool.spot), fitting[0])
 
     def image(self, name: str, framework: str) -> str:
-        """The image with its host: one without comes from the platform's registry; none means the platform's own."""
+        """The image with its host: one without comes from the platform's registry; none means the platform's own.
+
+        Raises:
+            UsageError: the platform has no image for the framework.
+        """
         if not name:
-            return self.tensorflow_image if framework == TENSORFLOW else self.torch_image
+            key = registry.of_framework(framework).image
+            if key not in self.images:
+                raise UsageError(f"the platform names no image for {framework}", mend="name one with image")
+            return self.images[key]
         head, slash, _ = name.partition("/")
         hosted = slash and ("." in head or ":" in head or head == "localhost")
         return name if hosted else f"{self.registry}/{name}"

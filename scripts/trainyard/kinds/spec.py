@@ -8,8 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.errors import UsageError
+from trainyard.kinds import registry
 
-PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB = "pytorch", "tensorflow", "mpi", "volcano", "job"
+PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB = (
+    "pytorch",
+    "tensorflow",
+    "mpi",
+    "volcano",
+    "job",
+)  # those with settings of their own
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 NAME_LONGEST = 50  # pods are called after the job, its role and number, and a pod's name is its host name: 63 at most
 DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -71,8 +78,8 @@ class JobSpec:
         if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
             mend = f"take up to {NAME_LONGEST} small letters, digits and hyphens, the first a letter"
             raise UsageError(f"{self.name!r} can't be a job's name", mend=mend)
-        if self.framework not in (PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB):
-            mend = f"take one of {PYTORCH}, {TENSORFLOW}, {MPI}, {VOLCANO}, {JOB}"
+        if self.framework not in registry.FRAMEWORKS:
+            mend = f"take one of {', '.join(registry.FRAMEWORKS)}"
             raise UsageError(f"there is no framework {self.framework!r}", mend=mend)
         if not self.command:
             raise UsageError("the job has no command", where=self.name, mend="write it after --, or under command")
@@ -80,11 +87,11 @@ class JobSpec:
             raise UsageError("a job needs a node, and can't have less than no GPU", where=self.name)
         if self.framework == JOB and self.nodes > 1:
             what = f"a plain Job is one pod, and nodes is {self.nodes}: nothing would start its pods together"
-            raise UsageError(what, where=self.name, mend="take framework volcano, pytorch, tensorflow or mpi")
+            raise UsageError(what, where=self.name, mend=f"take framework {several_nodes()}")
         if self.parameter_servers and self.framework != TENSORFLOW:
             what = f"parameterServers are TensorFlow's, and framework is {self.framework}"
             raise UsageError(what, where=self.name, mend="remove them, or take framework tensorflow")
-        if self.processes and self.framework in (TENSORFLOW, JOB):
+        if self.processes and not registry.of_framework(self.framework).per_gpu:
             what = f"{self.framework} has one process a node, and processes is {self.processes}"
             raise UsageError(what, where=self.name, mend="remove processes")
         if self.checkpoints and self.checkpoints == self.results:
@@ -102,7 +109,7 @@ class JobSpec:
         """Processes of the command on each node."""
         if self.processes:
             return self.processes
-        return max(1, self.gpus) if self.framework in (PYTORCH, MPI, VOLCANO) else 1
+        return max(1, self.gpus) if registry.of_framework(self.framework).per_gpu else 1
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **more: Any) -> JobSpec:
@@ -124,6 +131,12 @@ class JobSpec:
             Mount(mount["claim"], mount["path"], bool(mount.get("readOnly"))) for mount in given.get("mounts") or ()
         )
         return cls(**{**given, "name": given.get("name", ""), **more})
+
+
+def several_nodes() -> str:
+    """Frameworks whose jobs have pods on several nodes, in words."""
+    names = [kind.framework for kind in registry.with_gang()]
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def seconds(text: str | int) -> int:

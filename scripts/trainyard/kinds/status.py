@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from trainyard.kinds import registry
+
 Object = dict[str, Any]
-PLURALS = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "MPIJob": "mpijobs", "Job": "jobs"}
-FIRST = {"PyTorchJob": "-master-0", "TFJob": "-chief-0", "MPIJob": "-launcher"}
 RUNNING, SUCCEEDED, FAILED = "running", "succeeded", "failed"
+
+
+def entry(manifest: Object) -> registry.Kind:
+    """The registry's entry of a job. Raises KeyError for what is none."""
+    found = registry.of_object(manifest)
+    if found is None:
+        raise KeyError(f"{manifest.get('apiVersion')} {manifest.get('kind')}")
+    return found
 
 
 def plural(manifest: Object) -> str:
     """The resource's name in the API's paths."""
-    return PLURALS[manifest["kind"]]
+    return entry(manifest).plural
 
 
 def first_pod(manifest: Object) -> str:
     """The pod whose log tells the job's story: rank 0's, or the launcher's; "" for a plain Job (random name)."""
-    name = manifest["metadata"]["name"]
-    if manifest["apiVersion"].startswith("batch.volcano.sh/"):
-        return f"{name}-master-0"
-    return f"{name}{FIRST[manifest['kind']]}" if manifest["kind"] in FIRST else ""
+    lead = entry(manifest).lead
+    return f"{manifest['metadata']['name']}{lead}" if lead else ""
 
 
 def container(manifest: Object) -> str:
     """The container that runs the command."""
-    return {"PyTorchJob": "pytorch", "TFJob": "tensorflow", "MPIJob": "mpi"}.get(manifest["kind"], "main")
+    return entry(manifest).container
 
 
 def outcome(job: Object) -> tuple[str, str]:

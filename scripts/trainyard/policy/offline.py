@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from trainyard.contract import Contract, Team
-from trainyard.paths import ROOT
-from trainyard.policy import cel
+from trainyard.kinds import registry
+from trainyard.policy import cel, rules
 
 Object = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -27,12 +25,8 @@ RESOURCES = {
     ("", "Namespace"): "namespaces",
     ("apps", "Deployment"): "deployments",
     ("apps", "StatefulSet"): "statefulsets",
-    ("batch", "Job"): "jobs",
     ("batch", "CronJob"): "cronjobs",
-    ("batch.volcano.sh", "Job"): "jobs",
-    ("kubeflow.org", "PyTorchJob"): "pytorchjobs",
-    ("kubeflow.org", "TFJob"): "tfjobs",
-    ("kubeflow.org", "MPIJob"): "mpijobs",
+    **{(kind.group, kind.kind): kind.plural for kind in registry.KINDS},
     ("scheduling.volcano.sh", "PodGroup"): "podgroups",
     ("argoproj.io", "Workflow"): "workflows",
     ("argoproj.io", "CronWorkflow"): "cronworkflows",
@@ -101,8 +95,7 @@ class Policy:
 @functools.cache
 def policies() -> tuple[Policy, ...]:
     """All rules of policies/, by name."""
-    files = sorted(file for file in (ROOT / "policies").glob("*.yaml") if not file.name.endswith(".cases.yaml"))
-    return tuple(_policy(file.stem, yaml.safe_load(file.read_text())) for file in files)
+    return tuple(_policy(file.stem, rules.policy(file)) for file in rules.policy_files())
 
 
 def _policy(name: str, raw: Object) -> Policy:

@@ -7,18 +7,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainyard.kinds.spec import JOB, MPI, PYTORCH, TENSORFLOW
+from trainyard.kinds.registry import KINDS
+from trainyard.kinds.spec import JOB, MPI
 
+# MPI first: Horovod and mpi4py drive other frameworks, not the other way round.
 MODULES = {
-    "horovod": MPI,
-    "mpi4py": MPI,
-    "torch": PYTORCH,
-    "lightning": PYTORCH,
-    "pytorch_lightning": PYTORCH,
-    "accelerate": PYTORCH,
-    "transformers": PYTORCH,
-    "tensorflow": TENSORFLOW,
-    "keras": TENSORFLOW,
+    module: kind.framework for kind in sorted(KINDS, key=lambda kind: kind.framework != MPI) for module in kind.modules
 }
 SCRIPTS = ("train.py", "main.py", "run.py")
 LARGEST = 1 << 20  # bytes of a file that is looked into
@@ -33,7 +27,7 @@ def framework(folder: Path, command: Sequence[str] = ()) -> tuple[str, str]:
         for module in imports(path):
             if module in MODULES:
                 found.setdefault(module, path.name)
-    for module, kind in MODULES.items():  # in this order: Horovod drives torch, not the other way round
+    for module, kind in MODULES.items():
         if module in found:
             return kind, f"{found[module]} imports {module}"
     return JOB, "no training framework is imported"

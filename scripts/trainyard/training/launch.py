@@ -13,7 +13,7 @@ import click
 from trainyard.errors import UsageError
 from trainyard.kinds import Facts, JobSpec, manifest
 from trainyard.kinds.facts import BUCKET
-from trainyard.kinds.spec import JOB
+from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kube import Kube
 from trainyard.training import detect, results
 from trainyard.training.pack import Pack, pack
@@ -57,7 +57,7 @@ def prepare(folder: Path, settings: Settings, facts: Facts, archive: Path, *, re
         given["framework"], why = detect.framework(folder, given["command"])
         if given["framework"] == JOB and int(given.get("nodes", 1)) > 1:
             what = f"{why}, so nothing says how {given['nodes']} nodes find each other"
-            raise UsageError(what, mend="name it with --framework pytorch, tensorflow, mpi or volcano")
+            raise UsageError(what, mend=f"name it with --framework {several_nodes()}")
     if resume and not given.get("checkpoints"):
         raise UsageError("nothing says where checkpoints are", mend="name their folder with --checkpoints")
     spec = JobSpec.of(given)

@@ -8,19 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds import status
+from trainyard.kinds import registry, status
 from trainyard.kinds.pods import JOB_LABEL
 from trainyard.kube import Kube, KubeError, gangs
 from trainyard.training.pods import not_started
 
 Object = dict[str, Any]
-KINDS = (
-    ("kubeflow.org/v1", "PyTorchJob"),
-    ("kubeflow.org/v1", "TFJob"),
-    ("kubeflow.org/v1", "MPIJob"),
-    ("batch.volcano.sh/v1alpha1", "Job"),
-    ("batch/v1", "Job"),
-)
+KINDS = tuple((kind.api_version, kind.kind) for kind in registry.KINDS)
 STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
 TOLD = (  # by operators, of what the pods say themselves
     "ErrImagePull",

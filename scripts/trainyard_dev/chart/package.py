@@ -16,8 +16,9 @@ import yaml
 from trainyard.chart import helm
 from trainyard.chart.helm import NAME, NAMESPACE, RELEASE
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard.paths import OUT, cache_dir
-from trainyard.policy.rules import policy_files
+from trainyard.policy.rules import policy, policy_files
 from trainyard.shell import CommandError, run
 from trainyard_dev import tools
 from trainyard_dev.chart import adapt, parts
@@ -66,7 +67,8 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     (chart / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
     (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
     for file in policy_files():
-        shutil.copy(file, chart / "files" / "policies")
+        (chart / "files" / "policies" / file.name).write_text(yaml.safe_dump(policy(file), sort_keys=False, width=120))
+    (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": components}))
     schema = json.loads((chart / "values.schema.json").read_text())
     (chart / "values.schema.json").write_text(json.dumps(complete(schema, kept), indent=1))

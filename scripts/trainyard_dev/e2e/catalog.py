@@ -191,6 +191,10 @@ ENTRIES = (
         inputs=("charts/trainyard/templates",),
     ),
     _training(training.HOROVOD, HOROVOD, "kubectl-delivery", main=False),
+    *(
+        _training(kind, image, main=False)
+        for kind, image in zip(training.FURTHER, ("trainer-jax", "trainer-paddle", "trainer-xgboost"), strict=True)
+    ),
     Entry(
         ("pipelines.sweep", "pipelines.compress"),
         pipelines.others,

@@ -13,6 +13,8 @@ from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, put, test, values
 
+CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the ConfigMaps in which steps are remembered
+
 
 def install(context: Context) -> None:
     """One `helm install --wait` on the empty cluster."""
@@ -42,6 +44,8 @@ def again(context: Context) -> None:
             verb = "upgrade" if held else "install"
             figures["seconds"] = put(context, verb, chart.package(), files)
         context.contract = read_contract(context.kubectl)
+        # Steps that an earlier run has cached would not run again.
+        context.kubectl("delete", "configmaps", "-n", SYSTEM, "-l", CACHES)
 
 
 def await_images(context: Context) -> None:

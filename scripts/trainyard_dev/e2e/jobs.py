@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.kinds import status
 from trainyard.names import GANG, GPU
 from trainyard_dev.e2e.context import Context, member
 from trainyard_dev.e2e.recorder import CheckError
@@ -14,7 +15,6 @@ from trainyard_dev.report.phases import job_spans
 
 POLL_S = 1.0
 GROUP = "podgroups.scheduling.volcano.sh"
-RESOURCES = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "MPIJob": "mpijobs"}
 
 
 @dataclass
@@ -46,26 +46,13 @@ def gpus(pod: dict[str, Any]) -> int:
 
 def resource(manifest: dict[str, Any]) -> str:
     """The resource name for kubectl, such as `pytorchjobs.kubeflow.org`."""
-    group = manifest["apiVersion"].partition("/")[0]
-    return f"{RESOURCES.get(manifest['kind'], 'jobs')}.{group}"
+    return status.entry(manifest).resource
 
 
 def outcome(job: dict[str, Any]) -> str:
     """`` while it runs, `succeeded`, or `failed: <message>`."""
-    status = job.get("status", {})
-    state = status.get("state", {})
-    if state.get("phase") == "Completed":
-        return "succeeded"
-    if state.get("phase") in ("Failed", "Aborted", "Terminated"):
-        return f"failed: {state.get('message') or state['phase']}"
-    for condition in status.get("conditions", []):
-        if condition.get("status") != "True":
-            continue
-        if condition["type"] in ("Succeeded", "Complete"):
-            return "succeeded"
-        if condition["type"] == "Failed":
-            return f"failed: {condition.get('message', '')}"
-    return ""
+    state, said = status.outcome(job)
+    return "" if state == status.RUNNING else f"failed: {said}" if state == status.FAILED else state
 
 
 def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str, timeout: float) -> Trace:

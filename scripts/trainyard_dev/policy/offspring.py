@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from trainyard.kinds import registry
 from trainyard.names import GANG
 from trainyard_dev.apiserver import Identity
 
 Object = dict[str, Any]
 UID = "00000000-0000-0000-0000-000000000000"
-SPECS = ("pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs")
+SPECS = tuple(kind.replicas for kind in registry.KINDS if kind.replicas)
 CLOSED = {
     "runAsNonRoot": True,
     "runAsUser": 65532,

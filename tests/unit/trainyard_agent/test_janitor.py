@@ -13,6 +13,12 @@ from trainyard_agent import janitor
 from trainyard_agent.api import ApiError
 from trainyard_agent.say import PlatformError
 
+KINDS = (
+    "argoproj.io/v1alpha1/workflows",
+    "kubeflow.org/v1/pytorchjobs",
+    "batch.volcano.sh/v1alpha1/jobs",
+    "batch/v1/jobs",
+)
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 
 
@@ -59,7 +65,7 @@ class Cluster:
         self.deleted.append((method + " " + path, body["preconditions"]))
 
     def look(self) -> None:
-        janitor.Janitor(self, lambda: NOW).look("vision")  # type: ignore[arg-type]
+        janitor.Janitor(self, KINDS, lambda: NOW).look("vision")  # type: ignore[arg-type]
 
     def pod(self, phase: str) -> None:
         volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "scratch"}}]
@@ -146,7 +152,7 @@ def test_team_that_refuses_is_named_and_others_are_looked_at(tmp_path: Path, mon
     contract = tmp_path / "contract.json"
     contract.write_text(json.dumps({"teams": [{"name": "vision"}, {"name": "speech"}]}))
     with pytest.raises(PlatformError, match=r"not looked at in vision \(forbidden\)"):
-        janitor.run(str(contract))
+        janitor.run(str(contract), ",".join(KINDS))
     assert looked == ["vision", "speech"]
 
 
@@ -155,6 +161,6 @@ def test_notes_that_nobody_can_read_stop_nothing_else(
     notes: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = Cluster(**notes, **({} if "ended" in notes else {"ended": ago(90)}))
-    janitor.Janitor(cluster, lambda: NOW).look("vision")  # type: ignore[arg-type]
+    janitor.Janitor(cluster, KINDS, lambda: NOW).look("vision")  # type: ignore[arg-type]
     assert not cluster.deleted
     assert "claim vision/scratch stays, its times can't be read" in capsys.readouterr().out

@@ -21,6 +21,7 @@ import yaml
 from trainyard.chart.diagnose import facts
 from trainyard.chart.diagnose.cause import probable_cause
 from trainyard.chart.diagnose.facts import Collected, Object
+from trainyard.kinds import registry
 
 Kubectl = Callable[[list[str]], str]
 NodeExec = Callable[[str, list[str]], str]
@@ -41,22 +42,19 @@ ALWAYS = (
     "nfs",
     "provision",
 )
+# Volcano's jobs under the short name that kubectl knows them by.
+JOB_KINDS = {"vcjobs" if kind.part == registry.VOLCANO else kind.plural: kind for kind in registry.KINDS}
 KINDS = {
     "podgroups": "podgroups.scheduling.volcano.sh",
     "queues": "queues.scheduling.volcano.sh",
-    "pytorchjobs": "pytorchjobs.kubeflow.org",
-    "tfjobs": "tfjobs.kubeflow.org",
-    "mpijobs": "mpijobs.kubeflow.org",
-    "vcjobs": "jobs.batch.volcano.sh",
+    **{name: kind.resource for name, kind in JOB_KINDS.items()},
     "workflows": "workflows.argoproj.io",
-    "jobs": "jobs.batch",
     "claims": "persistentvolumeclaims",
     "quotas": "resourcequotas",
     "policy-bindings": "validatingadmissionpolicybindings.admissionregistration.k8s.io",
 }
 SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSW|CREDENTIAL", re.IGNORECASE)
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-JOB_KINDS = ("pytorchjobs", "tfjobs", "mpijobs", "vcjobs", "jobs")
 
 
 def collect(

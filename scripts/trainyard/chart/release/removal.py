@@ -8,6 +8,7 @@ from collections.abc import Callable
 from trainyard.chart.release.installed import Installed
 from trainyard.chart.release.inventory import Claim, Remains, goes, remains
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard_agent.teardown import ended, owner
 
 Say = Callable[[str], None]
@@ -15,10 +16,8 @@ UNINSTALL_S = 420
 WAIT_S = 180
 # Whatever a CRD of ours can hold; a purge ends the jobs before their operators go.
 # Workflows first, since a running one submits its job again.
-JOBS = (
-    "cronworkflows.argoproj.io", "workflows.argoproj.io", "pytorchjobs.kubeflow.org", "tfjobs.kubeflow.org",
-    "mpijobs.kubeflow.org", "jobs.batch.volcano.sh",
-)  # fmt: skip
+WORKFLOWS = ("cronworkflows.argoproj.io", "workflows.argoproj.io")
+JOBS = (*WORKFLOWS, *(kind.resource for kind in registry.with_gang()))
 # A volume of the provisioner keeps here what is to become of its files; see tools/nfs-provisioner.
 ON_DELETE = "trainyard.io/nfs-on-delete"
 

@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainyard.kinds import registry
 from trainyard.kube import Kube, KubeError, gangs
 from trainyard.names import RUN
 from trainyard.pipelines.runs import model, nodes
 
-JOBS = {
-    ("kubeflow.org", "PyTorchJob"): ("kubeflow.org/v1", "pytorchjobs"),
-    ("kubeflow.org", "TFJob"): ("kubeflow.org/v1", "tfjobs"),
-    ("kubeflow.org", "MPIJob"): ("kubeflow.org/v1", "mpijobs"),
-    ("batch.volcano.sh", "Job"): ("batch.volcano.sh/v1alpha1", "jobs"),
-}
+JOBS = {(kind.group, kind.kind): (kind.api_version, kind.plural) for kind in registry.with_gang()}
 RECENT = timedelta(minutes=5)  # older complaints were about something that is over
 QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
 STUCK = {

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard.kinds.spec import MPI, TENSORFLOW, JobSpec
 from trainyard.pipelines.steps.processes import Ended, Processes
 from trainyard.pipelines.steps.request import Request
@@ -90,8 +91,13 @@ def _roles(spec: JobSpec) -> dict[str, dict[str, str]]:
         print("no mpirun is used here: every rank runs by itself", flush=True)
     port = str(_free_port())
     names = ["master-0", *(f"worker-{at}" for at in range(size - 1))]
-    world = {"WORLD_SIZE": str(size), "MASTER_ADDR": HOST, "MASTER_PORT": port}
-    return {name: {**world, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank, name in enumerate(names)}
+    variables = {**registry.RENDEZVOUS, **registry.of_framework(spec.framework).environment, "LOCAL_RANK": "{rank}"}
+
+    def of(rank: int) -> dict[str, str]:
+        values = {"address": HOST, "port": port, "size": str(size), "rank": str(rank)}
+        return {name: text.format(**values) for name, text in variables.items()}
+
+    return {name: of(rank) for rank, name in enumerate(names)}
 
 
 def _tensorflow(spec: JobSpec) -> dict[str, dict[str, str]]:

@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterator
 
 from trainyard.contract import Contract, Team
+from trainyard.kinds import registry
 from trainyard.policy.lint.pod_rules import Said
 from trainyard.policy.lint.pods import Object, Pod, distinct
 
-# The container that each operator looks for in every role.
-MAIN = {"PyTorchJob": "pytorch", "TFJob": "tensorflow"}
+UNNAMED = ("mpi",)  # this operator takes whatever container is first
+MASTERS = ("Master",)
 PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
 BEYOND = re.compile(r"^[0-9]|\.")  # what other objects' names may have and a service's may not
 
 
 def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
-    """PyTorchJob, TFJob and MPIJob: names, the container that is looked for, the one master."""
-    kind = str(obj.get("kind"))
-    if not str(obj.get("apiVersion")).startswith("kubeflow.org/"):
+    """Kinds of training-operator: names, the container that is looked for, the role of which there is one."""
+    known, kind = registry.of_object(obj), str(obj.get("kind"))
+    if known is None or known.part != registry.OPERATOR:
         return
     name = (obj.get("metadata") or {}).get("name")
     if isinstance(name, str) and BEYOND.search(name):
@@ -26,11 +27,11 @@ def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> It
         yield "TY109", ("metadata", "name"), what, "begin with a small letter; take small letters, digits and hyphens"
     for pod in distinct(pods):
         names = [one.get("name") for one in pod.spec.get("containers") or [] if isinstance(one, dict)]
-        wanted = MAIN.get(kind)
+        wanted = "" if known.container in UNNAMED else known.container
         if wanted and names and wanted not in names:
             what = f"role {pod.role} has no container named {wanted}, which the operator looks for"
             yield "TY109", (*pod.spec_path, "containers", 0, "name"), what, f"name the one that trains {wanted}"
-        if kind == "PyTorchJob" and pod.role == "Master" and pod.count != 1:
+        if pod.role == known.single and pod.role in MASTERS and pod.count != 1:
             path = (*pod.path[:-1], "replicas")
             yield "TY109", path, f"the job has {pod.count} masters", "take one Master, and Workers for the rest"
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.kinds import registry
 from trainyard.policy import cel
 
 Path = tuple[str | int, ...]
 Object = dict[str, Any]
-REPLICA_KEYS = ("pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs")
+REPLICA_KEYS = tuple(kind.replicas for kind in registry.KINDS if kind.replicas)
 CONTAINERS = ("initContainers", "containers")
 
 

@@ -12,9 +12,16 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
+from trainyard.kinds import registry
 from trainyard.yaml_lines import Path as Place
 
 FILE = Path(__file__).with_name("shapes.yaml")
+FIELDS: dict[str, dict[str, Any]] = {
+    registry.TEXT: {"$ref": "#/$defs/text"},
+    registry.OBJECT: {"type": "object"},
+    registry.FLAG: {"type": "boolean"},
+    registry.COUNT: {"type": "integer", "minimum": 1},
+}
 AMOUNTS = {"requests", "limits", "minResources"}
 WORDS = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a map", "array": "a list"}
 WORDS |= {"boolean": "true or false"}
@@ -34,7 +41,21 @@ def known() -> frozenset[str]:
 
 @functools.cache
 def _file() -> dict[str, Any]:
-    return yaml.safe_load(FILE.read_text())
+    found: dict[str, Any] = yaml.safe_load(FILE.read_text())
+    found["kinds"] |= {f"{one.kind}.{one.group}": _training(one) for one in registry.KINDS if one.replicas}
+    return found
+
+
+def _training(one: registry.Kind) -> dict[str, Any]:
+    """The spec of a kind with roles: a run policy, its replicas, and fields of its own."""
+    replicas = {"$ref": "#/$defs/replicas", "propertyNames": {"enum": list(one.roles)}}
+    own = {name: FIELDS[holds] for name, holds in one.fields.items()}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [one.replicas],
+        "properties": {"runPolicy": {"$ref": "#/$defs/runPolicy"}, **own, one.replicas: replicas},
+    }
 
 
 @functools.cache

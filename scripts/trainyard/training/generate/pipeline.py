@@ -6,9 +6,9 @@ import keyword
 import re
 
 from trainyard.errors import UsageError
-from trainyard.kinds.spec import MPI, PYTORCH, TENSORFLOW, VOLCANO
+from trainyard.kinds import registry
 
-JOBS = {PYTORCH: "pytorch_job", TENSORFLOW: "tf_job", MPI: "mpi_job", VOLCANO: "volcano_job"}
+JOBS = {kind.framework: kind.step for kind in registry.with_gang()}
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 NAME_LONGEST = 50
 

@@ -45,6 +45,12 @@ KINDS = (
     Kind("train.vcjob", "Volcano Job: master + worker, no operator between", "vcjob.yaml", 2, 2),
     Kind("train.cpu", "CPU-only Job in the same queue, off the GPU nodes", "cpu-job.yaml", 1, 0),
 )
+# Beyond the main job's: further kinds, and Horovod in an MPIJob.
+FURTHER = (
+    Kind("train.jaxjob", "JAXJob: 2 workers over jax.distributed", "jaxjob.yaml", 2, 2),
+    Kind("train.paddlejob", "PaddleJob: 2 workers over gloo", "paddlejob.yaml", 2, 2),
+    Kind("train.xgboostjob", "XGBoostJob: a master with the tracker and a worker", "xgboostjob.yaml", 2, 2),
+)
 HOROVOD = Kind(
     "train.horovod",
     "MPIJob whose gradients Horovod averages",
@@ -54,6 +60,7 @@ HOROVOD = Kind(
     image="trainer-horovod",
     backend="horovod-mpi",
 )
+ALL = (*KINDS, *FURTHER, HOROVOD)
 TRAINER = "trainer-torch"
 
 

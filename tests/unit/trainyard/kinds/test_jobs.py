@@ -176,7 +176,7 @@ def test_the_usual_priority_is_the_lowest_but_one(facts: Facts) -> None:
         ({"pool": "cpu"}, "nodes of the pool cpu have no GPU"),
         ({"pool": "gpu", "gpus": 0}, "the pool gpu is for work with GPUs"),
         ({"framework": "job", "nodes": 2}, "a plain Job is one pod"),
-        ({"framework": "jax"}, "there is no framework 'jax'"),
+        ({"framework": "caffe"}, "there is no framework 'caffe'"),
         ({"parameter_servers": 1}, "parameterServers are TensorFlow's"),
         ({"framework": "tensorflow", "processes": 2}, "tensorflow has one process a node"),
         ({"shared_memory": "4Gi"}, "sharedMemory 4Gi is more than memory 2Gi"),

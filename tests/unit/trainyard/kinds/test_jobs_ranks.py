@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trainyard.kinds import manifests as kinds
+from trainyard.kinds.builders import common
 
 SCRIPT = """
 import os, sys, time
@@ -29,7 +29,7 @@ if sys.argv[1:] == ["fail"]:
 def test_ranks_know_each_other_and_one_that_fails_ends_the_others(tmp_path: Path, node: dict[str, str]) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     env = {"PATH": "/usr/bin:/bin", "MASTER_ADDR": "m", **node}
-    words = [sys.executable, "-c", kinds.RANKS.read_text(), "2", str(tmp_path / "train.py")]
+    words = [sys.executable, "-c", common.RANKS.read_text(), "2", str(tmp_path / "train.py")]
     ran = subprocess.run([*words, "x"], env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0
     assert sorted(ran.stdout.splitlines()) == ["2 4 0 2 m x", "3 4 1 2 m x"]
@@ -40,7 +40,7 @@ def test_ranks_know_each_other_and_one_that_fails_ends_the_others(tmp_path: Path
 
 def test_ranks_end_when_their_node_is_asked_to(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
-    words = [sys.executable, "-c", kinds.RANKS.read_text(), "2", str(tmp_path / "train.py")]
+    words = [sys.executable, "-c", common.RANKS.read_text(), "2", str(tmp_path / "train.py")]
     ran = subprocess.Popen(words, stdout=subprocess.PIPE, env={"PATH": "/usr/bin:/bin"})
     assert ran.stdout and [ran.stdout.readline() for _ in range(2)] == [b"up\n"] * 2
     ran.terminate()

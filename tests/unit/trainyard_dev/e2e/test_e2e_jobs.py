@@ -36,7 +36,7 @@ def condition(kind: str, status: str = "True", message: str = "") -> dict[str, A
         (condition("Failed", message="a pod failed"), "failed: a pod failed"),
         ({"status": {"state": {"phase": "Running"}}}, ""),
         ({"status": {"state": {"phase": "Completed"}}}, "succeeded"),
-        ({"status": {"state": {"phase": "Aborted"}}}, "failed: Aborted"),
+        ({"status": {"state": {"phase": "Aborted"}}}, "failed: aborted"),
         ({"status": {"state": {"phase": "Failed", "message": "no"}}}, "failed: no"),
     ],
 )

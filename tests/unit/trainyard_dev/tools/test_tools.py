@@ -22,8 +22,9 @@ DEMO = ToolSet(
 )
 # Writes what -o names, as the real compiler does: into a folder each package under the name of its last folder.
 GO = """while [ $# -gt 0 ]; do [ "$1" != -o ] || { out=$2; shift 2; break; }; shift; done
-for package; do case "$out" in */) echo "built $package" > "$out${package##*/}";; ?*) echo "built $package" > "$out";; esac
-done"""
+for package; do case "$out" in
+*/) echo "built $package" > "$out${package##*/}";;
+?*) echo "built $package" > "$out";; esac; done"""
 
 
 @pytest.fixture

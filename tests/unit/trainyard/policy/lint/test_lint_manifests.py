@@ -17,7 +17,7 @@ JOB = (ROOT / "manifests" / "jobs" / "pytorchjob.yaml").read_text()
 MASTER = JOB.partition("      minAvailable: 4\n")[2].partition(": 1\n")[0]
 JOBS = [
     ("no kind", "kind: PyTorchJob\n", "", "TY105", "apiVersion"),
-    ("a kind that lint does not know", "kind: PyTorchJob", "kind: PaddleJob", "TY106", "apiVersion"),
+    ("a kind that lint does not know", "kind: PyTorchJob", "kind: MXJob", "TY106", "apiVersion"),
     ("a name with capitals", "  name: mnist-pytorch\n  labels", "  name: MNIST\n  labels", "TY108", "MNIST"),
     ("no replicas", "  pytorchReplicaSpecs:", "  replicaSpecs:", "TY105", ""),
     ("a role that is none", "    Worker:\n", "    Workers:\n", "TY105", "pytorchReplicaSpecs"),
@@ -109,7 +109,7 @@ deadline: 12h
 """
 SETTINGS_CASES = [
     ("a setting that is mistyped", "nodes: 2", "node: 2", "TY104", "node:"),
-    ("a framework that is none", "framework: pytorch", "framework: jax", "TY104", "jax"),
+    ("a framework that is none", "framework: pytorch", "framework: caffe", "TY104", "caffe"),
     ("a number as text", "gpus: 1", "gpus: one", "TY104", "one"),
     ("a command that is a text", "[python, train.py]", "python train.py", "TY104", "command"),
     ("a length of time that is none", "12h", "soon", "TY104", "soon"),

@@ -1,0 +1,37 @@
+{{/*
+Every kind of training job as a JSON list, as the packaged registry of kinds has it; see scripts/trainyard/kinds/registry.py.
+*/}}
+{{- define "trainyard.kinds" -}}
+{{- .Files.Get "files/kinds.json" -}}
+{{- end }}
+
+{{/*
+The kinds whose part of the chart is enabled, Kubernetes' own left out, as a JSON list.
+*/}}
+{{- define "trainyard.installedKinds" -}}
+{{- $found := list -}}
+{{- range include "trainyard.kinds" . | fromJsonArray -}}
+{{- if and .part (index $.Values .part).enabled }}{{ $found = append $found . }}{{ end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end }}
+
+{{/*
+Rights on training jobs as RBAC rules, one for each API group: (list root verbs) or (list root verbs "gang") without
+Kubernetes' own Job.
+*/}}
+{{- define "trainyard.jobRules" -}}
+{{- $gang := gt (len .) 2 -}}
+{{- $groups := list -}}{{- $resources := dict -}}
+{{- range include "trainyard.kinds" (index . 0) | fromJsonArray -}}
+{{- if or .part (not $gang) -}}
+{{- $groups = append $groups .group | uniq -}}
+{{- $_ := set $resources .group (append (get $resources .group | default list) .plural) -}}
+{{- end -}}
+{{- end -}}
+{{- range $groups }}
+- apiGroups: [{{ . }}]
+  resources: {{ get $resources . | toJson }}
+  verbs: {{ index $ 1 | toJson }}
+{{- end }}
+{{- end }}

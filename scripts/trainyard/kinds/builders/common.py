@@ -1,0 +1,61 @@
+"""What builders share: replicas, the run policy of training-operator, and how ranks of a node are started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trainyard.kinds.facts import Facts
+from trainyard.kinds.pods import Part, literal, template
+from trainyard.kinds.spec import JobSpec
+
+Object = dict[str, Any]
+PYTHONS = ("python", "python3")
+RANKS = Path(__file__).parent.with_name("ranks.py")
+
+
+def replica(count: int, pod: Object, spec: JobSpec) -> Object:
+    """Replicas of one role, as operators take them."""
+    return {"replicas": count, "restartPolicy": "OnFailure" if spec.retries else "Never", "template": pod}
+
+
+def run_policy(spec: JobSpec, facts: Facts, queue: str, members: int) -> Object:
+    """Queue, gang, deadline and what is left of a finished job, for training-operator."""
+    gang: Object = {"queue": queue, "minAvailable": members}
+    if priority := spec.priority or facts.priority:
+        gang["priorityClass"] = priority
+    return {
+        # Finished pods stay for their logs; what still runs when the job has ended holds no GPU any longer.
+        "cleanPodPolicy": "Running",
+        "ttlSecondsAfterFinished": spec.keep,
+        "activeDeadlineSeconds": spec.deadline,
+        # The operator ends the job when restarts reach this number, so one more than there may be.
+        "backoffLimit": spec.retries + 1,
+        "schedulingPolicy": gang,
+    }
+
+
+def started(spec: JobSpec) -> list[str]:
+    """`python train.py` with several ranks a node is started by `ranks`; any other command as it is."""
+    words = list(spec.command)
+    if spec.ranks_per_node == 1 or words[0].rpartition("/")[2] not in PYTHONS or len(words) == 1:
+        return literal(words)
+    if words[1:3] == ["-m", "torch.distributed.run"]:
+        return literal(words)
+    return literal([words[0], "-c", RANKS.read_text(), str(spec.ranks_per_node), *words[1:]])
+
+
+def workers_only(spec: JobSpec, facts: Facts, container: str, command: tuple[str, ...]) -> dict[str, Object]:
+    """Workers alone, the first of which keeps the results."""
+    worker = template(spec, facts, Part(container, command, gpus=True, keeps=True, keeper="-worker-0"))
+    return {"Worker": replica(spec.nodes, worker, spec)}
+
+
+def master_and_workers(spec: JobSpec, facts: Facts, container: str, command: tuple[str, ...]) -> dict[str, Object]:
+    """One master that keeps the results, and workers for the other nodes."""
+    master = Part(container, command, gpus=True, keeps=True)
+    replicas = {"Master": replica(1, template(spec, facts, master), spec)}
+    if spec.nodes > 1:
+        worker = template(spec, facts, Part(container, command, gpus=True))
+        replicas["Worker"] = replica(spec.nodes - 1, worker, spec)
+    return replicas

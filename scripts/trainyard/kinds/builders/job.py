@@ -1,0 +1,24 @@
+"""A plain Job of Kubernetes: one pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainyard.kinds.facts import Facts
+from trainyard.kinds.pods import Part, literal, template
+from trainyard.kinds.spec import JobSpec
+from trainyard.names import QUEUE
+
+
+def build(spec: JobSpec, facts: Facts, queue: str) -> dict[str, Any]:
+    """The job's spec."""
+    pod = template(spec, facts, Part("main", tuple(literal(spec.command)), gpus=True, keeps=True))
+    pod["spec"]["restartPolicy"] = "Never"
+    # Volcano makes the PodGroup of a pod that has none; this names its queue.
+    pod["metadata"]["annotations"] = {QUEUE: queue}
+    return {
+        "backoffLimit": spec.retries,
+        "activeDeadlineSeconds": spec.deadline,
+        "ttlSecondsAfterFinished": spec.keep,
+        "template": pod,
+    }

@@ -1,0 +1,25 @@
+"""TFJob: a chief, workers, and parameter servers without GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainyard.kinds.builders.common import replica, run_policy
+from trainyard.kinds.facts import Facts
+from trainyard.kinds.pods import Part, literal, template
+from trainyard.kinds.spec import JobSpec
+
+
+def build(spec: JobSpec, facts: Facts, queue: str) -> dict[str, Any]:
+    """The job's spec."""
+    command = tuple(literal(spec.command))
+    chief = template(spec, facts, Part("tensorflow", command, gpus=True, keeps=True))
+    replicas = {"Chief": replica(1, chief, spec)}
+    if spec.nodes > 1:
+        worker = template(spec, facts, Part("tensorflow", command, gpus=True))
+        replicas["Worker"] = replica(spec.nodes - 1, worker, spec)
+    if spec.parameter_servers:
+        server = template(spec, facts, Part("tensorflow", command))
+        replicas["PS"] = replica(spec.parameter_servers, server, spec)
+    members = spec.nodes + spec.parameter_servers
+    return {"runPolicy": run_policy(spec, facts, queue, members), "tfReplicaSpecs": replicas}

@@ -1,0 +1,46 @@
+"""Volcano Job: a master and workers, without an operator between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainyard.kinds.builders.common import started
+from trainyard.kinds.facts import Facts
+from trainyard.kinds.pods import Part, template
+from trainyard.kinds.spec import JobSpec
+
+Object = dict[str, Any]
+PORT = 23456
+
+
+def build(spec: JobSpec, facts: Facts, queue: str) -> Object:
+    """The job's spec."""
+    command = tuple(started(spec))
+    tasks = [("master", 1, True)] + ([("worker", spec.nodes - 1, False)] if spec.nodes > 1 else [])
+    made = []
+    for name, replicas, keeps in tasks:
+        pod = template(spec, facts, Part("main", command, gpus=True, keeps=keeps))
+        # A Volcano Job has no deadline of its own, its pods do.
+        pod["spec"] |= {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline}
+        made.append({"name": name, "replicas": replicas, "template": pod})
+    body: Object = {
+        "schedulerName": facts.scheduler,
+        "queue": queue,
+        "minAvailable": spec.nodes,
+        "maxRetry": spec.retries + 1,
+        "ttlSecondsAfterFinished": spec.keep,
+        "plugins": {
+            "pytorch": ["--master=master", "--worker=worker", f"--port={PORT}"],
+            "env": [],
+            # A DNS name per pod, also before it is ready. The team's network policy decides, not one of the plugin's.
+            "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
+        },
+        "policies": [
+            {"event": "PodFailed", "action": "RestartJob" if spec.retries else "AbortJob"},
+            {"event": "PodEvicted", "action": "RestartJob"},
+        ],
+        "tasks": made,
+    }
+    if priority := spec.priority or facts.priority:
+        body["priorityClassName"] = priority
+    return body

@@ -1,0 +1,113 @@
+"""The registry of kinds: nothing that has to know a kind forgets one, and nothing else names one by hand."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+
+import pytest
+import yaml
+
+from trainyard.chart import crds
+from trainyard.chart.release import removal
+from trainyard.kinds import check, registry
+from trainyard.paths import CHART, ROOT
+from trainyard.policy import offline, rules
+from trainyard.policy.lint import shapes
+from trainyard.training import watch
+from trainyard_dev.chart import parts
+from trainyard_dev.e2e.checks import training
+from trainyard_dev.versions import load
+
+collected = importlib.import_module("trainyard.chart.diagnose.collect")  # the package has a function of that name
+KINDS = pytest.mark.parametrize("kind", registry.KINDS, ids=lambda kind: kind.framework)
+GANGS = pytest.mark.parametrize("kind", registry.with_gang(), ids=lambda kind: kind.framework)
+EXAMPLES = [yaml.safe_load(file.read_text()) for file in (ROOT / "manifests/jobs").glob("*.yaml")]
+MOST_FILES = 15  # of the product that may name one kind
+
+
+@KINDS
+def test_it_has_a_builder_an_image_and_a_place_in_the_schema(kind: registry.Kind) -> None:
+    assert callable(importlib.import_module(f"trainyard.kinds.builders.{kind.framework}").build)
+    images = yaml.safe_load((CHART / "values.yaml").read_text())["global"]["contract"]["images"]
+    assert images[kind.image].partition("/")[2].partition(":")[0] in load().images
+    assert kind.framework in check.schema()["properties"]["framework"]["enum"]
+
+
+@KINDS
+def test_lint_policies_diagnosis_and_watching_know_it(kind: registry.Kind) -> None:
+    assert f"{kind.kind}.{kind.group}" in shapes.known()
+    assert offline.RESOURCES[kind.group, kind.kind] == kind.plural
+    assert kind.resource in collected.KINDS.values()
+    assert (kind.api_version, kind.kind) in watch.KINDS
+
+
+@GANGS
+def test_rules_and_removal_know_it(kind: registry.Kind) -> None:
+    looks = {rule.name: rule.looks for rule in offline.policies()}
+    for name in ("job-gpus", "gpu-toleration", "image-source", "job-deadline", "gang-size"):
+        assert any(group == kind.group and kind.plural == plural for group, plural, _ in looks[name]), name
+    assert kind.resource in removal.JOBS
+    if kind.replicas:
+        assert f"variables.spec.?{kind.replicas}" in rules.shared()["replicaSpecs"]
+
+
+@GANGS
+def test_it_is_a_step_of_pipelines(kind: registry.Kind) -> None:
+    text = "".join(file.read_text() for file in (ROOT / "pipelines/components").glob("*.py"))
+    assert f"def {kind.step}(" in text and f'steps.train("{kind.framework}"' in text
+
+
+@KINDS
+def test_it_has_an_example_that_is_trained_end_to_end(kind: registry.Kind) -> None:
+    found = [job for job in EXAMPLES if registry.of_object(job) == kind]
+    assert found, "manifests/jobs has no example"
+    trained = {yaml.safe_load((ROOT / "manifests/jobs" / one.file).read_text())["kind"] for one in training.ALL}
+    assert kind.kind in trained
+
+
+@KINDS
+def test_the_docs_name_it(kind: registry.Kind) -> None:
+    rows = [row for row in (ROOT / "docs/train.md").read_text().splitlines() if row.startswith(f"| `{kind.framework}`")]
+    assert len(rows) == 1 and kind.kind in rows[0]
+
+
+def test_the_operator_runs_its_kinds_and_no_others() -> None:
+    schemes = yaml.safe_load((ROOT / "charts/training-operator/values.yaml").read_text())["schemes"]
+    assert {f"{scheme}s" for scheme in schemes} == {kind.plural for kind in registry.of_part(registry.OPERATOR)}
+    schema = json.loads((ROOT / "charts/training-operator/values.schema.json").read_text())
+    assert set(schema["properties"]["schemes"]["items"]["enum"]) == set(schemes)
+    assert set(crds.OPERATOR_CRDS) == {kind.plural for kind in registry.of_part(registry.OPERATOR)}
+    assert all(file.exists() for file in parts.crd_files()["training-operator"])
+
+
+def test_no_kind_is_named_in_more_files_than_it_must_be() -> None:
+    folders = ("scripts/trainyard", "scripts/trainyard_agent", "charts", "policies", "pipelines")
+    files = [
+        file
+        for folder in folders
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in (".py", ".yaml", ".tpl", ".json", ".txt")
+    ]
+    named = [
+        str(file.relative_to(ROOT))
+        for file in files
+        if not file.name.endswith(".cases.yaml") and re.search("PyTorchJob|pytorchjob", file.read_text())
+    ]
+    assert len(named) <= MOST_FILES, "\n".join(sorted(named))
+
+
+def test_a_kind_may_have_objects_between_it_and_its_pods() -> None:
+    """What comes next: a TrainJob makes a JobSet, which makes Jobs."""
+    entry = registry.Kind(
+        "TrainJob", "trainer.kubeflow.org", "v1alpha1", "trainjobs", "train", "trainer", "node", "-node-0-0",
+        "trainerTorch", children=("JobSet", "Job"),
+    )  # fmt: skip
+    assert entry.children == ("JobSet", "Job") and entry.resource == "trainjobs.trainer.kubeflow.org"
+
+
+def test_what_is_no_job_has_no_entry() -> None:
+    assert registry.of_object({"apiVersion": "v1", "kind": "Pod"}) is None
+    with pytest.raises(KeyError):
+        registry.of_framework("caffe")
