@@ -3,7 +3,8 @@
 The PaddleJob operator sets PADDLE_MASTER (host:port of worker 0) and PADDLE_NNODES, but no rank: the job's manifest
 gives PADDLE_TRAINER_ID from the label that the operator puts on each pod. Paddle's launcher (`python3 -m
 paddle.distributed.launch …`) finds ranks by itself and sets PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM for what it
-starts; that works, too. Without any of them it trains alone. NCCL with a GPU and Paddle's GPU build, else CPU and gloo.
+starts; that works, too (it wants the path of this file, not -m). Without any of them it trains alone.
+NCCL with a GPU and Paddle's GPU build, else CPU and gloo.
 Every trainer is a worker; rank 0 writes the metrics and the checkpoint.
 """
 
