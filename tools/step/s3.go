@@ -17,6 +17,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // How long a store that doesn't answer is waited for: as long as Argo's executor does.
@@ -117,6 +118,9 @@ func (s *store) list(bucket, prefix string) ([]string, error) {
 	for next, more := "", true; more; {
 		// Page by page, so that an outage amid very many keys costs one page.
 		err := s.retried("s3://"+bucket+"/"+prefix, func() error {
+			if err := possible(bucket, prefix); err != nil {
+				return final{err}
+			}
 			page, err := s.client.ListObjectsV2(bucket, prefix, "", next, "", 0)
 			if err != nil {
 				return err
@@ -132,6 +136,11 @@ func (s *store) list(bucket, prefix string) ([]string, error) {
 		}
 	}
 	return keys, nil
+}
+
+// possible asks what the library asks before a listing: its answer there can't be told from an outage.
+func possible(bucket, prefix string) error {
+	return cmp.Or(s3utils.CheckValidBucketName(bucket), s3utils.CheckValidObjectNamePrefix(prefix))
 }
 
 // final is an error that another try doesn't mend.

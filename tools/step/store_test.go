@@ -139,6 +139,20 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func TestNamesThatNoStoreTakesAreNotTriedAgain(t *testing.T) {
+	p := newPod(t, "{}", nil)
+	s, err := newStore(p.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.list("x", "v/")
+	fails(t, err, codeStore, "s3://x/v/ can't be read", "shorter than 3")
+	_, err = s.file("x", "v", p.path("got"))
+	fails(t, err, codeStore, "s3://x/v can't be read", "shorter than 3")
+	_, err = s.list("runs", strings.Repeat("k", 1025))
+	fails(t, err, codeStore, "longer than 1024")
+}
+
 func TestOwnAuthority(t *testing.T) {
 	patience := storePatience
 	t.Cleanup(func() { storePatience = patience })
