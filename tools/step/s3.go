@@ -1,18 +1,23 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // How long a store that doesn't answer is waited for: as long as Argo's executor does.
@@ -22,51 +27,59 @@ var (
 )
 
 // store reads from the object store that the run's artifacts are in.
-type store struct {
-	base   *url.URL
-	keys   signer
-	client *http.Client
-}
+type store struct{ client *minio.Core }
 
 func newStore(where place) (*store, error) {
 	s3 := where.template.ArchiveLocation.S3
 	if s3 == nil || s3.Endpoint == "" {
 		return nil, fault(codeStore, "the step's template names no store: is an artifact repository set for this namespace?")
 	}
+	transport, err := storeTransport(!s3.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	client, err := minio.NewCore(s3.Endpoint, &minio.Options{
+		Creds:        credentials.NewStaticV4(os.Getenv("TRAINYARD_S3_ACCESS_KEY"), os.Getenv("TRAINYARD_S3_SECRET_KEY"), ""),
+		Secure:       !s3.Insecure,
+		Transport:    transport,
+		Region:       cmp.Or(s3.Region, "us-east-1"), // without one the library would ask for it
+		BucketLookup: minio.BucketLookupPath,
+		MaxRetries:   1, // retried has more patience
+	})
+	if err != nil {
+		return nil, fault(codeStore, "the store %s can't be used: %v", s3.Endpoint, err)
+	}
+	client.SetS3EnableDualstack(false) // Amazon's other host names may not be open to a step
+	return &store{client}, nil
+}
+
+// storeTransport trusts only the authorities of TRAINYARD_S3_CA where that is set.
+func storeTransport(secure bool) (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	scheme := "https"
-	if s3.Insecure {
-		scheme = "http"
-	} else if pem := os.Getenv("TRAINYARD_S3_CA"); pem != "" {
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM([]byte(pem)) {
-			return nil, fault(codeUsage, "TRAINYARD_S3_CA holds no certificate")
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	pem := os.Getenv("TRAINYARD_S3_CA")
+	if !secure || pem == "" {
+		return transport, nil
 	}
-	region := s3.Region
-	if region == "" {
-		region = "us-east-1"
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(pem)) {
+		return nil, fault(codeUsage, "TRAINYARD_S3_CA holds no certificate")
 	}
-	return &store{
-		base:   &url.URL{Scheme: scheme, Host: s3.Endpoint},
-		keys:   signer{os.Getenv("TRAINYARD_S3_ACCESS_KEY"), os.Getenv("TRAINYARD_S3_SECRET_KEY"), region},
-		client: &http.Client{Transport: transport},
-	}, nil
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return transport, nil
 }
 
 // file fetches one object; false when there is none.
 func (s *store) file(bucket, key, to string) (bool, error) {
 	found := false
 	err := s.retried("s3://"+bucket+"/"+key, func() error {
-		answer, err := s.get(bucket, key, nil)
+		object, _, _, err := s.client.GetObject(context.Background(), bucket, key, minio.GetObjectOptions{})
+		if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		defer answer.Body.Close()
-		if answer.StatusCode == http.StatusNotFound {
-			return nil
-		}
+		defer object.Close()
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return final{err}
 		}
@@ -74,7 +87,7 @@ func (s *store) file(bucket, key, to string) (bool, error) {
 		if err != nil {
 			return final{err}
 		}
-		_, err = io.Copy(target, answer.Body)
+		_, err = io.Copy(target, object)
 		found = err == nil
 		return errors.Join(err, target.Close())
 	})
@@ -102,74 +115,66 @@ func (s *store) folder(bucket, key, to string) (bool, error) {
 
 func (s *store) list(bucket, prefix string) ([]string, error) {
 	var keys []string
-	next := ""
-	for {
-		var page struct {
-			Contents              []struct{ Key string }
-			IsTruncated           bool
-			NextContinuationToken string
-		}
+	for next, more := "", true; more; {
+		// Page by page, so that an outage amid very many keys costs one page.
 		err := s.retried("s3://"+bucket+"/"+prefix, func() error {
-			query := url.Values{"list-type": {"2"}, "prefix": {prefix}}
-			if next != "" {
-				query.Set("continuation-token", next)
+			if err := possible(bucket, prefix); err != nil {
+				return final{err}
 			}
-			answer, err := s.get(bucket, "", query)
+			page, err := s.client.ListObjectsV2(bucket, prefix, "", next, "", 0)
 			if err != nil {
 				return err
 			}
-			defer answer.Body.Close()
-			return xml.NewDecoder(answer.Body).Decode(&page)
+			for _, object := range page.Contents {
+				keys = append(keys, object.Key)
+			}
+			next, more = page.NextContinuationToken, page.IsTruncated
+			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		for _, object := range page.Contents {
-			keys = append(keys, object.Key)
-		}
-		if next = page.NextContinuationToken; !page.IsTruncated || next == "" {
-			return keys, nil
-		}
 	}
+	return keys, nil
 }
 
-// get answers 200 and 404; a refusal is final, everything else may be tried again.
-func (s *store) get(bucket, key string, query url.Values) (*http.Response, error) {
-	target := *s.base
-	target.Path = "/" + bucket
-	if key != "" {
-		target.Path += "/" + key
-	}
-	target.RawPath, target.RawQuery = escapePath(target.Path), strings.ReplaceAll(query.Encode(), "+", "%20")
-	request, err := http.NewRequest(http.MethodGet, target.String(), nil)
-	if err != nil {
-		return nil, final{err}
-	}
-	s.keys.sign(request, time.Now())
-	answer, err := s.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusNotFound && key != "" {
-		return answer, nil
-	}
-	defer answer.Body.Close()
-	var reason struct{ Code, Message string }
-	_ = xml.NewDecoder(io.LimitReader(answer.Body, 1<<16)).Decode(&reason)
-	err = fmt.Errorf("%s %s %s", answer.Status, reason.Code, reason.Message)
-	if answer.StatusCode < 500 && answer.StatusCode != http.StatusTooManyRequests {
-		err = final{err}
-	}
-	return nil, err
+// possible asks what the library asks before a listing: its answer there can't be told from an outage.
+func possible(bucket, prefix string) error {
+	return cmp.Or(s3utils.CheckValidBucketName(bucket), s3utils.CheckValidObjectNamePrefix(prefix))
 }
 
 // final is an error that another try doesn't mend.
 type final struct{ error }
 
+// refusal makes a refusal of the store final; everything else may be tried again.
+func refusal(err error) error {
+	var answer minio.ErrorResponse
+	if !errors.As(err, &answer) {
+		return err
+	}
+	err = errors.New(reason(answer))
+	if answer.StatusCode < 500 && answer.StatusCode != http.StatusTooManyRequests {
+		return final{err}
+	}
+	return err
+}
+
+// reason puts the HTTP status before what the store said.
+func reason(answer minio.ErrorResponse) string {
+	status := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	switch {
+	case answer.StatusCode == 0: // it answered well, and the library can't make sense of it
+		return answer.Error()
+	case strings.HasPrefix(answer.Code, strconv.Itoa(answer.StatusCode)): // no error of S3's: the library repeats the status
+		return status
+	}
+	return status + " " + answer.Code + " " + answer.Message
+}
+
 func (s *store) retried(what string, try func() error) error {
 	end, pause := time.Now().Add(storePatience), storePause
 	for {
-		err := try()
+		err := refusal(try())
 		var last final
 		if err == nil {
 			return nil

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,7 +15,7 @@ import (
 // bucket is a store that knows these objects and answers 503 so many times before.
 func bucket(t *testing.T, p *pod, objects map[string]string, outages int) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve(t, p, func(w http.ResponseWriter, r *http.Request) {
 		if outages--; outages >= 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -24,6 +27,7 @@ func bucket(t *testing.T, p *pod, objects map[string]string, outages int) {
 		}
 		if r.URL.Query().Get("list-type") == "" {
 			data, ok := objects[r.URL.Path]
+			w.Header().Set("Last-Modified", "Fri, 24 May 2013 00:00:00 GMT")
 			if !ok {
 				w.WriteHeader(http.StatusNotFound)
 			}
@@ -33,7 +37,7 @@ func bucket(t *testing.T, p *pod, objects map[string]string, outages int) {
 		// One key a page, as a store with very many would answer.
 		var keys []string
 		for _, name := range sortedNames(objects) {
-			if key, ok := strings.CutPrefix(name, r.URL.Path+"/"); ok && strings.HasPrefix(key, r.URL.Query().Get("prefix")) && key > r.URL.Query().Get("continuation-token") {
+			if key, ok := strings.CutPrefix(name, r.URL.Path); ok && strings.HasPrefix(key, r.URL.Query().Get("prefix")) && key > r.URL.Query().Get("continuation-token") {
 				keys = append(keys, key)
 			}
 		}
@@ -42,7 +46,13 @@ func bucket(t *testing.T, p *pod, objects map[string]string, outages int) {
 			fmt.Fprintf(w, "<Contents><Key>%s</Key></Contents><IsTruncated>%t</IsTruncated><NextContinuationToken>%s</NextContinuationToken>", keys[0], len(keys) > 1, keys[0])
 		}
 		fmt.Fprint(w, "</ListBucketResult>")
-	}))
+	})
+}
+
+// serve has the pod's store answer so.
+func serve(t *testing.T, p *pod, answer http.HandlerFunc) {
+	t.Helper()
+	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	storePause = time.Millisecond
 	p.template.ArchiveLocation.S3.Endpoint = strings.TrimPrefix(server.URL, "http://")
@@ -95,13 +105,76 @@ func TestImport(t *testing.T) {
 	}
 }
 
-func TestSignature(t *testing.T) {
-	// The example "GET Bucket Lifecycle" of the S3 documentation, whose signature is given there.
-	request, _ := http.NewRequest(http.MethodGet, "https://examplebucket.s3.amazonaws.com/?lifecycle=", nil)
-	k := signer{"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1"}
-	k.sign(request, time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC))
-	const want = "Signature=fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"
-	if got := request.Header.Get("Authorization"); !strings.HasSuffix(got, want) {
-		t.Error(got)
+func TestRefusals(t *testing.T) {
+	const said = "<Error><Code>%s</Code><Message>no</Message></Error>"
+	for _, c := range []struct {
+		status  int
+		body    string
+		message string
+		final   bool
+	}{
+		{403, fmt.Sprintf(said, "AccessDenied"), "403 Forbidden AccessDenied no", true},
+		{400, fmt.Sprintf(said, "AuthorizationHeaderMalformed"), "400 Bad Request AuthorizationHeaderMalformed no", true},
+		{429, fmt.Sprintf(said, "SlowDown"), "429 Too Many Requests SlowDown no", false},
+		{500, fmt.Sprintf(said, "InternalError"), "500 Internal Server Error InternalError no", false},
+		{502, "<html>a proxy's page", "502 Bad Gateway", false},
+		{503, "", "503 Service Unavailable", false},
+	} {
+		p := newPod(t, "{}", nil)
+		asked := 0
+		serve(t, &p, func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		})
+		s, err := newStore(p.place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.client.ListObjectsV2("runs", "", "", "", "", 0)
+		err = refusal(err)
+		if _, last := err.(final); err == nil || err.Error() != c.message || last != c.final || asked != 1 {
+			t.Errorf("%d: final %t, asked %d times: %v", c.status, last, asked, err)
+		}
 	}
+}
+
+func TestNamesThatNoStoreTakesAreNotTriedAgain(t *testing.T) {
+	p := newPod(t, "{}", nil)
+	s, err := newStore(p.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.list("x", "v/")
+	fails(t, err, codeStore, "s3://x/v/ can't be read", "shorter than 3")
+	_, err = s.file("x", "v", p.path("got"))
+	fails(t, err, codeStore, "s3://x/v can't be read", "shorter than 3")
+	_, err = s.list("runs", strings.Repeat("k", 1025))
+	fails(t, err, codeStore, "longer than 1024")
+}
+
+func TestOwnAuthority(t *testing.T) {
+	patience := storePatience
+	t.Cleanup(func() { storePatience = patience })
+	p := newPod(t, "{}", nil)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that fails below
+	p.template.ArchiveLocation.S3.Endpoint = strings.TrimPrefix(server.URL, "https://")
+	p.template.ArchiveLocation.S3.Insecure = false
+	asks := func() error {
+		s, err := newStore(p.place)
+		if err == nil {
+			_, err = s.file("runs", "key", p.path("got"))
+		}
+		return err
+	}
+	storePatience = 0
+	fails(t, asks(), codeStore, "certificate signed by unknown authority")
+	t.Setenv("TRAINYARD_S3_CA", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	if err := asks(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("TRAINYARD_S3_CA", "nothing")
+	fails(t, asks(), codeUsage, "TRAINYARD_S3_CA holds no certificate")
 }
