@@ -9,6 +9,7 @@ server is a `CelError`.
 """
 
 from trainyard.policy.cel.parse import compile
-from trainyard.policy.cel.values import CelError, amount, at, path, place
+from trainyard.policy.cel.quantity import amount
+from trainyard.policy.cel.values import CelError, at, path, place
 
 __all__ = ["CelError", "amount", "at", "compile", "path", "place"]
