@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable
 from typing import Any
 
-from trainyard.policy.cel.quantity import amount, as_int, is_amount, is_whole
+from trainyard.policy.cel import quantity
 from trainyard.policy.cel.regex import compiled
 from trainyard.policy.cel.texts import (
     LOWER,
@@ -27,7 +28,6 @@ from trainyard.policy.cel.texts import (
 from trainyard.policy.cel.values import (
     CelError,
     Optional,
-    Quantity,
     Type,
     add,
     at,
@@ -49,6 +49,7 @@ UNSUPPORTED = frozenset(
     """.split()  # noqa: SIM905
 )
 # What values of the caller may answer to (`cel_call`): Kubernetes' authorizer.
+ORDERED = ("bool", "bytes", "double", "int", "string", "uint")
 OF_HOST = frozenset("path group serviceAccount resource subresource namespace name check allowed reason".split())  # noqa: SIM905
 
 
@@ -67,15 +68,25 @@ def _sum(items: list[Any]) -> Any:
     return total
 
 
+def _order(one: Any, other: Any) -> int:
+    """As `order`, for items that one list may hold side by side: what has no order counts as equal."""
+    try:
+        return order(one, other)
+    except CelError:
+        return 0
+
+
+def _ordered(items: list[Any]) -> list[Any]:
+    if any(kind_of(item) not in ORDERED for item in items):
+        raise CelError("no such overload: order of items")
+    return items
+
+
 def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
     def method(items: list[Any]) -> Any:
         if not items:
             raise CelError(f"{name} called on empty list")
-        found = items[0]
-        for item in items[1:]:
-            if order(item, found) == sign:
-                found = item
-        return found
+        return functools.reduce(lambda found, item: item if _order(item, found) == sign else found, _ordered(items))
 
     return method
 
@@ -92,7 +103,12 @@ def _value(one: Optional) -> Any:
 
 
 def _matched(text: str, pattern: str, most: int = -1) -> list[str]:
-    found = [match[0] for match in compiled(pattern).finditer(text)]
+    """As Go: nothing is found right behind what was found last."""
+    found, end = [], -1
+    for match in compiled(pattern).finditer(text):
+        if match[0] or match.start() != end:
+            found.append(match[0])
+        end = match.end()
     return found if most < 0 else found[:most]
 
 
@@ -142,26 +158,25 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     "list.sum()": _sum,
     "list.max()": _extreme("max", 1),
     "list.min()": _extreme("min", -1),
-    "list.isSorted()": lambda items: all(order(*pair) <= 0 for pair in itertools.pairwise(items)),
+    "list.isSorted()": lambda items: all(_order(*pair) <= 0 for pair in itertools.pairwise(_ordered(items))),
     "list.indexOf(*)": _found,
     "list.lastIndexOf(*)": lambda items, item: _found(items, item, True),
     "list.first()": lambda items: Optional(items[0], True) if items else Optional(),
     "list.last()": lambda items: Optional(items[-1], True) if items else Optional(),
-    "quantity(string)": lambda text: Quantity(amount(text)),
-    "isQuantity(string)": is_amount,
-    "kubernetes.Quantity.compareTo(kubernetes.Quantity)": lambda one, two: (
-        int(one.number > two.number) - int(one.number < two.number)
-    ),
-    "kubernetes.Quantity.isGreaterThan(kubernetes.Quantity)": lambda one, two: one.number > two.number,
-    "kubernetes.Quantity.isLessThan(kubernetes.Quantity)": lambda one, two: one.number < two.number,
-    "kubernetes.Quantity.sign()": lambda one: int(one.number > 0) - int(one.number < 0),
-    "kubernetes.Quantity.isInteger()": is_whole,
-    "kubernetes.Quantity.asInteger()": as_int,
-    "kubernetes.Quantity.asApproximateFloat()": lambda one: float(one.number),
-    "kubernetes.Quantity.add(kubernetes.Quantity)": lambda one, two: Quantity(one.number + two.number),
-    "kubernetes.Quantity.add(int)": lambda one, number: Quantity(one.number + int(number)),
-    "kubernetes.Quantity.sub(kubernetes.Quantity)": lambda one, two: Quantity(one.number - two.number),
-    "kubernetes.Quantity.sub(int)": lambda one, number: Quantity(one.number - int(number)),
+    "quantity(string)": quantity.parse,
+    "isQuantity(string)": quantity.is_amount,
+    "sign(kubernetes.Quantity)": lambda one: int(one.number > 0) - int(one.number < 0),
+    "kubernetes.Quantity.compareTo(kubernetes.Quantity)": quantity.order,
+    "kubernetes.Quantity.isGreaterThan(kubernetes.Quantity)": lambda one, other: quantity.order(one, other) > 0,
+    "kubernetes.Quantity.isLessThan(kubernetes.Quantity)": lambda one, other: quantity.order(one, other) < 0,
+    "kubernetes.Quantity.isInteger()": quantity.is_whole,
+    "kubernetes.Quantity.asInteger()": quantity.as_int,
+    "kubernetes.Quantity.asApproximateFloat()": quantity.as_float,
+    **{f"kubernetes.Quantity.add({kind})": quantity.add for kind in ("int", "kubernetes.Quantity")},
+    **{
+        f"kubernetes.Quantity.sub({kind})": functools.partial(quantity.add, sign=-1)
+        for kind in ("int", "kubernetes.Quantity")
+    },
 }
 _SHAPE = re.compile(r"((?:\w+\.)*)(\w+)\((.*)\)")
 NAMESPACES = frozenset({"optional", "sets", "strings", "ip", "format", "jsonpatch"})  # before a function, no values

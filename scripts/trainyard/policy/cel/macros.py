@@ -99,27 +99,21 @@ def binding(name: str, value: Program, variable: str, body: Program) -> Program:
         if not optional.there:
             return Optional()
         found = body({**scope, variable: optional.value})
-        if name == "optMap":
-            return Optional(found, True, path(found))
-        if not isinstance(found, Optional):
-            raise CelError(f"optFlatMap() takes an optional, not {kind_of(found)}")
-        return found
+        return Optional(found, True, path(found)) if name == "optMap" else found
 
     return program
 
 
 def otherwise(name: str, value: Program, other: Program) -> Program:
-    """`or` and `orValue`: the other one is evaluated only where the optional value is missing."""
+    """`or` and `orValue`: the other one is evaluated only where an optional value is missing."""
 
     def program(scope: Scope) -> Any:
-        optional = value(scope)
-        if not isinstance(optional, Optional):
-            raise CelError(f"no such overload: {kind_of(optional)}.{name}()")
-        if optional.there:
-            return optional if name == "or" else optional.value
+        found = value(scope)
+        if not isinstance(found, Optional):
+            return found
+        if found.there:
+            return found if name == "or" else found.value
         second = other(scope)
-        if name == "or" and not isinstance(second, Optional):
-            raise CelError(f"no such overload: optional_type.or({kind_of(second)})")
-        return second if name == "or" else at(second, optional.path)
+        return second if name == "or" else at(second, found.path)
 
     return program

@@ -44,7 +44,6 @@ class _Translation:
         self._left = pattern
         self._pattern = pattern
         self._flags: frozenset[str] = frozenset()
-        self._names: set[str] = set()
         self.text = self._group()
         if self._left:
             raise self._refused("a group ends that never began")
@@ -126,19 +125,12 @@ class _Translation:
                 if REPEAT.match(self._left):
                     raise self._refused("nothing to repeat after flags")
                 return None
-            begin = self._named(match["name"]) if match["name"] else "(?:"
+            begin = "(" if match["name"] else "(?:"  # nobody reads the names, and Python has other rules for them
         inner = self._group()
         if self._take() != ")":
             raise self._refused("a group has no end")
         self._flags = before
         return f"{begin}{inner})"
-
-    def _named(self, name: str) -> str:
-        """Nobody reads the names, and Python has other rules for them."""
-        if name in self._names:
-            raise self._refused(f"two groups {name}")
-        self._names.add(name)
-        return "("
 
     def _escape(self) -> str:
         sign = self._take()

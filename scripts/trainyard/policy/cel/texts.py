@@ -15,7 +15,10 @@ BOOLS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
-DOUBLE = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)|nan", re.I | re.A)
+DIGITS = "[0-9](?:_?[0-9])*"
+DOUBLE = re.compile(
+    rf"[+-]?(?:(?:{DIGITS}\.?(?:{DIGITS})?|\.{DIGITS})(?:e[+-]?{DIGITS})?|inf|infinity)|nan", re.IGNORECASE | re.ASCII
+)
 UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 LOWER = {small: big for big, small in UPPER.items()}
 
@@ -42,6 +45,8 @@ def to_uint(value: Any) -> Uint:
 
 def to_double(value: Any) -> float:
     if isinstance(value, str):
+        if value.lstrip("+-")[:2] in ("0x", "0X"):
+            raise CelError("double() of a hexadecimal number is not evaluated here")
         number = float(value) if DOUBLE.fullmatch(value) else None
         if number is None or (math.isinf(number) and "inf" not in value.lower()):
             raise CelError(f"{value or 'an empty string'} is no double")
@@ -78,7 +83,7 @@ def _shortest(value: float) -> str:
     text = "".join(map(str, digits))
     if value == 0:
         text = "0"
-    elif -4 < point <= 21:
+    elif -4 < point <= 6:
         text = text.ljust(point, "0") if point > 0 else text.rjust(len(text) + 1 - point, "0")
         left, right = text[: max(point, 1)], text[max(point, 1) :]
         text = left + ("." + right if right else "")
@@ -110,9 +115,11 @@ def character(text: str, index: int) -> str:
 
 
 def find(text: str, part: str, begin: int = 0) -> int:
-    if part and not 0 <= begin < len(text) and (begin or text):
+    if not part:
+        return begin
+    if begin < 0:
         raise CelError(f"index out of range: {begin}")
-    return text.find(part, begin) if part else begin
+    return text.find(part, begin)
 
 
 def find_last(text: str, part: str, begin: int | None = None) -> int:
@@ -120,6 +127,6 @@ def find_last(text: str, part: str, begin: int | None = None) -> int:
         return text.rfind(part)
     if not part:
         return begin
-    if not 0 <= begin < len(text):
+    if begin < 0:
         raise CelError(f"index out of range: {begin}")
-    return text.rfind(part, 0, begin + len(part))
+    return text.rfind(part, 0, begin + len(part)) if begin < len(text) else -1

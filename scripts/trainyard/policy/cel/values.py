@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -49,13 +48,6 @@ class Type:
     name: str
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """What `quantity()` makes of a text."""
-
-    number: Decimal
-
-
 class Optional:
     """A value that may be missing; `path` says where it would be."""
 
@@ -75,7 +67,6 @@ KINDS: dict[type, str] = {
     type(None): "null_type",
     Type: "type",
     Optional: "optional_type",
-    Quantity: "kubernetes.Quantity",
 }
 NUMBERS = ("int", "uint", "double")
 TYPES = ("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")  # names of types
@@ -137,8 +128,9 @@ def select(value: Any, key: Any, optional: bool = False) -> Any:
         if 0 <= index < len(value):
             return Optional(value[index], True, place_of) if optional else value[index]
     elif hasattr(value, "cel_select"):
-        return value.cel_select(key)
-    else:
+        chosen = value.cel_select(key)
+        return Optional(chosen, True, path(chosen)) if optional else chosen
+    elif not optional:
         raise CelError(f"{kind_of(value)} has no field {key}")
     if optional:
         return Optional(path=place_of)
