@@ -106,6 +106,8 @@ class _Parser:
             optional = self._taken("?")
             name = self._name(NO_FIELDS)
             value = field(value, name, optional) if optional or not self._is("(") else self._called(value, name)
+        if self._is("{"):
+            raise CelError("messages, a type before {}, are not evaluated here")
         return value
 
     def _name(self, refused: frozenset[str]) -> str:
@@ -215,8 +217,6 @@ class _Parser:
             raise CelError(f"{name} is a reserved word")
         if self._is("("):
             return self._function(name)
-        if self._is("{"):
-            raise CelError(f"messages as {name}{{}} are not evaluated here")
         if name in TYPES:
             kind = Type(name)
             return lambda scope: kind
