@@ -5,10 +5,14 @@
 
 What `place` has marked keeps its path through selection and concatenation, also where a field is missing, so that
 `cel.path(value)` tells which part of the object a message speaks of. An evaluation that fails as it would in the API
-server is a `CelError`.
+server is a `CelError`, as is a function that no rule needs, which is refused by name.
+
+Nothing checks types or names before the evaluation, so `true || 1` is true here and refused there; for the rest,
+tests/policies/cel_corpus.yaml holds each value against a real API server's.
 """
 
 from trainyard.policy.cel.parse import compile
-from trainyard.policy.cel.values import CelError, amount, at, path, place
+from trainyard.policy.cel.quantity import amount
+from trainyard.policy.cel.values import CelError, at, path, place
 
 __all__ = ["CelError", "amount", "at", "compile", "path", "place"]

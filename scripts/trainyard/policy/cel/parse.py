@@ -3,79 +3,44 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from trainyard.policy.cel.values import (
-    FUNCTIONS,
-    CelError,
-    add,
-    at,
-    call,
-    contains,
-    guarded,
-    kind_of,
-    path,
-    same,
-    select,
-)
+from trainyard.policy.cel.build import Entry, binary, field, index, list_of, map_of, negated, variable
+from trainyard.policy.cel.functions import NAMESPACES, UNSUPPORTED, call, call_on, check
+from trainyard.policy.cel.macros import BINDINGS, LOOPS, Program, binding, loop, otherwise, truth
+from trainyard.policy.cel.tokens import literal, read
+from trainyard.policy.cel.values import TYPES, CelError, Type, negative, whole
 
-Scope = dict[str, Any]
-Program = Callable[[Scope], Any]
-TOKEN = re.compile(
-    r"""\s+ | (?P<number>\d+(?:\.\d+)?) | (?P<name>[A-Za-z_]\w*)
-    | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-    | (?P<sign>\|\||&&|==|!=|<=|>=|\[\?|\.\?|[-+*/%!<>()\[\]{}.,:?])""",
-    re.X,
-)
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 WORDS = {"true": True, "false": False, "null": None}
-TYPES = ("string", "int", "bool", "double", "list", "map")  # as values, beside type(x)
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: int(a / b),
-    "%": lambda a, b: a % b,
-    "-": lambda a, b: a - b,
-}
+RESERVED = frozenset(
+    "as break const continue else for function if import in let loop package namespace return var void while".split()  # noqa: SIM905
+)
+NO_FIELDS = frozenset({"true", "false", "null", "in"})
 LEVELS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
-MACROS = ("map", "filter", "exists", "all")
 
 
 @functools.cache
 def compile(text: str) -> Program:
-    """The program of an expression. CelError for what is not of the grammar."""
-    parser = _Parser(text)
-    program = parser.ternary()
-    if parser.token[1]:
+    """The program of an expression. CelError for what is not of the grammar, and for functions that aren't there."""
+    try:
+        parser = _Parser(text)
+        program = parser.ternary()
+    except RecursionError:
+        raise CelError("the expression is nested too deeply") from None
+    if parser.token[0] != "end":
         raise CelError(f"unexpected {parser.token[1]}")
     return program
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._tokens = self._read(text)
+        self._tokens = read(text)
         self.token = next(self._tokens)
-
-    def _read(self, text: str) -> Iterator[tuple[str, str]]:
-        place = 0
-        while place < len(text):
-            match = TOKEN.match(text, place)
-            if match is None:
-                raise CelError(f"can't read {text[place : place + 10]}")
-            place = match.end()
-            if match.lastgroup:
-                yield match.lastgroup, match[0]
-        while True:
-            yield "end", ""
 
     def _take(self, sign: str = "") -> str:
         kind, word = self.token
-        if sign and word != sign:
+        if sign and (kind == "text" or word != sign):
             raise CelError(f"expected {sign}, found {word or 'the end'}")
         if kind == "end":
             raise CelError("unexpected end")
@@ -85,200 +50,186 @@ class _Parser:
     def _is(self, *signs: str) -> bool:
         return self.token[0] != "text" and self.token[1] in signs
 
+    def _taken(self, sign: str) -> bool:
+        """Takes the sign if it is next."""
+        if not self._is(sign):
+            return False
+        self._take()
+        return True
+
     def ternary(self) -> Program:
         condition = self._level(0)
-        if not self._is("?"):
+        if not self._taken("?"):
             return condition
-        self._take()
         yes = self._level(0)
         self._take(":")
         no = self.ternary()
-        return lambda scope: yes(scope) if _truth(condition(scope)) else no(scope)
+        return lambda scope: yes(scope) if truth(condition(scope)) else no(scope)
 
     def _level(self, level: int) -> Program:
         if level == len(LEVELS):
             return self._unary()
         left = self._level(level + 1)
         while self._is(*LEVELS[level]):
-            left = _binary(self._take(), left, self._level(level + 1))
+            left = binary(self._take(), left, self._level(level + 1))
         return left
 
     def _unary(self) -> Program:
-        if self._is("!"):
-            self._take()
-            inner = self._unary()
-            return lambda scope: not _truth(inner(scope))
-        if self._is("-"):
-            self._take()
-            negated = self._unary()
-            return lambda scope: -negated(scope)
-        return self._member()
+        sign = self.token[1]
+        if not self._is("!", "-"):
+            return self._member()
+        count = 0
+        while self._taken(sign):
+            count += 1
+        if sign == "-" and self.token[0] in ("int", "double"):
+            value, count = self._after(self._number(negate=True)), count - 1
+        else:
+            value = self._member()
+        for _ in range(count):
+            value = negated(sign, value)
+        return value
 
     def _member(self) -> Program:
-        value = self._primary()
-        while self._is(".", ".?", "[", "[?"):
-            sign = self._take()
-            if sign.startswith("["):
+        if self.token[0] == "name" and self.token[1] in NAMESPACES:
+            return self._after(self._namespace(self._take()))
+        return self._after(self._primary())
+
+    def _after(self, value: Program) -> Program:
+        """The value with the selections, indexes and calls behind it."""
+        while self._is(".", "["):
+            if self._take() == "[":
+                optional = self._taken("?")
                 key = self.ternary()
                 self._take("]")
-                value = _index(value, key, sign == "[?")
+                value = index(value, key, optional)
                 continue
-            name = self._take()
-            if sign == "." and self._is("("):
-                value = self._macro(value, name) if name in MACROS else _method(value, name, self._arguments("(", ")"))
-            else:
-                value = _field(value, name, sign == ".?")
+            optional = self._taken("?")
+            name = self._name(NO_FIELDS)
+            value = field(value, name, optional) if optional or not self._is("(") else self._called(value, name)
+        if self._is("{"):
+            raise CelError("messages, a type before {}, are not evaluated here")
         return value
+
+    def _name(self, refused: frozenset[str]) -> str:
+        kind, word = self.token
+        if kind != "name" or word in refused:
+            raise CelError(f"{word or 'the end'} is no name")
+        return self._take()
+
+    def _called(self, value: Program, name: str) -> Program:
+        if name in LOOPS or name in BINDINGS:
+            return self._macro(value, name)
+        if name in UNSUPPORTED:
+            raise CelError(f"{name}() of CEL is not evaluated here")
+        arguments = self._arguments()
+        if name in ("or", "orValue") and len(arguments) == 1:
+            return otherwise(name, value, arguments[0])
+        check(name, len(arguments), True)
+        return lambda scope: call_on(value(scope), name, [argument(scope) for argument in arguments])
 
     def _macro(self, value: Program, name: str) -> Program:
         self._take("(")
-        variable = self._take()
+        item = self._name(NO_FIELDS | RESERVED)
         bodies = []
-        while self._is(","):
-            self._take()
+        while self._taken(","):
             bodies.append(self.ternary())
         self._take(")")
-        return _loop(name, value, variable, bodies)
+        if len(bodies) + 1 not in LOOPS.get(name, (2,)):
+            if len(bodies) == 2 and name in ("all", "exists", "exists_one"):
+                raise CelError(f"{name}() with two variables is not evaluated here")
+            raise CelError(f"{name}() takes a name and {' or '.join(str(n - 1) for n in LOOPS.get(name, (2,)))} more")
+        return loop(name, value, item, bodies) if name in LOOPS else binding(name, value, item, bodies[0])
 
-    def _arguments(self, begin: str, end: str) -> list[Program]:
-        self._take(begin)
+    def _arguments(self) -> list[Program]:
+        self._take("(")
         found: list[Program] = []
-        while not self._is(end):
+        while not self._is(")") or found:
             found.append(self.ternary())
-            if not self._is(end):
-                self._take(",")
-        self._take(end)
+            if not self._taken(","):
+                break
+        self._take(")")
         return found
+
+    def _namespace(self, space: str) -> Program:
+        """`optional.of(…)`; the name by itself is a function or a variable."""
+        if not self._taken("."):
+            return self._named(space)
+        name = f"{space}.{self._name(NO_FIELDS)}"
+        if not self._is("("):
+            raise CelError(f"undeclared reference to {space}")
+        return self._function(name)
 
     def _primary(self) -> Program:
         kind, word = self.token
-        if kind == "number":
-            number = float(self._take()) if "." in word else int(self._take())
-            return lambda scope: number
+        if kind in ("int", "double"):
+            return self._number()
         if kind == "text":
-            text = re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), self._take()[1:-1], flags=re.S)
+            text = literal(kind, self._take())
             return lambda scope: text
         if kind == "name":
-            return self._name()
-        if word == "(":
-            self._take()
+            return self._named(self._take())
+        if self._taken("("):
             inner = self.ternary()
             self._take(")")
             return inner
-        if word == "[":
-            items = self._arguments("[", "]")
-            return lambda scope: [item(scope) for item in items]
-        if word == "{":
-            return self._map()
+        if self._taken("["):
+            return list_of(self._entries("]", self._entry))
+        if self._taken("{"):
+            return map_of(self._entries("}", self._pair))
+        if self._taken("."):
+            return self._named(self._name(NO_FIELDS | RESERVED))
         raise CelError(f"unexpected {word or 'end'}")
 
-    def _map(self) -> Program:
-        self._take("{")
-        pairs: list[tuple[Program, Program]] = []
-        while not self._is("}"):
-            key = self.ternary()
-            self._take(":")
-            pairs.append((key, self.ternary()))
-            if not self._is("}"):
-                self._take(",")
-        self._take("}")
-        return lambda scope: {key(scope): value(scope) for key, value in pairs}
+    def _number(self, negate: bool = False) -> Program:
+        """A literal; the sign before it belongs to it, so that the smallest int can be written."""
+        kind, word = self.token
+        if negate and kind == "int" and word[-1] not in "uU":
+            self._take()
+            smallest = whole(-int(word, 16 if word.startswith("0x") else 10))
+            return lambda scope: smallest
+        number = literal(kind, self._take())
+        if negate:
+            number = negative(number)
+        return lambda scope: number
 
-    def _name(self) -> Program:
-        name = self._take()
+    def _entries(self, end: str, entry: Callable[[], Any]) -> list[Any]:
+        found = []
+        while not self._is(end):
+            found.append(entry())
+            if not self._taken(","):
+                break
+        self._take(end)
+        return found
+
+    def _entry(self) -> Entry:
+        return self._taken("?"), self.ternary()
+
+    def _pair(self) -> tuple[Entry, Program]:
+        key = self._entry()
+        self._take(":")
+        return key, self.ternary()
+
+    def _named(self, name: str) -> Program:
         if name in WORDS:
             constant = WORDS[name]
             return lambda scope: constant
-        if not self._is("("):
-            if name in TYPES:
-                return lambda scope: name
-            return lambda scope: _variable(scope, name)
-        arguments = self._arguments("(", ")")
+        if name in RESERVED:
+            raise CelError(f"{name} is a reserved word")
+        if self._is("("):
+            return self._function(name)
+        if name in TYPES:
+            kind = Type(name)
+            return lambda scope: kind
+        return lambda scope: variable(scope, name)
+
+    def _function(self, name: str) -> Program:
+        if name in UNSUPPORTED:
+            raise CelError(f"{name}() of CEL is not evaluated here")
+        arguments = self._arguments()
         if name == "has":
-            optional = getattr(arguments[0], "optional", None) if arguments else None
-            if optional is None:
+            there = getattr(arguments[0], "there", None) if len(arguments) == 1 else None
+            if there is None:
                 raise CelError("has() takes a selection")
-            return lambda scope: optional(scope).there
-        if name not in FUNCTIONS:
-            raise CelError(f"no function {name}")
-        function = FUNCTIONS[name]
-        return lambda scope: guarded(name, function, [argument(scope) for argument in arguments])
-
-
-def _variable(scope: Scope, name: str) -> Any:
-    if name not in scope:
-        raise CelError(f"undeclared reference to {name}")
-    return scope[name]
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise CelError(f"{kind_of(value)} is no bool")
-    return value
-
-
-def _field(value: Program, name: str, optional: bool) -> Program:
-    def program(scope: Scope) -> Any:
-        return select(value(scope), name, optional)
-
-    program.optional = lambda scope: select(value(scope), name, True)  # type: ignore[attr-defined]
-    return program
-
-
-def _index(value: Program, key: Program, optional: bool) -> Program:
-    return lambda scope: select(value(scope), key(scope), optional)
-
-
-def _method(value: Program, name: str, arguments: list[Program]) -> Program:
-    return lambda scope: call(value(scope), name, [argument(scope) for argument in arguments])
-
-
-def _loop(name: str, value: Program, variable: str, bodies: list[Program]) -> Program:
-    *tests, body = bodies
-
-    def program(scope: Scope) -> Any:
-        whole = value(scope)
-        if not isinstance(whole, (list, dict)):
-            raise CelError(f"no such overload: {kind_of(whole)}.{name}()")
-        inner = dict(scope)
-        found = []
-        for item in whole:
-            inner[variable] = item
-            if all(_truth(test(inner)) for test in tests):
-                found.append((item, body(inner)))
-        if name == "map":
-            return [done for _, done in found]
-        if name == "filter":
-            return at([item for item, done in found if _truth(done)], path(whole))
-        return (any if name == "exists" else all)(_truth(done) for _, done in found)
-
-    return program
-
-
-def _binary(sign: str, left: Program, right: Program) -> Program:
-    if sign in ("||", "&&"):
-        return _logic(left, right, sign == "||")
-    if sign in ("==", "!="):
-        return lambda scope: same(left(scope), right(scope)) == (sign == "==")
-    if sign == "in":
-        return lambda scope: contains(left(scope), right(scope))
-    if sign == "+":
-        return lambda scope: add(left(scope), right(scope))
-    compare = COMPARE[sign]
-    return lambda scope: guarded(sign, compare, [left(scope), right(scope)])
-
-
-def _logic(left: Program, right: Program, decides: bool) -> Program:
-    """`||` and `&&`: the side that decides wins, also over one that fails."""
-
-    def program(scope: Scope) -> bool:
-        try:
-            if _truth(left(scope)) is decides:
-                return decides
-        except CelError:
-            if _truth(right(scope)) is decides:
-                return decides
-            raise
-        return _truth(right(scope))
-
-    return program
+            return lambda scope: there(scope)
+        check(name, len(arguments), False)
+        return lambda scope: call(name, [argument(scope) for argument in arguments])

@@ -1,14 +1,12 @@
-"""Values of CEL as Python's own, those of an object with their path in it; optional values, and what may be called."""
+"""Values of CEL as Python's own, those of an object with their path in it; types, equality, order, arithmetic."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+import math
+from dataclasses import dataclass
 from typing import Any
 
 Path = tuple[str | int, ...]
-SUFFIXES = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "m": -3, "u": -6, "n": -9}
 
 
 class CelError(Exception):
@@ -39,6 +37,17 @@ class Items(list):
     path: Path = ()
 
 
+class Uint(int):
+    """A number without a sign."""
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type as a value, as `type(x)` gives it."""
+
+    name: str
+
+
 class Optional:
     """A value that may be missing; `path` says where it would be."""
 
@@ -46,9 +55,37 @@ class Optional:
         self.value, self.there, self.path = value, there, path
 
 
+KINDS: dict[type, str] = {
+    bool: "bool",
+    Uint: "uint",
+    int: "int",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    dict: "map",
+    list: "list",
+    type(None): "null_type",
+    Type: "type",
+    Optional: "optional_type",
+}
+NUMBERS = ("int", "uint", "double")
+TYPES = ("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")  # names of types
+
+
+def kind_of(value: Any) -> str:
+    """The name of a value's type in CEL."""
+    python: type = type(value)
+    return KINDS.get(python) or _kind(python)
+
+
+def _kind(python: type) -> str:
+    KINDS[python] = next((KINDS[one] for one in python.__mro__ if one in KINDS), python.__name__)
+    return KINDS[python]
+
+
 def at(value: Any, path: Path | None) -> Any:
     """The value with that path, where its type can carry one."""
-    if path is None or isinstance(value, bool):
+    if path is None or isinstance(value, (bool, Uint)):
         return value
     kinds: tuple[tuple[type[Any], type[Any]], ...] = ((Text, str), (Number, int), (Map, dict), (Items, list))
     for kind, base in kinds:
@@ -60,9 +97,10 @@ def at(value: Any, path: Path | None) -> Any:
 
 
 def place(value: Any, path: Path = ()) -> Any:
-    """A copy of an object whose every part knows its path."""
+    """A copy of an object whose every part knows its path. A null in a map is left out, as the API server does."""
     if isinstance(value, dict):
-        return at({str(key): place(one, (*path, str(key))) for key, one in value.items()}, path)
+        there = {str(key): one for key, one in value.items() if one is not None}
+        return at({key: place(one, (*path, key)) for key, one in there.items()}, path)
     if isinstance(value, list):
         return at([place(one, (*path, index)) for index, one in enumerate(value)], path)
     return at(value, path)
@@ -83,63 +121,82 @@ def select(value: Any, key: Any, optional: bool = False) -> Any:
     here = path(value)
     place_of = None if here is None else (*here, key)
     if isinstance(value, dict):
-        found = key in value and value[key] is not None
-        if optional:
-            return Optional(value[key], True, place_of) if found else Optional(path=place_of)
-        if not found:
-            raise CelError(f"no such key: {key}")
-        return value[key]
-    if isinstance(value, list) and isinstance(key, int) and not isinstance(key, bool):
-        if 0 <= key < len(value):
+        if held(value, key):
             return Optional(value[key], True, place_of) if optional else value[key]
-        if optional:
-            return Optional(path=place_of)
-        raise CelError(f"index out of bounds: {key}")
-    if optional and value is None:
+    elif isinstance(value, list):
+        index = _index(key)
+        if 0 <= index < len(value):
+            return Optional(value[index], True, place_of) if optional else value[index]
+    elif hasattr(value, "cel_select"):
+        chosen = value.cel_select(key)
+        return Optional(chosen, True, path(chosen)) if optional else chosen
+    elif not optional:
+        raise CelError(f"{kind_of(value)} has no field {key}")
+    if optional:
         return Optional(path=place_of)
-    if hasattr(value, "cel_select"):
-        return value.cel_select(key)
-    raise CelError(f"{kind_of(value)} has no field {key}")
+    raise CelError(f"no such key: {key}" if isinstance(value, dict) else f"index out of bounds: {key}")
 
 
-def kind_of(value: Any) -> str:
-    """The name of a value's type in CEL."""
-    names = {
-        bool: "bool",
-        int: "int",
-        float: "double",
-        str: "string",
-        dict: "map",
-        list: "list",
-        type(None): "null_type",
-    }
-    return next((name for kind, name in names.items() if isinstance(value, kind)), type(value).__name__)
+def _index(key: Any) -> int:
+    if kind_of(key) not in NUMBERS or key != key or math.isinf(key) or int(key) != key:
+        raise CelError(f"no such overload: list[{kind_of(key)}]")
+    return int(key)
+
+
+def held(whole: dict[Any, Any], key: Any) -> bool:
+    """Whether the map has the key. `1` and `1.0` are the same one, `true` is none of them."""
+    return kind_of(key) in ("string", *NUMBERS) and key in whole
 
 
 def same(one: Any, other: Any) -> bool:
-    """CEL's equality: values of different types differ, `1` and `true` too."""
-    if isinstance(one, Optional) and isinstance(other, Optional):
-        return one.there == other.there and (not one.there or same(one.value, other.value))
-    if isinstance(one, bool) != isinstance(other, bool):
+    """CEL's equality: values of different types differ, `1` and `true` too; numbers are equal as numbers."""
+    kinds = kind_of(one), kind_of(other)
+    if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
+        return bool(float(one) == float(other) if "double" in kinds else one == other)
+    if kinds[0] != kinds[1]:
         return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
+    if isinstance(one, Optional):
+        return one.there == other.there and (not one.there or same(one.value, other.value))
+    if isinstance(one, dict):
+        return len(one) == len(other) and all(key in other and same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
 
 
+def contains(item: Any, whole: Any) -> bool:
+    """`item in whole`."""
+    if isinstance(whole, dict):
+        return held(whole, item)
+    if isinstance(whole, list):
+        return any(same(item, one) for one in whole)
+    raise CelError(f"no such overload: in {kind_of(whole)}")
+
+
+def order(one: Any, other: Any) -> int:
+    """-1, 0 or 1: which of the two comes first. Raises CelError where CEL knows no order."""
+    kinds = kind_of(one), kind_of(other)
+    if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
+        if "double" in kinds:
+            one, other = float(one), float(other)
+        if one != one or other != other:
+            raise CelError("NaN values cannot be ordered")
+    elif kinds[0] != kinds[1] or kinds[0] not in ("bool", "string", "bytes"):
+        raise CelError(f"no such overload: {kinds[0]} < {kinds[1]}")
+    return int(one > other) - int(one < other)
+
+
 def add(one: Any, other: Any) -> Any:
     """`one + other`; a text keeps the longer of the two paths, the later one of two of a length."""
-    if isinstance(one, bool) or isinstance(other, bool) or kind_of(one) != kind_of(other):
-        raise CelError(f"no such overload: {kind_of(one)} + {kind_of(other)}")
-    if isinstance(one, str):
-        return at(str(one) + str(other), _deeper(path(one), path(other)))
-    if isinstance(one, list):
-        return list(one) + list(other)
-    if isinstance(one, (int, float)):
-        return one + other
-    raise CelError(f"no such overload: {kind_of(one)} + {kind_of(other)}")
+    kind = kind_of(one)
+    if kind == kind_of(other):
+        if kind == "string":
+            return at(str(one) + str(other), _deeper(path(one), path(other)))
+        if kind == "list":
+            return list(one) + list(other)
+        if kind == "bytes":
+            return one + other
+    return arithmetic("+", one, other)
 
 
 def _deeper(one: Path | None, other: Path | None) -> Path | None:
@@ -148,99 +205,43 @@ def _deeper(one: Path | None, other: Path | None) -> Path | None:
     return one
 
 
-def contains(item: Any, whole: Any) -> bool:
-    """`item in whole`."""
-    if isinstance(whole, dict):
-        return item in whole
-    if isinstance(whole, list):
-        return any(same(item, one) for one in whole)
-    raise CelError(f"no such overload: in {kind_of(whole)}")
+def arithmetic(sign: str, one: Any, other: Any) -> Any:
+    """`+ - * / %` of two numbers of one type, as Go does it: rounded towards zero, and no overflow is let pass."""
+    kind = kind_of(one)
+    if kind != kind_of(other) or kind not in NUMBERS or (kind == "double" and sign == "%"):
+        raise CelError(f"no such overload: {kind} {sign} {kind_of(other)}")
+    if kind == "double":
+        return _double(sign, float(one), float(other))
+    left, right = int(one), int(other)
+    if sign in "/%":
+        if right == 0:
+            raise CelError("division by zero" if sign == "/" else "modulus by zero")
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        whole(quotient)  # the smallest int by -1 overflows, also as a remainder
+        result = quotient if sign == "/" else left - quotient * right
+    else:
+        result = left + right if sign == "+" else left - right if sign == "-" else left * right
+    return whole(Uint(result) if kind == "uint" else result)
 
 
-def amount(text: Any) -> Decimal:
-    """A Kubernetes quantity such as `2`, `500m` or `16Gi`. Raises CelError."""
-    match = re.fullmatch(r"([+-]?[0-9.]+)(?:([KMGTPE])i|([kMGTPEmun]?)|[eE]([+-]?\d+))", str(text))
-    try:
-        if not match:
-            raise InvalidOperation
-        number = Decimal(match[1])
-    except InvalidOperation:
-        raise CelError(f"{text} is no quantity") from None
-    if match[2]:
-        return number * 1024 ** ("KMGTPE".index(match[2]) + 1)
-    return number * Decimal(10) ** (int(match[4]) if match[4] else SUFFIXES[match[3]])
+def _double(sign: str, one: float, other: float) -> float:
+    if sign == "/":
+        if other == 0:
+            return math.nan if one == 0 or one != one else math.copysign(math.inf, one) * math.copysign(1, other)
+        return one / other
+    return one + other if sign == "+" else one - other if sign == "-" else one * other
 
 
-def to_int(value: Any) -> int:
-    """`int(value)`."""
-    try:
-        return at(int(value), path(value))
-    except (TypeError, ValueError, OverflowError):
-        raise CelError(f"{kind_of(value)} is no int") from None
+def negative(value: Any) -> Any:
+    """`-value`."""
+    if kind_of(value) not in ("int", "double"):
+        raise CelError(f"no such overload: -{kind_of(value)}")
+    return -float(value) if isinstance(value, float) else whole(-int(value))
 
 
-def to_string(value: Any) -> str:
-    """`string(value)`."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return at(text, path(value))
-
-
-def _whole(value: Decimal) -> int:
-    if value != int(value):
-        raise CelError(f"{value} is no whole number")
-    return int(value)
-
-
-def _matches(text: str, pattern: str) -> bool:
-    return re.search(pattern.replace("(?i)", ""), text, re.IGNORECASE if "(?i)" in pattern else 0) is not None
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "dyn": lambda value: value,
-    "int": to_int,
-    "string": to_string,
-    "type": lambda value: kind_of(value),
-    "quantity": amount,
-    "size": len,
-}
-# (type of the receiver, name) -> what it does.
-METHODS: dict[tuple[type, str], Callable[..., Any]] = {
-    (str, "split"): lambda text, by: text.split(by),
-    (str, "startsWith"): lambda text, part: text.startswith(part),
-    (str, "endsWith"): lambda text, part: text.endswith(part),
-    (str, "contains"): lambda text, part: part in text,
-    (str, "matches"): _matches,
-    (str, "trim"): lambda text: at(text.strip(), path(text)),
-    (str, "size"): len,
-    (list, "size"): len,
-    (dict, "size"): len,
-    (list, "join"): lambda items, by="": by.join(items),
-    (list, "sum"): lambda items: sum(items),
-    (list, "max"): lambda items: max(items),
-    (list, "min"): lambda items: min(items),
-    (Optional, "hasValue"): lambda one: one.there,
-    (Optional, "orValue"): lambda one, other: one.value if one.there else at(other, one.path),
-    (Optional, "or"): lambda one, other: one if one.there else other,
-    (Decimal, "compareTo"): lambda one, other: (one > other) - (one < other),
-    (Decimal, "asInteger"): _whole,
-    (Decimal, "isGreaterThan"): lambda one, other: one > other,
-    (Decimal, "isLessThan"): lambda one, other: one < other,
-}
-
-
-def call(receiver: Any, name: str, arguments: list[Any]) -> Any:
-    """`receiver.name(arguments)`. Raises CelError for one that is not there or fails."""
-    for (kind, known), method in METHODS.items():
-        if known == name and isinstance(receiver, kind):
-            return guarded(name, method, [receiver, *arguments])
-    if hasattr(receiver, "cel_call"):
-        return receiver.cel_call(name, arguments)
-    raise CelError(f"no such overload: {kind_of(receiver)}.{name}()")
-
-
-def guarded(name: str, function: Callable[..., Any], arguments: list[Any]) -> Any:
-    """Calls it; what Python says of wrong arguments is a CelError."""
-    try:
-        return function(*arguments)
-    except (TypeError, ValueError, re.error) as error:
-        raise CelError(f"{name}(): {error}") from None
+def whole(value: int) -> int:
+    """The value itself, where 64 bits hold it. Raises CelError."""
+    low, high = (0, 2**64) if isinstance(value, Uint) else (-(2**63), 2**63)
+    if not low <= value < high:
+        raise CelError(f"{kind_of(value)} overflow")
+    return value

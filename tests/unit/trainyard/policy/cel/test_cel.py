@@ -1,4 +1,7 @@
-"""The part of CEL that the policies need; what they say is tested in test_policy_offline."""
+"""The evaluator as its callers use it: places, errors, values of their own.
+
+tests/policies/test_cel.py holds values against a real API server; what the policies say is in test_policy_offline.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,11 @@ OBJECT: dict[str, Any] = {"a": {"b": [1, 2, 3]}, "s": "x,y", "t": True, "c": [{"
         ("type(o.s) == string && type(o.t) != string", True),
         ("'a1'.matches('^[a-z][0-9]$')", True),
         ("o.a.b.all(n, n > 0) && o.a.b.exists(n, n == 3)", True),
+        ("[0, 1].exists(n, 1 / n == 1) && ![0, 2].all(n, 1 / n == 1)", True),
+        ("5.0 / 2.0", 2.5),
+        ("-7 % 3", -1),
+        ("'\\u0041'", "A"),
+        ("'a\\n'.matches('a$')", False),
     ],
 )
 def test_value(text: str, value: object) -> None:
@@ -43,7 +51,24 @@ def test_value(text: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["o.missing", "o.a.b[9]", "'a' + 1", "o.s.sum()", "1 ? 2 : 3", "nobody", "int('x')", "quantity('lots')", "o.t.x"],
+    [
+        "o.missing",
+        "o.a.b[9]",
+        "'a' + 1",
+        "o.s.sum()",
+        "1 ? 2 : 3",
+        "nobody",
+        "int('x')",
+        "quantity('lots')",
+        "o.t.x",
+        "1 / 0",
+        "1 % 0",
+        "-'a'",
+        "9223372036854775807 + 1",
+        "true < 2",
+        "'a'.matches('(')",
+        "[0].all(n, 1 / n == 1)",
+    ],
 )
 def test_an_evaluation_that_fails_is_a_cel_error(text: str) -> None:
     with pytest.raises(cel.CelError):
@@ -54,6 +79,32 @@ def test_an_evaluation_that_fails_is_a_cel_error(text: str) -> None:
 def test_what_is_no_expression_is_a_cel_error(text: str) -> None:
     with pytest.raises(cel.CelError):
         cel.compile(text)
+
+
+@pytest.mark.parametrize("text", ["timestamp('x')", "cidr('x').masked()", "'a'.matches('\\\\pL')", "a.B{c: 1}"])
+def test_what_no_rule_needs_is_refused_by_name(text: str) -> None:
+    with pytest.raises(cel.CelError, match="not evaluated here"):
+        cel.compile(text)({})
+
+
+def test_a_null_of_an_object_is_missing() -> None:
+    assert cel.compile("has(o.a) || o.?b.hasValue()")({"o": cel.place({"a": None, "b": None})}) is False
+
+
+class Host:
+    """A value of the caller."""
+
+    def cel_select(self, name: str) -> str:
+        return name
+
+    def cel_call(self, name: str, arguments: list[Any]) -> Any:
+        return [name, *arguments]
+
+
+def test_values_of_the_caller_answer_themselves() -> None:
+    scope = {"h": Host()}
+    assert cel.compile("h.a + h.?b.orValue('none')")(scope) == "ab"
+    assert cel.compile("has(h.a) && h.check('use') == ['check', 'use']")(scope) is True
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""Kubernetes' quantities: `2`, `500m`, `16Gi`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from decimal import ROUND_UP, Decimal, localcontext
+from typing import Any
+
+from trainyard.policy.cel.values import KINDS, CelError, whole
+
+TEXT = re.compile(
+    r"(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?[0-9]+)"
+)
+POWERS = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "m": -3, "u": -6, "n": -9}
+DIGITS = 18  # so many are sure to have place in 64 bits
+BINARY_DIGITS = 14
+FINEST = -9
+MOST = 2**63 - 1
+LARGEST_POWER = 1000
+PRECISION = 3000
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What `quantity()` makes of a text: `number`, held as a whole number of 64 bits times 10 to the power of `scale`.
+
+    Without a scale it is held as a big number, of which Kubernetes says that it is no whole number whatever it is.
+    """
+
+    number: Decimal
+    scale: int | None = field(compare=False)
+
+
+KINDS[Quantity] = "kubernetes.Quantity"
+
+
+def parse(text: Any) -> Quantity:
+    """What is finer than a billionth is rounded away from zero. Raises CelError."""
+    match = TEXT.fullmatch(str(text))
+    if not match or not match[0]:
+        raise CelError(f"{text} is no quantity")
+    digits, part, suffix = match["whole"] or "0", match["part"] or "", match["suffix"]
+    binary = "KMGTPE".index(suffix[0]) * 10 + 10 if suffix.endswith("i") else 0
+    power = 0 if binary else POWERS[suffix] if suffix in POWERS else int(suffix[1:])
+    if abs(power) > LARGEST_POWER:
+        raise CelError(f"{text} is no quantity")
+    scale = power - len(part)
+    with localcontext() as context:
+        context.prec = PRECISION
+        number = Decimal(int(digits + part) * 2**binary).scaleb(scale)
+        if match["sign"] == "-":
+            number = -number
+        room = BINARY_DIGITS - len(digits) - binary * 3 // 10 if binary else DIGITS - len(digits) - len(part)
+        if room >= 0 and scale >= FINEST and not (binary and part):
+            return Quantity(number, scale)
+        if number:
+            number = number.quantize(Decimal(1).scaleb(FINEST), ROUND_UP)
+        return Quantity(max(min(number, Decimal(MOST)), Decimal(-MOST)) if binary else number, None)
+
+
+def amount(text: Any) -> Decimal:
+    """The number that a quantity says. Raises CelError."""
+    return parse(text).number
+
+
+def is_amount(text: str) -> bool:
+    """Whether `text` is a quantity."""
+    try:
+        parse(text)
+    except CelError:
+        return False
+    return True
+
+
+def as_int(one: Quantity) -> int:
+    """The quantity as a whole number. Raises CelError where Kubernetes holds it as none, `1000m` and `1.0` too."""
+    if one.scale is None or one.scale < 0:
+        raise CelError("cannot convert value to integer")
+    return whole(int(one.number))
+
+
+def is_whole(one: Quantity) -> bool:
+    """Whether `as_int` gives a number."""
+    try:
+        as_int(one)
+    except CelError:
+        return False
+    return True
+
+
+def as_float(one: Quantity) -> float:
+    """About the number: the error of a product of two doubles."""
+    scale = FINEST if one.scale is None else one.scale
+    with localcontext() as context:
+        context.prec = PRECISION
+        base = float(int(one.number.scaleb(-scale)))
+    return base * 10.0**scale if scale else base
+
+
+def add(one: Quantity, other: Quantity | int, sign: int = 1) -> Quantity:
+    """The sum, or with `sign` -1 the difference."""
+    two = other if isinstance(other, Quantity) else Quantity(Decimal(int(other)), 0)
+    with localcontext() as context:
+        context.prec = PRECISION
+        number = one.number + sign * two.number
+        if one.scale is None or two.scale is None:
+            return Quantity(number, None)
+        scale = one.scale if not two.number else two.scale if not one.number else min(one.scale, two.scale)
+        return Quantity(number, scale if abs(number.scaleb(-scale)) <= MOST else None)
+
+
+def order(one: Quantity, other: Quantity) -> int:
+    """-1, 0 or 1."""
+    return int(one.number > other.number) - int(one.number < other.number)

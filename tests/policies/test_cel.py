@@ -1,0 +1,57 @@
+"""Our evaluator of CEL against the API server's: each expression of the corpus has one value, or fails, in both."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+import yaml
+from cel_server import ERROR, answers, ours
+from conftest import HERE
+
+from trainyard.policy import cel
+from trainyard_dev.apiserver import ApiServer
+
+LEAST = 200
+
+
+@functools.cache
+def corpus() -> dict[str, Any]:
+    """The file with each block of lines as a list."""
+    raw = yaml.safe_load((HERE / "cel_corpus.yaml").read_text())
+    same = {group: block.splitlines() for group, block in raw["same"].items()}
+    return raw | {"same": same, "unchecked": raw["unchecked"].splitlines(), "refused": raw["refused"].splitlines()}
+
+
+@pytest.fixture(scope="module")
+def told(server: ApiServer) -> dict[str, str]:
+    """The server's answers, by expression."""
+    parts = [*corpus()["same"].values(), corpus()["unchecked"], corpus()["refused"]]
+    return answers(server, [text for part in parts for text in part], corpus()["object"])
+
+
+def test_the_corpus_is_large_and_repeats_nothing() -> None:
+    every = [text for group in corpus()["same"].values() for text in group]
+    assert len(every) >= LEAST
+    assert sorted(every) == sorted(set(every))
+
+
+@pytest.mark.parametrize("group", corpus()["same"])
+def test_the_evaluator_says_what_the_server_says(told: dict[str, str], group: str) -> None:
+    pairs = {text: (told[text], ours(text, corpus()["object"])) for text in corpus()["same"][group]}
+    wrong = [f"{text}: the server says {one}, ours {other}" for text, (one, other) in pairs.items() if one != other]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_only_the_check_of_types_refuses(told: dict[str, str]) -> None:
+    for text in corpus()["unchecked"]:
+        assert told[text] == ERROR, text
+        assert ours(text, corpus()["object"]) != ERROR, f"{text}: move it to `same`"
+
+
+def test_what_is_not_evaluated_is_refused_by_name(told: dict[str, str]) -> None:
+    for text in corpus()["refused"]:
+        assert told[text] != ERROR, f"{text}: the server refuses it too"
+        with pytest.raises(cel.CelError, match="not evaluated here"):
+            cel.compile(text)({"o": cel.place(corpus()["object"])})
