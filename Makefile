@@ -12,17 +12,19 @@ help: ## list the verbs
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  FULL=1 (all checks, all benchmarks)\n' '$(NAME)'
-	@printf 'of e2e:   ONLY=gang,train.cpu  LIST=1 (list the checks)  KEEP=1 (leave the cluster)  REUSE=1 (check on it again)\n'
+	@printf 'of e2e:   ONLY=gang,train.cpu  LIST=1 (list the checks)  KEEP=1 (leave the cluster)  REUSE=1 (check on it again)  CHANGED=1 (and what changed)\n'
 
 ##@ Main job
 .PHONY: e2e
 e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: every check
 	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep) \
-	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list)
+	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list) $(if $(filter 1,$(CHANGED)),--changed)
 
 ##@ Tests
 .PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify
-test: system lint verify unit storage-test chart-test policy-test scheduling-test pipeline-test ## all tests that need no cluster
+test: system lint verify ## all tests that need no cluster, two groups at a time
+	@$(TRAINYARD) tools build --for host --for test
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pipeline-test chart-test unit policy-test scheduling-test storage-test
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .

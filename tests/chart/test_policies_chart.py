@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from trainyard.errors import TrainyardError
-from trainyard.policy.rules import policy, policy_files
+from trainyard.policy import rules
 from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
-RULES = [file.stem for file in policy_files()]
+RULES = [file.stem for file in rules.policy_files()]
 TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
 
 
@@ -43,8 +43,8 @@ def without_parameters(spec: dict[str, Any]) -> dict[str, Any]:
 def test_every_rule_is_installed_as_its_file_says_and_enforced(objects: Objects) -> None:
     policies, bindings = (named(objects, f"ValidatingAdmissionPolicy{suffix}") for suffix in ("", "Binding"))
     assert sorted(policies) == sorted(bindings) == RULES
-    for file in policy_files():
-        plain = policy(file)["spec"]
+    for file in rules.policy_files():
+        plain = rules.policy(file)["spec"]
         assert without_parameters(policies[file.stem]["spec"]) == without_parameters(plain)
         assert "paramKind" not in plain, "an API server loses parameter objects: kubernetes#133827"
         assert bindings[file.stem]["spec"]["validationActions"] == ["Deny"]

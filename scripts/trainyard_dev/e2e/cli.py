@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from trainyard.paths import OUT
-from trainyard_dev.e2e import selection
+from trainyard_dev.e2e import changes, selection
 from trainyard_dev.e2e.run import Options, run
 
 
@@ -21,6 +21,7 @@ from trainyard_dev.e2e.run import Options, run
 @click.option("--full", is_flag=True, help="Every check, not only the main job's.")
 @click.option("--only", default="", help="Ids or groups of checks, with commas: gang,train.pytorchjob.")
 @click.option("--reuse", is_flag=True, help="Check on a cluster that was kept, with this tree's chart; keep it.")
+@click.option("--changed", is_flag=True, help="The main job, and every check whose inputs changed since one passed.")
 @click.option("--list", "listing", is_flag=True, help="List the checks and do nothing else.")
 @click.option(
     "--out", default=OUT / "e2e", type=click.Path(path_type=Path, file_okay=False), help="Folder of the report."
@@ -34,6 +35,7 @@ def e2e(
     full: bool,
     only: str,
     reuse: bool,
+    changed: bool,
     listing: bool,
     out: Path,
 ) -> None:
@@ -42,5 +44,13 @@ def e2e(
         click.echo(selection.table())
         return
     words = tuple(word for word in only.split(",") if word)
+    if changed and not full:
+        more = selection.changed(changes.paths())
+        words = tuple(sorted(selection.chosen([], full=False) | more))
+        print(
+            f"changed since the last good run: {', '.join(sorted(more)) or 'nothing beyond the main job'}", flush=True
+        )
     if not run(Options(name, provider, images, gpu, keep, out, words, full, reuse)):
         sys.exit(1)
+    if changed or full:
+        changes.remember()
