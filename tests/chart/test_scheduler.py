@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard_dev.bench import columns
 from trainyard_dev.chart import package, parts
 
 Faults = Callable[..., list[str]]
-# The default's hash: the scheduling measurements are made with exactly these bytes.
-DEFAULT = "a7889ab13d8623b8"
 OWN = "volcano.custom.scheduler_config_override"
 SWITCH = "global.contract.scheduler"
 
@@ -38,8 +36,11 @@ def plugins(text: str) -> list[list[str]]:
     return [[plugin["name"] for plugin in tier["plugins"]] for tier in yaml.safe_load(text)["tiers"]]
 
 
-def test_the_default_is_what_was_measured(chart: Path) -> None:
-    assert hashlib.sha256(conf(chart).encode()).hexdigest()[:16] == DEFAULT
+def test_a_comment_is_no_other_configuration(chart: Path) -> None:
+    """What measurements are tied to is the parsed configuration."""
+    text = conf(chart)
+    assert columns.canonical(f"# changed\n{text}") == columns.canonical(text)
+    assert columns.canonical(text.replace("backfill", "preempt")) != columns.canonical(text)
 
 
 def test_reclaim_asks_capacity_in_the_tier_that_names_victims(chart: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard_dev.bench import columns, page, pooled, registry, results, runner, summary, tables
+from trainyard_dev.bench import columns, gate, page, pooled, registry, results, runner, summary, tables
 from trainyard_dev.bench.results import Result, Run
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
@@ -114,6 +114,28 @@ def publish(alone: bool) -> None:
     summary.write(made, file)
     page.write(made, page.PAGE)
     click.echo(f"{len(made.figures)} figures of {sum(made.runs.values())} of {len(runs)} runs: {page.PAGE}")
+
+
+@bench.command("gate")
+def run_gate() -> None:
+    """Measure a few runs of our configuration, in minutes; exit code 1 where a figure is out of its range.
+
+    A change of the scheduler's configuration needs it: `make verify` asks for a configuration that was measured in full
+    or has passed here.
+    """
+    wanted = gate.ranges()
+    runs = list({run.id: run for one in wanted for run in select(one.bench, one.case, one.column, [one.seed])}.values())
+    outcome = runner.execute(runs, runner.FOLDER, again=True)
+    found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
+    _print(found)
+    faults = gate.judge(wanted, found)
+    for fault in faults:
+        click.echo(fault, err=True)
+    _end(outcome)
+    if faults:
+        sys.exit(1)
+    gate.remember(wanted)
+    click.echo(f"{len(wanted)} figures of {len(runs)} runs are within their ranges")
 
 
 @bench.command("config")

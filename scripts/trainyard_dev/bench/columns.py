@@ -50,10 +50,10 @@ class Column:
 
     @property
     def digest(self) -> str:
-        """Changes when the configuration does."""
+        """Changes when the configuration does; its comments and its layout don't count."""
         environment = (f"{name}={value}" for name, value in self.env)
         models = [name for name, wanted in (("rare", self.rare), ("one", self.one)) if wanted]
-        text = "\n".join((self.scheduler, self.config, *self.flags, self.taint, *environment, *models))
+        text = "\n".join((self.scheduler, canonical(self.config), *self.flags, self.taint, *environment, *models))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def changed(self, change: Callable[[dict[str, Any]], None]) -> Column:
@@ -61,6 +61,11 @@ class Column:
         config = yaml.safe_load(self.config)
         change(config)
         return replace(self, config=yaml.safe_dump(config, sort_keys=False))
+
+
+def canonical(config: str) -> str:
+    """A configuration as one line that is the same for the same meaning: parsed, keys in order, without comments."""
+    return json.dumps(yaml.safe_load(config), sort_keys=True)
 
 
 Maker = Callable[[str], Column]  # makes the column of this name

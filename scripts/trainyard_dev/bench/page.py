@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from trainyard.paths import ROOT
@@ -89,13 +90,24 @@ compare with tables published for the whole lists.
 def render(found: Summary) -> str:
     """The page's text."""
     benches = [name for name in registry.names() if name in found.runs]
+    stale = summary.outdated(found)
     parts = [_head(found), _short(found), METHOD, _environment(found), _configurations(found)]
     for name in benches:
         bench, figures = registry.load(name), found.of(name)
         text = _drawn(bench.section(figures), found.plots).strip()
-        parts.append(f"## {bench.TITLE}\n\n{_seeds(figures)}{_curves(found, figures)}\n\n{text}\n")
+        head = f"{_stale(figures, stale)}{_seeds(figures)}{_curves(found, figures)}"
+        parts.append(f"## {bench.TITLE}\n\n{head}\n\n{text}\n")
     parts += [_losses(found), _repeat(found), _data()]
     return "\n".join(filter(None, parts))
+
+
+def _stale(figures: list[Figure], stale: Sequence[str]) -> str:
+    """Which configurations of a section the chart has changed since they were measured."""
+    names = [name for name in stale if any(figure.column == name for figure in figures)]
+    if not names:
+        return ""
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"> **Stale:** the chart's {listed} changed since this was measured; `bench gate` has passed it.\n\n"
 
 
 def write(found: Summary, page: Path) -> None:
@@ -236,7 +248,7 @@ def _environment(found: Summary) -> str:
 def _configurations(found: Summary) -> str:
     lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
     lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.columns.items()]
-    note = "\nThe digest is of the configuration's text, flags, environment and taints; a result of another one is not"
+    note = "\nThe digest is of the parsed configuration, flags, environment and taints; a result of another one is not"
     note += "\npublished. `bin/trainyard bench config NAME` prints one."
     if any("…" in said["label"] for said in found.columns.values()):
         note += "\n… stands for the nearest configuration above that is written out."

@@ -231,12 +231,20 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     assert trainyard("bench", "page").code == 0
     assert page.PAGE.read_text() == text
 
-    fake_bench.columns["ours"] = replace(fake_bench.columns["ours"], config="the chart has changed")
-    [(where, what, _)] = verify_generated._benchmarks(tree)
+    fake_bench.columns["ours"] = replace(fake_bench.columns["ours"], config="the chart: has changed")
+    stale, (where, what, mend) = verify_generated._benchmarks(tree)
+    assert stale == out_of_date, "the page has to say that it is stale"
     assert (where, what) == (
         "docs/benchmarks/summary.json",
-        "ours is no longer the configuration that was measured",
+        "ours is neither the configuration that was measured nor one that passed the gate",
     )
+    assert mend == "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
+    assert trainyard("bench", "page").code == 0
+    assert "> **Stale:** the chart's `ours` changed since this was measured" in page.PAGE.read_text()
+    assert len(list(verify_generated._benchmarks(tree))) == 1
+    digest = fake_bench.columns["ours"].digest
+    (tree / "docs/benchmarks/gate.yaml").write_text(f"passed: {{ours: {digest}}}\n")
+    assert list(verify_generated._benchmarks(tree)) == [], "a stale page may stay once the gate has passed"
     fault = trainyard("bench", "publish").out
     assert "1 figures of 2 of 8 runs" in fault, "what was measured with another configuration is not published"
 
