@@ -69,7 +69,8 @@ def main() -> None:
         sys.exit(error.exit_code)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        print(f"trainyard: {place}{error.strerror or error}. run `trainyard doctor`.", file=sys.stderr)
+        hint = " run `trainyard doctor`." if "doctor" in trainyard.modules else ""
+        print(f"trainyard: {place}{error.strerror or error}.{hint}", file=sys.stderr)
         sys.exit(1)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)

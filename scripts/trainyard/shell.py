@@ -13,6 +13,8 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 
+LACKING = "install it and see that PATH has it"  # what to do where a program is not there; a checkout knows better
+
 
 class CommandError(TrainyardError):
     """A program ended with a non-zero code; `output` holds all that it printed."""
@@ -59,7 +61,7 @@ def run(
             stdin=subprocess.DEVNULL if input is None else None,
         )
     except FileNotFoundError:
-        raise TrainyardError(f"{words[0]} is not installed", mend=mend or "run `trainyard doctor`") from None
+        raise TrainyardError(f"{words[0]} is not installed", mend=mend or LACKING) from None
     except subprocess.TimeoutExpired as error:
         raise CommandError(
             f"`{shown}` did not finish within {timeout:.0f} s",

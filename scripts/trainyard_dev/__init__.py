@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainyard import programs
+from trainyard import programs, shell
 
 
 def pinned(name: str) -> Path | None:
@@ -20,3 +20,4 @@ def pinned(name: str) -> Path | None:
 
 
 programs.prefer(pinned)
+shell.LACKING = "run `trainyard doctor`"

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 import yaml
+from packaging.requirements import Requirement
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
@@ -169,10 +170,8 @@ def python(root: Path, raw: dict[str, Any],
             locked[_normal(match[1])] = match[3]
         else:
             yield Difference(f"requirements.lock:{number}", f"`{line}` is no exact pin", "write NAME==VERSION")
-    for wish in [
-        *project["dependencies"],
-        *(w for extra in project.get("optional-dependencies", {}).values() for w in extra),
-    ]:
+    yield from _ranges(project["dependencies"], locked)
+    for wish in (one for extra in project.get("optional-dependencies", {}).values() for one in extra):
         match = _PIN.match(wish)
         if not match:
             yield Difference("pyproject.toml", f"`{wish}` is no exact pin", "write NAME==VERSION")
@@ -197,6 +196,19 @@ def python(root: Path, raw: dict[str, Any],
             if not line.startswith("--hash") and not _PIN.match(line):
                 where = f"{file.relative_to(root)}:{number}"
                 yield Difference(where, f"`{line}` is no exact pin", "write NAME==VERSION with its hash")
+
+
+def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Difference]:
+    """What the wheel asks for: a lower and an upper bound, and what is locked lies between them."""
+    for wish in wishes:
+        found = Requirement(wish)
+        signs = {one.operator for one in found.specifier}
+        if not signs & {">=", "~="} or not signs & {"<", "<=", "~="}:
+            yield Difference("pyproject.toml", f"`{wish}` has no two bounds", "write NAME>=LEAST,<NEXT")
+        have = locked.get(_normal(found.name), "absent")
+        if have == "absent" or not found.specifier.contains(have):
+            mend = f"pyproject.toml allows {found.specifier}: make both alike"
+            yield Difference("requirements.lock", f"{found.name} is {have}", mend)
 
 
 def charts(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:

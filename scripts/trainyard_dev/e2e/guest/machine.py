@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
 from trainyard.shell import CommandError, last_lines, run
 from trainyard_dev.e2e.guest import initramfs, packages
 
@@ -18,7 +19,9 @@ MEMORY = "256M"
 def missing() -> str:
     """Why no guest can run here; empty when one can. Downloads the kernel when the cache lacks it."""
     if not shutil.which(QEMU):
-        return f"{QEMU} is not installed (bin/bootstrap --system installs it on Debian)"
+        run([ROOT / "bin" / "bootstrap", "--guest"], check=False, timeout=300)
+    if not shutil.which(QEMU):
+        return f"{QEMU} is not installed (bin/bootstrap --guest installs it on Debian)"
     try:
         packages.find()
     except TrainyardError as error:

@@ -56,7 +56,7 @@ FILES = {
     "pyproject.toml": (
         "[project]\n"
         'version = "0.1.0"\n'
-        'dependencies = ["click==8.1", "Kfp_Kubernetes==2.0"]\n'
+        'dependencies = ["click>=8,<9", "Kfp_Kubernetes>=2.0,<2.1"]\n'
         "[project.optional-dependencies]\n"
         'test = ["pytest==9.0"]\n'
     ),
@@ -154,12 +154,14 @@ CHANGES = [
      "tools/pause/go.mod: its module has another name than in versions.yaml. write: module trainyard.io/tools/pause."),
     ("pyproject.toml", '"0.1.0"', '"0.1.1"',
      "pyproject.toml: the version is 0.1.1. write 0.1.0 or change versions.yaml."),
-    ("pyproject.toml", "click==8.1", "click>=8.1",
-     "pyproject.toml: `click>=8.1` is no exact pin. write NAME==VERSION."),
+    ("pyproject.toml", "click>=8,<9", "click>=8",
+     "pyproject.toml: `click>=8` has no two bounds. write NAME>=LEAST,<NEXT."),
+    ("pyproject.toml", "click>=8,<9", "click>=8.2,<9",
+     "requirements.lock: click is 8.1. pyproject.toml allows <9,>=8.2: make both alike."),
     ("pyproject.toml", "pytest==9.0", "pytest==9.1",
      "requirements.lock: pytest is 9.0. pyproject.toml pins 9.1: make both alike."),
     ("requirements.lock", "kfp-kubernetes==2.0\n", "",
-     "requirements.lock: Kfp_Kubernetes is absent. pyproject.toml pins 2.0: make both alike."),
+     "requirements.lock: Kfp_Kubernetes is absent. pyproject.toml allows <2.1,>=2.0: make both alike."),
     ("requirements.lock", "extra==1.0", "extra~=1.0",
      "requirements.lock:5: `extra~=1.0` is no exact pin. write NAME==VERSION."),
     ("requirements.lock", "extra==1.0", "extra==1.1",
