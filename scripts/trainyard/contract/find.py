@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from trainyard.contract import read
+from trainyard.contract import read, render
 from trainyard.contract.model import Contract
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.paths import CHART
 
 if TYPE_CHECKING:
     from trainyard.kube import Kube
@@ -21,7 +20,6 @@ VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
 ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
 MEND = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
-VALUES = CHART / "values.yaml"
 Raw = dict[str, Any]
 
 
@@ -42,7 +40,7 @@ def find(file: str | Path | None = None, kube: Kube | None = None) -> Contract:
 
 
 def load(file: Path) -> Contract:
-    """The contract of a file: values (merged over the chart's defaults), a rendered chart, the ConfigMap, or its data.
+    """The contract of a file: values (rendered by Helm), a rendered chart, the ConfigMap, or its data.
 
     Raises:
         UsageError: the file can't be read or holds no contract.
@@ -84,8 +82,7 @@ def live(kube: Kube) -> Contract:
 
 def defaults() -> Contract:
     """What the chart's values say: the usual queue, classes and buckets, and no team."""
-    values = yaml.safe_load(VALUES.read_text())
-    return read.contract(_of_values(values, {}), ASSUMED)
+    return read.contract(render.defaults(), ASSUMED)
 
 
 def _raw(document: Raw, where: str) -> Raw | None:
@@ -97,7 +94,7 @@ def _raw(document: Raw, where: str) -> Raw | None:
     if "nodePools" in document:
         return document
     if isinstance(document.get("global"), dict) and "contract" in document["global"]:
-        return _of_values(yaml.safe_load(VALUES.read_text()), document)
+        return render.of_values(document, where)
     return None
 
 
@@ -109,21 +106,3 @@ def _published(config_map: Raw, where: str) -> Raw:
     if not isinstance(raw, dict):
         raise UsageError(f"contract.yaml of ConfigMap {CONFIG_MAP} is empty", where=where)
     return raw
-
-
-def _of_values(defaults: Raw, own: Raw) -> Raw:
-    """The contract of values over the chart's, with what the chart adds from elsewhere in them."""
-    found = merged(defaults, own)
-    shared = found.get("global") or {}
-    return {
-        **(shared.get("contract") or {}),
-        "imageRegistry": shared.get("imageRegistry"),
-        "policies": found["policies"],
-    }
-
-
-def merged(base: Any, over: Any) -> Any:
-    """As Helm merges values: maps by key, everything else is replaced."""
-    if not isinstance(base, dict) or not isinstance(over, dict):
-        return over
-    return {**base, **{key: merged(base[key], value) if key in base else value for key, value in over.items()}}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 from typing import Any
 
+from trainyard.contract import render
 from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
 from trainyard.errors import UsageError
 
-BLOCKS = ("queue", "quota", "limits", "storage")  # of a team: each key by itself replaces the default
 Raw = dict[str, Any]
 
 
 def contract(raw: Raw, source: str) -> Contract:
-    """The contract of `raw`: the chart's ConfigMap, or `global.contract` with what it lacks of release and policies.
+    """The contract of `raw`, what the chart publishes; a part of it takes the rules' parameters from the defaults.
 
     Raises:
         UsageError: a part is missing or of the wrong type.
@@ -28,7 +27,7 @@ def contract(raw: Raw, source: str) -> Contract:
 
 
 def _contract(raw: Raw, source: str) -> Contract:
-    teams = [_with_defaults(team, raw.get("teamDefaults") or {}) for team in raw.get("teams") or []]
+    teams = raw.get("teams") or []
     release = raw.get("release") or {}
     namespace, name = release.get("namespace", "trainyard-system"), release.get("name", "trainyard")
     registry = str(raw.get("imageRegistry") or "docker.io").rstrip("/")
@@ -50,21 +49,10 @@ def _contract(raw: Raw, source: str) -> Contract:
         scheduler=raw["scheduler"]["name"],
         namespace=namespace,
         release=name,
-        parameters=policies.get("parameters")
-        or _parameters(
-            raw, policies, [team["name"] for team in teams], images, f"system:serviceaccount:{namespace}:{name}"
-        ),
+        parameters=policies.get("parameters") or render.defaults()["policies"]["parameters"],
         modes={str(rule): str(mode) for rule, mode in (policies.get("modes") or {}).items()},
         raw=raw,
     )
-
-
-def _with_defaults(own: Raw, base: Raw) -> Raw:
-    team = {**base, **own}
-    for block in BLOCKS:
-        if isinstance(own.get(block), dict):
-            team[block] = {**(base.get(block) or {}), **own[block]}
-    return team
 
 
 def _team(raw: Raw) -> Team:
@@ -114,37 +102,3 @@ def _pool(raw: Raw) -> Pool:
         capacity=raw.get("capacity") or {},
         spot=bool(raw.get("spot")),
     )
-
-
-def _parameters(raw: Raw, policies: Raw, teams: list[str], images: dict[str, str], account: str) -> dict[str, str]:
-    """What the policies compare with, as the chart's template trainyard.policyParameters makes it; a test compares."""
-    gpu = [pool for pool in raw["nodePools"] if pool["kind"] == "gpu"]
-    resources = [pool["gpu"]["resource"] for pool in gpu if pool.get("gpu")]
-    places = {f"{posixpath.dirname(ref)}/" for ref in images.values()} | set(policies.get("allowedImages") or [])
-    storage = raw["storage"]
-    classes = [storage["sharedClass"], storage.get("workspaceClass"), *(policies.get("storageClasses") or [])]
-    operators = [f"{account}-training-operator", f"{account}-controllers"]
-    tokens = list(policies.get("tokenServiceAccounts") or [])
-    pipelines = (raw.get("pipelines") or {}).get("serviceAccount", "")
-    if pipelines:
-        operators.append(f"{account}-workflow-controller")
-        tokens.insert(0, pipelines)
-    operators += policies.get("operators") or []
-    return {
-        "gpuResources": _joined(resources or ["nvidia.com/gpu"]),
-        "gpuTaints": _joined(pool["taint"]["key"] for pool in gpu if pool.get("taint")),
-        "schedulerName": raw["scheduler"]["name"],
-        "allowedImages": _joined(sorted(places)),
-        "maxDeadlineSeconds": str(int(policies.get("maxDeadlineSeconds") or 604800)),
-        "storageClasses": _joined(one for one in classes if one),
-        "maxClaim": str(((raw.get("teamDefaults") or {}).get("storage") or {}).get("maxClaim", "100Gi")),
-        "teamNamespaces": _joined(teams),
-        "tokenServiceAccounts": _joined(tokens),
-        "pipelineServiceAccount": pipelines,
-        "operators": _joined(operators),
-        "provisioners": _joined([f"{account}-nfs-provisioner", *(policies.get("provisioners") or [])]),
-    }
-
-
-def _joined(parts: Any) -> str:
-    return ",".join(dict.fromkeys(parts))

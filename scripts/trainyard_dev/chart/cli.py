@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from trainyard.chart import helm
+from trainyard.contract import render as render_contract
 from trainyard.paths import OUT
 from trainyard_dev.chart import package as packaging
 from trainyard_dev.chart import parts, reference
@@ -51,6 +52,13 @@ def values_reference() -> None:
     """Write docs/values.md out of the schema and the defaults."""
     changed = reference.write(reference.PAGE)
     click.echo(f"{reference.PAGE} {'written' if changed else 'is up to date'}")
+
+
+@chart.command()
+def contract() -> None:
+    """Write the contract of the chart's defaults, which the product reads where there is no cluster."""
+    render_contract.DEFAULTS.write_text(render_contract.text())
+    click.echo(str(render_contract.DEFAULTS))
 
 
 @chart.command()

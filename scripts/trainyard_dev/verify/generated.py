@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from trainyard.contract import render
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import reference
@@ -39,6 +40,9 @@ def _values(root: Path) -> Iterator[Finding]:
     page = root / "docs" / "values.md"
     if not page.exists() or page.read_text() != reference.render():
         yield "docs/values.md", "the page is out of date", "run `bin/trainyard chart values-reference`"
+    if render.DEFAULTS.read_text() != render.text():
+        where = render.DEFAULTS.relative_to(ROOT).as_posix()
+        yield where, "it is not what the chart publishes by default", "run `bin/trainyard chart contract`"
 
 
 def _lint(root: Path) -> Iterator[Finding]:

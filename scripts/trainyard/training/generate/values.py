@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from trainyard.contract.find import merged
 from trainyard.errors import UsageError
 from trainyard.paths import CHART
 
@@ -82,6 +81,13 @@ def with_one(values: Object, key: str, block: Object, base: list[Object]) -> Obj
     made = {"global": {"contract": {key: [*items, block]}}}
     check(merged(values, made), key)
     return made
+
+
+def merged(base: Any, over: Any) -> Any:
+    """As Helm merges values: maps by key, everything else is replaced."""
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return {**base, **{key: merged(base[key], value) if key in base else value for key, value in over.items()}}
 
 
 def free_gid(values: Object) -> int:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from trainyard import contract
+from trainyard.contract import render
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
 from trainyard.pipelines.translate import Settings
@@ -127,3 +128,24 @@ def test_a_release_in_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None
     assert Settings.of(found, "vision").system == "platform"
     with pytest.raises(TrainyardError, match=r"has no ConfigMap trainyard-contract in platform\..*TRAINYARD_SYSTEM"):
         contract.live(Cluster(None))  # type: ignore[arg-type]
+
+
+def test_values_without_helm_say_what_to_give_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(name: str) -> Path:
+        raise TrainyardError(f"{name} is not installed")
+
+    monkeypatch.setattr(render.programs, "find", nowhere)
+    file = tmp_path / "values.yaml"
+    file.write_text("global: {contract: {teams: [{name: nobody-asked-before}]}}\n")
+    with pytest.raises(
+        UsageError, match=r"by Helm, and helm is not installed.*kubectl get configmap trainyard-contract"
+    ):
+        contract.load(file)
+    assert contract.defaults().default_queue == "training"  # nothing is run for those
+
+
+def test_values_that_the_chart_can_not_take(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text("global: {contract: {nodePools: 3}}\n")
+    with pytest.raises(UsageError, match=r"values\.yaml: the chart can't be rendered with these values: Error: "):
+        contract.load(file)

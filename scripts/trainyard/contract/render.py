@@ -1,0 +1,76 @@
+"""Values to the contract as the chart publishes it: the chart's own templates say what defaults and parameters are.
+
+Without values nothing is run: `defaults.yaml` beside this file is that rendering, and `make verify` compares it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard import programs
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.paths import CHART
+from trainyard.shell import CommandError, run
+
+DEFAULTS = Path(__file__).with_name("defaults.yaml")
+TEMPLATE = "templates/contract.yaml"
+RELEASE, NAMESPACE = "trainyard", "trainyard-system"
+Raw = dict[str, Any]
+
+
+def defaults() -> Raw:
+    """The contract that the chart publishes when nobody gives it values; it names no team."""
+    found: Raw = yaml.safe_load(DEFAULTS.read_text())
+    return found
+
+
+def text() -> str:
+    """What `defaults.yaml` must be: the chart's defaults, rendered now. Raises UsageError."""
+    head = "# The contract of the chart's defaults, as it publishes it. Written by `bin/trainyard chart contract`.\n"
+    return head + yaml.safe_dump(of_values({}, str(CHART)), sort_keys=False, width=120)
+
+
+def of_values(values: Raw, where: str) -> Raw:
+    """The contract that the chart publishes with these values over its own.
+
+    Raises:
+        UsageError: Helm is not there, or the chart can't be rendered with them.
+    """
+    found: Raw = yaml.safe_load(_rendered(json.dumps(values, sort_keys=True, default=str), where))
+    return found
+
+
+@functools.lru_cache(maxsize=16)
+def _rendered(values: str, where: str) -> str:
+    """The published text, by Helm from the one template and its helpers: a chart without its parts."""
+    try:
+        helm = programs.find("helm")
+    except TrainyardError as error:
+        mend = "or give the rendered ConfigMap: kubectl get configmap trainyard-contract -n trainyard-system -o yaml"
+        raise UsageError(f"values become a contract by Helm, and {error.what}", where=where, mend=mend) from None
+    with tempfile.TemporaryDirectory(prefix="contract-") as folder:
+        chart = Path(folder) / RELEASE
+        (chart / "templates").mkdir(parents=True)
+        meta = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        (chart / "Chart.yaml").write_text(yaml.safe_dump({key: meta[key] for key in ("apiVersion", "name", "version")}))
+        shutil.copy(CHART / "values.yaml", chart)
+        for file in [*(CHART / "templates").glob("_*.tpl"), CHART / TEMPLATE]:
+            shutil.copy(file, chart / "templates")
+        own = Path(folder) / "values.json"
+        own.write_text(values)
+        try:
+            done = run([helm, "template", RELEASE, chart, "--namespace", NAMESPACE, "-s", TEMPLATE, "-f", own])
+        except CommandError as error:
+            said = next((line for line in error.output.splitlines() if line.startswith("Error")), error.what)
+            raise UsageError(
+                f"the chart can't be rendered with these values: {said}", where=where, mend="correct the values"
+            ) from None
+    published: str = yaml.safe_load(done.stdout)["data"]["contract.yaml"]
+    return published
