@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import trainyard_dev  # noqa: F401  values become a contract by the pinned helm
+
 if TYPE_CHECKING:
     from pretended_machine import Machine
 
