@@ -63,7 +63,7 @@ def submit(
 ) -> None:
     """Run a pipeline in your team's queue: a kfp file, compiled YAML, a hera workflow, or an Argo Workflow.
 
-    It is compiled, checked, translated, checked by Argo, sent and followed. Ctrl-C ends the following, not the run.
+    It is compiled, checked, translated, sent and followed. Ctrl-C ends the following, not the run.
     """
     from trainyard.pipelines.submit.prepare import Wanted
 

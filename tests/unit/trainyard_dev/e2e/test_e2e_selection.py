@@ -38,7 +38,7 @@ def test_the_catalog_knows_every_attack_refusal_and_kind() -> None:
     made |= {"attack.volume-claim", "attack.network-pod", "attack.network-nfs", "attack.network-api"}
     made |= {f"policies.{refusal.id}" for refusal in policies._refusals()} | {"policies.installed"}
     assert made == {i for i in all_ids() if i.startswith(("attack.", "policies."))}
-    kinds = {kind.id for kind in training.KINDS} | {training.HOROVOD.id}
+    kinds = {kind.id for kind in training.ALL}
     assert kinds | set(uninstall.TITLES) | set(upgrade.TITLES) <= set(all_ids())
 
 
