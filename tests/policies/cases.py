@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,9 @@ from typing import Any
 
 import yaml
 
+from trainyard.kinds import registry
 from trainyard.paths import ROOT
+from trainyard.policy import rules as read_rules
 from trainyard_dev.apiserver import Answer, ApiServer, Identity
 
 FOLDER = ROOT / "policies"
@@ -33,12 +36,19 @@ WHO: dict[str, Identity | None] = {
     "binder": Identity.account(KUBE, "persistent-volume-binder"),
 }
 KEYS = {"allow", "deny", "of", "but", "in", "as", "change", "begin", "update", "sub", "says"}
+# Kinds without a base of their own; each case of a TFJob is one of theirs, too.
+DERIVED = {
+    kind.plural.removesuffix("s"): kind
+    for kind in registry.of_part(registry.OPERATOR)
+    if kind.framework not in ("pytorch", "tensorflow", "mpi")
+}
 # `of: templates` stands for a case of each of these, with places that begin at the pod template.
 TEMPLATES = {
     "pytorchjob": "/spec/pytorchReplicaSpecs/Worker/template",
     "tfjob": "/spec/tfReplicaSpecs/Worker/template",
     "mpijob": "/spec/mpiReplicaSpecs/Worker/template",
     "vcjob": "/spec/tasks/1/template",
+    **{name: f"/spec/{kind.replicas}/Worker/template" for name, kind in DERIVED.items()},
     "job": "/spec/template",
     "cronjob": "/spec/jobTemplate/spec/template",
     "deployment": "/spec/template",
@@ -73,14 +83,23 @@ def rules() -> list[str]:
 
 
 def policy(rule: str) -> dict[str, Any]:
-    """The policy of a rule, as its file has it."""
-    return yaml.safe_load((FOLDER / f"{rule}.yaml").read_text())
+    """The policy of a rule, with what it shares with others."""
+    return read_rules.policy(FOLDER / f"{rule}.yaml")
 
 
 @functools.cache
 def bases() -> dict[str, dict[str, Any]]:
-    """The objects that cases begin from."""
-    return yaml.safe_load((FOLDER / "base.cases.yaml").read_text())
+    """The objects that cases begin from; kinds of the registry without one of their own get the PyTorchJob's."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "base.cases.yaml").read_text())
+    for name, kind in DERIVED.items():
+        made = json.loads(json.dumps(found["pytorchjob"]))
+        replicas = made["spec"].pop("pytorchReplicaSpecs")
+        if "Master" not in kind.roles:
+            replicas["Worker"]["replicas"] += replicas.pop("Master")["replicas"]
+        for replica in replicas.values():
+            replica["template"]["spec"]["containers"][0]["name"] = kind.container
+        found[name] = made | {"kind": kind.kind, "spec": {**made["spec"], kind.replicas: replicas}}
+    return found
 
 
 def cases(rule: str) -> list[Case]:
@@ -90,11 +109,28 @@ def cases(rule: str) -> list[Case]:
         assert set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw), raw
         if raw["of"] != "templates":
             found.append(_case(rule, raw, raw["of"], raw.get("change", {})))
+            if raw["of"] == "tfjob":
+                like = raw | {"says": re.split(r"\d", raw["says"])[0]} if "says" in raw else raw  # they count otherwise
+                found += [_case(rule, like, base, _as(base, raw.get("change", {}))) for base in DERIVED]
             continue
         for base, place in TEMPLATES.items():
             if base not in raw.get("but", []):
                 found.append(_case(rule, raw, base, {place + key: value for key, value in raw["change"].items()}))
     return found
+
+
+def _as(base: str, change: dict[str, Any]) -> dict[str, Any]:
+    """A change of a TFJob as one of another kind, whose workers take the place of parameter servers without GPUs."""
+    replicas, workers = f"/spec/{DERIVED[base].replicas}", "/spec/tfReplicaSpecs/Worker"
+    done: dict[str, Any] = {}
+    if any("/PS/" in path for path in change):
+        template = json.loads(json.dumps(bases()["tfjob"]["spec"]["tfReplicaSpecs"]["PS"]["template"]))
+        template["spec"]["containers"][0]["name"] = DERIVED[base].container
+        done[f"{replicas}/Worker/template"] = template
+    for path, value in change.items():
+        path = path.replace("/spec/tfReplicaSpecs/PS", workers).replace(workers, f"{replicas}/Worker")
+        done[path] = value
+    return done
 
 
 def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> Case:

@@ -15,10 +15,10 @@ import yaml
 from cases import bases, changed, rules
 from conftest import HERE
 
-from trainyard.cli import main
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard_dev.chart import package
+from trainyard_dev.cli import main
 from trainyard_dev.policy import cli
 from trainyard_dev.policy.check import Site, Verdict, site
 
