@@ -22,12 +22,19 @@ from trainyard.policy.lint.report import Site, site
 
 if TYPE_CHECKING:
     from trainyard.pipelines.ir.model import Pipeline
+    from trainyard.pipelines.lint.pipelines import Translated
 
 __all__ = ["Finding", "Severity", "Site", "file", "manifest", "pipeline", "site"]
 
 
-def pipeline(found: Pipeline, site: Site, *, queue: str = "", priority: str = "") -> list[Finding]:
-    """What is wrong with a loaded kfp pipeline that is to run in this queue and with this priority class."""
+def pipeline(
+    found: Pipeline, site: Site, *, queue: str = "", priority: str = "", translated: Translated | None = None
+) -> list[Finding]:
+    """What is wrong with a loaded kfp pipeline that is to run in this queue and with this priority class.
+
+    Args:
+        translated: gives the workflow that will be sent; without, one is made with something for each missing argument.
+    """
     from trainyard.pipelines.lint import pipelines
 
-    return pipelines.check(found, site, queue=queue, priority=priority)
+    return pipelines.check(found, site, queue=queue, priority=priority, translated=translated)

@@ -28,6 +28,7 @@ OF_RESOURCES = ("TY401", "TY402", "TY408", "p08")  # what a task is given, not i
 PLACEHOLDERS: dict[str, Any] = {"NUMBER_INTEGER": 1, "NUMBER_DOUBLE": 1.0, "BOOLEAN": True, "LIST": [], "STRUCT": {}}
 # Tells the line of what: (line in the YAML, names in Python, whether a call is meant).
 Where = Callable[[int, tuple[str, ...], bool], int]
+Translated = Callable[[], dict[str, Any]]
 
 
 def check_source(path: Path, site: Site) -> list[Finding]:
@@ -59,8 +60,15 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
     return report.sorted()
 
 
-def check(pipeline: Pipeline, site: Site, *, queue: str = "", priority: str = "") -> list[Finding]:
-    """A loaded pipeline that is to run in this queue and with this priority class."""
+def check(
+    pipeline: Pipeline, site: Site, *, queue: str = "", priority: str = "", translated: Translated | None = None
+) -> list[Finding]:
+    """A loaded pipeline that is to run in this queue and with this priority class.
+
+    Args:
+        translated: gives the workflow that will be sent, which then is what is looked at; it is asked once at most, and
+            what it raises of its arguments is raised.
+    """
     report = Report(site, pipeline.file)
     team = site.team()
     if queue and queue not in team.queues:
@@ -73,7 +81,7 @@ def check(pipeline: Pipeline, site: Site, *, queue: str = "", priority: str = ""
     if path.suffix == ".py" and path.exists():
         places = PythonLines(path)
         where = lambda line, names, call: places.line(*names, call=call)  # noqa: E731
-    _check(pipeline, report, where)
+    _check(pipeline, report, where, translated)
     return report.sorted()
 
 
@@ -89,7 +97,7 @@ def _hera(path: Path, report: Report) -> list[Finding]:
     return report.sorted()
 
 
-def _check(pipeline: Pipeline, report: Report, where: Where) -> None:
+def _check(pipeline: Pipeline, report: Report, where: Where, translated: Translated | None = None) -> None:
     for rule in ir_rules.RULES:
         for said in rule(pipeline):
             line = where(said.line, said.names, bool(said.task))
@@ -102,13 +110,18 @@ def _check(pipeline: Pipeline, report: Report, where: Where) -> None:
         _parts(pipeline, yaml, report, where)
         return
     try:
-        made = translate.workflow(pipeline, _arguments(pipeline), _settings(report.site))
+        made = (
+            translated() if translated else translate.workflow(pipeline, _arguments(pipeline), _settings(report.site))
+        )
     except translate.Unsupported as error:
         _refused(pipeline, error, report, where)
         _parts(pipeline, yaml, report, where)
         return
     except UsageError as error:
-        report.add("TY213" if "KiB" in error.what or "bytes" in error.what else "TY215", 1, error.what, error.mend)
+        large = "KiB" in error.what or "bytes" in error.what
+        if translated and not large:
+            raise
+        report.add("TY213" if large else "TY215", 1, error.what, error.mend)
         return
     _translated(pipeline, made, yaml, report, where)
 

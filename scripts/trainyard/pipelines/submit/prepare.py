@@ -72,12 +72,16 @@ def _of_kfp(wanted: Wanted, contract: Contract, settings: Settings) -> tuple[dic
     from trainyard.pipelines.ir import compile as compiling
 
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
-    arguments = split(wanted.given)
-    findings = refuse(
-        lint.pipeline(pipeline, _site(contract, settings), queue=wanted.queue, priority=wanted.priority),
-        wanted.file,
-    )
-    made = translate.workflow(pipeline, arguments, settings)
+    arguments, done = split(wanted.given), list[dict[str, Any]]()
+
+    def translated() -> dict[str, Any]:
+        if not done:
+            done.append(translate.workflow(pipeline, arguments, settings))
+        return done[0]
+
+    site = _site(contract, settings)
+    found = lint.pipeline(pipeline, site, queue=wanted.queue, priority=wanted.priority, translated=translated)
+    findings, made = refuse(found, wanted.file), translated()
     made["spec"].setdefault("activeDeadlineSeconds", settings.deadline)
     return made, findings
 
