@@ -160,7 +160,7 @@ def test_subcharts_know_every_key_that_we_set(chart: Path) -> None:
     unknown = []
     for file in files:
         values = yaml.safe_load(file.read_text())
-        for part in [upstream.name for upstream in parts.UPSTREAM] + list(parts.OWN):
+        for part in [upstream.name for upstream in parts.UPSTREAM] + parts.own():
             folder = chart / "charts" / part
             if folder.exists():
                 known = yaml.safe_load((folder / "values.yaml").read_text()) | UNLISTED.get(part, {})

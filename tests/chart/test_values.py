@@ -66,7 +66,7 @@ def test_unknown_profile_is_refused(chart: Path) -> None:
 
 def test_every_own_value_is_described() -> None:
     """A comment stands above each key of the umbrella's own blocks and of our subcharts, or above its parent."""
-    for chart in ("trainyard", *parts.OWN):
+    for chart in ("trainyard", *parts.own()):
         file = parts.chart_folder(chart) / "values.yaml"
         if not file.exists():
             continue

@@ -40,9 +40,8 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     shutil.copytree(parts.UMBRELLA, chart)
     meta = yaml.safe_load((chart / "Chart.yaml").read_text())
     components: dict[str, str] = {}
-    for name in parts.OWN:
-        if (parts.chart_folder(name) / "Chart.yaml").exists():
-            shutil.copytree(parts.chart_folder(name), chart / "charts" / name)
+    for name in parts.own():
+        shutil.copytree(parts.chart_folder(name), chart / "charts" / name)
     for name, files in parts.crd_files().items():
         crds = chart / "charts" / name / "crds"
         crds.mkdir()

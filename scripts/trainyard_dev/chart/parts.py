@@ -14,7 +14,6 @@ from trainyard.paths import CHART, ROOT
 from trainyard_dev import tools
 
 UMBRELLA = CHART
-OWN = ("training-operator", "argo", "minio", "nfs")
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,12 @@ UPSTREAM = (
     Upstream("volcano", "volcano", "installer/helm/chart/volcano"),
     Upstream("nvidia-device-plugin", "device-plugin", "deployments/helm/nvidia-device-plugin"),
 )
+
+
+def own() -> list[str]:
+    """Our own charts among the umbrella's dependencies."""
+    listed = yaml.safe_load((UMBRELLA / "Chart.yaml").read_text())["dependencies"]
+    return [one["name"] for one in listed if (ROOT / "charts" / one["name"] / "Chart.yaml").exists()]
 
 
 def chart_folder(name: str) -> Path:

@@ -81,7 +81,7 @@ def sources() -> tuple[dict[str, Any], dict[str, Any]]:
     schema = complete(json.loads((parts.UMBRELLA / "values.schema.json").read_text()), meta["dependencies"])
     defaults = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())
     schema = _resolved(schema, schema.get("definitions", {}))
-    for name in parts.OWN:
+    for name in parts.own():
         own = json.loads((parts.chart_folder(name) / "values.schema.json").read_text())
         own = _resolved(own, own.get("definitions", {}))
         own["properties"].pop("global", None)

@@ -15,6 +15,7 @@ TITLES = {
     "pipelines": "Pipelines",
     "nodes": "Nodes",
     "gpu": "GPUs",
+    "metrics": "Metrics",
     "network": "Network",
     "storage": "Storage",
     "teams": "Teams",

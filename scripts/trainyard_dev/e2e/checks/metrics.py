@@ -1,0 +1,48 @@
+"""metrics-server, an option of the chart: switched on by one upgrade, it answers a member's `kubectl top pods`."""
+
+from __future__ import annotations
+
+import time
+
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import put
+from trainyard_dev.versions import load
+
+ID, TITLE = "metrics.top", "metrics-server, switched on, answers a member's kubectl top pods; off again it is gone"
+PATIENCE_S = 120
+API = "v1beta1.metrics.k8s.io"
+
+
+def top(context: Context) -> None:
+    """On, asked by a member about a pod of the team that computes, and off again."""
+    with context.recorder.check(ID, TITLE) as figures:
+        package = chart.package()
+        busy = context.pod("busy", "while true; do :; done", image=load().image("base"))
+        context.kubectl.apply([busy], NAMESPACE)
+        try:
+            figures["seconds"] = put(context, "upgrade", package, change="metrics-server.enabled=true")
+            figures["said"] = said = _answer(context)
+            name, cpu, memory = said.split()[:3]
+            require(name == "busy" and int(cpu.removesuffix("m")) > 0, f"kubectl top says {said}")
+            require(memory.endswith("Mi"), f"kubectl top says {said}")
+        finally:
+            context.kubectl("delete", "pod", "busy", "-n", NAMESPACE, "--now", "--wait=false", check=False)
+            put(context, "upgrade", package, change="metrics-server.enabled=false")
+            context.contract = read_contract(context.kubectl)
+        require(context.kubectl.find("apiservice", API) is None, f"APIService {API} is still there")
+
+
+def _answer(context: Context) -> str:
+    """The line that a member gets about the pod. Raises CheckError when there is none in time."""
+    end, said = time.monotonic() + PATIENCE_S, ""
+    while time.monotonic() < end:
+        asked = context.kubectl(*member(NAMESPACE), "top", "pod", "busy", "-n", NAMESPACE, "--no-headers", check=False)
+        said = (asked.stdout or asked.stderr).strip()
+        if asked.returncode == 0 and said:
+            return said
+        time.sleep(2)
+    require(False, f"no figures after {PATIENCE_S} s: {said[-300:]}")
+    return ""
