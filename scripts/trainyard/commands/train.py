@@ -128,10 +128,10 @@ def _wait_for_turn(kube: Kube, spec: JobSpec, facts: Facts) -> None:
 
 def _attached(kube: Kube, facts: Facts, run: str, folder: Path, found: Settings, fetch: bool) -> int:
     from trainyard.kinds import JobSpec
-    from trainyard.training import watch
+    from trainyard.observe import jobs
 
     results = found.get("results") or JobSpec.__dataclass_fields__["results"].default
-    return _follow(kube, facts, watch.find(kube, run), folder, results, fetch)
+    return _follow(kube, facts, jobs.find(kube, run), folder, results, fetch)
 
 
 def _follow(kube: Kube, facts: Facts, manifest: dict[str, Any], folder: Path, results: str, fetch: bool) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from trainyard.kinds import registry
 
 Object = dict[str, Any]
-RUNNING, SUCCEEDED, FAILED = "running", "succeeded", "failed"
+RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"
 
 
 def entry(manifest: Object) -> registry.Kind:
@@ -35,7 +35,7 @@ def container(manifest: Object) -> str:
 
 
 def outcome(job: Object) -> tuple[str, str]:
-    """(running | succeeded | failed, what the controller says of it)."""
+    """(running | succeeded | failed | stopped, what the controller says of it)."""
     status = job.get("status") or {}
     state = status.get("state") or {}
     if state.get("phase") == "Completed":
@@ -49,4 +49,23 @@ def outcome(job: Object) -> tuple[str, str]:
             return SUCCEEDED, ""
         if condition["type"] == "Failed":
             return FAILED, condition.get("message") or "the controller gives no reason"
-    return RUNNING, ""
+    return (STOPPED if stopped(job) else RUNNING), ""
+
+
+def stop_of(kind: registry.Kind) -> Object | None:
+    """The change that ends a job's pods and keeps the job; None for a kind that can't."""
+    if not kind.suspend:
+        return None
+    change: Any = True
+    for key in reversed(kind.suspend.split(".")):
+        change = {key: change}
+    return {"spec": change}
+
+
+def stopped(job: Object) -> bool:
+    """Whether someone has stopped it."""
+    kind = registry.of_object(job)
+    found: Any = job.get("spec") or {}
+    for key in kind.suspend.split(".") if kind else [""]:
+        found = (found or {}).get(key)
+    return found is True

@@ -1,41 +1,50 @@
-"""A job as it is now: its own object, its pods, its place in the queue, and what is complained of."""
+"""Training jobs as they are now: their own objects, their pods, their place in the queue, and what is complained of."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.errors import UsageError
 from trainyard.kinds import registry, status
+from trainyard.kinds.places import place_of
 from trainyard.kinds.pods import JOB_LABEL
 from trainyard.kube import Kube, KubeError, gangs
-from trainyard.training.pods import not_started
+from trainyard.names import RUN
+from trainyard.observe import blame, events, pods
 
 Object = dict[str, Any]
 KINDS = tuple((kind.api_version, kind.kind) for kind in registry.KINDS)
-STATUS = re.compile(r'\bMessage:"((?:[^"\\]|\\.)*)"')  # inside what Go prints of an error of the API
-TOLD = (  # by operators, of what the pods say themselves
-    "ErrImagePull",
-    "Error",
-    "ImagePullBackOff",
-    "PodGroupPending",
-    "StartError",
-    "Unschedulable",
-)
+TOLD = {*pods.STUCK, "Error", "PodGroupPending", "Unschedulable"}  # by operators, of what the pods say themselves
+# Labels of pods with their job's name: ours, and those of operators and Kubernetes for jobs of another make.
+OF_JOB = (JOB_LABEL, "training.kubeflow.org/job-name", "volcano.sh/job-name", "batch.kubernetes.io/job-name")
+TRANSFER = "trainyard.io/transfer"  # label of the jobs between a machine and the store
+QUEUED, STARTING, WAITING, ENDING, BLOCKED = "queued", "starting", "waiting", "ending", "blocked"
+
+
+@dataclass(frozen=True)
+class Around:
+    """One look at a namespace. `line` are its gangs that wait; `priorities` the values of the priority classes."""
+
+    pods: list[Object] = field(default_factory=list)
+    groups: list[Object] = field(default_factory=list)
+    line: list[Object] = field(default_factory=list)
+    events: list[Object] = field(default_factory=list)
+    priorities: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Sight:
-    """One look. `job` is None when it is gone; `line` are the gangs of the whole namespace that wait."""
+    """One look at a job. `job` is None when it is gone; `line` are the gangs of the whole namespace that wait."""
 
     job: Object | None
     pods: list[Object]
     groups: list[Object]
     line: list[Object]
     events: list[Object]
-    priorities: dict[str, int]  # values of the priority classes
+    priorities: dict[str, int]
 
 
 class Watcher:
@@ -50,30 +59,46 @@ class Watcher:
         """The job now. Raises KubeError when the cluster can't be asked."""
         if self._priorities is None:
             self._priorities = gangs.priorities(self.kube)
-        everybody = gangs.listed(self.kube, "v1", "pods")
-        groups = gangs.listed(self.kube, gangs.PODGROUPS, "podgroups")
-        warnings = gangs.listed(self.kube, "v1", "events", fieldSelector="type=Warning")
-        pods = [pod for pod in everybody if (pod["metadata"].get("labels") or {}).get(JOB_LABEL) == self.name]
-        return Sight(
-            self.kube.find(self._path),
-            sorted(pods, key=lambda pod: pod["metadata"]["name"]),
-            groups,
-            gangs.waiting(groups, everybody),
-            [event for event in warnings if self._ours(event, pods)],
-            self._priorities,
-        )
+        seen = around(self.kube, self._priorities)
+        return sight_of(seen, self.kube.find(self._path), self.name)
 
     def delete(self) -> None:
         """Takes the job and its pods away."""
         self.kube.delete(self._path)
 
-    def _ours(self, event: Object, pods: list[Object]) -> bool:
-        about = event.get("involvedObject") or {}
-        if about.get("kind") == "Pod":
-            return about.get("name") in {pod["metadata"]["name"] for pod in pods}
-        if about.get("kind") == "PodGroup" or event.get("reason") in TOLD:
-            return False  # what the scheduler says of a gang stands in its place, what ended a rank in the job's end
-        return about.get("name") == self.name or str(about.get("name", "")).startswith(f"{self.name}-")
+
+def around(kube: Kube, priorities: dict[str, int] | None = None) -> Around:
+    """What is in the namespace now."""
+    everybody = gangs.listed(kube, "v1", "pods")
+    groups = gangs.listed(kube, gangs.PODGROUPS, "podgroups")
+    warnings = gangs.listed(kube, "v1", "events", fieldSelector="type=Warning")
+    values = gangs.priorities(kube) if priorities is None else priorities
+    return Around(everybody, groups, gangs.waiting(groups, everybody), warnings, values)
+
+
+def sight_of(seen: Around, job: Object | None, name: str) -> Sight:
+    """One job in it."""
+    own = sorted((pod for pod in seen.pods if _is_of(pod, job, name)), key=lambda pod: str(pod["metadata"]["name"]))
+    told = [event for event in seen.events if _concerns(event, name, own)]
+    return Sight(job, own, seen.groups, seen.line, told, seen.priorities)
+
+
+def _is_of(pod: Object, job: Object | None, name: str) -> bool:
+    """Whether a pod is the job's: by its owner where that is a job, else by label."""
+    for owner in pod["metadata"].get("ownerReferences") or []:
+        if job and registry.of_object(owner):
+            return bool(owner.get("uid") == job["metadata"].get("uid"))
+    labels = pod["metadata"].get("labels") or {}
+    return any(labels.get(key) == name for key in OF_JOB)
+
+
+def _concerns(event: Object, name: str, own: list[Object]) -> bool:
+    whose = events.about(event)
+    if whose.get("kind") == "Pod":
+        return whose.get("name") in {pod["metadata"]["name"] for pod in own}
+    if whose.get("kind") == "PodGroup" or event.get("reason") in TOLD:
+        return False  # what the scheduler says of a gang stands in its place, what ended a rank in the job's end
+    return whose.get("name") == name or str(whose.get("name", "")).startswith(f"{name}-")
 
 
 def find(kube: Kube, name: str) -> Object:
@@ -88,8 +113,58 @@ def find(kube: Kube, name: str) -> Object:
             continue  # a site without this kind
         if found is not None:
             return wanted | {"metadata": found["metadata"]}
+    raise missing(kube, name)
+
+
+def missing(kube: Kube, name: str) -> UsageError:
+    """That there is no such job."""
     mend = "finished jobs go after a while (`keep`); their results stay in the store"
-    raise UsageError(f"there is no job {name} in {kube.namespace}", mend=mend)
+    return UsageError(f"there is no job {name} in {kube.namespace}", mend=mend)
+
+
+def named(kube: Kube, name: str, kinds: Sequence[registry.Kind] = registry.KINDS) -> list[Object]:
+    """All jobs of this name, whatever kind they are of."""
+
+    def one(kind: registry.Kind) -> list[Object]:
+        try:
+            found = kube.find(kube.path(kind.api_version, kind.plural, name))
+        except KubeError as error:
+            if error.status != 403:
+                raise
+            return []
+        return [_whole(found, kind)] if found else []
+
+    return _joined(one, kinds)
+
+
+def listed(kube: Kube, labels: str = "") -> list[Object]:
+    """The namespace's jobs, newest first; without those that a step of a pipeline or a transfer made."""
+
+    def all_of(kind: registry.Kind) -> list[Object]:
+        query = {"labelSelector": labels} if labels else {}
+        return [_whole(one, kind) for one in gangs.listed(kube, kind.api_version, kind.plural, **query)]
+
+    found = [job for job in _joined(all_of, registry.KINDS) if not (made_by(job) or TRANSFER in _labels(job))]
+    return sorted(found, key=lambda job: str(job["metadata"].get("creationTimestamp", "")), reverse=True)
+
+
+def made_by(job: Object) -> str:
+    """The run of a pipeline whose step made it; "" for a job of its own."""
+    return str(_labels(job).get(RUN, ""))
+
+
+def outcome(sight: Sight) -> tuple[str, str]:
+    """(a word for how the job stands, why it waits or how it ended)."""
+    job = sight.job or {}
+    state, message = status.outcome(job)
+    name = str((job.get("metadata") or {}).get("name", ""))
+    if state == status.STOPPED and any(pods.phase(pod) in ("Pending", "Running") for pod in sight.pods):
+        return "stopping", "its pods end"
+    if state != status.RUNNING:
+        return state, " ".join(message.split())
+    if (job.get("metadata") or {}).get("deletionTimestamp"):
+        return "deleted", "its pods end"
+    return standing(sight, name)
 
 
 def group_of(sight: Sight, name: str) -> Object | None:
@@ -105,58 +180,45 @@ def group_of(sight: Sight, name: str) -> Object | None:
 
 def place(sight: Sight, name: str) -> str:
     """Where the job stands: in the queue with what the scheduler says, starting, or running on which nodes."""
+    return standing(sight, name)[1]
+
+
+def standing(sight: Sight, name: str) -> tuple[str, str]:
+    """The same, with a word for it before."""
     group = group_of(sight, name)
-    running = [pod for pod in sight.pods if (pod.get("status") or {}).get("phase") == "Running"]
+    running = [pod for pod in sight.pods if pods.phase(pod) == "Running"]
     if running and len(running) == len(sight.pods):
         nodes = sorted({pod["spec"].get("nodeName", "?") for pod in running})
-        return f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
-    if group in sight.line:
-        return _queued(sight, group)
-    done = [pod for pod in sight.pods if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")]
+        return status.RUNNING, f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
+    if group and group in sight.line:
+        return QUEUED, _queued(sight, group)
+    done = [pod for pod in sight.pods if pods.phase(pod) in ("Succeeded", "Failed")]
     if done:
-        return f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} ended"
-    placed = [pod for pod in sight.pods if pod["spec"].get("nodeName")]
-    if placed:
-        return f"starting: {len(running)} of {len(sight.pods)} {_pods(sight.pods)} run"
-    return "waiting for its pods" if not sight.pods else "waiting for a node"
+        return ENDING, f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} ended"
+    if any(pod["spec"].get("nodeName") for pod in sight.pods):
+        why = pods.stuck(sorted(sight.pods, key=place_of))[0]
+        text = f"starting: {len(running)} of {len(sight.pods)} {_pods(sight.pods)} run"
+        return (BLOCKED, f"{text}; {why}") if why else (STARTING, text)
+    return WAITING, "waiting for a node" if sight.pods else "waiting for its pods"
 
 
 def complaints(sight: Sight) -> list[str]:
     """Warnings about the job and its pods, one sentence each, oldest first."""
-    found = []
-    for event in sorted(
-        sight.events, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or "")
-    ):
-        about = event.get("involvedObject") or {}
-        text = " ".join(str(event.get("message", "")).split()).removeprefix("(combined from similar events): ")
-        if inner := STATUS.search(text):
-            text = inner[1].replace('\\"', '"')
-        found.append(f"{about.get('name', '?')}: {event.get('reason', '')}: {text}")
-    return list(dict.fromkeys(found))
+    told = sorted(sight.events, key=events.happened)
+    return list(dict.fromkeys(f"{events.about(one).get('name', '?')}: {events.sentence(one)}" for one in told))
 
 
-def culprits(pods: Sequence[Object]) -> list[tuple[str, int, str]]:
-    """(pod, exit code, why its command could not be started) of the ranks that failed.
-
-    The first to fail comes first; those ended from outside come last.
-    """
-    failed = []
-    for pod in pods:
-        facts = pod.get("status") or {}
-        for one in [*(facts.get("initContainerStatuses") or []), *(facts.get("containerStatuses") or [])]:
-            ended = (one.get("state") or {}).get("terminated") or (one.get("lastState") or {}).get("terminated") or {}
-            if code := int(ended.get("exitCode") or 0):
-                when, why = str(ended.get("finishedAt") or "9"), not_started(ended)
-                failed.append((code in (137, 143), when, pod["metadata"]["name"], code, why))
-    return [(name, code, why) for _, _, name, code, why in sorted(failed)]
+def blamed(kube: Kube, sight: Sight) -> blame.Blame | None:
+    """The rank that failed first, and its error; None where none did."""
+    return blame.blamed(sight.pods, lambda pod, container, count: tail(kube, pod, container, count))
 
 
-def started(pod: Object, container: str) -> int:
-    """How often the container has started: 0 when it has no log yet."""
-    for one in (pod.get("status") or {}).get("containerStatuses") or []:
-        if one.get("name") == container and any(key in (one.get("state") or {}) for key in ("running", "terminated")):
-            return int(one.get("restartCount", 0)) + 1
-    return 0
+def tail(kube: Kube, pod: str, container: str, count: int) -> list[str]:
+    """The last lines of a container's log; none where there is no log."""
+    try:
+        return [line.decode(errors="replace") for line in kube.logs(pod, container, tail=count)]
+    except KubeError:
+        return []
 
 
 def first(sight: Sight, manifest: Object) -> Object | None:
@@ -168,10 +230,25 @@ def first(sight: Sight, manifest: Object) -> Object | None:
 def _queued(sight: Sight, group: Object) -> str:
     """Its place among what waits in the queue, as far as the team's own namespace shows it, and why it waits."""
     queue, why = gangs.queue_of(group), gangs.reason(group)
-    names = gangs.line(sight.line, queue, sight.priorities)
-    place = names.index(group["metadata"]["name"]) + 1
-    return f"in queue {queue}, number {place} of {len(names)} of this team" + (f": {why}" if why else "")
+    number, count = gangs.position(sight.line, group, sight.priorities)
+    return f"in queue {queue}, number {number} of {count} of this team" + (f": {why}" if why else "")
 
 
-def _pods(pods: Sequence[Object]) -> str:
-    return "pod" if len(pods) == 1 else "pods"
+def _joined(one: Any, kinds: Iterable[registry.Kind]) -> list[Object]:
+    """What is asked of each kind, side by side."""
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return [job for found in pool.map(one, kinds) for job in found]
+
+
+def _whole(job: Object, kind: registry.Kind) -> Object:
+    """With version and kind, which items of a list lack."""
+    return {**job, "apiVersion": kind.api_version, "kind": kind.kind}
+
+
+def _labels(job: Object) -> Object:
+    found: Object = job["metadata"].get("labels") or {}
+    return found
+
+
+def _pods(found: Sequence[Object]) -> str:
+    return "pod" if len(found) == 1 else "pods"

@@ -10,20 +10,13 @@ from typing import Any
 from trainyard.kinds import registry
 from trainyard.kube import Kube, KubeError, gangs
 from trainyard.names import RUN
+from trainyard.observe import pods as seen
+from trainyard.observe.events import about, happened, sentence
 from trainyard.pipelines.runs import model, nodes
 
 JOBS = {(kind.group, kind.kind): (kind.api_version, kind.plural) for kind in registry.with_gang()}
 RECENT = timedelta(minutes=5)  # older complaints were about something that is over
 QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
-STUCK = {
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-    "CrashLoopBackOff",
-}
 
 Object = dict[str, Any]
 
@@ -126,13 +119,12 @@ class Observer:
         if self._priorities is None:
             self._priorities = gangs.priorities(self.kube)
         queue = gangs.queue_of(group)
-        names = gangs.line(line, queue, self._priorities)
+        place, count = gangs.position(line, group, self._priorities)
         said = [gangs.reason(group)]
-        if group["metadata"]["name"] in names:
-            place = names.index(group["metadata"]["name"]) + 1
+        if place:
             all_teams = self._queue_length(queue)
-            of = f"{place} of {len(names)} in queue {queue}"
-            said.insert(0, of if all_teams <= len(names) else f"{of}, {all_teams} with other teams'")
+            of = f"{place} of {count} in queue {queue}"
+            said.insert(0, of if all_teams <= count else f"{of}, {all_teams} with other teams'")
         return ": ".join(filter(None, said))
 
     def _queue_length(self, queue: str) -> int:
@@ -167,20 +159,15 @@ def _annotation(pod: Object, key: str) -> str:
 
 def _place(pod: Object) -> tuple[str, str]:
     """Where a pod is on its way, and what holds it."""
-    status = pod.get("status", {})
-    if status.get("phase") == "Running":
+    if seen.phase(pod) == "Running":
         return "running", ""  # Argo says so a little later
-    if status.get("phase") != "Pending":
+    if seen.phase(pod) != "Pending":
         return "", ""
-    for condition in status.get("conditions") or []:
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return "queued", " ".join(str(condition.get("message", "")).split())
-    if not pod.get("spec", {}).get("nodeName"):
-        return "queued", ""
-    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
-        waiting = container.get("state", {}).get("waiting") or {}
-        if waiting.get("reason") in STUCK:
-            return "blocked", f"{waiting['reason']}: {waiting.get('message') or container.get('image', '')}"
+    if seen.unplaced(pod) or not pod.get("spec", {}).get("nodeName"):
+        return "queued", seen.waits_for([pod])
+    if found := seen.blocked(pod, *seen.STUCK, seen.CRASHING):
+        reason, message, container = found
+        return "blocked", f"{reason}: {message or container.get('image', '')}"
     return "starting", f"on {pod['spec']['nodeName']}"
 
 
@@ -188,10 +175,9 @@ def _complaint(events: list[Object], name: str, at: datetime) -> str:
     """The last warning about an object or about a pod whose name begins with it."""
     last = ("", "")
     for event in events:
-        about = event.get("involvedObject", {}).get("name", "")
-        time = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
-        if event.get("reason") in QUIET or not (about == name or about.startswith(f"{name}-")):
+        whose, time = about(event).get("name", ""), happened(event)
+        if event.get("reason") in QUIET or not (whose == name or whose.startswith(f"{name}-")):
             continue
-        if (seen := model.when(time)) and at - seen < RECENT:
-            last = max(last, (time, f"{event.get('reason')}: {' '.join(str(event.get('message', '')).split())}"))
+        if (at_time := model.when(time)) and at - at_time < RECENT:
+            last = max(last, (time, sentence(event)))
     return last[1]

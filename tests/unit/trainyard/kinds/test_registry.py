@@ -12,10 +12,10 @@ import yaml
 from trainyard.chart import crds
 from trainyard.chart.release import removal
 from trainyard.kinds import check, registry
+from trainyard.observe import jobs
 from trainyard.paths import CHART, ROOT
 from trainyard.policy import offline, rules
 from trainyard.policy.lint import shapes
-from trainyard.training import watch
 from trainyard_dev.chart import parts
 from trainyard_dev.e2e.checks import training
 from trainyard_dev.versions import load
@@ -40,7 +40,7 @@ def test_lint_policies_diagnosis_and_watching_know_it(kind: registry.Kind) -> No
     assert f"{kind.kind}.{kind.group}" in shapes.known()
     assert offline.RESOURCES[kind.group, kind.kind] == kind.plural
     assert kind.resource in collected.KINDS.values()
-    assert (kind.api_version, kind.kind) in watch.KINDS
+    assert (kind.api_version, kind.kind) in jobs.KINDS
 
 
 @GANGS
