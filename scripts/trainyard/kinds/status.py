@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainyard.kinds import registry
+from trainyard.names import QUEUE
 
 Object = dict[str, Any]
 RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"
@@ -69,3 +70,34 @@ def stopped(job: Object) -> bool:
     for key in kind.suspend.split(".") if kind else [""]:
         found = (found or {}).get(key)
     return found is True
+
+
+def queue_of(job: Object) -> str:
+    """The queue that it names; "" where it names none."""
+    spec = job.get("spec") or {}
+    gang = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
+    pod = ((spec.get("template") or {}).get("metadata") or {}).get("annotations") or {}
+    return str(gang.get("queue") or spec.get("queue") or pod.get(QUEUE) or "")
+
+
+def priority_of(job: Object) -> str:
+    """The priority class that it names; "" where it names none."""
+    spec = job.get("spec") or {}
+    gang = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
+    pod = (spec.get("template") or {}).get("spec") or {}
+    return str(gang.get("priorityClass") or spec.get("priorityClassName") or pod.get("priorityClassName") or "")
+
+
+def started(job: Object) -> str:
+    """When its controller took it up, as Kubernetes writes times; "" when that isn't known."""
+    return str((job.get("status") or {}).get("startTime") or job["metadata"].get("creationTimestamp") or "")
+
+
+def finished(job: Object) -> str:
+    """When it ended; "" while it hasn't."""
+    status = job.get("status") or {}
+    if outcome(job)[0] == RUNNING:
+        return ""
+    told = [one for one in status.get("conditions") or [] if one.get("status") == "True"]
+    last = told[-1] if told else status.get("state") or {}
+    return str(status.get("completionTime") or last.get("lastTransitionTime") or "")

@@ -103,17 +103,10 @@ def _concerns(event: Object, name: str, own: list[Object]) -> bool:
 
 def find(kube: Kube, name: str) -> Object:
     """A job of any kind by its name. Raises UsageError when there is none."""
-    for version, kind in KINDS:
-        wanted = {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
-        try:
-            found = kube.find(f"{kube.path_of(wanted)}/{name}")
-        except KubeError as error:
-            if error.status != 404:
-                raise
-            continue  # a site without this kind
-        if found is not None:
-            return wanted | {"metadata": found["metadata"]}
-    raise missing(kube, name)
+    found = named(kube, name)
+    if not found:
+        raise missing(kube, name)
+    return found[0]
 
 
 def missing(kube: Kube, name: str) -> UsageError:
@@ -163,7 +156,7 @@ def outcome(sight: Sight) -> tuple[str, str]:
     if state != status.RUNNING:
         return state, " ".join(message.split())
     if (job.get("metadata") or {}).get("deletionTimestamp"):
-        return "deleted", "its pods end"
+        return "deleting", "its pods end"
     return standing(sight, name)
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from trainyard.kube import Kube
 from trainyard.observe import words
 from trainyard.pipelines.runs import logs
-from trainyard.pipelines.runs.model import BAD, Run, Step
+from trainyard.pipelines.runs.model import Run, Step
 
 SHOWN, LOOKED_AT = 3, 400
-LATEST = datetime.max.replace(tzinfo=UTC)
-
-
-def failures(run: Run) -> list[Step]:
-    """The steps that failed, the first one first: the others may follow from it."""
-    return sorted((step for step in run.steps if step.state in BAD), key=lambda step: step.finished or LATEST)
 
 
 def text(run: Run, kube: Kube | None = None) -> str:
     """What to read first after a failure. With `kube`, the end of each failing step's log is fetched."""
-    failed = failures(run)
+    failed = run.failures
     parts = []
     if run.stopping:
         parts.append(f"run {run.name} was stopped")

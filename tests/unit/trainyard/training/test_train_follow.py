@@ -14,6 +14,7 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import Facts, JobSpec, manifest
 from trainyard.kube import KubeError
 from trainyard.observe import jobs as watch
+from trainyard.observe.words import last_words
 from trainyard.training import follow, results
 
 
