@@ -1,4 +1,4 @@
-"""Names of `trainyard runs`: a run of a pipeline or a training job, `pipeline/NAME` or `job/NAME` where both have it."""
+"""Names of `trainyard runs`: a run of a pipeline or a training job; `pipeline/NAME`, `job/NAME` where both have it."""
 
 from __future__ import annotations
 
