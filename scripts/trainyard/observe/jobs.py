@@ -217,7 +217,15 @@ def tail(kube: Kube, pod: str, container: str, count: int) -> list[str]:
 def first(sight: Sight, manifest: Object) -> Object | None:
     """The pod whose log tells the job's story."""
     name = status.first_pod(manifest)
-    return next((pod for pod in sight.pods if not name or pod["metadata"]["name"] == name), None)
+    found = next((pod for pod in sight.pods if not name or pod["metadata"]["name"] == name), None)
+    if found is None and not _is_ours(manifest):  # its roles may be others than ours
+        return min(sight.pods, key=place_of, default=None)
+    return found
+
+
+def container(manifest: Object, pod: Object) -> str:
+    """The container that runs the command."""
+    return status.container(manifest) if _is_ours(manifest) else pods.main_container(pod)
 
 
 def _queued(sight: Sight, group: Object) -> str:
@@ -236,6 +244,10 @@ def _joined(one: Any, kinds: Iterable[registry.Kind]) -> list[Object]:
 def _whole(job: Object, kind: registry.Kind) -> Object:
     """With version and kind, which items of a list lack."""
     return {**job, "apiVersion": kind.api_version, "kind": kind.kind}
+
+
+def _is_ours(job: Object) -> bool:
+    return JOB_LABEL in _labels(job)
 
 
 def _labels(job: Object) -> Object:

@@ -98,7 +98,7 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
     """
     say = say or (lambda text: click.echo(click.style(text, dim=True), err=True))
     watcher, log, told = Watcher(kube, manifest), Log(kube), set[str]()
-    container, place, away, ran = status.container(manifest), "", 0.0, False
+    place, away, ran = "", 0.0, False
     while True:
         try:
             sight = watcher.look()
@@ -122,7 +122,7 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
             told.add(text)
         pod = jobs.first(sight, manifest)
         if pod:
-            log.follow(pod, container)
+            log.follow(pod, jobs.container(manifest, pod))
             ran = ran or bool(log.pod)
         if state != status.RUNNING:
             log.drain()

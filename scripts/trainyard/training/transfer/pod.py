@@ -12,6 +12,7 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import Facts
 from trainyard.kinds.pods import CLOSED, USER, store_environment
 from trainyard.kube import Kube
+from trainyard.observe import events
 from trainyard.observe import pods as seen
 from trainyard.training.transfer.store import Store
 
@@ -112,5 +113,5 @@ def _refused(kube: Kube, name: str) -> tuple[str, ...]:
     """What admission said against the pod."""
     selector = f"involvedObject.name={name},involvedObject.kind=Job,type=Warning"
     for event in kube.list(kube.path("v1", "events"), fieldSelector=selector):
-        return (str(event.get("reason", "")), str(event.get("message", "")))
+        return (str(event.get("reason", "")), events.text(event))
     return ()

@@ -240,3 +240,20 @@ def test_names_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_names.complete(context, argument, "") == ["digits-abc", "mnist-1", "big"]
     assert run_names.complete(context, argument, "b") == ["big"]
     assert run_names.complete_pipelines(context, argument, "") == ["mnist-1"]
+
+
+def test_a_job_of_another_make_speaks_by_its_first_rank(on: Any) -> None:
+    made = job("plain", "tensorflow", labels={})
+    running = of_job(made, "worker", 0, "Running")
+    running["spec"]["containers"] = [{"name": "other"}]
+    running["status"]["containerStatuses"][0]["name"] = "other"
+    team = Team(made, pods=[running], logs={"plain-worker-0": ["epoch 1"]})
+    assert on(team)("logs", "plain").out == "epoch 1\n"
+
+
+def test_following_a_job_of_another_make_does_not_take_it_away(on: Any) -> None:
+    refused = warning("plain", "PyTorchJob", "FailedCreatePod", "pods x is forbidden: violates PodSecurity")
+    team = Team(job("plain", labels={}), events=[refused])
+    done = on(team)("show", "plain", "-f")
+    assert done.code == 1 and "pods are refused" in done.err and "trainyard runs delete" in done.err
+    assert team.deleted == []
