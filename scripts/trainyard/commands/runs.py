@@ -11,39 +11,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard import structured
+from trainyard.commands.run_names import complete, complete_pipelines
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.kube import Access, options
-from trainyard.pipelines.runs.output import FORMATS
+from trainyard.kube import Access, KubeError, options
+from trainyard.observe.listing import FORMATS
 
 if TYPE_CHECKING:
     from trainyard.kube import Kube
     from trainyard.pipelines.runs.model import Run
 
 
-def _complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Names of runs for the shell; silence when the cluster can't be asked."""
-    from trainyard.pipelines.runs import actions
-
-    given = context.params
-    access = Access(
-        given.get("kubeconfig") or "",
-        given.get("context") or "",
-        given.get("namespace") or "",
-        given.get("as_user") or "",
-        tuple(given.get("as_group") or ()),
-    )
-    try:
-        return [name for name in actions.names(access.connect()) if name.startswith(begun)]
-    except TrainyardError:
-        return []
-
-
 def _run(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("run", shell_complete=_complete)(function)
+    return click.argument("run", metavar="NAME", shell_complete=complete)(function)
 
 
 def _runs(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("names", metavar="RUN...", nargs=-1, required=True, shell_complete=_complete)(function)
+    return click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)(function)
+
+
+def _pipeline(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("run", metavar="RUN", shell_complete=complete_pipelines)(function)
 
 
 def _output(*forms: str) -> Callable[..., Any]:
@@ -52,7 +39,10 @@ def _output(*forms: str) -> Callable[..., Any]:
 
 @click.group()
 def runs() -> None:
-    """See, follow, stop, repeat and delete runs of pipelines."""
+    """See, follow, stop, repeat and delete runs of pipelines and training jobs.
+
+    NAME is that of either; where both have it, pipeline/NAME or job/NAME.
+    """
 
 
 @runs.command("list")
@@ -61,17 +51,18 @@ def runs() -> None:
 @_output(*FORMATS)
 @options
 def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
-    """List the team's runs, newest first."""
-    from trainyard.pipelines.runs import actions, output
+    """List the team's runs of pipelines and training jobs, newest first; not the jobs that steps of pipelines made."""
+    from trainyard.commands import runs_list
+    from trainyard.observe import listing
 
     kube = access.connect()
-    found = actions.listed(kube, experiment=experiment, pipeline=pipeline)
+    found = runs_list.found(kube, experiment=experiment, pipeline=pipeline)
     if form in ("json", "yaml"):
-        click.echo(structured.text([output.data(run, steps=False) for run in found], form), nl=False)
+        click.echo(structured.text(runs_list.data(kube, *found), form), nl=False)
     elif form == "name":
-        click.echo("\n".join(run.name for run in found))
-    elif found:
-        click.echo(output.listing(found, wide=form == "wide"))
+        click.echo("\n".join(runs_list.of(*found)))
+    elif any(found):
+        click.echo(listing.table(runs_list.rows(kube, *found), wide=form == "wide"))
     else:
         of = [f"{word} {value}" for word, value in (("experiment", experiment), ("pipeline", pipeline)) if value]
         click.echo(f"no runs{' of ' * bool(of)}{' and '.join(of)} in {kube.namespace}", err=True)
@@ -84,7 +75,8 @@ def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
 @_output(*FORMATS[:-1])
 @options
 def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> None:
-    """Show a run's steps, and after a failure why."""
+    """Show a run's steps or a job's pods, why it waits, and after a failure why."""
+    from trainyard.commands.run_names import PIPELINE, Named, named, pipeline
     from trainyard.pipelines.runs import explain, output, table
     from trainyard.pipelines.runs import follow as following
     from trainyard.pipelines.runs.scene import Observer
@@ -92,12 +84,24 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
     if follow and (lineage or form != "table"):
         raise UsageError("--follow shows the table only", mend="leave out --lineage and -o")
     kube = access.connect()
+    this = Named(run.removeprefix(f"{PIPELINE}/")) if lineage else named(kube, run)
+    if this.job:
+        from trainyard.commands import runs_jobs
+
+        runs_jobs.show(kube, this.job, follow, form)
+        return
+    run = this.name
     if follow:
         from trainyard.pipelines.runs.end import finish
 
         finish(kube, following.to_end(kube, run))
         return
-    seen = Observer(kube, run).look()
+    try:
+        seen = Observer(kube, run).look()
+    except KubeError as error:
+        if lineage and error.status == 404:
+            pipeline(kube, run, "has no lineage", "`trainyard runs show {name}` shows it")
+        raise
     if lineage:
         from trainyard.pipelines.runs import lineage as made
 
@@ -134,12 +138,24 @@ def _lineage_files(kube: Kube, run: Run) -> list[dict[str, Any]]:
 def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: int | None, access: Access) -> None:
     """Print the log of a step; without STEP, of all that ran, each line with its step's name.
 
-    Where the pod is gone already, the log comes from the store.
+    Of a training job: the log of the rank that speaks for it, or of STEP, such as worker-1.
+    Where a step's pod is gone already, its log comes from the store.
     """
+    from trainyard.commands.run_names import named
     from trainyard.pipelines.runs import logs as reading
     from trainyard.pipelines.runs import nodes, scene
 
     kube = access.connect()
+    this = named(kube, run)
+    if this.job:
+        from trainyard.training import actions
+
+        if attempt:
+            raise UsageError("a training job has no --attempt", mend="leave it out: the log is of the last start")
+        for line in actions.lines(kube, this.job, step or "", follow=follow, tail=tail, say=_say):
+            _write(line)
+        return
+    run = this.name
     found = nodes.run(scene.fetch(kube, run))
     if step is None:
         if follow or attempt:
@@ -147,9 +163,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
         _all_logs(kube, found, tail)
         return
     chosen = found.find(step)
-    for line in reading.lines(
-        kube, found, chosen, follow=follow, tail=tail, attempt=attempt, say=lambda text: click.echo(text, err=True)
-    ):
+    for line in reading.lines(kube, found, chosen, follow=follow, tail=tail, attempt=attempt, say=_say):
         _write(line)
 
 
@@ -166,6 +180,10 @@ def _all_logs(kube: Kube, run: Run, tail: int | None) -> None:
             click.echo(str(error), err=True)
 
 
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
 def _write(line: bytes) -> None:
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
@@ -175,24 +193,37 @@ def _write(line: bytes) -> None:
 @_runs
 @options
 def stop(names: tuple[str, ...], access: Access) -> None:
-    """Stop runs: steps get SIGTERM, their training jobs are deleted, only a pipeline's exit task still starts."""
+    """Stop runs and training jobs: their pods get SIGTERM, what they have written stays.
+
+    Of a run its steps' training jobs are deleted, and only a pipeline's exit task still starts. A training job stays to
+    be looked at, except a Volcano Job, which can't be stopped and kept: it is deleted.
+    """
+    from trainyard.commands.run_names import named
     from trainyard.pipelines.runs import actions
+    from trainyard.training import actions as of_jobs
 
     kube = access.connect()
-    for name in names:
+    for this in [named(kube, name) for name in names]:
+        if this.job:
+            click.echo(of_jobs.stop(kube, this.job))
+            continue
+        name = this.name
         click.echo(f"run {name} {'is stopping' if actions.stop(kube, name) else 'had ended already'}")
 
 
 @runs.command()
-@_run
+@_pipeline
 @click.option("-d", "--detach", is_flag=True, help="Do not follow it.")
 @options
 def retry(run: str, detach: bool, access: Access) -> None:
     """Run the failed steps of a run again, and what comes after them; what succeeded is kept."""
+    from trainyard.commands.run_names import pipeline
     from trainyard.pipelines.runs import actions, follow
 
     kube = access.connect()
-    actions.retry(access, kube, run, lambda text: click.echo(text, err=True))
+    again = "send it again with `trainyard train`; --resume {name} begins with its checkpoints"
+    run = pipeline(kube, run, "isn't tried again", again)
+    actions.retry(access, kube, run, _say)
     click.echo(f"run {run} is tried again", err=True)
     if detach:
         click.echo(follow.again(run, kube.namespace), err=True)
@@ -204,14 +235,20 @@ def retry(run: str, detach: bool, access: Access) -> None:
 
 @runs.command()
 @_runs
-@click.option("--force", is_flag=True, help="Also runs that have not ended.")
+@click.option("--force", is_flag=True, help="Also what has not ended.")
 @options
 def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
-    """Delete runs and their pods. Artifacts, logs and lineage stay in the store."""
+    """Delete runs and training jobs with their pods. Artifacts, logs, lineage and results stay in the store."""
+    from trainyard.commands.run_names import named
     from trainyard.pipelines.runs import actions, nodes, scene
+    from trainyard.training import actions as of_jobs
 
     kube = access.connect()
-    for name in names:
+    for this in [named(kube, name) for name in names]:
+        if this.job:
+            click.echo(of_jobs.delete(kube, this.job, force=force))
+            continue
+        name = this.name
         found = nodes.run(scene.fetch(kube, name))
         if not found.ended and not force:
             raise UsageError(f"run {name} is {found.state}", mend="stop it first, or add --force")
@@ -220,16 +257,19 @@ def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
 
 
 @runs.command()
-@_run
+@_pipeline
 @click.argument("artifact", metavar="[STEP/ARTIFACT]", required=False)
 @click.option("--to", type=click.Path(path_type=Path), help="Where to put it; else its name, in this folder.")
 @_output("table", "json", "yaml")
 @options
 def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access: Access) -> None:
     """List what a run left in the store, or fetch one artifact of it."""
-    from trainyard.pipelines.runs import nodes, output, scene, stored
+    from trainyard.commands.run_names import pipeline
+    from trainyard.observe.listing import columns
+    from trainyard.pipelines.runs import nodes, scene, stored
 
     kube = access.connect()
+    run = pipeline(kube, run, "has no artifacts", "`trainyard train --attach {name}` brings its results")
     found = nodes.run(scene.fetch(kube, run))
     if artifact is None:
         if to is not None:
@@ -237,7 +277,7 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
         places = stored.artifacts(found)
         if form == "table":
             rows = [["STEP", "ARTIFACT", "URI"], *([one.step, one.name, one.uri] for one in places)]
-            click.echo(output.columns(rows) if places else f"run {run} has left no artifacts", err=not places)
+            click.echo(columns(rows) if places else f"run {run} has left no artifacts", err=not places)
         else:
             listed = [{"step": one.step, "artifact": one.name, "uri": one.uri} for one in places]
             click.echo(structured.text(listed, form), nl=False)

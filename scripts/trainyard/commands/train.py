@@ -128,10 +128,10 @@ def _wait_for_turn(kube: Kube, spec: JobSpec, facts: Facts) -> None:
 
 def _attached(kube: Kube, facts: Facts, run: str, folder: Path, found: Settings, fetch: bool) -> int:
     from trainyard.kinds import JobSpec
-    from trainyard.training import watch
+    from trainyard.observe import jobs
 
     results = found.get("results") or JobSpec.__dataclass_fields__["results"].default
-    return _follow(kube, facts, watch.find(kube, run), folder, results, fetch)
+    return _follow(kube, facts, jobs.find(kube, run), folder, results, fetch)
 
 
 def _follow(kube: Kube, facts: Facts, manifest: dict[str, Any], folder: Path, results: str, fetch: bool) -> int:
@@ -162,19 +162,17 @@ def _brought(kube: Kube, facts: Facts, name: str, target: Path, results: str) ->
 
 
 def _left(kube: Kube, manifest: dict[str, Any]) -> None:
-    from trainyard.kinds import status
-
     name = manifest["metadata"]["name"]
-    group = manifest["apiVersion"].partition("/")[0]
     click.echo(f"\n{name} goes on. Follow it:  trainyard train -n {kube.namespace} --attach {name}", err=True)
-    click.echo(f"Stop it:  kubectl delete -n {kube.namespace} {status.plural(manifest)}.{group}/{name}", err=True)
+    click.echo(f"Stop it:  trainyard runs stop -n {kube.namespace} {name}", err=True)
 
 
 def _told(end: End, name: str) -> int:
     if end.succeeded:
         click.echo(f"{name} succeeded", err=True)
         return 0
-    click.echo(f"trainyard: {name} failed: {end.message}", err=True)
+    text = "was stopped" if end.stopped else f"failed: {end.message}"
+    click.echo(f"trainyard: {name} {text}", err=True)
     return end.code
 
 

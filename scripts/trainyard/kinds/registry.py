@@ -34,6 +34,7 @@ class Kind:
         component: the function of pipelines/components/ that runs it as a step; empty: FRAMEWORK_job.
         fields: further fields of its spec, with what they hold.
         children: kinds of objects between the job and its pods, from the top: ("JobSet", "Job") for a TrainJob.
+        suspend: below its spec, the field that ends its pods and keeps the job; "" where it has none.
         restarts: what happens to a failed rank, for the docs.
     """
 
@@ -55,6 +56,7 @@ class Kind:
     component: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     children: tuple[str, ...] = ()
+    suspend: str = "runPolicy.suspend"
     restarts: str = "the pod starts anew, as often as retries say"
 
     @property
@@ -123,9 +125,10 @@ KINDS = (
         "Job", "batch.volcano.sh", "v1alpha1", "jobs", "volcano", VOLCANO, "main", "-master-0", "trainerTorch",
         roles=("master", "worker"), per_gpu=True,
         environment=RENDEZVOUS,
+        suspend="",
         restarts="the whole job starts anew, as often as retries say",
     ),
-    Kind("Job", "batch", "v1", "jobs", "job", "", "main", "", "trainerTorch"),
+    Kind("Job", "batch", "v1", "jobs", "job", "", "main", "", "trainerTorch", suspend="suspend"),
 )  # fmt: skip
 FRAMEWORKS = tuple(kind.framework for kind in KINDS)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from trainyard.kinds import registry
+from trainyard.names import QUEUE
 
 Object = dict[str, Any]
-RUNNING, SUCCEEDED, FAILED = "running", "succeeded", "failed"
+RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"
 
 
 def entry(manifest: Object) -> registry.Kind:
@@ -35,7 +36,7 @@ def container(manifest: Object) -> str:
 
 
 def outcome(job: Object) -> tuple[str, str]:
-    """(running | succeeded | failed, what the controller says of it)."""
+    """(running | succeeded | failed | stopped, what the controller says of it)."""
     status = job.get("status") or {}
     state = status.get("state") or {}
     if state.get("phase") == "Completed":
@@ -49,4 +50,54 @@ def outcome(job: Object) -> tuple[str, str]:
             return SUCCEEDED, ""
         if condition["type"] == "Failed":
             return FAILED, condition.get("message") or "the controller gives no reason"
-    return RUNNING, ""
+    return (STOPPED if stopped(job) else RUNNING), ""
+
+
+def stop_of(kind: registry.Kind) -> Object | None:
+    """The change that ends a job's pods and keeps the job; None for a kind that can't."""
+    if not kind.suspend:
+        return None
+    change: Any = True
+    for key in reversed(kind.suspend.split(".")):
+        change = {key: change}
+    return {"spec": change}
+
+
+def stopped(job: Object) -> bool:
+    """Whether someone has stopped it."""
+    kind = registry.of_object(job)
+    found: Any = job.get("spec") or {}
+    for key in kind.suspend.split(".") if kind else [""]:
+        found = (found or {}).get(key)
+    return found is True
+
+
+def queue_of(job: Object) -> str:
+    """The queue that it names; "" where it names none."""
+    spec = job.get("spec") or {}
+    gang = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
+    pod = ((spec.get("template") or {}).get("metadata") or {}).get("annotations") or {}
+    return str(gang.get("queue") or spec.get("queue") or pod.get(QUEUE) or "")
+
+
+def priority_of(job: Object) -> str:
+    """The priority class that it names; "" where it names none."""
+    spec = job.get("spec") or {}
+    gang = (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
+    pod = (spec.get("template") or {}).get("spec") or {}
+    return str(gang.get("priorityClass") or spec.get("priorityClassName") or pod.get("priorityClassName") or "")
+
+
+def started(job: Object) -> str:
+    """When its controller took it up, as Kubernetes writes times; "" when that isn't known."""
+    return str((job.get("status") or {}).get("startTime") or job["metadata"].get("creationTimestamp") or "")
+
+
+def finished(job: Object) -> str:
+    """When it ended; "" while it hasn't."""
+    status = job.get("status") or {}
+    if outcome(job)[0] == RUNNING:
+        return ""
+    told = [one for one in status.get("conditions") or [] if one.get("status") == "True"]
+    last = told[-1] if told else status.get("state") or {}
+    return str(status.get("completionTime") or last.get("lastTransitionTime") or "")

@@ -59,6 +59,13 @@ def line(groups: Iterable[Object], queue: str, values: Mapping[str, int]) -> lis
     return [group["metadata"]["name"] for group in own]
 
 
+def position(groups: Iterable[Object], group: Object, values: Mapping[str, int]) -> tuple[int, int]:
+    """A gang's place among those that wait in its queue, from 1, and how many these are; 0 for one that doesn't."""
+    names = line(groups, queue_of(group), values)
+    name = group["metadata"]["name"]
+    return (names.index(name) + 1 if name in names else 0), len(names)
+
+
 def queue_of(group: Object) -> str:
     """The queue it waits in."""
     return str((group.get("spec") or {}).get("queue", "default"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
@@ -15,34 +14,30 @@ import click
 from trainyard.errors import TrainyardError
 from trainyard.kinds import status
 from trainyard.kinds.launcher_log import is_noise
-from trainyard.kinds.pods import FETCH
 from trainyard.kube import Kube, KubeError
-from trainyard.training import watch
-from trainyard.training.refusals import refusal
-from trainyard.training.watch import Sight, Watcher
+from trainyard.observe import jobs, pods
+from trainyard.observe.jobs import Sight, Watcher
+from trainyard.observe.refusals import refusal
 
 Object = dict[str, Any]
 LOOK_S = 1.0
 DRAIN_S = 10.0
-TAIL = 200  # lines of a failed rank's log that are looked through for its error
-SHOWN = 5
 AWAY_S = 120.0
-LOOKED_AT = 4  # failed pods
-# What ranks say when another one has gone.
-FOLLOWS = re.compile(
-    r"Connection (closed|reset) by peer|Connection refused|Broken pipe|ChildFailedError|NCCL (error|communicator)"
-)
-FRAME = re.compile(r"^(Traceback \(most recent call last\):|\s{2,}(File \".*|.+))$")
 
 
 @dataclass(frozen=True)
 class End:
-    """How a job ended: `code` is the failed rank's exit code, 0 for success. `ran`: its command was started at all."""
+    """How a job ended: `code` is the failed rank's exit code, 0 for success. `ran`: its command was started at all.
+
+    `log`: the lines that led to the error.
+    """
 
     succeeded: bool
     code: int
     message: str
     ran: bool
+    stopped: bool = False
+    log: tuple[str, ...] = field(default=(), compare=False)
 
 
 class Log:
@@ -59,7 +54,7 @@ class Log:
 
     def follow(self, pod: Object, container: str) -> None:
         """Follows this pod from its present start on, unless that is done already."""
-        wanted = (str(pod["metadata"]["name"]), watch.started(pod, container))
+        wanted = (str(pod["metadata"]["name"]), pods.starts(pod, container))
         if not wanted[1] or wanted == self._seen or (self._thread and self._thread.is_alive()):
             return
         self._seen = wanted
@@ -91,15 +86,19 @@ class Log:
                 return
 
 
-def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = None) -> End:
+def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = None, *, take_away: bool = True) -> End:
     """Until the job has ended.
 
+    Args:
+        say: is told where the job stands.
+        take_away: delete a job whose pods are refused for good.
+
     Raises:
-        TrainyardError: its pods can never start, in which case it is taken away; or it was deleted meanwhile.
+        TrainyardError: its pods can never start; or it was deleted meanwhile.
     """
     say = say or (lambda text: click.echo(click.style(text, dim=True), err=True))
     watcher, log, told = Watcher(kube, manifest), Log(kube), set[str]()
-    container, place, away, ran = status.container(manifest), "", 0.0, False
+    place, away, ran = "", 0.0, False
     while True:
         try:
             sight = watcher.look()
@@ -113,57 +112,37 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
         if sight.job is None:
             raise TrainyardError(f"the job {watcher.name} was deleted while it was followed", where=kube.namespace)
         state, message = status.outcome(sight.job)
-        fresh = watch.place(sight, watcher.name)
+        fresh = jobs.place(sight, watcher.name)
         if state == status.RUNNING and fresh != place:
             place = fresh
             say(place)
-        for text in watch.complaints(sight):
+        for text in jobs.complaints(sight):
             if text not in told and state == status.RUNNING:
                 say(f"warning: {text}")
             told.add(text)
-        pod = watch.first(sight, manifest)
+        pod = jobs.first(sight, manifest)
         if pod:
-            log.follow(pod, container)
+            log.follow(pod, jobs.container(manifest, pod))
             ran = ran or bool(log.pod)
         if state != status.RUNNING:
             log.drain()
-            return _ended(kube, manifest, sight, log, state, message, ran)
+            if state == status.STOPPED:  # whoever comes later can't know whether it has run
+                return End(False, 1, "it was stopped", ran or not place, stopped=True)
+            return _ended(kube, sight, state, message, ran)
         if not sight.pods and (why := refusal(sight.events)):
-            watcher.delete()
-            raise TrainyardError(
-                f"the job's pods are refused: {why}", where=watcher.name, mend="the job was taken away"
-            )
+            mend = f"delete it: trainyard runs delete -n {kube.namespace} {watcher.name} --force"
+            if take_away:
+                watcher.delete()
+                mend = "the job was taken away"
+            raise TrainyardError(f"the job's pods are refused: {why}", where=watcher.name, mend=mend)
         time.sleep(LOOK_S)
 
 
-def _ended(kube: Kube, manifest: Object, sight: Sight, log: Log, state: str, message: str, ran: bool) -> End:
+def _ended(kube: Kube, sight: Sight, state: str, message: str, ran: bool) -> End:
     if state == status.SUCCEEDED:
         return End(True, 0, "", ran)
-    failed = watch.culprits(sight.pods)
-    if not failed:
+    seen = jobs.blamed(kube, sight)
+    if seen is None:
         return End(False, 1, message, ran)
-    told = []
-    for pod, code, why in failed[:LOOKED_AT]:
-        if why:
-            words = f"its command can't be started: {why}"
-        else:
-            words = last_words(_tail(kube, pod, status.container(manifest)) or _tail(kube, pod, FETCH))
-        told.append((not words or bool(FOLLOWS.search(words)), pod, code, words))
-    _, pod, code, words = min(told, key=lambda one: one[0])  # the first that isn't another's consequence
-    said = f"{pod} ended with code {code}"
-    return End(False, code, f"{said}: {words}" if words else f"{said}; {message}", ran)
-
-
-def _tail(kube: Kube, pod: str, container: str) -> list[str]:
-    try:
-        return [line.decode(errors="replace") for line in kube.logs(pod, container, tail=TAIL)]
-    except KubeError:
-        return []
-
-
-def last_words(lines: list[str]) -> str:
-    """The end of a log without the frames of tracebacks: what a person reads first."""
-    told = [line.rstrip() for line in lines if line.strip() and not FRAME.match(line.rstrip())]
-    errors = [line for line in told if re.match(r"^[\w.]*(Error|Exception|Interrupt|Exit)\b", line)]
-    causes = [line for line in errors if not FOLLOWS.search(line)]
-    return (causes or errors or [" | ".join(told[-SHOWN:])])[-1]
+    text = seen.sentence if seen.words else f"{seen.sentence}; {message}"
+    return End(False, seen.failure.code, text, ran, log=tuple(seen.end_of_log))

@@ -79,7 +79,14 @@ class Entry:
 START = ("cluster.up", "install.helm", "nodes.late-gpu-node", "nodes.gpu-node", "install.helm-test")
 KINDS_CODE = ("scripts/trainyard/kinds", "manifests/jobs", "images/trainer", "charts/training-operator")
 STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent", "images/nfs-server", "images/nfs-provisioner")
-PIPELINE_CODE = ("scripts/trainyard/pipelines", "pipelines", "charts/argo", "tools/step", "images/pipeline")
+PIPELINE_CODE = (
+    "scripts/trainyard/pipelines",
+    "scripts/trainyard/observe",
+    "pipelines",
+    "charts/argo",
+    "tools/step",
+    "images/pipeline",
+)
 RELEASE_CODE = ("scripts/trainyard/chart", "scripts/trainyard_agent", "charts/trainyard/templates", "upgrades")
 
 _POLICIES = ("installed", "pytorchjob-refused", "mpijob-refused", "vcjob-refused", "operator-pod-refused",
@@ -211,7 +218,7 @@ ENTRIES = (
         folder.train,
         shares=GPU_USE,
         images=(TORCH,),
-        inputs=("scripts/trainyard/training", "scripts/trainyard/kinds"),
+        inputs=("scripts/trainyard/training", "scripts/trainyard/observe", "scripts/trainyard/kinds"),
     ),
     Entry(("storage.workspace",), volumes.workspace, locks=VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace-returns",), volumes.returning, locks=VOLUME_USE, inputs=STORAGE_CODE),

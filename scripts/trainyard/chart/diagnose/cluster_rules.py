@@ -8,6 +8,7 @@ from trainyard.chart.diagnose import facts as f
 from trainyard.chart.diagnose.facts import Collected, Object
 from trainyard.chart.diagnose.pod_rules import hook_pods
 from trainyard.names import GPU
+from trainyard.observe import pods
 
 CREATE_EVENTS = (
     "FailedCreate",
@@ -30,7 +31,7 @@ def api_down(c: Collected) -> str | None:
 
 def disk_pressure(c: Collected) -> str | None:
     for node in c.nodes:
-        found = f.condition(node, "DiskPressure")
+        found = pods.condition(node, "DiskPressure")
         if found.get("status") == "True":
             return f"Node {f.name(node)} has run out of disk: {f.message(found)}"
     for event in c.live_events("FreeDiskSpaceFailed", "ImageGCFailed", "EvictionThresholdMet"):
@@ -46,7 +47,7 @@ def disk_pressure(c: Collected) -> str | None:
 
 def memory_pressure(c: Collected) -> str | None:
     for node in c.nodes:
-        found = f.condition(node, "MemoryPressure")
+        found = pods.condition(node, "MemoryPressure")
         if found.get("status") == "True":
             return f"Node {f.name(node)} is short of memory: {f.message(found)}"
     return None
@@ -54,7 +55,7 @@ def memory_pressure(c: Collected) -> str | None:
 
 def node_not_ready(c: Collected) -> str | None:
     for node in c.nodes:
-        found = f.condition(node, "Ready")
+        found = pods.condition(node, "Ready")
         if found and found.get("status") != "True" and not c.is_expected(f.name(node)):
             return f"Node {f.name(node)} is not ready: {f.message(found) or found.get('reason', 'no reason given')}"
     return None
@@ -136,7 +137,7 @@ def queue_closed(c: Collected) -> str | None:
 
 def job_failed(c: Collected) -> str | None:
     for job in c.jobs:
-        found = f.condition(job, "Failed")
+        found = pods.condition(job, "Failed")
         if found.get("status") == "True" and not c.is_expected(f.name(job)):
             return f"{job.get('kind', 'Job')} {f.key(job)} failed: {f.message(found) or found.get('reason')}"
         phase = ((job.get("status") or {}).get("state") or {}) if job.get("kind") == "Job" else {}

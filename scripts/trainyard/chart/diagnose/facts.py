@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.observe.pods import containers, state
 from trainyard.times import moment
 
 Object = Mapping[str, Any]
@@ -93,27 +94,6 @@ def where(pod: Object) -> str:
     """``namespace/pod``, and the node if it has one."""
     node = (pod.get("spec") or {}).get("nodeName")
     return f"{namespace(pod)}/{name(pod)}" + (f" on node {node}" if node else "")
-
-
-def containers(pod: Object) -> list[Object]:
-    """The statuses of all containers of a pod, init containers first."""
-    status = pod.get("status") or {}
-    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-
-
-def state(container: Object, kind: str, *, last: bool = False) -> Object:
-    """The ``waiting``, ``running`` or ``terminated`` part of a container's (last) state; empty if it isn't there."""
-    found: Object = (container.get("lastState" if last else "state") or {}).get(kind) or {}
-    return found
-
-
-def condition(item: Object, kind: str) -> Object:
-    """A condition of an object's status by type; empty when it isn't there."""
-    for entry in (item.get("status") or {}).get("conditions") or []:
-        if entry.get("type") == kind:
-            found: Object = entry
-            return found
-    return {}
 
 
 def is_starting(pod: Object) -> bool:

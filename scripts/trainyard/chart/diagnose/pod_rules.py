@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from trainyard.chart.diagnose import facts as f
 from trainyard.chart.diagnose.facts import Collected, Object
+from trainyard.observe import pods
 
 PATIENCE = 120.0  # seconds that an init container may run
 HOOK = "helm.sh/hook"
-IMAGE_REASONS = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
-CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
 
 
 def evicted(c: Collected) -> str | None:
@@ -36,7 +35,7 @@ def image(c: Collected) -> str | None:
     for pod in c.sick_pods():
         for container in f.containers(pod):
             waiting = f.state(container, "waiting")
-            if waiting.get("reason") not in IMAGE_REASONS:
+            if waiting.get("reason") not in pods.IMAGE:
                 continue
             node = (pod.get("spec") or {}).get("nodeName", "its node")
             told = [f.message(ev) for ev in c.live_events("Failed") if f.target(ev) == f"Pod {f.key(pod)}"]
@@ -53,8 +52,8 @@ def bad_config(c: Collected) -> str | None:
         for container in f.containers(pod):
             waiting = f.state(container, "waiting")
             over = f.state(container, "terminated")
-            found = waiting if waiting.get("reason") in CONFIG_REASONS else over
-            if found.get("reason") in CONFIG_REASONS:
+            found = waiting if waiting.get("reason") in pods.CONFIG else over
+            if found.get("reason") in pods.CONFIG:
                 return f"Container {container.get('name')} of {f.where(pod)} can't start: {f.message(found)}"
     return None
 
@@ -119,7 +118,7 @@ def probe(c: Collected) -> str | None:
 
 def unschedulable(c: Collected) -> str | None:
     for pod in c.sick_pods():
-        found = f.condition(pod, "PodScheduled")
+        found = pods.condition(pod, "PodScheduled")
         if found.get("status") == "False":
             detail = max(
                 (f.message(ev) for ev in c.live_events("FailedScheduling") if f.key(pod) in f.target(ev)),
@@ -128,7 +127,7 @@ def unschedulable(c: Collected) -> str | None:
             )
             return f"Pod {f.key(pod)} can't be scheduled: {detail or f.message(found) or found.get('reason')}"
     for group in c.podgroups:
-        found = f.condition(group, "Unschedulable")
+        found = pods.condition(group, "Unschedulable")
         now = str((group.get("status") or {}).get("phase", ""))
         if (
             found.get("status") == "True"
@@ -166,7 +165,7 @@ def _while_starting(c: Collected, *reasons: str) -> Iterator[Object]:
 def _crashed(c: Collected, *, looping: bool) -> str | None:
     for pod in c.sick_pods():
         for container in f.containers(pod):
-            back_off = f.state(container, "waiting").get("reason") == "CrashLoopBackOff"
+            back_off = f.state(container, "waiting").get("reason") == pods.CRASHING
             over = f.state(container, "terminated") or (f.state(container, "terminated", last=True) if back_off else {})
             code = over.get("exitCode", 0)
             if back_off != looping or (not looping and (not over or code == 0)):

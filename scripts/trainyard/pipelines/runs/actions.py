@@ -12,6 +12,10 @@ from trainyard.pipelines.runs import model, nodes, scene
 from trainyard.shell import CommandError, run
 
 
+class NoPipelinesError(TrainyardError):
+    """The cluster has no Argo Workflows."""
+
+
 def stop(kube: Kube, name: str) -> bool:
     """Asks a run to end: its pods get SIGTERM, only a workflow's `onExit` still runs. False when it had ended."""
     if nodes.run(scene.fetch(kube, name)).ended:
@@ -49,11 +53,6 @@ def delete(kube: Kube, name: str) -> bool:
     return kube.delete(_path(kube, name))
 
 
-def names(kube: Kube, *, experiment: str = "", pipeline: str = "") -> list[str]:
-    """Names of runs, newest first."""
-    return [run.name for run in listed(kube, experiment=experiment, pipeline=pipeline)]
-
-
 def listed(kube: Kube, *, experiment: str = "", pipeline: str = "") -> list[model.Run]:
     """All runs of the namespace, newest first."""
     labels = {model.EXPERIMENT: experiment, model.PIPELINE: pipeline}
@@ -63,7 +62,7 @@ def listed(kube: Kube, *, experiment: str = "", pipeline: str = "") -> list[mode
         found = kube.list(kube.path(model.VERSION, model.RESOURCE), **query, limit="50")
     except KubeError as error:
         if error.status == 404:
-            raise TrainyardError(
+            raise NoPipelinesError(
                 "this cluster has no Argo Workflows", where=kube.host, mend="ask your platform engineer for pipelines"
             ) from None
         raise

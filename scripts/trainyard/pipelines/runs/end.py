@@ -6,8 +6,8 @@ import click
 
 from trainyard.kube import Kube
 from trainyard.pipelines.runs import explain, nodes, output
-from trainyard.pipelines.runs.model import Run, now
-from trainyard.pipelines.runs.table import span
+from trainyard.pipelines.runs.model import Run
+from trainyard.times import now, span
 
 
 def finish(kube: Kube, run: Run) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.names import QUEUE
+from trainyard.times import when
 
 GROUP, VERSION, RESOURCE = "argoproj.io", "argoproj.io/v1alpha1", "workflows"
 PIPELINE, EXPERIMENT = "trainyard.io/pipeline", "trainyard.io/experiment"  # labels of runs
@@ -20,6 +21,7 @@ NODE_OF_POD = "workflows.argoproj.io/node-id"
 OVER = ("Succeeded", "Failed", "Error")  # phases of a run that has ended
 ENDED = {"stopped", "done", "cached", "skipped", "omitted", "failed", "error"}
 BAD = {"failed", "error"}
+LATEST = datetime.max.replace(tzinfo=UTC)
 EXIT_CODE = re.compile(r"^(?:main: )?Error \(exit code (-?\d+)\)(?:: )?")
 
 Object = dict[str, Any]
@@ -158,6 +160,11 @@ class Run:
         """How long it has been running, or ran."""
         return max(0.0, ((self.finished or now) - self.started).total_seconds()) if self.started else None
 
+    @property
+    def failures(self) -> list[Step]:
+        """The steps that failed, the first one first: the others may follow from it."""
+        return sorted((step for step in self.steps if step.state in BAD), key=lambda step: step.finished or LATEST)
+
     def find(self, name: str) -> Step:
         """The step of that name or of that last part. Raises TrainyardError when none or several have it."""
         exact = [step for step in self.steps if step.name == name or step.id == name]
@@ -172,16 +179,6 @@ class Run:
         raise TrainyardError(
             f"run {self.name} has no step {name}; it has: {_some(step.name for step in self.steps) or 'none yet'}"
         )
-
-
-def when(text: str | None) -> datetime | None:
-    """Kubernetes' time."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
-
-
-def now() -> datetime:
-    """The present, as comparable with Kubernetes' times."""
-    return datetime.now(UTC)
 
 
 def _some(names: Iterator[str]) -> str:

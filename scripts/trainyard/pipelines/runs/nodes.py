@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 
 from trainyard.errors import TrainyardError
 from trainyard.pipelines.runs import boxes
-from trainyard.pipelines.runs.model import EXIT_CODE, OVER, Object, Run, Step, when
+from trainyard.pipelines.runs.model import EXIT_CODE, OVER, Object, Run, Step
+from trainyard.times import when
 
 # Argo's phases in our words; what a pod adds to "pending" is said beside it.
 STATES = {

@@ -10,20 +10,16 @@ from typing import Any
 from trainyard.kinds import registry
 from trainyard.kube import Kube, KubeError, gangs
 from trainyard.names import RUN
+from trainyard.observe import jobs
+from trainyard.observe import pods as seen
+from trainyard.observe.events import about, happened, sentence
 from trainyard.pipelines.runs import model, nodes
+from trainyard.times import now, when
 
 JOBS = {(kind.group, kind.kind): (kind.api_version, kind.plural) for kind in registry.with_gang()}
 RECENT = timedelta(minutes=5)  # older complaints were about something that is over
+HELD = ("queued", "blocked", "pending")
 QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
-STUCK = {
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-    "CrashLoopBackOff",
-}
 
 Object = dict[str, Any]
 
@@ -51,26 +47,37 @@ class Scene:
             return self.notes[step.id]
         return f"after {', '.join(step.after)}" if step.after else step.reason
 
+    @property
+    def waits(self) -> str:
+        """What the first step says that is held up, or the first of its training jobs that waits; "" when none is."""
+        held = ((step, self.notes.get(step.id, "")) for step in self.run.steps)
+        steps = (f"{step.name}: {note}" for step, note in held if note and self.state(step) in HELD)
+        return next(iter([*steps, *self.jobs]), "")
+
 
 class Observer:
     """Looks at one run again and again."""
 
-    def __init__(self, kube: Kube, name: str) -> None:
+    def __init__(self, kube: Kube, name: str = "") -> None:
         self.kube, self.name = kube, name
         self._priorities: dict[str, int] | None = None
         self._runs_of_jobs: dict[str, str] = {}
+        self._lengths: dict[str, int] = {}  # of queues
 
     def look(self) -> Scene:
         """The run now. Raises KubeError when it is gone or the cluster can't be asked."""
         run = nodes.run(fetch(self.kube, self.name))
-        at = model.now()
         if run.ended:
-            return Scene(run, at, pods={})
-        pods = gangs.listed(self.kube, "v1", "pods")
+            return Scene(run, now())
+        if self._priorities is None:
+            self._priorities = gangs.priorities(self.kube)
+        return self.scene(run, jobs.around(self.kube, self._priorities))
+
+    def scene(self, run: model.Run, around: jobs.Around) -> Scene:
+        """A run that has not ended, in what was seen of its namespace."""
+        at, pods, events, groups = now(), around.pods, around.events, around.groups
+        self._lengths.clear()
         by_node = {node: pod for pod in pods if (node := _annotation(pod, model.NODE_OF_POD))}
-        events = gangs.listed(self.kube, "v1", "events", fieldSelector="type=Warning")
-        groups = gangs.listed(self.kube, gangs.PODGROUPS, "podgroups")
-        line = gangs.waiting(groups, pods)
         places: dict[str, str] = {}
         notes: dict[str, str] = {}
         for step in run.steps:
@@ -80,7 +87,7 @@ class Observer:
             place, note = _place(pod)
             if place == "queued":
                 gang = next((one for one in groups if one["metadata"]["name"] == gangs.group_of(pod)), None)
-                note = self._waiting(gang, line) or note
+                note = self._waiting(gang, around) or note
             if place:
                 places[step.id] = place
             complaint = _complaint(events, pod["metadata"]["name"], at)
@@ -88,22 +95,20 @@ class Observer:
                 notes[step.id] = said.strip()
         own = [node for step in run.steps for node in step.nodes if node in by_node]
         names = {node: by_node[node]["metadata"]["name"] for node in own}
-        return Scene(run, at, places, notes, names, tuple(self._jobs(run, groups, line, events, at)))
+        return Scene(run, at, places, notes, names, tuple(self._jobs(run, around, at)))
 
-    def _jobs(
-        self, run: model.Run, groups: list[Object], line: list[Object], events: list[Object], at: datetime
-    ) -> Iterable[str]:
+    def _jobs(self, run: model.Run, around: jobs.Around, at: datetime) -> Iterable[str]:
         """Training jobs of the run that wait for their gang, or whose pods are refused."""
-        for group in groups:
+        for group in around.groups:
             owner = gangs.owner(group)
             if not self._is_of(owner, run):
                 continue
             if gangs.waits(group):
                 size = group.get("spec", {}).get("minMember", 1)
-                why = self._waiting(group, line) or "not yet looked at"
+                why = self._waiting(group, around) or "not yet looked at"
                 wait = "waits to start" if size == 1 else f"has {size} pods, which wait to start together"
                 yield f"{owner['kind']} {owner['name']} {wait}; {why}"
-            elif complaint := _complaint(events, owner["name"], at):
+            elif complaint := _complaint(around.events, owner["name"], at):
                 yield f"{owner['kind']} {owner['name']}: {complaint}"
 
     def _is_of(self, owner: Object, run: model.Run) -> bool:
@@ -119,20 +124,19 @@ class Observer:
             self._runs_of_jobs[owner["uid"]] = str(found.get("metadata", {}).get("labels", {}).get(RUN, ""))
         return self._runs_of_jobs[owner["uid"]] == run.name
 
-    def _waiting(self, group: Object | None, line: list[Object]) -> str:
+    def _waiting(self, group: Object | None, around: jobs.Around) -> str:
         """Its place among those that wait in its queue, and what the scheduler says."""
         if group is None:
             return "waiting for a place"
-        if self._priorities is None:
-            self._priorities = gangs.priorities(self.kube)
         queue = gangs.queue_of(group)
-        names = gangs.line(line, queue, self._priorities)
+        place, count = gangs.position(around.line, group, around.priorities)
         said = [gangs.reason(group)]
-        if group["metadata"]["name"] in names:
-            place = names.index(group["metadata"]["name"]) + 1
-            all_teams = self._queue_length(queue)
-            of = f"{place} of {len(names)} in queue {queue}"
-            said.insert(0, of if all_teams <= len(names) else f"{of}, {all_teams} with other teams'")
+        if place:
+            if queue not in self._lengths:
+                self._lengths[queue] = self._queue_length(queue)
+            all_teams = self._lengths[queue]
+            of = f"{place} of {count} in queue {queue}"
+            said.insert(0, of if all_teams <= count else f"{of}, {all_teams} with other teams'")
         return ": ".join(filter(None, said))
 
     def _queue_length(self, queue: str) -> int:
@@ -167,20 +171,15 @@ def _annotation(pod: Object, key: str) -> str:
 
 def _place(pod: Object) -> tuple[str, str]:
     """Where a pod is on its way, and what holds it."""
-    status = pod.get("status", {})
-    if status.get("phase") == "Running":
+    if seen.phase(pod) == "Running":
         return "running", ""  # Argo says so a little later
-    if status.get("phase") != "Pending":
+    if seen.phase(pod) != "Pending":
         return "", ""
-    for condition in status.get("conditions") or []:
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return "queued", " ".join(str(condition.get("message", "")).split())
-    if not pod.get("spec", {}).get("nodeName"):
-        return "queued", ""
-    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
-        waiting = container.get("state", {}).get("waiting") or {}
-        if waiting.get("reason") in STUCK:
-            return "blocked", f"{waiting['reason']}: {waiting.get('message') or container.get('image', '')}"
+    if seen.unplaced(pod) or not pod.get("spec", {}).get("nodeName"):
+        return "queued", seen.waits_for([pod])
+    if found := seen.blocked(pod, *seen.STUCK, seen.CRASHING):
+        reason, message, container = found
+        return "blocked", f"{reason}: {message or container.get('image', '')}"
     return "starting", f"on {pod['spec']['nodeName']}"
 
 
@@ -188,10 +187,9 @@ def _complaint(events: list[Object], name: str, at: datetime) -> str:
     """The last warning about an object or about a pod whose name begins with it."""
     last = ("", "")
     for event in events:
-        about = event.get("involvedObject", {}).get("name", "")
-        time = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
-        if event.get("reason") in QUIET or not (about == name or about.startswith(f"{name}-")):
+        whose, time = about(event).get("name", ""), happened(event)
+        if event.get("reason") in QUIET or not (whose == name or whose.startswith(f"{name}-")):
             continue
-        if (seen := model.when(time)) and at - seen < RECENT:
-            last = max(last, (time, f"{event.get('reason')}: {' '.join(str(event.get('message', '')).split())}"))
+        if (at_time := when(time)) and at - at_time < RECENT:
+            last = max(last, (time, sentence(event)))
     return last[1]

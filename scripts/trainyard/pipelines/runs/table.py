@@ -7,6 +7,7 @@ from datetime import datetime
 
 from trainyard.pipelines.runs import model
 from trainyard.pipelines.runs.scene import Scene
+from trainyard.times import span
 
 COLOURS = {
     "done": "32",
@@ -25,20 +26,6 @@ COLOURS = {
 NAME_LONGEST, ITEM_LONGEST = 48, 80
 # Which rows stay when there isn't room for all: lower goes first.
 RANK = {"failed": 0, "error": 0, "blocked": 1, "running": 2, "starting": 3, "queued": 3, "pending": 4, "waiting": 6}
-
-
-def span(seconds: float | None) -> str:
-    """A duration as people say it: 8s, 3m20s, 2h05m, 4d06h."""
-    if seconds is None:
-        return ""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    if whole < 86400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-    return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
 
 
 def heading(scene: Scene) -> str:

@@ -8,13 +8,14 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds import places as kinds
-from trainyard.kinds.status import FAILED, RUNNING, SUCCEEDED, outcome
+from trainyard.kinds.status import FAILED, RUNNING, STOPPED, SUCCEEDED, outcome
 from trainyard_agent.api import Api, ApiError
 
 Object = dict[str, Any]
 PATIENCE_S = 600.0
 LONGEST_WAIT_S = 10.0
 GONE_S = 180.0  # how long an earlier attempt's pods may take to go
+OVER = {FAILED: "failed", STOPPED: "was stopped"}
 STANDS = {RUNNING: "has not ended", SUCCEEDED: "has succeeded"}
 PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
 
@@ -75,8 +76,8 @@ class Jobs:
                 phase, _ = outcome(found)
                 if found["metadata"].get("deletionTimestamp"):
                     self._wait_gone(manifest)
-                elif phase == FAILED:
-                    print(f"{name} of an earlier attempt failed: it is made anew", flush=True)
+                elif phase in OVER:
+                    print(f"{name} of an earlier attempt {OVER[phase]}: it is made anew", flush=True)
                     self.delete(manifest)
                     self._wait_gone(manifest)
                 else:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from trainyard.observe.words import reason
 from trainyard.pipelines.steps.kfp_log import own
-from trainyard.training.reason import reason
 
 WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: ")
 GRACE_S = 10.0

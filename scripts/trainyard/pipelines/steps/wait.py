@@ -6,11 +6,11 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds.pods import JOB_LABEL
-from trainyard.kinds.status import FAILED, RUNNING, outcome
+from trainyard.kinds.status import FAILED, RUNNING, STOPPED, outcome
+from trainyard.observe import blame, pods, refusals
+from trainyard.observe.words import reason
 from trainyard.pipelines.steps.follow import Follower
 from trainyard.pipelines.steps.jobs import Jobs
-from trainyard.training import pods, refusals
-from trainyard.training.reason import reason
 
 Object = dict[str, Any]
 QUICK_S, SLOW_S = 1.0, 3.0  # between looks: in the first minute, and later
@@ -41,6 +41,8 @@ class Watch:
                 self._follower.finish(10.0)
                 if phase == FAILED:
                     raise self._failed(message, found)
+                if phase == STOPPED:
+                    raise TrainyardError(f"{self._title} was stopped while it ran", mend="retry the run")
                 print(f"{self._title} succeeded", flush=True)
                 return
             self._look(found)
@@ -85,13 +87,18 @@ class Watch:
         self._jobs.delete(self._manifest)
 
     def _failed(self, message: str, found: list[Object]) -> TrainyardError:
-        first = pods.first_failure(found)
-        if first is None:
+        seen = blame.blamed(found, self._tail, reason)
+        if seen is None:
             return TrainyardError(f"{self._title} failed: {message}")
+        first = seen.failure
         if first.message:
             return TrainyardError(f"{self._title} failed: {first.rank} can't be started: {first.message}")
-        lines = self._jobs.log(first.pod, first.container, TAIL)
-        for line in lines:
+        if first.thrown_off:
+            return TrainyardError(f"{self._title} failed: {first.rank}: {first.why}")
+        for line in seen.log[-TAIL:]:
             print(f"  {first.pod} | {line}", flush=True)
-        words = reason(lines)[-LONGEST:] or "nothing"
+        words = seen.words[-LONGEST:] or "nothing"
         return TrainyardError(f"{self._title} failed: {first.rank} ({first.why}) said: {words}")
+
+    def _tail(self, pod: str, container: str, count: int) -> list[str]:
+        return self._jobs.log(pod, container, count)

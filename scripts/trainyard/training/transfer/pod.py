@@ -12,6 +12,8 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import Facts
 from trainyard.kinds.pods import CLOSED, USER, store_environment
 from trainyard.kube import Kube
+from trainyard.observe import events
+from trainyard.observe import pods as seen
 from trainyard.training.transfer.store import Store
 
 Object = dict[str, Any]
@@ -20,13 +22,6 @@ IDLE_S = 120  # the pod ends by itself when its maker was killed, and its Job ta
 DEADLINE_S = 6 * 3600
 START_S = 120.0
 LOOK_S = 0.4
-HOPELESS = (
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-)
 
 
 def manifest(facts: Facts, name: str) -> Object:
@@ -95,7 +90,7 @@ def _started(kube: Kube, name: str) -> str:
         if pods and (pods[0].get("status") or {}).get("phase") == "Running":
             return str(pods[0]["metadata"]["name"])
         reason = _waits(pods[0]) if pods else _refused(kube, name)
-        hopeless = bool(reason) and (not pods or reason[0] in HOPELESS)
+        hopeless = bool(reason) and (not pods or reason[0] in seen.STUCK)
         if hopeless or time.monotonic() > end:
             what = f"the pod that reaches the object store did not start: {': '.join(reason) or 'no reason is given'}"
             where, mend = f"job {name}", f"see the events: kubectl get events -n {kube.namespace}"
@@ -105,14 +100,12 @@ def _started(kube: Kube, name: str) -> str:
 
 def _waits(pod: Object) -> tuple[str, ...]:
     """Why a pod isn't running yet: reason and message."""
-    status = pod.get("status") or {}
-    for one in status.get("containerStatuses") or []:
-        waiting = (one.get("state") or {}).get("waiting") or {}
+    for one in seen.containers(pod):
+        waiting = seen.state(one, "waiting")
         if waiting.get("reason"):
             return tuple(filter(None, (waiting["reason"], waiting.get("message", ""))))
-    for condition in status.get("conditions") or []:
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return tuple(filter(None, (condition.get("reason", ""), condition.get("message", ""))))
+    if said := seen.unplaced(pod):
+        return tuple(filter(None, (said.get("reason", ""), said.get("message", ""))))
     return ()
 
 
@@ -120,5 +113,5 @@ def _refused(kube: Kube, name: str) -> tuple[str, ...]:
     """What admission said against the pod."""
     selector = f"involvedObject.name={name},involvedObject.kind=Job,type=Warning"
     for event in kube.list(kube.path("v1", "events"), fieldSelector=selector):
-        return (str(event.get("reason", "")), str(event.get("message", "")))
+        return (str(event.get("reason", "")), events.text(event))
     return ()

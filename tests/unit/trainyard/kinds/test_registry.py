@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import re
@@ -9,13 +10,14 @@ import re
 import pytest
 import yaml
 
+from trainyard import contract
 from trainyard.chart import crds
 from trainyard.chart.release import removal
-from trainyard.kinds import check, registry
+from trainyard.kinds import Facts, JobSpec, check, manifest, registry, status
+from trainyard.observe import jobs
 from trainyard.paths import CHART, ROOT
 from trainyard.policy import offline, rules
 from trainyard.policy.lint import shapes
-from trainyard.training import watch
 from trainyard_dev.chart import parts
 from trainyard_dev.e2e.checks import training
 from trainyard_dev.versions import load
@@ -40,7 +42,7 @@ def test_lint_policies_diagnosis_and_watching_know_it(kind: registry.Kind) -> No
     assert f"{kind.kind}.{kind.group}" in shapes.known()
     assert offline.RESOURCES[kind.group, kind.kind] == kind.plural
     assert kind.resource in collected.KINDS.values()
-    assert (kind.api_version, kind.kind) in watch.KINDS
+    assert (kind.api_version, kind.kind) in jobs.KINDS
 
 
 @GANGS
@@ -111,3 +113,18 @@ def test_what_is_no_job_has_no_entry() -> None:
     assert registry.of_object({"apiVersion": "v1", "kind": "Pod"}) is None
     with pytest.raises(KeyError):
         registry.of_framework("caffe")
+
+
+@KINDS
+def test_the_policies_let_a_member_stop_it(kind: registry.Kind) -> None:
+    site = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
+    team = site.team("vision")
+    made = manifest(JobSpec("digits", ("python",), framework=kind.framework, gpus=1), Facts.of(site, "vision"))
+    change = status.stop_of(kind)
+    after = copy.deepcopy(made)
+    for key, value in (change or {"spec": {}})["spec"].items():
+        after["spec"][key] = {**after["spec"].get(key, {}), **value} if isinstance(value, dict) else value
+    assert status.stopped(after) == bool(change)
+    asker = offline.Asker("mia", team.queues)
+    request = offline.Request(offline.defaulted(after, team), asker, team, offline.defaulted(made, team))
+    assert offline.objections(request, site) == []

@@ -262,7 +262,7 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(
     monkeypatch.setattr(follow, "follow", interrupted)
     code, _, err = run("train", "--dir", folder, "--contract", platform, "--", "python", "train.py")
     assert code == 130 and "goes on. Follow it:  trainyard train -n speech --attach digits-" in err
-    assert "kubectl delete -n speech pytorchjobs.kubeflow.org/digits-" in err
+    assert "trainyard runs stop -n speech digits-" in err
     assert scene.cluster.deleted == []
 
 

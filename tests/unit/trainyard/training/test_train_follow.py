@@ -13,7 +13,9 @@ from trainyard import contract
 from trainyard.errors import TrainyardError
 from trainyard.kinds import Facts, JobSpec, manifest
 from trainyard.kube import KubeError
-from trainyard.training import follow, results, watch
+from trainyard.observe import jobs as watch
+from trainyard.observe.words import last_words
+from trainyard.training import follow, results
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +156,7 @@ def test_a_short_outage_of_the_api_is_waited_out(job: Object) -> None:
     ],
 )
 def test_last_words_are_the_error_without_frames(lines: list[str], words: str) -> None:
-    assert follow.last_words(lines) == words
+    assert last_words(lines) == words
 
 
 def test_what_controllers_print_of_the_api_s_refusals_becomes_a_sentence_and_is_said_once() -> None:

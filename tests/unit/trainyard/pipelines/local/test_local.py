@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from trainyard.errors import UsageError
+from trainyard.observe.words import reason
 from trainyard.pipelines.ir import compile as compiling
 from trainyard.pipelines.ir.model import Pipeline
 from trainyard.pipelines.local import arguments, engine, folders, notes
-from trainyard.training.reason import reason
 
 HEAD = """
 from typing import Dict, List, NamedTuple

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from trainyard.errors import TrainyardError
+from trainyard.observe import pods, refusals
 from trainyard.pipelines import steps
 from trainyard.pipelines.steps import cluster, component, results
 from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.pipelines.steps.request import Request
 from trainyard.pipelines.steps.run import Run
 from trainyard.pipelines.steps.wait import Watch
-from trainyard.training import pods, refusals
 from trainyard_agent.api import ApiError
 
 ENV = {

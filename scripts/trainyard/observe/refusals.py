@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from trainyard.observe.events import text as text_of
+
 # Not for quotas: room comes when another job ends, and the controller then tries again.
 FOR_EVER = re.compile(
     r"violates PodSecurity|denied request|denied the request|admission webhook .* denied"
@@ -18,13 +20,13 @@ PASSING = re.compile(r"exceeded quota|the object has been modified|already exist
 def refusal(events: Iterable[dict[str, Any]]) -> str:
     """The first event's text that says pods (or what they need) are refused for good; "" when there is none."""
     for event in events:
-        text = str(event.get("message", ""))
+        text = text_of(event)
         if FOR_EVER.search(text) and not PASSING.search(text):
-            return " ".join(text.split())
+            return text
     return ""
 
 
 def hindrance(events: Iterable[dict[str, Any]]) -> str:
     """The last event's text that says why nothing starts yet, such as a full quota; "" when there is none."""
-    texts = [" ".join(str(event.get("message", "")).split()) for event in events]
+    texts = [text_of(event) for event in events]
     return texts[-1] if texts else ""

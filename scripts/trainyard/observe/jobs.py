@@ -1,0 +1,259 @@
+"""Training jobs as they are now: their own objects, their pods, their place in the queue, and what is complained of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.errors import UsageError
+from trainyard.kinds import registry, status
+from trainyard.kinds.places import place_of
+from trainyard.kinds.pods import JOB_LABEL
+from trainyard.kube import Kube, KubeError, gangs
+from trainyard.names import RUN
+from trainyard.observe import blame, events, pods
+
+Object = dict[str, Any]
+KINDS = tuple((kind.api_version, kind.kind) for kind in registry.KINDS)
+TOLD = {*pods.STUCK, "Error", "PodGroupPending", "Unschedulable"}  # by operators, of what the pods say themselves
+# Labels of pods with their job's name: ours, and those of operators and Kubernetes for jobs of another make.
+OF_JOB = (JOB_LABEL, "training.kubeflow.org/job-name", "volcano.sh/job-name", "batch.kubernetes.io/job-name")
+TRANSFER = "trainyard.io/transfer"  # label of the jobs between a machine and the store
+QUEUED, STARTING, WAITING, ENDING, BLOCKED = "queued", "starting", "waiting", "ending", "blocked"
+
+
+@dataclass(frozen=True)
+class Around:
+    """One look at a namespace. `line` are its gangs that wait; `priorities` the values of the priority classes."""
+
+    pods: list[Object] = field(default_factory=list)
+    groups: list[Object] = field(default_factory=list)
+    line: list[Object] = field(default_factory=list)
+    events: list[Object] = field(default_factory=list)
+    priorities: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One look at a job. `job` is None when it is gone; `line` are the gangs of the whole namespace that wait."""
+
+    job: Object | None
+    pods: list[Object]
+    groups: list[Object]
+    line: list[Object]
+    events: list[Object]
+    priorities: dict[str, int]
+
+
+class Watcher:
+    """Looks at one job again and again."""
+
+    def __init__(self, kube: Kube, manifest: Object) -> None:
+        self.kube, self.manifest, self.name = kube, manifest, manifest["metadata"]["name"]
+        self._priorities: dict[str, int] | None = None
+        self._path = f"{kube.path_of(manifest)}/{self.name}"
+
+    def look(self) -> Sight:
+        """The job now. Raises KubeError when the cluster can't be asked."""
+        if self._priorities is None:
+            self._priorities = gangs.priorities(self.kube)
+        seen = around(self.kube, self._priorities)
+        return sight_of(seen, self.kube.find(self._path), self.name)
+
+    def delete(self) -> None:
+        """Takes the job and its pods away."""
+        self.kube.delete(self._path)
+
+
+def around(kube: Kube, priorities: dict[str, int] | None = None) -> Around:
+    """What is in the namespace now."""
+    everybody = gangs.listed(kube, "v1", "pods")
+    groups = gangs.listed(kube, gangs.PODGROUPS, "podgroups")
+    warnings = gangs.listed(kube, "v1", "events", fieldSelector="type=Warning")
+    values = gangs.priorities(kube) if priorities is None else priorities
+    return Around(everybody, groups, gangs.waiting(groups, everybody), warnings, values)
+
+
+def sight_of(seen: Around, job: Object | None, name: str) -> Sight:
+    """One job in it."""
+    own = sorted((pod for pod in seen.pods if _is_of(pod, job, name)), key=lambda pod: str(pod["metadata"]["name"]))
+    told = [event for event in seen.events if _concerns(event, name, own)]
+    return Sight(job, own, seen.groups, seen.line, told, seen.priorities)
+
+
+def _is_of(pod: Object, job: Object | None, name: str) -> bool:
+    """Whether a pod is the job's: by its owner where that is a job, else by label."""
+    for owner in pod["metadata"].get("ownerReferences") or []:
+        if job and registry.of_object(owner):
+            return bool(owner.get("uid") == job["metadata"].get("uid"))
+    labels = pod["metadata"].get("labels") or {}
+    return any(labels.get(key) == name for key in OF_JOB)
+
+
+def _concerns(event: Object, name: str, own: list[Object]) -> bool:
+    whose = events.about(event)
+    if whose.get("kind") == "Pod":
+        return whose.get("name") in {pod["metadata"]["name"] for pod in own}
+    if whose.get("kind") == "PodGroup" or event.get("reason") in TOLD:
+        return False  # what the scheduler says of a gang stands in its place, what ended a rank in the job's end
+    return whose.get("name") == name or str(whose.get("name", "")).startswith(f"{name}-")
+
+
+def find(kube: Kube, name: str) -> Object:
+    """A job of any kind by its name. Raises UsageError when there is none."""
+    found = named(kube, name)
+    if not found:
+        raise missing(kube, name)
+    return found[0]
+
+
+def missing(kube: Kube, name: str) -> UsageError:
+    """That there is no such job."""
+    mend = "finished jobs go after a while (`keep`); their results stay in the store"
+    return UsageError(f"there is no job {name} in {kube.namespace}", mend=mend)
+
+
+def named(kube: Kube, name: str, kinds: Sequence[registry.Kind] = registry.KINDS) -> list[Object]:
+    """All jobs of this name, whatever kind they are of."""
+
+    def one(kind: registry.Kind) -> list[Object]:
+        try:
+            found = kube.find(kube.path(kind.api_version, kind.plural, name))
+        except KubeError as error:
+            if error.status != 403:
+                raise
+            return []
+        return [_whole(found, kind)] if found else []
+
+    return _joined(one, kinds)
+
+
+def listed(kube: Kube, labels: str = "") -> list[Object]:
+    """The namespace's jobs, newest first; without those that a step of a pipeline or a transfer made."""
+
+    def all_of(kind: registry.Kind) -> list[Object]:
+        query = {"labelSelector": labels} if labels else {}
+        return [_whole(one, kind) for one in gangs.listed(kube, kind.api_version, kind.plural, **query)]
+
+    found = [job for job in _joined(all_of, registry.KINDS) if not (made_by(job) or TRANSFER in _labels(job))]
+    return sorted(found, key=lambda job: str(job["metadata"].get("creationTimestamp", "")), reverse=True)
+
+
+def made_by(job: Object) -> str:
+    """The run of a pipeline whose step made it; "" for a job of its own."""
+    return str(_labels(job).get(RUN, ""))
+
+
+def outcome(sight: Sight) -> tuple[str, str]:
+    """(a word for how the job stands, why it waits or how it ended)."""
+    job = sight.job or {}
+    state, message = status.outcome(job)
+    name = str((job.get("metadata") or {}).get("name", ""))
+    if state == status.STOPPED and any(pods.phase(pod) in ("Pending", "Running") for pod in sight.pods):
+        return "stopping", "its pods end"
+    if state != status.RUNNING:
+        return state, " ".join(message.split())
+    if (job.get("metadata") or {}).get("deletionTimestamp"):
+        return "deleting", "its pods end"
+    return standing(sight, name)
+
+
+def group_of(sight: Sight, name: str) -> Object | None:
+    """The gang of the job's pods: PodGroups are called after the job, or after it and its number."""
+    uid = ((sight.job or {}).get("metadata") or {}).get("uid", "")
+    pods = {pod["metadata"].get("uid", "") for pod in sight.pods}
+    for group in sight.groups:
+        owners = {owner.get("uid", "") for owner in group["metadata"].get("ownerReferences") or []}
+        if group["metadata"]["name"] in (name, f"{name}-{uid}") or owners & (pods | {uid}) - {""}:
+            return group
+    return None
+
+
+def place(sight: Sight, name: str) -> str:
+    """Where the job stands: in the queue with what the scheduler says, starting, or running on which nodes."""
+    return standing(sight, name)[1]
+
+
+def standing(sight: Sight, name: str) -> tuple[str, str]:
+    """The same, with a word for it before."""
+    group = group_of(sight, name)
+    running = [pod for pod in sight.pods if pods.phase(pod) == "Running"]
+    if running and len(running) == len(sight.pods):
+        nodes = sorted({pod["spec"].get("nodeName", "?") for pod in running})
+        return status.RUNNING, f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
+    if group and group in sight.line:
+        return QUEUED, _queued(sight, group)
+    done = [pod for pod in sight.pods if pods.phase(pod) in ("Succeeded", "Failed")]
+    if done:
+        return ENDING, f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} ended"
+    if any(pod["spec"].get("nodeName") for pod in sight.pods):
+        why = pods.stuck(sorted(sight.pods, key=place_of))[0]
+        text = f"starting: {len(running)} of {len(sight.pods)} {_pods(sight.pods)} run"
+        return (BLOCKED, f"{text}; {why}") if why else (STARTING, text)
+    return WAITING, "waiting for a node" if sight.pods else "waiting for its pods"
+
+
+def complaints(sight: Sight) -> list[str]:
+    """Warnings about the job and its pods, one sentence each, oldest first."""
+    told = sorted(sight.events, key=events.happened)
+    return list(dict.fromkeys(f"{events.about(one).get('name', '?')}: {events.sentence(one)}" for one in told))
+
+
+def blamed(kube: Kube, sight: Sight) -> blame.Blame | None:
+    """The rank that failed first, and its error; None where none did."""
+    return blame.blamed(sight.pods, lambda pod, container, count: tail(kube, pod, container, count))
+
+
+def tail(kube: Kube, pod: str, container: str, count: int) -> list[str]:
+    """The last lines of a container's log; none where there is no log."""
+    try:
+        return [line.decode(errors="replace") for line in kube.logs(pod, container, tail=count)]
+    except KubeError:
+        return []
+
+
+def first(sight: Sight, manifest: Object) -> Object | None:
+    """The pod whose log tells the job's story."""
+    name = status.first_pod(manifest)
+    found = next((pod for pod in sight.pods if not name or pod["metadata"]["name"] == name), None)
+    if found is None and not _is_ours(manifest):  # its roles may be others than ours
+        return min(sight.pods, key=place_of, default=None)
+    return found
+
+
+def container(manifest: Object, pod: Object) -> str:
+    """The container that runs the command."""
+    return status.container(manifest) if _is_ours(manifest) else pods.main_container(pod)
+
+
+def _queued(sight: Sight, group: Object) -> str:
+    """Its place among what waits in the queue, as far as the team's own namespace shows it, and why it waits."""
+    queue, why = gangs.queue_of(group), gangs.reason(group)
+    number, count = gangs.position(sight.line, group, sight.priorities)
+    return f"in queue {queue}, number {number} of {count} of this team" + (f": {why}" if why else "")
+
+
+def _joined(one: Any, kinds: Iterable[registry.Kind]) -> list[Object]:
+    """What is asked of each kind, side by side."""
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return [job for found in pool.map(one, kinds) for job in found]
+
+
+def _whole(job: Object, kind: registry.Kind) -> Object:
+    """With version and kind, which items of a list lack."""
+    return {**job, "apiVersion": kind.api_version, "kind": kind.kind}
+
+
+def _is_ours(job: Object) -> bool:
+    return JOB_LABEL in _labels(job)
+
+
+def _labels(job: Object) -> Object:
+    found: Object = job["metadata"].get("labels") or {}
+    return found
+
+
+def _pods(found: Sequence[Object]) -> str:
+    return "pod" if len(found) == 1 else "pods"

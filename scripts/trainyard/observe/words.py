@@ -1,0 +1,73 @@
+"""Why a program failed, out of the last lines that it printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+TOLD = "error: "  # how our own steps and trainers say it in one line
+TRACEBACK = "Traceback (most recent call last)"
+MODULE = re.compile(r"^(?:\w+\.)+(?=\w+(?::|$))")  # in front of an exception's name
+ERROR = re.compile(r"^[\w.]*(Error|Exception|Interrupt|Exit)\b")
+FRAME = re.compile(r"^(Traceback \(most recent call last\):|\s{2,}(File \".*|.+))$")
+# Frames of Python's and kfp's own programs, which led to the author's: the same in every failure.
+OTHERS_FRAME = re.compile(r'  File "(<frozen runpy>|[^"]*/kfp/dsl/executor(_main)?\.py)", line \d+')
+# What ranks say when another one has gone.
+FOLLOWS = re.compile(
+    r"Connection (closed|reset) by peer|Connection refused|Broken pipe|ChildFailedError|NCCL (error|communicator)"
+)
+SHOWN, LED = 5, 12
+
+
+def reason(lines: Sequence[str]) -> str:
+    """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
+    found = [line for line in lines if line.strip()]
+    told = [line for line in found if line.startswith(TOLD)]
+    if told:
+        return told[-1].removeprefix(TOLD)
+    at = max((number for number, line in enumerate(found) if TRACEBACK in line), default=-1)
+    if at >= 0:
+        after = [line for line in found[at + 1 :] if not line.startswith((" ", "\t"))]
+        if after:
+            return MODULE.sub("", " | ".join(after[:3]))
+    return " | ".join(line.strip() for line in found[-3:])
+
+
+def last_words(lines: Iterable[str]) -> str:
+    """The end of a rank's log without the frames of tracebacks: the last error that isn't another rank's."""
+    told = [line.rstrip() for line in lines if line.strip() and not FRAME.match(line.rstrip())]
+    errors = [line for line in told if ERROR.match(line)]
+    causes = [line for line in errors if not FOLLOWS.search(line)]
+    return (causes or errors or [" | ".join(told[-SHOWN:])])[-1]
+
+
+def follows(words: str) -> bool:
+    """Whether these are the words of a rank that lost another one, or of none."""
+    return not words or bool(FOLLOWS.search(words))
+
+
+def leading_to(lines: Sequence[str], words: str) -> list[str]:
+    """The lines of a log that lead to these words; to its end, where they aren't a line of it.
+
+    Streams of a container come one after the other, so the error needn't be the last line of the log.
+    """
+    log = _without_frames(lines)
+    found = [number for number, line in enumerate(log) if words and line.strip() == words]
+    end = found[-1] + 1 if found else len(log)
+    return log[max(0, end - LED) : end]
+
+
+def quoted(lines: Iterable[str]) -> list[str]:
+    """The end of a log as it stands below a failure; nothing where there is none."""
+    found = [f"  | {line}" for line in lines]
+    return ["  the end of its log:", *found] if found else []
+
+
+def _without_frames(lines: Iterable[str]) -> list[str]:
+    kept: list[str] = []
+    inside = False
+    for line in lines:
+        inside = bool(OTHERS_FRAME.match(line)) or (inside and line.startswith("    "))
+        if not inside:
+            kept.append(line)
+    return kept
