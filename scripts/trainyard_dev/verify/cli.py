@@ -20,6 +20,7 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.verify import generated as verify_generated
 from trainyard_dev.verify import images as verify_images
+from trainyard_dev.versions import read
 
 OWN_MODULES = "trainyard.io/tools/"
 # Charts that come from upstream under a name of their own, and the component that each belongs to.
@@ -55,12 +56,9 @@ def differences(root: Path) -> list[Difference]:
     """All differences of a tree, sorted by file.
 
     Raises:
-        TrainyardError: versions.yaml itself is missing or no YAML.
+        TrainyardError: versions.yaml itself can't be read.
     """
-    try:
-        raw = yaml.safe_load((root / "versions.yaml").read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise TrainyardError(f"the file can't be read ({error})", where=str(root / "versions.yaml")) from None
+    raw = read(root)
     checks = (pins, go_modules, python, charts, images, generated)
     return sorted({difference for check in checks for difference in check(root, raw)})
 
