@@ -19,7 +19,10 @@ _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
 @dataclass(frozen=True)
 class ToolSet:
-    """Binaries built together, from `tools/<name>/go.mod` or from that of another set: `of`."""
+    """Binaries built together, from `tools/<name>/go.mod` or from that of another set: `of`.
+
+    A set of another `family` is a further version of it: its binaries are had by family's name and version only.
+    """
 
     name: str
     module: str
@@ -30,6 +33,17 @@ class ToolSet:
     tags: tuple[str, ...] = ()
     stamp: dict[str, str] = field(default_factory=dict)
     of: str = ""
+    family: str = ""
+
+    @property
+    def default(self) -> bool:
+        """Whether its binaries are the ones meant where nobody names a version."""
+        return self.family in ("", self.name)
+
+    def is_version(self, wanted: str) -> bool:
+        """Whether its version is the wanted one or begins with it: v1.35.4 is 1.35.4, v1.35.4 and 1.35."""
+        found, parts = self.version.removeprefix("v").split("."), wanted.removeprefix("v").split(".")
+        return found[: len(parts)] == parts
 
 
 @dataclass(frozen=True)
@@ -126,6 +140,7 @@ def load() -> Versions:
             tags=tuple(spec.get("tags", ())),
             stamp=spec.get("stamp", {}),
             of=spec.get("of", ""),
+            family=spec.get("family", name),
         )
         for name, spec in raw["tools"].items()
     }

@@ -76,7 +76,11 @@ def pins(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
         for variable, value in spec.get("stamp", {}).items():
             if re.match(r"v\d+\.\d+", value) and value != spec["version"]:
                 yield _pin(f"tools.{name}.stamp {variable} is {value}", f"write {spec['version']}")
-    made_by = {package["name"]: _bare(spec["version"]) for spec in tools.values() for package in spec["packages"]}
+    for name, spec in tools.items():
+        if spec.get("family", name) not in tools:
+            yield _pin(f"tools.{name}.family is {spec['family']}", "name the tool set that it is a further version of")
+    default = [spec for name, spec in tools.items() if spec.get("family", name) == name]
+    made_by = {package["name"]: _bare(spec["version"]) for spec in default for package in spec["packages"]}
     for name, image in raw["images"].items():
         tag = image["ref"].rpartition(":")[2]
         wanted = {raw["trainyard"]} if image.get("own") else {made_by[b] for b in image.get("bin", []) if b in made_by}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,25 @@ def test_every_tool_set_has_a_folder_and_a_known_purpose() -> None:
 
 
 def test_no_two_sets_build_a_binary_of_one_name() -> None:
-    names = [name for tool in load().tools.values() for _, name in tool.packages]
+    names = [name for tool in load().tools.values() if tool.default for _, name in tool.packages]
     assert len(names) == len(set(names))
+
+
+def test_a_further_version_is_of_a_family_and_builds_what_that_builds() -> None:
+    further = [tool for tool in load().tools.values() if not tool.default]
+    assert "kubernetes-1.35" in [tool.name for tool in further]
+    for tool in further:
+        family = load().tools[tool.family]
+        assert set(tool.packages) <= set(family.packages), tool.name
+        assert not family.is_version(tool.version), tool.name
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_it"), [("1.34", True), ("1.34.2", True), ("v1.34.2", True), ("1.3", False), ("1.34.20", False)]
+)
+def test_a_version_by_its_beginning(wanted: str, is_it: bool) -> None:
+    tool = dataclasses.replace(load().tools["kubernetes"], version="v1.34.2")
+    assert tool.is_version(wanted) is is_it
 
 
 def test_every_image_has_its_inputs() -> None:
