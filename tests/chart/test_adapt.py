@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import adapt, adapt_rbac, parts
+from trainyard.shell import run
+from trainyard_dev.chart import adapt, adapt_rbac, parts, patches
 
 CSI = """\
 kind: ClusterRole
@@ -68,12 +70,40 @@ def test_rights_are_rules_of_rbac() -> None:
 
 def test_an_adapted_line_that_is_gone_stops_the_packaging(tmp_path: Path) -> None:
     (tmp_path / "templates").mkdir()
-    change = adapt.DEVICE_PLUGIN[0]
-    (tmp_path / change.file).write_text("kind: DaemonSet\n")
+    (tmp_path / "templates/daemonset-device-plugin.yml").write_text("kind: DaemonSet\n")
     for entry in adapt.DROPPED["nvidia-device-plugin"]:
         (tmp_path / entry).mkdir(parents=True)
-    with pytest.raises(TrainyardError, match="a line that is adapted is there 0 times"):
+    with pytest.raises(TrainyardError) as caught:
         adapt.adapt("nvidia-device-plugin", tmp_path)
+    assert str(caught.value) == (
+        "charts/patches/nvidia-device-plugin/01-no-token.patch: the nvidia-device-plugin chart changed: the lines that "
+        "it changes in templates/daemonset-device-plugin.yml (upstream's line 52) are there 0 times. see whether "
+        '"It asks the API for nothing unless its configuration comes from a ConfigMap" is still needed, then make the '
+        "patch anew (charts/patches/README.md)."
+    )
+
+
+@pytest.mark.parametrize("part", sorted(folder.name for folder in patches.FOLDER.iterdir() if folder.is_dir()))
+def test_git_makes_the_same_of_every_patch(tmp_path: Path, part: str) -> None:
+    """They stay plain diffs, which any tool applies."""
+    ours, gits = tmp_path / "ours", tmp_path / "git"
+    for folder in (ours, gits):
+        run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part), folder])
+        for file in (f for f in folder.rglob("*") if f.is_file()):
+            file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n"))  # as packaging reads them
+    patches.apply_all(part, ours)
+    files = sorted((patches.FOLDER / part).glob("*.patch"))
+    assert files
+    run(["git", "init", "--quiet", gits])
+    run(["git", "apply", *files], cwd=gits)
+    shutil.rmtree(gits / ".git")
+    assert contents(ours) == contents(gits)
+    assert contents(ours) != contents(parts.chart_folder(part))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
 def test_the_csi_driver_gets_no_secrets_and_keeps_its_helpers_to_itself(tmp_path: Path) -> None:

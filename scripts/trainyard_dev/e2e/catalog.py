@@ -79,7 +79,13 @@ START = ("cluster.up", "install.helm", "nodes.late-gpu-node", "nodes.gpu-node", 
 KINDS_CODE = ("scripts/trainyard/kinds", "manifests/jobs", "images/trainer", "charts/training-operator")
 STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent", "images/nfs-server", "images/nfs-provisioner")
 PIPELINE_CODE = ("scripts/trainyard/pipelines", "pipelines", "charts/argo", "tools/step", "images/pipeline")
-RELEASE_CODE = ("scripts/trainyard/chart", "scripts/trainyard_agent", "charts/trainyard/templates", "upgrades")
+RELEASE_CODE = (
+    "scripts/trainyard/chart",
+    "scripts/trainyard_agent",
+    "charts/patches",
+    "charts/trainyard/templates",
+    "upgrades",
+)
 
 _POLICIES = ("installed", "pytorchjob-refused", "mpijob-refused", "vcjob-refused", "operator-pod-refused",
              "volcano-pod-refused")  # fmt: skip
