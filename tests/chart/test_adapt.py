@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
-from trainyard_dev.chart import adapt, adapt_rbac, parts, patches
+from trainyard_dev.chart import adapt, parts, patches
 
 CSI = """\
 kind: ClusterRole
@@ -28,44 +29,59 @@ rules:
 """
 
 
+RIGHTS = {file.stem.partition("-rights-")[2]: file for file in sorted(patches.FOLDER.glob("volcano/*-rights-*.patch"))}
+
+
 @pytest.fixture
 def volcano(tmp_path: Path) -> Path:
-    """A copy of Volcano's templates that hold roles."""
+    """A copy of Volcano's chart with all patches but those of rights."""
     folder = tmp_path / "volcano"
-    (folder / "templates").mkdir(parents=True)
-    for role in adapt_rbac.ROLES:
-        (folder / role.file).write_text((parts.chart_folder("volcano") / role.file).read_text())
+    run(["cp", "-r", "--no-preserve=mode", parts.chart_folder("volcano"), folder])
+    for file in sorted(patches.FOLDER.glob("volcano/*.patch")):
+        if file not in RIGHTS.values():
+            patches.apply(file, folder)
     return folder
 
 
-def test_rights_are_replaced_and_the_rest_stays(volcano: Path) -> None:
-    before = {role.file: (volcano / role.file).read_text() for role in adapt_rbac.ROLES}
-    adapt_rbac.adapt_rbac("volcano", volcano)
-    for role in adapt_rbac.ROLES:
-        text = (volcano / role.file).read_text()
-        assert text.count("\nrules:\n") >= 1
-        head, tail = before[role.file].split("\nrules:\n")[0], before[role.file].split("\nroleRef:\n")[-1]
-        assert text.startswith(head)
-        assert text.endswith(tail)
+def test_rights_of_every_component_are_replaced() -> None:
+    assert list(RIGHTS) == ["scheduler", "controllers", "admission", "admission-init"]
 
 
-@pytest.mark.parametrize("role", adapt_rbac.ROLES, ids=lambda role: role.component)
-def test_a_release_with_other_rights_stops_the_packaging(volcano: Path, role: adapt_rbac.Role) -> None:
-    file = volcano / role.file
-    file.write_text(file.read_text().replace("rules:\n", 'rules:\n  - apiGroups: ["new"]\n', 1))
-    with pytest.raises(TrainyardError, match=f"changed the rights of its {role.component} .*compare them with"):
-        adapt_rbac.adapt_rbac("volcano", volcano)
+@pytest.mark.parametrize("component", RIGHTS)
+def test_rights_are_replaced_and_the_rest_stays(volcano: Path, component: str) -> None:
+    file = volcano / f"templates/{component}.yaml"
+    before = file.read_text()
+    patches.apply(RIGHTS[component], volcano)
+    text = file.read_text()
+    assert text.count("\nrules:\n") >= 1
+    assert text.startswith(before.split("\nrules:\n")[0])
+    assert text.endswith(before.split("\nroleRef:\n")[-1])
 
 
-def test_rights_are_rules_of_rbac() -> None:
-    for role in adapt_rbac.ROLES:
-        text = (adapt_rbac.RIGHTS / f"{role.component}.yaml").read_text()
-        plain = "\n".join(line for line in text.splitlines() if not line.startswith("{{"))
-        for rules in yaml.safe_load_all(plain):
-            for rule in rules:
-                assert {"apiGroups", "resources", "verbs"} <= set(rule) <= {
-                    "apiGroups", "resources", "verbs", "resourceNames",
-                }, role.component  # fmt: skip
+@pytest.mark.parametrize("component", RIGHTS)
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_a_release_with_other_rights_stops_the_packaging(volcano: Path, component: str, where: str) -> None:
+    file = volcano / f"templates/{component}.yaml"
+    head, rules, tail = re.split(r"(^rules:\n.*?)(?=^---$)", file.read_text(), maxsplit=1, flags=re.M | re.S)
+    new = '  - apiGroups: ["new"]\n'
+    rules = rules.replace("rules:\n", f"rules:\n{new}") if where == "first" else rules + new
+    file.write_text(head + rules + tail)
+    with pytest.raises(
+        TrainyardError, match=f"{component}.patch: the volcano chart changed: .*then make the patch anew"
+    ):
+        patches.apply(RIGHTS[component], volcano)
+
+
+@pytest.mark.parametrize("component", RIGHTS)
+def test_rights_are_rules_of_rbac(component: str) -> None:
+    added = [line[1:] for line in RIGHTS[component].read_text().splitlines() if line.startswith("+") and line[1] != "+"]
+    plain = re.sub(r"\{\{.*?\}\}", "x", "\n".join(line for line in added if not line.startswith("{{")))
+    found = [doc["rules"] for doc in yaml.safe_load_all(f"rules:\n{plain}") if "rules" in doc]
+    assert found
+    for rule in (rule for rules in found for rule in rules):
+        assert {"apiGroups", "resources", "verbs"} <= set(rule) <= {
+            "apiGroups", "resources", "verbs", "resourceNames",
+        }, component  # fmt: skip
 
 
 def test_an_adapted_line_that_is_gone_stops_the_packaging(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """What is done to the copies of upstream charts when the chart is packaged.
 
 Changes of lines are patches under `charts/patches/`. Here is what a patch can't say: what is left out, and what is
-computed from what is there (references of images, rights, names of helpers). All of it stops the packaging when an
-upstream release is not what was looked at, so that no change is lost in silence.
+computed from what is there: references of images, pull secrets, names of helpers. All of it stops the packaging when
+an upstream release is not what was looked at, so that no change is lost in silence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import yaml
 from trainyard.errors import TrainyardError
 from trainyard_dev.chart import patches
 from trainyard_dev.chart.adapt_images import adapt_images
-from trainyard_dev.chart.adapt_rbac import adapt_rbac
 
 _CSI_SECRETS = re.compile(r'^ +- apiGroups: \[""\]\n +resources: \["secrets"\]\n +verbs: \[[^]]*\]\n', re.M)
 
@@ -54,7 +53,6 @@ def adapt(name: str, folder: Path) -> None:
     if name == "csi-driver-nfs":
         _closed_csi(folder)
     adapt_images(name, folder)
-    adapt_rbac(name, folder)
 
 
 def _closed_csi(folder: Path) -> None:
