@@ -41,10 +41,11 @@ storage-test: ## buckets, users, backup and restore on a real MinIO
 chart-test: ## render every profile, check schemas, subchart keys and rights
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/chart -q
-policy-test: ## every admission rule, right and hook on a real API server
+policy-test: ## every admission rule, right and hook on a real API server; KUBERNETES=1.35: on that version's
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
-	@$$(bin/bootstrap) -m pytest tests/policies -q
+	@$(TRAINYARD) tools path kube-apiserver --version '$(KUBERNETES)' >/dev/null
+	@TRAINYARD_KUBERNETES='$(KUBERNETES)' $$(bin/bootstrap) -m pytest tests/policies -q
 scheduling-test: ## switches, queues and reserve on a real scheduler and API server, with nodes that are only objects
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path vc-scheduler >/dev/null

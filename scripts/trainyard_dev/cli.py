@@ -14,6 +14,7 @@ COMMANDS = {
     "policy": "trainyard_dev.policy.cli",
     "tools": "trainyard_dev.tools.cli",
     "verify": "trainyard_dev.verify.cli",
+    "versions": "trainyard_dev.sync.cli",
 }
 
 trainyard = product.trainyard

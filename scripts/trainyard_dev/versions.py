@@ -1,19 +1,28 @@
-"""Reads `versions.yaml`, the only file with version pins."""
+"""Reads `versions.yaml`, the only file with version pins, and puts versions where it says `{kubernetes}`."""
 
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+
+FILE = "versions.yaml"
+_PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
 
 @dataclass(frozen=True)
 class ToolSet:
-    """Binaries built together, from `tools/<name>/go.mod` or from that of another set: `of`."""
+    """Binaries built together, from `tools/<name>/go.mod` or from that of another set: `of`.
+
+    A set of another `family` is a further version of it: its binaries are had by family's name and version only.
+    """
 
     name: str
     module: str
@@ -24,6 +33,17 @@ class ToolSet:
     tags: tuple[str, ...] = ()
     stamp: dict[str, str] = field(default_factory=dict)
     of: str = ""
+    family: str = ""
+
+    @property
+    def default(self) -> bool:
+        """Whether its binaries are the ones meant where nobody names a version."""
+        return self.family in ("", self.name)
+
+    def is_version(self, wanted: str) -> bool:
+        """Whether its version is the wanted one or begins with it: v1.35.4 is 1.35.4, v1.35.4 and 1.35."""
+        found, parts = self.version.removeprefix("v").split("."), wanted.removeprefix("v").split(".")
+        return found[: len(parts)] == parts
 
 
 @dataclass(frozen=True)
@@ -47,7 +67,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Versions:
-    """All pins, as objects; `raw` is the file as it stands."""
+    """All pins, as objects; `raw` is the file with every placeholder resolved."""
 
     raw: dict[str, Any]
     tools: dict[str, ToolSet]
@@ -63,10 +83,52 @@ class Versions:
         return self.images[name].ref
 
 
+def read(root: Path) -> dict[str, Any]:
+    """The file of a tree as data, placeholders resolved.
+
+    Raises:
+        TrainyardError: it is missing, no YAML, or names a version that it does not pin.
+    """
+    try:
+        raw = yaml.safe_load((root / FILE).read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise TrainyardError(f"the file can't be read ({error})", where=str(root / FILE)) from None
+    return resolved(raw)
+
+
+def resolved(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same data with versions in place of `{name}`, `{name.major}` and `{name.minor}`.
+
+    A name is `trainyard`, a component or else a tool set; its version stands there without a leading v.
+    """
+    known = {"trainyard": str(raw["trainyard"])} | {name: str(version) for name, version in raw["components"].items()}
+    for name, spec in raw["tools"].items():
+        known.setdefault(name, _filled(spec["version"], known).removeprefix("v"))
+    return _walk(raw, known)
+
+
+def _walk(value: Any, known: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _walk(below, known) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_walk(below, known) for below in value]
+    return _filled(value, known) if isinstance(value, str) else value
+
+
+def _filled(text: str, known: dict[str, str]) -> str:
+    return _PLACE.sub(lambda match: _version(match[1], match[2], known), text)
+
+
+def _version(name: str, part: str | None, known: dict[str, str]) -> str:
+    if name not in known:
+        raise TrainyardError(f"{{{name}}} stands for no version", where=FILE, mend="name a component or a tool set")
+    return known[name] if part is None else known[name].split(".")[("major", "minor").index(part)]
+
+
 @functools.cache
 def load() -> Versions:
     """Reads and parses the file once per process."""
-    raw = yaml.safe_load((ROOT / "versions.yaml").read_text())
+    raw = read(ROOT)
     tools = {
         name: ToolSet(
             name=name,
@@ -78,6 +140,7 @@ def load() -> Versions:
             tags=tuple(spec.get("tags", ())),
             stamp=spec.get("stamp", {}),
             of=spec.get("of", ""),
+            family=spec.get("family", name),
         )
         for name, spec in raw["tools"].items()
     }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import adapt, adapt_rbac, parts
+from trainyard.shell import run
+from trainyard_dev.chart import adapt, parts, patches
 
 CSI = """\
 kind: ClusterRole
@@ -26,54 +29,97 @@ rules:
 """
 
 
+RIGHTS = {file.stem.partition("-rights-")[2]: file for file in sorted(patches.FOLDER.glob("volcano/*-rights-*.patch"))}
+
+
 @pytest.fixture
 def volcano(tmp_path: Path) -> Path:
-    """A copy of Volcano's templates that hold roles."""
+    """A copy of Volcano's chart with all patches but those of rights."""
     folder = tmp_path / "volcano"
-    (folder / "templates").mkdir(parents=True)
-    for role in adapt_rbac.ROLES:
-        (folder / role.file).write_text((parts.chart_folder("volcano") / role.file).read_text())
+    run(["cp", "-r", "--no-preserve=mode", parts.chart_folder("volcano"), folder])
+    for file in sorted(patches.FOLDER.glob("volcano/*.patch")):
+        if file not in RIGHTS.values():
+            patches.apply(file, folder)
     return folder
 
 
-def test_rights_are_replaced_and_the_rest_stays(volcano: Path) -> None:
-    before = {role.file: (volcano / role.file).read_text() for role in adapt_rbac.ROLES}
-    adapt_rbac.adapt_rbac("volcano", volcano)
-    for role in adapt_rbac.ROLES:
-        text = (volcano / role.file).read_text()
-        assert text.count("\nrules:\n") >= 1
-        head, tail = before[role.file].split("\nrules:\n")[0], before[role.file].split("\nroleRef:\n")[-1]
-        assert text.startswith(head)
-        assert text.endswith(tail)
+def test_rights_of_every_component_are_replaced() -> None:
+    assert list(RIGHTS) == ["scheduler", "controllers", "admission", "admission-init"]
 
 
-@pytest.mark.parametrize("role", adapt_rbac.ROLES, ids=lambda role: role.component)
-def test_a_release_with_other_rights_stops_the_packaging(volcano: Path, role: adapt_rbac.Role) -> None:
-    file = volcano / role.file
-    file.write_text(file.read_text().replace("rules:\n", 'rules:\n  - apiGroups: ["new"]\n', 1))
-    with pytest.raises(TrainyardError, match=f"changed the rights of its {role.component} .*compare them with"):
-        adapt_rbac.adapt_rbac("volcano", volcano)
+@pytest.mark.parametrize("component", RIGHTS)
+def test_rights_are_replaced_and_the_rest_stays(volcano: Path, component: str) -> None:
+    file = volcano / f"templates/{component}.yaml"
+    before = file.read_text()
+    patches.apply(RIGHTS[component], volcano)
+    text = file.read_text()
+    assert text.count("\nrules:\n") >= 1
+    assert text.startswith(before.split("\nrules:\n")[0])
+    assert text.endswith(before.split("\nroleRef:\n")[-1])
 
 
-def test_rights_are_rules_of_rbac() -> None:
-    for role in adapt_rbac.ROLES:
-        text = (adapt_rbac.RIGHTS / f"{role.component}.yaml").read_text()
-        plain = "\n".join(line for line in text.splitlines() if not line.startswith("{{"))
-        for rules in yaml.safe_load_all(plain):
-            for rule in rules:
-                assert {"apiGroups", "resources", "verbs"} <= set(rule) <= {
-                    "apiGroups", "resources", "verbs", "resourceNames",
-                }, role.component  # fmt: skip
+@pytest.mark.parametrize("component", RIGHTS)
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_a_release_with_other_rights_stops_the_packaging(volcano: Path, component: str, where: str) -> None:
+    file = volcano / f"templates/{component}.yaml"
+    head, rules, tail = re.split(r"(^rules:\n.*?)(?=^---$)", file.read_text(), maxsplit=1, flags=re.M | re.S)
+    new = '  - apiGroups: ["new"]\n'
+    rules = rules.replace("rules:\n", f"rules:\n{new}") if where == "first" else rules + new
+    file.write_text(head + rules + tail)
+    with pytest.raises(
+        TrainyardError, match=f"{component}.patch: the volcano chart changed: .*then make the patch anew"
+    ):
+        patches.apply(RIGHTS[component], volcano)
+
+
+@pytest.mark.parametrize("component", RIGHTS)
+def test_rights_are_rules_of_rbac(component: str) -> None:
+    added = [line[1:] for line in RIGHTS[component].read_text().splitlines() if line.startswith("+") and line[1] != "+"]
+    plain = re.sub(r"\{\{.*?\}\}", "x", "\n".join(line for line in added if not line.startswith("{{")))
+    found = [doc["rules"] for doc in yaml.safe_load_all(f"rules:\n{plain}") if "rules" in doc]
+    assert found
+    for rule in (rule for rules in found for rule in rules):
+        assert {"apiGroups", "resources", "verbs"} <= set(rule) <= {
+            "apiGroups", "resources", "verbs", "resourceNames",
+        }, component  # fmt: skip
 
 
 def test_an_adapted_line_that_is_gone_stops_the_packaging(tmp_path: Path) -> None:
     (tmp_path / "templates").mkdir()
-    change = adapt.DEVICE_PLUGIN[0]
-    (tmp_path / change.file).write_text("kind: DaemonSet\n")
+    (tmp_path / "templates/daemonset-device-plugin.yml").write_text("kind: DaemonSet\n")
     for entry in adapt.DROPPED["nvidia-device-plugin"]:
         (tmp_path / entry).mkdir(parents=True)
-    with pytest.raises(TrainyardError, match="a line that is adapted is there 0 times"):
+    with pytest.raises(TrainyardError) as caught:
         adapt.adapt("nvidia-device-plugin", tmp_path)
+    assert str(caught.value) == (
+        "charts/patches/nvidia-device-plugin/01-no-token.patch: the nvidia-device-plugin chart changed: the lines that "
+        "it changes in templates/daemonset-device-plugin.yml (upstream's line 52) are there 0 times. see whether "
+        '"It asks the API for nothing unless its configuration comes from a ConfigMap" is still needed, then make the '
+        "patch anew (charts/patches/README.md)."
+    )
+
+
+@pytest.mark.parametrize("part", sorted(folder.name for folder in patches.FOLDER.iterdir() if folder.is_dir()))
+def test_git_makes_the_same_of_every_patch(tmp_path: Path, part: str) -> None:
+    """They stay plain diffs, which any tool applies."""
+    ours, gits = tmp_path / "ours", tmp_path / "git"
+    for folder in (ours, gits):
+        run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part), folder])
+        for file in (f for f in folder.rglob("*") if f.is_file()):
+            file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n"))  # as packaging reads them
+    patches.apply_all(part, ours)
+    files = sorted((patches.FOLDER / part).glob("*.patch"))
+    assert files
+    run(["git", "init", "--quiet", gits])
+    run(["git", "apply", *files], cwd=gits)
+    shutil.rmtree(gits / ".git")
+    assert contents(ours) == contents(gits)
+    assert contents(ours) != contents(parts.chart_folder(part))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
 def test_the_csi_driver_gets_no_secrets_and_keeps_its_helpers_to_itself(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.chart import package
+from trainyard_dev.versions import load
 
 Objects = list[dict[str, Any]]
 TEAMS = [
@@ -81,7 +82,7 @@ def test_a_changed_configuration_starts_the_controller_anew(objects: Objects, ch
 
 def test_images_follow_the_mirror(chart: Path) -> None:
     objects = package.render("kind", chart, [*TEAMS, "global.imageRegistry=mirror.example/x"])
-    assert container(objects)["image"] == "mirror.example/x/argoproj/workflow-controller:v3.7.2"
+    assert container(objects)["image"] == load().image("workflow-controller").replace("quay.io", "mirror.example/x")
     assert "--executor-image=mirror.example/x/trainyard/argoexec:0.2.0" in container(objects)["args"]
 
 

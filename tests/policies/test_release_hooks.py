@@ -18,6 +18,7 @@ from trainyard_agent.setup import Clock
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.client import Identity
 from trainyard_dev.chart import package
+from trainyard_dev.versions import load
 
 SYSTEM = "trainyard-system"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -105,7 +106,7 @@ def test_a_crd_that_lacks_a_field_gets_it(server: ApiServer, bundle: Objects) ->
     assert "nprocPerNode" not in properties(held(server))
     move(server, bundle)
     assert properties(held(server))["nprocPerNode"]
-    assert held(server)["metadata"]["annotations"][crds.VERSION] == "1.9.3"
+    assert held(server)["metadata"]["annotations"][crds.VERSION] == load().raw["components"]["training-operator"]
     assert server.find(job, "kept")
     server.call("DELETE", f"{server.path(job)}/kept")
 

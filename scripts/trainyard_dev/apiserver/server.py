@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
 import shutil
 import ssl
 import subprocess
@@ -25,6 +26,8 @@ from trainyard_dev.versions import load
 
 START_S = 60.0
 HOST = "127.0.0.1"
+# Names the Kubernetes version of the API server, such as 1.35; unset or empty: that of the cluster.
+KUBERNETES = "TRAINYARD_KUBERNETES"
 # kubeadm puts the advertised address into its certificates and takes no loopback; nothing ever connects to this one.
 ADVERTISED = "192.0.2.1"
 AUDIT_LOG = "audit.log"
@@ -101,15 +104,18 @@ class ApiServer(Client):
 
 
 @contextmanager
-def running(*, audit: bool = True) -> Iterator[ApiServer]:
+def running(*, audit: bool = True, kubernetes: str | None = None) -> Iterator[ApiServer]:
     """Starts both servers on free ports and ends them afterwards; nothing stays.
 
     Args:
         audit: write the log of writes; benchmarks do without, since it costs time.
+        kubernetes: version of the API server, such as `1.35`, of those that versions.yaml has; left out: what
+            $TRAINYARD_KUBERNETES says, else the cluster's. kubectl and the controllers are always the cluster's.
 
     Raises:
-        TrainyardError: one of them doesn't start, with the end of its log.
+        TrainyardError: one of them doesn't start, with the end of its log, or nobody builds that version.
     """
+    program = tools.binary("kube-apiserver", os.environ.get(KUBERNETES, "") if kubernetes is None else kubernetes)
     folder = Path(tempfile.mkdtemp(prefix="trainyard-api-"))
     started: list[Server] = []
     try:
@@ -118,7 +124,7 @@ def running(*, audit: bool = True) -> Iterator[ApiServer]:
         etcd = _etcd(folder, store, f"http://{HOST}:{peer_port}")
         started.append(Server(etcd, folder / "etcd.log", LESS_GARBAGE))
         server = ApiServer(folder, _certificates(folder, api_port))
-        api = _kube_apiserver(folder, store, api_port, audit)
+        api = _kube_apiserver(program, folder, store, api_port, audit)
         started.append(Server(api, folder / "kube-apiserver.log", LESS_GARBAGE))
         started[-1].wait(lambda: _ready(server), START_S)
         server.programs = {process.name: process.pid for process in started}
@@ -143,11 +149,11 @@ def _etcd(folder: Path, store: str, peers: str) -> list[str | Path]:
     ]  # fmt: skip
 
 
-def _kube_apiserver(folder: Path, store: str, port: int, audit: bool) -> list[str | Path]:
+def _kube_apiserver(program: Path, folder: Path, store: str, port: int, audit: bool) -> list[str | Path]:
     pki = folder / "pki"
     log = [f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={folder / AUDIT_LOG}"] if audit else []
     return [
-        tools.binary("kube-apiserver"), f"--etcd-servers={store}", f"--bind-address={HOST}", f"--secure-port={port}",
+        program, f"--etcd-servers={store}", f"--bind-address={HOST}", f"--secure-port={port}",
         f"--advertise-address={ADVERTISED}", "--endpoint-reconciler-type=none",
         "--service-cluster-ip-range=10.96.0.0/16",
         f"--tls-cert-file={pki / 'apiserver.crt'}", f"--tls-private-key-file={pki / 'apiserver.key'}",

@@ -87,7 +87,13 @@ PIPELINE_CODE = (
     "tools/step",
     "images/pipeline",
 )
-RELEASE_CODE = ("scripts/trainyard/chart", "scripts/trainyard_agent", "charts/trainyard/templates", "upgrades")
+RELEASE_CODE = (
+    "scripts/trainyard/chart",
+    "scripts/trainyard_agent",
+    "charts/patches",
+    "charts/trainyard/templates",
+    "upgrades",
+)
 
 _POLICIES = ("installed", "pytorchjob-refused", "mpijob-refused", "vcjob-refused", "operator-pod-refused",
              "volcano-pod-refused")  # fmt: skip

@@ -30,7 +30,7 @@ def content_key(image: Image, base: str) -> str:
         for path in _files(ROOT / entry):
             digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     for tool in load().tools.values():
-        needed = {name for _, name in tool.packages} & set(image.bin)
+        needed = tool.default and {name for _, name in tool.packages} & set(image.bin)
         if needed or any(source.split(":")[0] == tool.name for source in image.files.values()):
             digest.update(pin(tool).encode())
     return digest.hexdigest()[:12]

@@ -189,7 +189,8 @@ class _Step:
 
 def tools_of(image: Image) -> list[ToolSet]:
     """The sets whose binaries lie in an image."""
-    return [tool for tool in load().tools.values() if {name for _, name in tool.packages} & set(image.bin)]
+    sets = [tool for tool in load().tools.values() if tool.default]
+    return [tool for tool in sets if {name for _, name in tool.packages} & set(image.bin)]
 
 
 def needed_tools(images: Sequence[Image]) -> list[ToolSet]:

@@ -10,8 +10,12 @@ from typing import Any
 from trainyard_dev.report import console
 from trainyard_dev.report.model import Check, Gpu, Run, Span
 from trainyard_dev.report.writer import write
+from trainyard_dev.versions import load
 
 START = 1_780_000_000.0
+PINS = {name: f"v{version}" for name, version in load().raw["components"].items()} | {
+    name: tool.version for name, tool in load().tools.items()
+}
 MOCKS = [
     "The GPUs are mock (a mock NVML library behind the real NVIDIA device plugin): allocation, scheduling and recovery "
     "are proved, CUDA and NCCL are not. Training ran on the CPU over gloo.",
@@ -27,13 +31,13 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
         started=START,
         ended=START,
         versions={
-            "trainyard": "0.2.0",
-            "Kubernetes": "v1.34.2",
-            "Volcano": "v1.14.1",
-            "training-operator": "v1.9.3",
-            "NVIDIA device plugin": "v0.17.4",
-            "flannel": "v0.26.1",
-            "Helm": "v3.19.2",
+            "trainyard": load().raw["trainyard"],
+            "Kubernetes": PINS["kubernetes"],
+            "Volcano": PINS["volcano"],
+            "training-operator": PINS["training-operator"],
+            "NVIDIA device plugin": PINS["device-plugin"],
+            "flannel": PINS["flannel"],
+            "Helm": PINS["helm"],
         },
         images={
             "docker.io/volcanosh/vc-scheduler:v1.14.1": "built here",
@@ -71,7 +75,7 @@ def _stages(run: Run, images: float) -> float:
         at += seconds
     run.spans.append(Span("install", "helm install", at, at + 52, "one command, first time"))
     run.checks += [
-        _good("cluster.up", "Four nodes are Ready", 44.0, nodes=4, kubernetes="v1.34.2"),
+        _good("cluster.up", "Four nodes are Ready", 44.0, nodes=4, kubernetes=PINS["kubernetes"]),
         _good("install.wait", "One helm install --wait brings everything up", 52.1, pods_ready=13, release_KiB=212),
     ]
     return at + 52

@@ -82,18 +82,35 @@ def ensure(purposes: Iterable[str], *, title: str = "Tools from pinned Go module
     return len(missing)
 
 
-def binary(name: str) -> Path:
+def binary(name: str, version: str = "") -> Path:
     """The path of the binary called `name`; builds its set first when it isn't in the cache.
 
+    Args:
+        version: `1.35` or `1.35.4`, of the sets that build it; left out: that of the family's own set.
+
     Raises:
-        TrainyardError: no set of versions.yaml builds a binary of that name, or the build failed.
+        TrainyardError: no set of versions.yaml builds that version of the binary, or the build failed.
     """
-    for tool in load().tools.values():
-        if any(name == built for _, built in tool.packages):
-            if not is_built(tool):
-                build(tool)
-            return bin_dir(tool) / name
-    raise TrainyardError(f"no tool set builds `{name}`", where="versions.yaml")
+    tool = builder(name, version)
+    if not is_built(tool):
+        build(tool)
+    return bin_dir(tool) / name
+
+
+def builder(name: str, version: str = "") -> ToolSet:
+    """The set that builds a binary, as for `binary`. Raises TrainyardError when there is none."""
+    known = [tool for tool in load().tools.values() if any(name == built for _, built in tool.packages)]
+    if not known:
+        raise TrainyardError(f"no tool set builds `{name}`", where="versions.yaml")
+    for tool in known:
+        if tool.is_version(version) if version else tool.default:
+            return tool
+    there = ", ".join(tool.version.removeprefix("v") for tool in known)
+    raise TrainyardError(
+        f"no tool set builds `{name}` {version or 'by default'}",
+        where="versions.yaml",
+        mend=f"use {there}, or add a set",
+    )
 
 
 def build(tool: ToolSet) -> None:

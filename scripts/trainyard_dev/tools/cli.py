@@ -25,9 +25,10 @@ def build(purposes: tuple[str, ...]) -> None:
 
 @tools.command()
 @click.argument("name")
-def path(name: str) -> None:
+@click.option("--version", default="", help="Such as 1.35, where versions.yaml has several.")
+def path(name: str, version: str) -> None:
     """Print the path of one binary; builds it when the cache lacks it."""
-    click.echo(builder.binary(name))
+    click.echo(builder.binary(name, version))
 
 
 @tools.command("list")

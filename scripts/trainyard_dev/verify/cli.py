@@ -19,13 +19,15 @@ from packaging.requirements import Requirement
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+from trainyard_dev.verify import copies as verify_copies
 from trainyard_dev.verify import generated as verify_generated
 from trainyard_dev.verify import images as verify_images
+from trainyard_dev.versions import read
 
 OWN_MODULES = "trainyard.io/tools/"
 # Charts that come from upstream under a name of their own, and the component that each belongs to.
 UPSTREAM_CHARTS = {"nvidia-device-plugin": "device-plugin"}
-_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?==([^\s;\\]+)")
+PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?==([^\s;\\]+)")
 
 
 @dataclass(frozen=True, order=True)
@@ -56,13 +58,10 @@ def differences(root: Path) -> list[Difference]:
     """All differences of a tree, sorted by file.
 
     Raises:
-        TrainyardError: versions.yaml itself is missing or no YAML.
+        TrainyardError: versions.yaml itself can't be read.
     """
-    try:
-        raw = yaml.safe_load((root / "versions.yaml").read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise TrainyardError(f"the file can't be read ({error})", where=str(root / "versions.yaml")) from None
-    checks = (pins, go_modules, python, charts, images, generated)
+    raw = read(root)
+    checks = (pins, go_modules, python, charts, images, copies, generated)
     return sorted({difference for check in checks for difference in check(root, raw)})
 
 
@@ -78,7 +77,11 @@ def pins(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
         for variable, value in spec.get("stamp", {}).items():
             if re.match(r"v\d+\.\d+", value) and value != spec["version"]:
                 yield _pin(f"tools.{name}.stamp {variable} is {value}", f"write {spec['version']}")
-    made_by = {package["name"]: _bare(spec["version"]) for spec in tools.values() for package in spec["packages"]}
+    for name, spec in tools.items():
+        if spec.get("family", name) not in tools:
+            yield _pin(f"tools.{name}.family is {spec['family']}", "name the tool set that it is a further version of")
+    default = [spec for name, spec in tools.items() if spec.get("family", name) == name]
+    made_by = {package["name"]: _bare(spec["version"]) for spec in default for package in spec["packages"]}
     for name, image in raw["images"].items():
         tag = image["ref"].rpartition(":")[2]
         wanted = {raw["trainyard"]} if image.get("own") else {made_by[b] for b in image.get("bin", []) if b in made_by}
@@ -131,6 +134,12 @@ def go_modules(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
 
 def effective_modules(go_mod: str) -> dict[str, str]:
     """Module -> version as a build uses them: what go.mod requires, after its replacements."""
+    required, replaced = requirements(go_mod)
+    return dict(replaced.get(module, (module, version)) for module, version in required.items())
+
+
+def requirements(go_mod: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """What a go.mod requires, and what it replaces by which module or folder; a folder has no version."""
     required: dict[str, str] = {}
     replaced: dict[str, tuple[str, str]] = {}
     block = ""
@@ -151,7 +160,7 @@ def effective_modules(go_mod: str) -> dict[str, str]:
             arrow = rest.index("=>")
             target = [*rest[arrow + 1 :], ""]
             replaced[rest[0]] = (target[0], target[1])
-    return dict(replaced.get(module, (module, version)) for module, version in required.items())
+    return required, replaced
 
 
 def python(root: Path, raw: dict[str, Any],
@@ -166,17 +175,17 @@ def python(root: Path, raw: dict[str, Any],
         )
     locked: dict[str, str] = {}
     for number, line in _lines(root / "requirements.lock"):
-        if match := _PIN.match(line):
-            locked[_normal(match[1])] = match[3]
+        if match := PIN.match(line):
+            locked[normal(match[1])] = match[3]
         else:
             yield Difference(f"requirements.lock:{number}", f"`{line}` is no exact pin", "write NAME==VERSION")
     yield from _ranges(project["dependencies"], locked)
     for wish in (one for extra in project.get("optional-dependencies", {}).values() for one in extra):
-        match = _PIN.match(wish)
+        match = PIN.match(wish)
         if not match:
             yield Difference("pyproject.toml", f"`{wish}` is no exact pin", "write NAME==VERSION")
-        elif locked.get(_normal(match[1])) != match[3]:
-            have = locked.get(_normal(match[1]), "absent")
+        elif locked.get(normal(match[1])) != match[3]:
+            have = locked.get(normal(match[1]), "absent")
             yield Difference(
                 "requirements.lock", f"{match[1]} is {have}", f"pyproject.toml pins {match[3]}: make both alike"
             )
@@ -193,7 +202,7 @@ def python(root: Path, raw: dict[str, Any],
             )
     for file in sorted((root / "images").glob("*/requirements.txt")):
         for number, line in _lines(file):
-            if not line.startswith("--hash") and not _PIN.match(line):
+            if not line.startswith("--hash") and not PIN.match(line):
                 where = f"{file.relative_to(root)}:{number}"
                 yield Difference(where, f"`{line}` is no exact pin", "write NAME==VERSION with its hash")
 
@@ -205,7 +214,7 @@ def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Difference]:
         signs = {one.operator for one in found.specifier}
         if not signs & {">=", "~="} or not signs & {"<", "<=", "~="}:
             yield Difference("pyproject.toml", f"`{wish}` has no two bounds", "write NAME>=LEAST,<NEXT")
-        have = locked.get(_normal(found.name), "absent")
+        have = locked.get(normal(found.name), "absent")
         if have == "absent" or not found.specifier.contains(have):
             mend = f"pyproject.toml allows {found.specifier}: make both alike"
             yield Difference("requirements.lock", f"{found.name} is {have}", mend)
@@ -244,6 +253,12 @@ def images(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
         yield Difference(file, what, mend)
 
 
+def copies(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
+    """Versions in prose and in the list of releases."""
+    for file, what, mend in verify_copies.differences(root, raw):
+        yield Difference(file, what, mend)
+
+
 def generated(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
     """Pages written by a command, and versions in the GitOps examples."""
     for file, what, mend in verify_generated.differences(root, raw):
@@ -258,7 +273,8 @@ def _bare(version: str) -> str:
     return version.removeprefix("v")
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
+    """A distribution's name as pip compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

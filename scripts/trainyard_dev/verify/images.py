@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ Finding = tuple[str, str, str]
 
 HOSTS = r"(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io|localhost)"
 # A reference that names its host. One that goes on with a placeholder, or stands in a URL, is none.
-_FULL = re.compile(
+FULL = re.compile(
     rf"(?<![\w./-]){HOSTS}/[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]*)?(?:@sha256:[0-9a-f]+)?(?![\w/]*[/{{<$:*])"
 )
 _IMAGE_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?image[\"']?:\s*[\"']?([^\s\"'#]+)")
@@ -30,7 +30,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     """Everything in the tree that names an image otherwise than `versions.yaml` does."""
     known = references(raw)
     yield from _in_versions(raw)
-    for file in _files(root):
+    for file in files(root, SEARCHED):
         yield from in_text(file.relative_to(root).as_posix(), file.read_text(errors="replace"), known)
     for file in sorted((root / "charts").glob("*/values.yaml")) + sorted((root / "charts").glob("*/profiles/*.yaml")):
         yield from in_values(file.relative_to(root).as_posix(), yaml.safe_load(file.read_text()) or {}, known)
@@ -47,7 +47,7 @@ def references(raw: dict[str, Any]) -> set[str]:
 def in_text(file: str, text: str, known: set[str]) -> Iterator[Finding]:
     """References in the lines of any text file."""
     for number, line in enumerate(text.splitlines(), 1):
-        found = {match[0].rstrip(".") for match in _FULL.finditer(line) if _is_reference(file, match[0])}
+        found = {match[0].rstrip(".") for match in FULL.finditer(line) if is_reference(file, match[0])}
         if file.endswith((".yaml", ".yml")) and (match := _IMAGE_KEY.match(line)) and _is_literal(match[1]):
             found.add(match[1])
         for ref in sorted(found - known):
@@ -97,8 +97,9 @@ def _in_versions(raw: dict[str, Any]) -> Iterator[Finding]:
             yield "versions.yaml", f"the image {ref} has no exact tag", "name one"
 
 
-def _files(root: Path) -> Iterator[Path]:
-    for entry in SEARCHED:
+def files(root: Path, entries: Sequence[str]) -> Iterator[Path]:
+    """The text files of these folders, and those of the entries that are files."""
+    for entry in entries:
         top = root / entry
         for file in sorted(top.rglob("*")) if top.is_dir() else [top]:
             hidden = any(part.startswith((".", "__")) for part in file.relative_to(root).parts[:-1])
@@ -106,8 +107,8 @@ def _files(root: Path) -> Iterator[Path]:
                 yield file
 
 
-def _is_reference(file: str, text: str) -> bool:
-    """In prose and code a path without a tag names a repository, not an image; in YAML it is an image without a tag."""
+def is_reference(file: str, text: str) -> bool:
+    """Whether a path is meant as an image: without a tag only YAML means one, which then lacks its tag."""
     return ":" in text or (file.startswith(YAML_ONLY) and not file.startswith("charts"))
 
 

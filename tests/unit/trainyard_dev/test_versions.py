@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.tools.cli import PURPOSES
-from trainyard_dev.versions import load
+from trainyard_dev.versions import load, read, resolved
 
 
 def test_kubernetes_is_a_bare_number() -> None:
@@ -25,8 +33,25 @@ def test_every_tool_set_has_a_folder_and_a_known_purpose() -> None:
 
 
 def test_no_two_sets_build_a_binary_of_one_name() -> None:
-    names = [name for tool in load().tools.values() for _, name in tool.packages]
+    names = [name for tool in load().tools.values() if tool.default for _, name in tool.packages]
     assert len(names) == len(set(names))
+
+
+def test_a_further_version_is_of_a_family_and_builds_what_that_builds() -> None:
+    further = [tool for tool in load().tools.values() if not tool.default]
+    assert "kubernetes-1.35" in [tool.name for tool in further]
+    for tool in further:
+        family = load().tools[tool.family]
+        assert set(tool.packages) <= set(family.packages), tool.name
+        assert not family.is_version(tool.version), tool.name
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_it"), [("1.34", True), ("1.34.2", True), ("v1.34.2", True), ("1.3", False), ("1.34.20", False)]
+)
+def test_a_version_by_its_beginning(wanted: str, is_it: bool) -> None:
+    tool = dataclasses.replace(load().tools["kubernetes"], version="v1.34.2")
+    assert tool.is_version(wanted) is is_it
 
 
 def test_every_image_has_its_inputs() -> None:
@@ -47,3 +72,45 @@ def test_defaults() -> None:
     pause = load().images["pause"]
     assert (pause.own, pause.local, pause.context, pause.inputs) == (False, False, pause.dir, (pause.dir,))
     assert load().tools["kind"].tags == ()
+
+
+def pins(**tools: dict[str, Any]) -> dict[str, Any]:
+    """A small file of pins."""
+    return {"trainyard": "0.2.0", "components": {"kubernetes": "1.34.2", "argo": "3.7.2"}, "tools": tools, "images": {}}
+
+
+@pytest.mark.parametrize(
+    ("text", "stands_for"),
+    [
+        ("v{kubernetes}", "v1.34.2"),
+        ("x:{etcd}-0", "x:3.6.5-0"),
+        ("{kubernetes.major}+{kubernetes.minor}", "1+34"),
+        ("{kube-1.35} {kube-1.35.minor}", "1.35.4 35"),
+        ("{trainyard}", "0.2.0"),
+        ("${BASE} {}", "${BASE} {}"),
+    ],
+)
+def test_a_version_in_place_of_its_name(text: str, stands_for: str) -> None:
+    raw = pins(argo={"version": "v{argo}"}, etcd={"version": "v3.6.5"}, **{"kube-1.35": {"version": "v1.35.4"}})
+    found = resolved(raw | {"pull": {"a": [text]}})
+    assert found["pull"] == {"a": [stands_for]}
+    assert found["tools"]["argo"]["version"] == "v3.7.2"
+
+
+def test_a_name_that_is_no_pin() -> None:
+    with pytest.raises(TrainyardError, match=r"versions.yaml: \{nothing\} stands for no version\. name a component"):
+        resolved(pins() | {"pull": {"a": "x:{nothing}"}})
+
+
+def test_no_version_of_a_component_is_repeated() -> None:
+    """What components pin is named elsewhere, never written again."""
+    written = yaml.safe_load((ROOT / "versions.yaml").read_text())
+    components = {str(version) for version in written.pop("components").values()} | {written.pop("trainyard")}
+    del written["previous"]
+    text = yaml.safe_dump(written)
+    assert [version for version in components if version in text] == []
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(TrainyardError, match="the file can't be read"):
+        read(tmp_path)

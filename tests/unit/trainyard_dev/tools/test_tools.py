@@ -138,6 +138,35 @@ def test_ensure_counts_and_shows_what_it_builds(
     assert tools.ensure(["test"]) == 0
 
 
+@pytest.fixture
+def further(demo: ToolSet, program: Program, monkeypatch: pytest.MonkeyPatch) -> ToolSet:
+    """A second version of `demo`, named first in versions.yaml, that builds one of its binaries."""
+    newer = dataclasses.replace(demo, name="demo-2", family="demo", version="v2.0.1", packages=demo.packages[:1])
+    folder = tools.ROOT / "tools" / "demo-2"
+    folder.mkdir()
+    (folder / "go.mod").write_text("module m\n\ngo 1.25\n\nrequire example.org/demo v2.0.1\n")
+    sets = {"demo-2": newer, "demo": dataclasses.replace(demo, family="demo")}
+    monkeypatch.setattr(tools, "load", lambda: Versions(raw={}, tools=sets, images={}))
+    program("go", f'here=$(basename "$PWD")\n{GO.replace("built", "$here built")}')
+    return newer
+
+
+def test_two_versions_of_a_binary_lie_side_by_side(further: ToolSet, cache: Path) -> None:
+    assert tools.binary("demo").parent.parent == cache / "tools" / "demo"
+    for version in ("2", "2.0", "2.0.1", "v2.0.1"):
+        assert tools.binary("demo", version) == cache / "tools" / "demo-2" / tools.pin(further) / "demo"
+    assert tools.binary("demo", "1.2") == tools.binary("demo")
+    assert tools.binary("demo", "2").read_text() == "demo-2 built example.org/demo\n"
+    assert tools.binary("demo").read_text() == "demo built example.org/demo\n"
+
+
+def test_a_version_that_no_set_builds(further: ToolSet) -> None:
+    with pytest.raises(TrainyardError, match=r"no tool set builds `demo` 3\. use 2\.0\.1, 1\.2\.3, or add a set"):
+        tools.binary("demo", "3")
+    with pytest.raises(TrainyardError, match=r"no tool set builds `democtl` 2\. use 1\.2\.3, or add a set"):
+        tools.binary("democtl", "2")
+
+
 def test_unknown_binary(demo: ToolSet) -> None:
     with pytest.raises(TrainyardError, match=r"versions.yaml: no tool set builds `nothing`"):
         tools.binary("nothing")

@@ -134,6 +134,8 @@ CHANGES = [
      "versions.yaml: components.volcano is 1.14.0, tools.volcano.version is v1.14.1. make both alike."),
     ("versions.yaml", "gitVersion: v1.34.2", "gitVersion: v1.34.1",
      "versions.yaml: tools.kubernetes.stamp x.gitVersion is v1.34.1. write v1.34.2."),
+    ("versions.yaml", "    stamp:", "    family: nothing\n    stamp:",
+     "versions.yaml: tools.kubernetes.family is nothing. name the tool set that it is a further version of."),
     ("versions.yaml", "pause:3.10.1", "pause:3.9",
      "versions.yaml: images.pause has the tag 3.9. use the version of what is in it: 3.10.1."),
     ("versions.yaml", "bin: [vc-scheduler]", "bin: [vc-nothing]",
@@ -232,6 +234,19 @@ def test_only_the_changed_copy_is_named(tree: Path) -> None:
 def test_missing_files(tree: Path, file: str) -> None:
     (tree / file).unlink()
     assert any(line.startswith(f"{file}: the file is missing. ") for line in found(tree))
+
+
+def test_a_further_version_of_a_set_makes_no_image(tree: Path) -> None:
+    old = "  volcano: {module: volcano.sh/volcano, version: v1.14.1,"
+    new = old.replace("volcano: {", "volcano-2: {family: volcano, ").replace("v1.14.1", "v2.0.0")
+    new += " packages: [{path: p, name: vc-scheduler}]}"
+    change(tree, "versions.yaml", old, f"{new}\n{old}")
+    (tree / "tools/volcano-2").mkdir()
+    (tree / "tools/volcano-2/go.mod").write_text("module m\nrequire volcano.sh/volcano v2.0.0\n")
+    (tree / "tools/volcano-2/go.sum").write_text("volcano.sh/volcano v2.0.0 h1:x=\n")
+    assert found(tree) == []
+    change(tree, "versions.yaml", "vc-scheduler:v1.14.1", "vc-scheduler:v2.0.0")
+    assert any("images.vc-scheduler has the tag v2.0.0. use the version" in line for line in found(tree))
 
 
 def test_a_tool_folder_nobody_builds(tree: Path) -> None:

@@ -1,0 +1,103 @@
+"""Applies `charts/patches/<part>/*.patch` to the copy of an upstream chart, in the order of their names.
+
+They are plain unified diffs, so that `git apply` and `patch -p1` take them, too. Here they are held to more: every hunk
+must be found as it stands, on lines of its own, exactly once. Where it stands doesn't matter. So no change is lost or
+put elsewhere in silence when upstream releases another chart. A patched file has Unix line ends, whatever upstream's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+
+FOLDER = ROOT / "charts" / "patches"
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+
+
+@dataclass
+class Hunk:
+    """Lines that must be there and lines that replace them, line ends included; `line` is where upstream had them."""
+
+    file: str
+    line: int
+    old: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
+
+
+def apply_all(part: str, chart: Path, folder: Path = FOLDER) -> None:
+    """Apply all patches of a part to its copy in `chart`. Raises TrainyardError when one no longer applies."""
+    for patch in sorted((folder / part).glob("*.patch")):
+        apply(patch, chart)
+
+
+def apply(patch: Path, chart: Path) -> None:
+    """Apply one patch.
+
+    Raises:
+        TrainyardError: the file is no patch of this kind, or a hunk isn't found exactly once.
+    """
+    text = patch.read_text()
+    hunks = _parsed(text, patch)
+    about = text.partition("\n")[0].rstrip(".")
+    for hunk in hunks:
+        target = chart / hunk.file
+        if not target.is_file():
+            raise _stale(patch, f"the chart has no {hunk.file} any more", about)
+        lines = target.read_text().splitlines(keepends=True)
+        size = len(hunk.old)
+        found = [at for at in range(len(lines) - size + 1) if lines[at : at + size] == hunk.old]
+        if len(found) != 1:
+            what = (
+                f"the lines that it changes in {hunk.file} (upstream's line {hunk.line}) are there {len(found)} times"
+            )
+            raise _stale(patch, what, about)
+        lines[found[0] : found[0] + size] = hunk.new
+        target.write_text("".join(lines))
+
+
+def _stale(patch: Path, what: str, about: str) -> TrainyardError:
+    return TrainyardError(
+        f"the {patch.parent.name} chart changed: {what}",
+        where=f"charts/patches/{patch.parent.name}/{patch.name}",
+        mend=f'see whether "{about}" is still needed, then make the patch anew (charts/patches/README.md)',
+    )
+
+
+def _parsed(text: str, patch: Path) -> list[Hunk]:
+    hunks: list[Hunk] = []
+    file, left = "", (0, 0)
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        sign, rest = line[:1], line[1:]
+        if left != (0, 0):
+            if sign not in (" ", "-", "+", "\n"):
+                raise _broken(patch, number, "a hunk is shorter than it says")
+            rest = "\n" if sign == "\n" else rest  # an editor took the blank of an empty line
+            if sign != "+":
+                hunks[-1].old.append(rest)
+            if sign != "-":
+                hunks[-1].new.append(rest)
+            left = (left[0] - (sign != "+"), left[1] - (sign != "-"))
+        elif line.startswith("+++ "):
+            file = line[4:].split("\t")[0].strip().partition("/")[2]
+        elif match := _HUNK.match(line):
+            if not file:
+                raise _broken(patch, number, "a hunk of no file")
+            hunks.append(Hunk(file, int(match[1])))
+            left = (int(match[2] or 1), int(match[3] or 1))
+        elif hunks and (sign in ("+", " ", "\\") or (sign == "-" and not line.startswith("--- "))):
+            raise _broken(patch, number, "a line that belongs to no hunk")
+    if left != (0, 0) or not hunks:
+        raise _broken(patch, len(text.splitlines()), "a hunk is shorter than it says" if hunks else "no hunk at all")
+    return hunks
+
+
+def _broken(patch: Path, line: int, what: str) -> TrainyardError:
+    return TrainyardError(
+        what,
+        where=f"charts/patches/{patch.parent.name}/{patch.name}, line {line}",
+        mend="make it anew with `diff -u` (charts/patches/README.md)",
+    )

@@ -1,0 +1,111 @@
+"""Writers of the charts' own files: versions in Chart.yaml, tags in values, the list of releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trainyard_dev.sync.texts import by_repository, repository
+from trainyard_dev.sync.tree import Scalars, Tree
+from trainyard_dev.verify import cli as verify
+from trainyard_dev.verify import copies
+
+UMBRELLA = "charts/trainyard/Chart.yaml"
+
+
+def values(tree: Tree, raw: dict[str, Any]) -> None:
+    """Names under `images`, pairs of repository and tag, and Volcano's one tag for all of its images."""
+    known = by_repository(raw)
+    pinned = known | {repo.partition("/")[2]: ref.partition("/")[2] for repo, ref in known.items()}
+    volcano = next((ref.rpartition(":")[2] for repo, ref in pinned.items() if repo.startswith("volcanosh/")), "")
+    for path in sorted(tree.root.glob("charts/*/values.yaml")) + sorted(tree.root.glob("charts/*/profiles/*.yaml")):
+        file = path.relative_to(tree.root).as_posix()
+        scalars = Scalars(tree.read(file))
+        found = scalars.values()
+        for keys, value in found.items():
+            wanted = value
+            if "images" in keys[:-1] and ":" in value:
+                wanted = pinned.get(repository(value), value)
+            elif keys[-1] == "image_tag_version":
+                wanted = volcano or value
+            elif keys[-2:] == ("image", "tag"):
+                wanted = pinned.get(found.get((*keys[:-1], "repository"), ""), value).rpartition(":")[2]
+            if scalars.set(keys, wanted):
+                tree.note(file, f"{'.'.join(map(str, keys))} {wanted}")
+        tree.write(file, scalars.text())
+
+
+def meta(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None]) -> None:
+    """`charts/*/Chart.yaml`, and the umbrella's list of its parts.
+
+    A chart whose version is its appVersion's number follows the component; any other has ours, and the component's
+    as appVersion.
+
+    Args:
+        upstream: the version of a chart that lies in a Go module; None for any other.
+    """
+    ours = str(raw["trainyard"])
+    for path in sorted(tree.root.glob("charts/*/Chart.yaml")):
+        name, file = path.parent.name, path.relative_to(tree.root).as_posix()
+        scalars = Scalars(tree.read(file))
+        found = scalars.values()
+        component = raw["components"].get(name)
+        version, app = found[("version",)], found.get(("appVersion",), "")
+        follows = component is not None and version == app.removeprefix("v")
+        _set(tree, file, scalars, ("version",), str(component) if follows else ours)
+        if name == "trainyard":
+            _set(tree, file, scalars, ("appVersion",), ours)
+        elif component is not None:
+            _set(tree, file, scalars, ("appVersion",), ("v" if app.startswith("v") else "") + str(component))
+        tree.write(file, scalars.text())
+    if tree.exists(UMBRELLA):
+        _parts(tree, raw, upstream)
+
+
+def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None]) -> None:
+    scalars = Scalars(tree.read(UMBRELLA))
+    found = scalars.values()
+    for keys, name in found.items():
+        if keys[:1] != ("dependencies",) or keys[-1] != "name":
+            continue
+        own = f"charts/{name}/Chart.yaml"
+        wanted = Scalars(tree.read(own)).values()[("version",)] if tree.exists(own) else upstream(name)
+        component = raw["components"].get(verify.UPSTREAM_CHARTS.get(name, name))
+        here = (*keys[:-1], "version")
+        # A chart that can't be looked at may have kept its number over a patch release.
+        if wanted is None and component and found[here].split(".")[:2] != component.split(".")[:2]:
+            wanted = component
+        if wanted is not None:
+            _set(tree, UMBRELLA, scalars, here, wanted, name)
+    tree.write(UMBRELLA, scalars.text())
+
+
+def releases(tree: Tree, raw: dict[str, Any]) -> None:
+    """What this release installs, in `upgrades/releases.yaml`."""
+    wanted, file = copies.release(tree.root, raw), copies.RELEASES
+    if wanted is None:
+        return
+    scalars, release = Scalars(tree.read(file)), str(raw["trainyard"])
+    found = scalars.values()
+    if not any(keys[:2] == ("releases", release) for keys in found):
+        lines = [f"    {name}: {_quoted(version)}" for name, version in wanted.items()]
+        text = tree.read(file).rstrip("\n") + "\n" + "\n".join([f"  {release}:", *lines]) + "\n"
+        tree.write(file, text, f"the release {release}")
+        return
+    for name, version in wanted.items():
+        keys = ("releases", release, name)
+        if keys in found:
+            _set(tree, file, scalars, keys, version)
+        else:
+            tree.left.append(f"{file}: {name} {version} isn't there. add it to the release {release}")
+    tree.write(file, scalars.text())
+
+
+def _set(tree: Tree, file: str, scalars: Scalars, keys: tuple[str | int, ...], wanted: str, name: str = "") -> None:
+    if scalars.set(keys, wanted):
+        tree.note(file, f"{name or '.'.join(map(str, keys))} {wanted}")
+
+
+def _quoted(version: str) -> str:
+    """A version as YAML that stays text."""
+    return f'"{version}"' if version.count(".") < 2 else version

@@ -1,0 +1,102 @@
+"""Commands under `trainyard versions`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard_dev.chart import parts, reference
+from trainyard_dev.sync import charts, modules, texts
+from trainyard_dev.sync.tree import Tree
+from trainyard_dev.verify import cli as verify
+from trainyard_dev.versions import read
+
+
+@click.group()
+def versions() -> None:
+    """Pins of versions.yaml: write their copies."""
+
+
+@versions.command()
+@click.option("--check", is_flag=True, help="Change nothing; exit code 1 when there is something to change.")
+def sync(check: bool) -> None:
+    """Write every copy of a pin, then every generated page.
+
+    Change a version in versions.yaml and run this. What can't be written is told at the end, with what to do about it.
+    """
+    tree = write(ROOT, dry=check)
+    for file, said in sorted(tree.changed.items()):
+        click.echo(f"{file}: {', '.join(said)}")
+    if check:
+        if tree.changed:
+            raise TrainyardError(f"copies differ in {_files(tree)}", mend="run `bin/trainyard versions sync`")
+        click.echo("every copy is what versions.yaml says")
+        return
+    left = [*tree.left, *map(str, verify.differences(ROOT))]
+    for line in left:
+        click.echo(f"left: {line}")
+    if left:
+        raise TrainyardError(f"{len(left)} left, which no command writes", mend="change what is named above")
+    click.echo(f"written: {_files(tree)}" if tree.changed else "every copy is what versions.yaml says")
+
+
+def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None] | None = None) -> Tree:
+    """All copies of a tree.
+
+    Args:
+        dry: change nothing. Pages are then compared with what the tree says before the changes.
+        upstream: the version of a chart in a Go module, None where it can't be told; left out: asks the module.
+    """
+    raw, tree = read(root), Tree(root, dry=dry)
+    modules.go_modules(tree, raw)
+    texts.python(tree, raw)
+    texts.references(tree, raw)
+    texts.prose(tree, raw)
+    charts.values(tree, raw)
+    charts.meta(tree, raw, upstream or _upstream)
+    tree.save()
+    charts.releases(tree, raw)
+    tree.save()
+    _pages(tree)
+    tree.save()
+    return tree
+
+
+def _upstream(name: str) -> str | None:
+    if name not in {part.name for part in parts.UPSTREAM}:
+        return None
+    try:
+        meta: dict[str, Any] = yaml.safe_load((parts.chart_folder(name) / "Chart.yaml").read_text())
+    except (TrainyardError, OSError):
+        return None  # its module can't be had: `verify` compares what it can
+    return str(meta["version"]).removeprefix("v")
+
+
+def _pages(tree: Tree) -> None:
+    """Pages that are made from others, where the tree has what they are made from."""
+    from trainyard.policy.lint import page as lint
+    from trainyard_dev.bench import page as bench
+    from trainyard_dev.bench import summary
+
+    figures = "docs/benchmarks/summary.json"
+    made: dict[str, tuple[str, Callable[[], str]]] = {
+        "docs/values.md": ("charts/trainyard/values.schema.json", reference.render),
+        lint.PAGE: ("policies", lint.render),
+        "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
+    }
+    for file, (source, render) in made.items():
+        if (tree.root / source).exists():
+            try:
+                tree.write(file, render(), "generated again")
+            except TrainyardError as error:
+                tree.left.append(f"{file}: {error}")
+
+
+def _files(tree: Tree) -> str:
+    return f"{len(tree.changed)} file{'' if len(tree.changed) == 1 else 's'}"

@@ -1,0 +1,100 @@
+"""Writer of `tools/<set>/go.mod` and go.sum: by Go itself, so that checksums come from where modules do."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from trainyard.shell import CommandError, run
+from trainyard_dev.sync.tree import Tree
+from trainyard_dev.verify import cli as verify
+
+ENV = {"GOFLAGS": "-mod=mod -buildvcs=false", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+KUBERNETES = "k8s.io/kubernetes"
+Replacements = dict[str, tuple[str, str]]  # module -> (path, version), an empty version for a folder
+
+
+def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
+    """Each set's go.mod requires the pinned version, and go.sum holds what its packages need."""
+    for name, spec in raw["tools"].items():
+        folder = f"tools/{spec.get('of', name)}"
+        file = f"{folder}/go.mod"
+        if spec["module"].startswith(verify.OWN_MODULES) or not tree.exists(file):
+            continue
+        module, version = spec["module"], spec["version"]
+        found = verify.effective_modules(tree.read(file)).get(module)
+        sums = tree.root / folder / "go.sum"
+        if found is None:
+            tree.left.append(f"{file}: {module} is not required. write: require {module} {version}")
+            continue
+        if found == version and sums.exists() and f"{module} {version} h1:" in sums.read_text():
+            continue
+        tree.note(file if found != version else f"{folder}/go.sum", f"{module} {version}")
+        if tree.dry:
+            continue
+        try:
+            if found != version:
+                for name in _required(tree.root / folder, module, found, version):
+                    tree.left.append(
+                        f"{file}: upstream takes {name} from a folder of its own. look which release that is"
+                    )
+            _filled(tree.root / folder, spec)
+        except CommandError as error:
+            said = [line for line in error.output.splitlines() if line.strip()]
+            reason = said[-1].strip() if said else f"code {error.returncode}"
+            tree.left.append(f"{folder}: {reason.rstrip('.')}. mend that, then run the same command again")
+
+
+def _required(folder: Path, module: str, before: str, version: str) -> list[str]:
+    """Writes what go.mod requires or replaces by it, and what upstream replaces otherwise than before.
+
+    Returns:
+        modules that go.mod replaces and upstream has in a folder: whoever publishes them numbers them as they like.
+    """
+    _, replaced = verify.requirements((folder / "go.mod").read_text())
+    origin = next((name for name, (path, _) in replaced.items() if path == module), None)
+    edits = [f"-require={origin or module}@{version}"]
+    if origin:
+        edits.append(f"-replace={origin}={module}@{version}")
+    old, new = upstream_replacements(module, before), upstream_replacements(module, version)
+    for name in sorted(old.keys() | new.keys()):
+        if name not in new:
+            edits += [f"-dropreplace={name}"] if name in replaced else []
+        elif new[name] != old.get(name) and new[name][1] and (name in replaced or name not in old):
+            edits.append(f"-replace={name}={new[name][0]}@{new[name][1]}")
+    run(["go", "mod", "edit", *edits], cwd=folder, env=ENV)
+    return sorted(name for name, (_, published) in new.items() if not published and name in replaced)
+
+
+def _filled(folder: Path, spec: dict[str, Any]) -> None:
+    """go.sum, and go.mod's indirect requirements where the set has lines of its own."""
+    if any(folder.glob("*.go")):
+        run(["go", "mod", "tidy"], cwd=folder, env=ENV)
+        return
+    # Nothing here imports the packages: `go mod tidy` would drop them. A new file keeps no sum of an older version.
+    sums = folder / "go.sum"
+    before = sums.read_bytes() if sums.exists() else b""
+    sums.unlink(missing_ok=True)
+    tags = ",".join(spec.get("tags", ()))
+    try:
+        run(["go", "list", "-deps", "-tags", tags, *(p["path"] for p in spec["packages"])], cwd=folder, env=ENV)
+    except CommandError:
+        sums.write_bytes(before)
+        raise
+
+
+def upstream_replacements(module: str, version: str) -> Replacements:
+    """What a module's own go.mod replaces, which counts for nobody but its own build: a set has to repeat it.
+
+    Kubernetes replaces its libraries by folders of its repository; they are published as v0.<minor>.<patch>.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        found = json.loads(run(["go", "list", "-m", "-json", f"{module}@{version}"], cwd=Path(empty), env=ENV).stdout)
+    _, replaced = verify.requirements(Path(found["GoMod"]).read_text())
+    if module == KUBERNETES:
+        published = re.sub(r"^v1\.", "v0.", version)
+        replaced = {name: (name, published) if not v else (path, v) for name, (path, v) in replaced.items()}
+    return replaced

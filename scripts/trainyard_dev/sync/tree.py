@@ -1,0 +1,96 @@
+"""The tree as the writers see it: what they write is kept apart until it is saved, so that a check changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class Tree:
+    """Files of a folder with changes on top.
+
+    Attributes:
+        changed: what was changed, by file, in words.
+        left: what could not be written, in words, with what to do.
+    """
+
+    def __init__(self, root: Path, *, dry: bool = False) -> None:
+        self.root, self.dry = root, dry
+        self.changed: dict[str, list[str]] = {}
+        self.left: list[str] = []
+        self._texts: dict[str, str] = {}
+
+    def exists(self, file: str) -> bool:
+        """Whether the file is there, or will be."""
+        return file in self._texts or (self.root / file).exists()
+
+    def read(self, file: str) -> str:
+        """The text as it is with the changes so far."""
+        return self._texts[file] if file in self._texts else (self.root / file).read_text()
+
+    def write(self, file: str, text: str, what: str = "") -> None:
+        """Keep the new text, unless it is the one that is there; without `what`, its changes are noted already."""
+        if not self.exists(file) or self.read(file) != text:
+            self._texts[file] = text
+            if what:
+                self.note(file, what)
+
+    def note(self, file: str, what: str) -> None:
+        """Note a change."""
+        said = self.changed.setdefault(file, [])
+        if what not in said:
+            said.append(what)
+
+    def save(self) -> None:
+        """Put the changes into the folder; not in a check."""
+        if self.dry:
+            return
+        for file, text in self._texts.items():
+            (self.root / file).write_text(text)
+        self._texts = {}
+
+
+class Scalars:
+    """The scalars of a YAML text by their path, replaced in place: comments, quotes and order stay."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._nodes: dict[tuple[str | int, ...], yaml.ScalarNode] = {}
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if node is not None:
+            self._collect(node, ())
+        self._edits: list[tuple[int, int, str]] = []
+
+    def values(self) -> dict[tuple[str | int, ...], str]:
+        """Every scalar as text; numbers count those of lists."""
+        return {path: node.value for path, node in self._nodes.items()}
+
+    def set(self, path: tuple[str | int, ...], value: str) -> bool:
+        """Replace one scalar; False when it is that already."""
+        node = self._nodes[path]
+        if node.value == value:
+            return False
+        sign = node.style if node.style in ("'", '"') else ""
+        if not sign and node.tag.endswith(":str") and yaml.safe_load(value) != value:
+            sign = '"'
+        self._edits.append((node.start_mark.index, node.end_mark.index, f"{sign}{value}{sign}"))
+        return True
+
+    def text(self) -> str:
+        """The text with what was set."""
+        text = self._text
+        for start, end, value in sorted(self._edits, reverse=True):
+            text = text[:start] + value + text[end:]
+        return text
+
+    def _collect(self, node: Any, path: tuple[str | int, ...]) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, below in node.value:
+                self._collect(below, (*path, key.value))
+        elif isinstance(node, yaml.SequenceNode):
+            for number, below in enumerate(node.value):
+                self._collect(below, (*path, number))
+        else:
+            self._nodes[path] = node

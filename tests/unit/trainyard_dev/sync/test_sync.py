@@ -1,0 +1,219 @@
+"""`trainyard versions sync`: every copy is written in its place, and nothing else of the file changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard_dev.sync import cli as sync
+from trainyard_dev.sync import modules
+from trainyard_dev.sync.tree import Scalars
+from trainyard_dev.verify import cli as verify
+
+Program = Callable[[str, str], Path]
+VERSIONS = """
+trainyard: 0.3.0
+components: {kubernetes: 1.35.4, volcano: 1.15.0, argo: 3.8.0, minio: 0.1.0, device-plugin: 0.18.0}
+pull: {node-image: 'docker.io/kindest/node:v{kubernetes}', base-image: 'docker.io/library/debian:bookworm-2'}
+tools:
+  volcano: {module: volcano.sh/volcano, version: 'v{volcano}', packages: [{path: volcano.sh/volcano/cmd/s, name: s}]}
+  own: {module: trainyard.io/tools/own, version: v1.0.0, packages: [{path: ., name: own}]}
+images:
+  s: {ref: 'docker.io/volcanosh/s:v{volcano}', dir: images/b, bin: [s]}
+  plugin: {ref: 'nvcr.io/nvidia/plugin:v{device-plugin}', dir: images/b, bin: [s], release: '{volcano}'}
+  pause: {ref: 'registry.k8s.io/pause:3.10.1', dir: images/b, bin: [s], also: ['registry.k8s.io/pause:3.10']}
+  platform: {ref: 'docker.io/trainyard/platform:{trainyard}', dir: images/b, own: true}
+"""
+# file, before, after
+COPIES = [
+    ("pyproject.toml",
+     '[project]\nversion = "0.2.0"\ndependencies = ["click==8.2", "Kfp_x==2.0"]  # why\n[tool.x]\nversion = "1"\n',
+     '[project]\nversion = "0.3.0"\ndependencies = ["click==8.2", "Kfp_x==2.0"]  # why\n[tool.x]\nversion = "1"\n'),
+    ("requirements.lock", "# made\nclick==8.1 ; x\nkfp-x==1.9\nother==1\n",
+     "# made\nclick==8.2 ; x\nkfp-x==2.0\nother==1\n"),
+    ("scripts/trainyard/__init__.py", '"""x"""\n\n__version__ = "0.2.0"\n', '"""x"""\n\n__version__ = "0.3.0"\n'),
+    ("README.md",
+     "helm install trainyard out/charts/trainyard-0.2.0.tgz, image mirror.example/x/trainyard/platform:0.2.0.\n"
+     "0.2.0 is what docker.io/trainyard/platform:0.2.0. says, and docker.io/trainyard/<name>:0.2.0\n",
+     "helm install trainyard out/charts/trainyard-0.3.0.tgz, image mirror.example/x/trainyard/platform:0.3.0.\n"
+     "0.2.0 is what docker.io/trainyard/platform:0.3.0. says, and docker.io/trainyard/<name>:0.2.0\n"),
+    ("docs/queues.md", "The scheduler is Volcano 1.14.1 with it. Volcano 1.14.1 forgets.\n",
+     "The scheduler is Volcano 1.15.0 with it. Volcano 1.14.1 forgets.\n"),
+    ("manifests/gitops/app.yaml", "spec:\n  targetRevision: 0.2.0  # ours\n",
+     "spec:\n  targetRevision: 0.3.0  # ours\n"),
+    ("manifests/jobs/a.yaml",
+     "a: [docker.io/volcanosh/s:v1.14.1, registry.k8s.io/pause:3.9, registry.k8s.io/pause:3.10, ghcr.io/no/x:1]\n",
+     "a: [docker.io/volcanosh/s:v1.15.0, registry.k8s.io/pause:3.10.1, registry.k8s.io/pause:3.10, ghcr.io/no/x:1]\n"),
+    ("images/b/Containerfile", "ARG BASE=docker.io/library/debian:bookworm-1\nFROM ${BASE}\n",
+     "ARG BASE=docker.io/library/debian:bookworm-2\nFROM ${BASE}\n"),
+    ("policies/a.cases.yaml", "image: docker.io/trainyard/platform:0.2.0\n",
+     "image: docker.io/trainyard/platform:0.3.0\n"),
+    ("charts/trainyard/values.yaml",
+     "global:\n  images:\n    platform: trainyard/platform:0.2.0  # ours\n    other: else/thing:1\n"
+     "volcano: {basic: {image_tag_version: \"v1.14.1\"}}\n"
+     "plugin:\n  image: {repository: nvcr.io/nvidia/plugin, tag: v0.17.4}\n",
+     "global:\n  images:\n    platform: trainyard/platform:0.3.0  # ours\n    other: else/thing:1\n"
+     "volcano: {basic: {image_tag_version: \"v1.15.0\"}}\n"
+     "plugin:\n  image: {repository: nvcr.io/nvidia/plugin, tag: v0.18.0}\n"),
+    ("charts/trainyard/profiles/kind.yaml", "image: {repository: volcanosh/s, tag: v1.14.1}\n",
+     "image: {repository: volcanosh/s, tag: v1.15.0}\n"),
+    ("charts/trainyard/Chart.yaml",
+     "version: 0.2.0\nappVersion: 0.2.0\ndependencies:\n  - {name: volcano, version: 1.14.0}\n"
+     "  - {name: argo, version: 3.7.2}\n"
+     "  - {name: minio, version: 0.2.0}\n  - {name: nvidia-device-plugin, version: 0.17.4}\n"
+     "  - {name: nfs, version: 0.2.0}\n",
+     "version: 0.3.0\nappVersion: 0.3.0\ndependencies:\n  - {name: volcano, version: 1.15.1}\n"
+     "  - {name: argo, version: 3.8.0}\n"
+     "  - {name: minio, version: 0.3.0}\n  - {name: nvidia-device-plugin, version: 0.18.0}\n"
+     "  - {name: nfs, version: 0.3.0}\n"),
+    ("charts/argo/Chart.yaml", "# Argo's own\nversion: 3.7.2\nappVersion: v3.7.2\n",
+     "# Argo's own\nversion: 3.8.0\nappVersion: v3.8.0\n"),
+    ("charts/minio/Chart.yaml", "version: 0.2.0\nappVersion: 0.0.9\n", "version: 0.3.0\nappVersion: 0.1.0\n"),
+    ("charts/nfs/Chart.yaml", 'version: 0.2.0\nappVersion: "4.3"\n', 'version: 0.3.0\nappVersion: "4.3"\n'),
+    ("upgrades/releases.yaml", "releases:\n  0.2.0:\n    trainyard: 0.2.0\n",
+     'releases:\n  0.2.0:\n    trainyard: 0.2.0\n  0.3.0:\n    trainyard: 0.3.0\n    volcano: 1.15.0\n    argo: 3.8.0\n'
+     '    minio: 0.1.0\n    nvidia-device-plugin: 0.18.0\n    nfs: "4.3"\n'),
+]  # fmt: skip
+GO_MOD = "module m\n\nrequire volcano.sh/volcano v1.15.0\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree in which every copy is of an earlier version; only go.mod is up to date."""
+    root = tmp_path / "tree"
+    monkeypatch.setattr(sync, "_pages", lambda tree: None)
+    files = {
+        "versions.yaml": VERSIONS,
+        "tools/volcano/go.mod": GO_MOD,
+        "tools/volcano/go.sum": "volcano.sh/volcano v1.15.0 h1:x\n",
+        "tools/own/go.mod": "module trainyard.io/tools/own\n",
+    }
+    for name, text in [*files.items(), *((name, before) for name, before, _ in COPIES)]:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def written(root: Path, **more: Any) -> Any:
+    return sync.write(root, upstream=lambda name: "1.15.1" if name == "volcano" else None, **more)
+
+
+@pytest.mark.parametrize(("file", "before", "after"), COPIES, ids=[name for name, _, _ in COPIES])
+def test_a_copy_is_written_in_its_place(tree: Path, file: str, before: str, after: str) -> None:
+    made = written(tree)
+    assert (tree / file).read_text() == after
+    assert file in made.changed
+    assert made.left == []
+
+
+def test_a_second_time_nothing_is_left_to_write(tree: Path) -> None:
+    written(tree)
+    assert written(tree).changed == {}
+
+
+def test_a_check_names_the_same_files_and_changes_none(tree: Path) -> None:
+    made = written(tree, dry=True)
+    assert set(made.changed) == {name for name, _, _ in COPIES}
+    assert [name for name, before, _ in COPIES if (tree / name).read_text() != before] == []
+
+
+def test_what_sync_has_written_verify_takes(tree: Path) -> None:
+    written(tree)
+    raw = sync.read(tree)
+    found = [*verify.charts(tree, raw), *verify.copies(tree, raw), *verify.go_modules(tree, raw)]
+    assert [str(one) for one in found] == []
+
+
+def test_the_command(tree: Path, trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "ROOT", tree)
+    monkeypatch.setattr(sync, "_upstream", lambda name: None)
+    monkeypatch.setattr(verify, "differences", lambda root: [])
+    ended = trainyard("versions", "sync", "--check")
+    assert ended.code == 1
+    assert f"copies differ in {len(COPIES)} files. run `bin/trainyard versions sync`." in ended.fault()
+    assert "requirements.lock: click 8.2, kfp-x 2.0\n" in ended.out
+    assert f"written: {len(COPIES)} files\n" in trainyard("versions", "sync").out
+    assert trainyard("versions", "sync", "--check").out == "every copy is what versions.yaml says\n"
+    monkeypatch.setattr(verify, "differences", lambda root: ["a file: it lacks a thing. add it"])
+    ended = trainyard("versions", "sync")
+    assert "left: a file: it lacks a thing. add it\n" in ended.out
+    assert ended.fault() == "1 left, which no command writes. change what is named above."
+
+
+GO = """case "$1 $2" in
+"list -m") echo '{"GoMod": "%(mods)s/'"${4##*@}"'.mod"}';;
+"list -deps") [ -z "%(fault)s" ] || { echo "go: %(fault)s." >&2; exit 1; }
+  echo "volcano.sh/volcano v1.15.0 h1:new" > go.sum;;
+esac
+echo "$(basename "$PWD") $*" >> %(mods)s/calls"""
+OLD = "module m\nreplace (\n\ta => a v1\n\tb => b v1\n\tc => c v1\n\td => ./d\n\tgone => gone v1\n)\n"
+NEW = "module m\nreplace (\n\ta => a v1\n\tb => b v2\n\tc => c v2\n\td => ./d\n\tfurther => further v1\n)\n"
+OURS = "replace (\n\ta => a v1.1\n\tb => b v1\n\td => d v1\n\tgone => gone v1\n)\n"
+
+
+@pytest.fixture
+def calls(tree: Path, tmp_path: Path, program: Program) -> Callable[..., list[str]]:
+    """What is asked of Go for a set whose go.mod has an earlier version, and whose upstream's replacements moved."""
+    (tmp_path / "v1.14.1.mod").write_text(OLD)
+    (tmp_path / "v1.15.0.mod").write_text(NEW)
+    (tree / "tools/volcano/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
+    (tree / "tools/volcano/go.sum").write_text("old\n")
+
+    def made(fault: str = "") -> list[str]:
+        program("go", GO % {"mods": tmp_path, "fault": fault})
+        written(tree)
+        return [call for call in (tmp_path / "calls").read_text().splitlines() if call.startswith("volcano ")]
+
+    return made
+
+
+def test_go_writes_its_own_files(calls: Callable[..., list[str]], tree: Path) -> None:
+    assert calls() == [
+        "volcano mod edit -require=volcano.sh/volcano@v1.15.0 -replace=b=b@v2 -replace=further=further@v1 "
+        "-dropreplace=gone",
+        "volcano list -deps -tags  volcano.sh/volcano/cmd/s",
+    ]
+    assert (tree / "tools/volcano/go.sum").read_text() == "volcano.sh/volcano v1.15.0 h1:new\n"
+
+
+def test_a_set_with_lines_of_its_own_is_tidied(calls: Callable[..., list[str]], tree: Path) -> None:
+    (tree / "tools/volcano/main.go").write_text("package main\n")
+    assert calls()[-1] == "volcano mod tidy"
+
+
+def test_a_version_that_nobody_has_is_told_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
+    calls(fault="dial tcp: no such host")
+    made = written(tree)
+    assert "tools/volcano: go: dial tcp: no such host. mend that, then run the same command again" in made.left
+    assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
+
+
+def test_a_replacement_by_a_folder_is_somebody_s_choice(calls: Callable[..., list[str]], tree: Path) -> None:
+    calls()
+    (tree / "tools/volcano/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
+    assert written(tree).left == [
+        "tools/volcano/go.mod: upstream takes d from a folder of its own. look which release that is"
+    ]
+
+
+def test_kubernetes_libraries_are_published_under_their_own_numbers(tmp_path: Path, program: Program) -> None:
+    (tmp_path / "v1.35.4.mod").write_text(
+        "module k\nreplace k8s.io/api => ./staging/src/k8s.io/api\nreplace x => y v1\n"
+    )
+    program("go", GO % {"mods": tmp_path, "fault": ""})
+    found = modules.upstream_replacements("k8s.io/kubernetes", "v1.35.4")
+    assert found == {"k8s.io/api": ("k8s.io/api", "v0.35.4"), "x": ("y", "v1")}
+
+
+def test_scalars_keep_quotes_and_stay_text() -> None:
+    text = "a: '1.2'  # one\nb: [x, \"y\"]\nc: z\n"
+    scalars = Scalars(text)
+    for path, value in ((("a",), "1.3"), (("b", 0), "é"), (("b", 1), "w"), (("c",), "1.10")):
+        assert scalars.set(path, value)
+    assert not scalars.set(("a",), "1.2")
+    assert scalars.text() == 'a: \'1.3\'  # one\nb: [é, "w"]\nc: "1.10"\n'
+    assert yaml.safe_load(scalars.text())["c"] == "1.10"
