@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -93,12 +94,15 @@ def releases(tree: Tree, raw: dict[str, Any]) -> None:
         tree.write(file, text, f"the release {release}")
         return
     for name, version in wanted.items():
-        keys = ("releases", release, name)
-        if keys in found:
-            _set(tree, file, scalars, keys, version)
-        else:
-            tree.left.append(f"{file}: {name} {version} isn't there. add it to the release {release}")
-    tree.write(file, scalars.text())
+        if ("releases", release, name) in found:
+            _set(tree, file, scalars, ("releases", release, name), version)
+    text = scalars.text()
+    for name in (name for name in wanted if ("releases", release, name) not in found):
+        entry = re.compile(rf"^  [\"']?{re.escape(release)}[\"']?:\n(?:    .*\n)+", re.M)
+        line = f"    {name}: {_quoted(wanted[name])}\n"
+        text = entry.sub(lambda match, line=line: match[0] + line, text, count=1)
+        tree.note(file, f"{name} {wanted[name]}")
+    tree.write(file, text)
 
 
 def _set(tree: Tree, file: str, scalars: Scalars, keys: tuple[str | int, ...], wanted: str, name: str = "") -> None:

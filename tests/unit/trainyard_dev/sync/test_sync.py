@@ -115,6 +115,17 @@ def test_a_second_time_nothing_is_left_to_write(tree: Path) -> None:
     assert written(tree).changed == {}
 
 
+def test_a_component_that_a_release_lacks_is_added_to_it(tree: Path) -> None:
+    written(tree)
+    file = tree / "upgrades/releases.yaml"
+    whole = file.read_text()
+    for broken in (whole.replace("    argo: 3.8.0\n", ""), whole.replace("argo: 3.8.0", "argo: 3.7.2")):
+        file.write_text(broken + "  0.4.0:\n    trainyard: 0.4.0\n")
+        assert written(tree).changed == {"upgrades/releases.yaml": ["argo 3.8.0"]}
+        found = yaml.safe_load(file.read_text())["releases"]
+        assert found == yaml.safe_load(whole)["releases"] | {"0.4.0": {"trainyard": "0.4.0"}}
+
+
 def test_a_check_names_the_same_files_and_changes_none(tree: Path) -> None:
     made = written(tree, dry=True)
     assert set(made.changed) == {name for name, _, _ in COPIES}
