@@ -95,7 +95,7 @@ def releases(tree: Tree, raw: dict[str, Any]) -> None:
         return
     for name, version in wanted.items():
         if ("releases", release, name) in found:
-            _set(tree, file, scalars, ("releases", release, name), version)
+            _set(tree, file, scalars, ("releases", release, name), version, name)
     text = scalars.text()
     for name in (name for name in wanted if ("releases", release, name) not in found):
         entry = re.compile(rf"^  [\"']?{re.escape(release)}[\"']?:\n(?:    .*\n)+", re.M)
