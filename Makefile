@@ -24,7 +24,7 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 .PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify
 test: system lint verify ## all tests that need no cluster, two groups at a time
 	@$(TRAINYARD) tools build --for host --for test
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pipeline-test chart-test unit policy-test scheduling-test storage-test
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test unit policy-test scheduling-test storage-test
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .

@@ -116,7 +116,7 @@ def test_a_pipeline_runs_and_its_result_is_shown(yard: Yard, call: Any, file: An
     code, out, _ = call("runs", "list", "-e", "first", "-o", "wide")
     assert code == 0
     (row,) = [line.split() for line in out.splitlines() if line.startswith(name)]
-    assert row[1:4] == ["line", "succeeded", "3/3"]
+    assert row[1:4] == ["pipeline", "succeeded", "3/3"] and "line" in row
     assert row[-2:] == ["training", "ada"]
 
     code, out, _ = call("runs", "show", name, "-o", "json")
@@ -137,7 +137,7 @@ def test_a_pipeline_runs_and_its_result_is_shown(yard: Yard, call: Any, file: An
     assert (code, out) == (0, f"run {name} deleted\n")
     code, _, err = call("runs", "show", name)
     assert (code, err) == (
-        1, f"trainyard: there is no run {name} in vision. `trainyard runs list` shows those there are.\n"
+        1, f"trainyard: there is no run or job {name} in vision. `trainyard runs list` shows those there are.\n"
     )  # fmt: skip
 
 
