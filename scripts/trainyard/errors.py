@@ -1,4 +1,4 @@
-"""The one exception that users see: what went wrong, where, and how to mend it."""
+"""The one exception that users see: what went wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ class TrainyardError(Exception):
     Args:
         what: what went wrong, as one sentence without a full stop.
         where: the file, host or object concerned, when the sentence doesn't name it.
-        mend: what to do about it: a command or a change, also without a full stop.
+        hint: what to do about it: a command or a change, also without a full stop.
     """
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
-        self.what, self.where, self.mend = what.rstrip("."), where, mend.rstrip(".")
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        self.what, self.where, self.hint = what.rstrip("."), where, hint.rstrip(".")
         super().__init__(str(self))
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{text}. {self.mend}." if self.mend else f"{text}."
+        return f"{text}. {self.hint}." if self.hint else f"{text}."
 
 
 class UsageError(TrainyardError):

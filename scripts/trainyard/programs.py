@@ -25,4 +25,4 @@ def find(name: str) -> Path:
             return found
     if on_path := shutil.which(name):
         return Path(on_path)
-    raise TrainyardError(f"{name} is not installed", mend=f"install {name} and see that PATH has it")
+    raise TrainyardError(f"{name} is not installed", hint=f"install {name} and see that PATH has it")

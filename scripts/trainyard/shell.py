@@ -19,8 +19,8 @@ LACKING = "install it and see that PATH has it"  # what to do where a program is
 class CommandError(TrainyardError):
     """A program ended with a non-zero code; `output` holds all that it printed."""
 
-    def __init__(self, what: str, *, output: str, returncode: int, mend: str = "") -> None:
-        super().__init__(what, mend=mend)
+    def __init__(self, what: str, *, output: str, returncode: int, hint: str = "") -> None:
+        super().__init__(what, hint=hint)
         self.output, self.returncode = output, returncode
 
 
@@ -32,7 +32,7 @@ def run(
     input: str | None = None,
     timeout: float | None = None,
     check: bool = True,
-    mend: str = "",
+    hint: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """Runs `argv` with its output captured as text.
 
@@ -40,7 +40,7 @@ def run(
         env: variables set on top of this process' own.
         timeout: seconds; a program that runs longer is killed and counts as failed.
         check: raise on a non-zero exit code.
-        mend: what to do when it fails.
+        hint: what to do when it fails.
 
     Raises:
         CommandError: naming the command and the last lines that it printed.
@@ -61,13 +61,13 @@ def run(
             stdin=subprocess.DEVNULL if input is None else None,
         )
     except FileNotFoundError:
-        raise TrainyardError(f"{words[0]} is not installed", mend=mend or LACKING) from None
+        raise TrainyardError(f"{words[0]} is not installed", hint=hint or LACKING) from None
     except subprocess.TimeoutExpired as error:
         raise CommandError(
             f"`{shown}` did not finish within {timeout:.0f} s",
             output=str(error.output or ""),
             returncode=124,
-            mend=mend,
+            hint=hint,
         ) from None
     if check and done.returncode:
         output = done.stdout + done.stderr
@@ -75,7 +75,7 @@ def run(
             f"`{shown}` failed with code {done.returncode}: {last_lines(done.stderr or done.stdout)}",
             output=output,
             returncode=done.returncode,
-            mend=mend,
+            hint=hint,
         )
     return done
 

@@ -71,7 +71,7 @@ class Users:
         }
 
     def give(self, user: str, password: str, name: str, policy: dict[str, Any]) -> None:
-        """Make or mend one user with one policy, both by name."""
+        """Make or correct one user with one policy, both by name."""
         self.admin.policy_add(name, policy=policy)
         if user not in self.held or not self._knows(user, password):
             self.admin.user_add(user, password)

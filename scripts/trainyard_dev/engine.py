@@ -37,10 +37,10 @@ class Engine:
         check: bool = True,
         timeout: float | None = None,
         input: str | None = None,
-        mend: str = "",
+        hint: str = "",
     ) -> subprocess.CompletedProcess[str]:
         """Runs one command of the engine."""
-        return run([self.name, *argv], env=self.env, check=check, timeout=timeout, input=input, mend=mend)
+        return run([self.name, *argv], env=self.env, check=check, timeout=timeout, input=input, hint=hint)
 
     def exec(
         self,
@@ -69,7 +69,7 @@ def find(wanted: str = "auto") -> Engine:
     """The engine to use: the one asked for, else the first of Docker and podman whose service answers.
 
     Raises:
-        TrainyardError: none is installed, or none answers; says which command mends it.
+        TrainyardError: none is installed, or none answers; says which command fixes it.
     """
     names = ["docker", "podman"] if wanted == "auto" else [wanted]
     faults = []
@@ -93,7 +93,7 @@ def find(wanted: str = "auto") -> Engine:
         last = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
         faults.append(f"{name} does not answer ({last})")
     raise TrainyardError(
-        "no container engine: " + "; ".join(faults), mend=f"start the Docker service, or install podman: `{INSTALL}`"
+        "no container engine: " + "; ".join(faults), hint=f"start the Docker service, or install podman: `{INSTALL}`"
     )
 
 

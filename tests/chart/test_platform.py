@@ -73,7 +73,7 @@ def test_node_labelled_before_its_driver_is_up_is_a_gpu_node() -> None:
     assert "nvidia.com/gpu.present" not in after["metadata"]["labels"]
 
 
-def test_other_taints_stay_and_a_wrong_value_is_mended() -> None:
+def test_other_taints_stay_and_a_wrong_value_is_corrected() -> None:
     other = {"key": "team", "value": "a", "effect": "NoSchedule"}
     after = patched(node(taints=[dict(TAINT, value="true"), other]), A100)
     assert after["spec"]["taints"] == [other, TAINT]

@@ -106,7 +106,7 @@ def test_verify_finds_an_old_page_and_an_old_version(tmp_path: Path, page: str) 
     file.write_text("spec:\n  chart:\n    version: '0.2.9'  # old\n")
     (tmp_path / "docs/values.md").write_text(page.replace("Seconds between", "Minutes between"))
     found = list(verify_generated.differences(tmp_path, {"trainyard": "0.3.0"}))
-    assert [(where, mend) for where, _, mend in found] == [
+    assert [(where, hint) for where, _, hint in found] == [
         ("docs/values.md", "run `bin/trainyard chart values-reference`"),
         ("manifests/gitops/app.yaml:3", "write 0.3.0"),
     ]

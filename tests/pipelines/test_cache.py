@@ -120,7 +120,7 @@ def test_a_full_cache_fails_no_run(yard: Yard) -> None:
 
 
 def test_a_deleted_artifact_is_named(yard: Yard) -> None:
-    """The cache still has the step; who needs its bytes says what is missing, and a run without cache mends it."""
+    """The cache still has the step; who needs its bytes says what is missing, and a run without cache helps."""
     run = yard.run(line, {"text": "gone"})
     assert yard.store.delete(run.key("write", "made"))
     again = yard.run(variant(script='cat "$1" > "$2"'), {"text": "gone"}, cache=True)

@@ -143,7 +143,7 @@ func possible(bucket, prefix string) error {
 	return cmp.Or(s3utils.CheckValidBucketName(bucket), s3utils.CheckValidObjectNamePrefix(prefix))
 }
 
-// final is an error that another try doesn't mend.
+// final is an error that another try doesn't help.
 type final struct{ error }
 
 // refusal makes a refusal of the store final; everything else may be tried again.

@@ -43,7 +43,7 @@ def quantize(model: Perceptron) -> Small:
 def prune(model: Perceptron, share: float) -> tuple[Perceptron, Small]:
     """The smallest `share` (0 to 1) of each layer's weights set to zero; stored gzipped, where zeros cost little."""
     if not 0 <= share < 1:
-        raise TrainError(f"the share of weights to prune is {share}", mend="take a number from 0 to below 1")
+        raise TrainError(f"the share of weights to prune is {share}", hint="take a number from 0 to below 1")
     layers, by = (_prune_torch(model, share), "PyTorch") if has_torch() else (_prune_numpy(model, share), "numpy")
     pruned = Perceptron(layers[0], model.bias0, layers[1], model.bias1)
     return pruned, Small(pruned.logits, gzip.compress(perceptron.to_bytes(pruned), mtime=0), by)

@@ -45,16 +45,16 @@ def parse_idx(blob: bytes, name: str = "idx") -> np.ndarray:
         try:
             blob = gzip.decompress(blob)
         except (OSError, EOFError, zlib.error) as error:
-            raise TrainError(f"the gzip data is damaged ({error})", where=name, mend="upload the file again") from None
+            raise TrainError(f"the gzip data is damaged ({error})", where=name, hint="upload the file again") from None
     if len(blob) < 4 or blob[:2] != b"\0\0":
-        raise TrainError("this is not an idx file", where=name, mend="use the original MNIST files")
+        raise TrainError("this is not an idx file", where=name, hint="use the original MNIST files")
     kind, axes = blob[2], blob[3]
     if kind != UNSIGNED_BYTE or not 1 <= axes <= 4 or len(blob) < 4 + 4 * axes:
         raise TrainError(f"unsupported idx header (type {kind}, {axes} axes)", where=name)
     shape = struct.unpack(f">{axes}I", blob[4 : 4 + 4 * axes])
     body = np.frombuffer(blob, dtype=np.uint8, offset=4 + 4 * axes)
     if body.size != int(np.prod(shape)):
-        raise TrainError(f"{body.size} values where the header says {shape}", where=name, mend="upload the file again")
+        raise TrainError(f"{body.size} values where the header says {shape}", where=name, hint="upload the file again")
     return body.reshape(shape)
 
 
@@ -71,7 +71,7 @@ def load_pair(
     if classes.size and int(classes.max()) >= CLASSES:
         raise TrainError(f"label {int(classes.max())} is above {CLASSES - 1}", where=labels)
     if limit > len(classes):
-        raise TrainError(f"{limit} samples asked for, {len(classes)} there", where=images, mend="lower --train-samples")
+        raise TrainError(f"{limit} samples asked for, {len(classes)} there", where=images, hint="lower --train-samples")
     count = limit or len(classes)
     if raw:
         return pixels[:count], classes[:count]

@@ -66,7 +66,7 @@ def check_accuracy(accuracy: float, bar: float) -> None:
     if accuracy < bar:
         raise TrainError(
             f"test accuracy {accuracy:.4f} is below the bar of {bar:.4f}",
-            mend="raise --epochs or --train-samples, or lower --min-accuracy",
+            hint="raise --epochs or --train-samples, or lower --min-accuracy",
         )
 
 
@@ -80,7 +80,7 @@ def wait_for_name(host: str, timeout_s: float = 180.0) -> None:
         except OSError:
             if time.monotonic() > end:
                 raise TrainError(
-                    f"the name {host} did not resolve within {timeout_s:.0f} s", mend="is its pod running?"
+                    f"the name {host} did not resolve within {timeout_s:.0f} s", hint="is its pod running?"
                 ) from None
             time.sleep(0.5)
 

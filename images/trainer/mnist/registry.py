@@ -26,19 +26,19 @@ def register(folder: str, name: str, facts: Mapping[str, Any], env: Mapping[str,
     """
     env = os.environ if env is None else env
     if not NAME.fullmatch(name):
-        raise TrainError(f"{name!r} can't be a model's name", mend="take small letters, digits, dots and hyphens")
+        raise TrainError(f"{name!r} can't be a model's name", hint="take small letters, digits, dots and hyphens")
     blobs = {
         path.name: path.read_bytes()
         for path in sorted(Path(folder).iterdir())
         if path.is_file() and path.suffix != ".json"
     }
     if not blobs:
-        raise TrainError("there is nothing to register", where=folder, mend="let training write its model to {out}")
+        raise TrainError("there is nothing to register", where=folder, hint="let training write its model to {out}")
     digests = {file: hashlib.sha256(blob).hexdigest() for file, blob in blobs.items()}
     version = hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
     bucket, team = env.get("TRAINYARD_BUCKET") or "runs", env.get("TRAINYARD_TEAM", "")
     if not team:
-        raise TrainError("TRAINYARD_TEAM is not set", mend="run this as a step of a pipeline")
+        raise TrainError("TRAINYARD_TEAM is not set", hint="run this as a step of a pipeline")
     uri = f"s3://{bucket}/{team}/models/{name}/{version}"
     target = store.open_store(uri, env)
     try:

@@ -60,17 +60,17 @@ class Location:
 def parse_uri(uri: str) -> Location:
     """Splits `s3://bucket/prefix`, `file:///dir` or a plain directory; raises TrainError for anything else."""
     if not uri.strip():
-        raise TrainError("the URI is empty", mend="give s3://bucket/prefix or a directory")
+        raise TrainError("the URI is empty", hint="give s3://bucket/prefix or a directory")
     parts = urlsplit(uri)
     if parts.scheme == "s3":
         if not parts.netloc:
-            raise TrainError("the bucket name is missing", where=uri, mend="write it as s3://bucket/prefix")
+            raise TrainError("the bucket name is missing", where=uri, hint="write it as s3://bucket/prefix")
         return Location(parts.netloc, parts.path.strip("/"))
     if parts.scheme == "file":
         return Location("", parts.path.rstrip("/") or "/")
     if "://" in uri:
         raise TrainError(
-            f"the scheme {parts.scheme!r} is not supported", where=uri, mend="use s3://, file:// or a path"
+            f"the scheme {parts.scheme!r} is not supported", where=uri, hint="use s3://, file:// or a path"
         )
     return Location("", uri.rstrip("/") or "/")
 
@@ -79,7 +79,7 @@ def parse_endpoint(endpoint: str) -> tuple[str, bool]:
     """Returns (host:port, secure) of an S3 endpoint; a bare host means https."""
     text = endpoint.strip().rstrip("/")
     if not text:
-        raise TrainError("S3_ENDPOINT is not set", mend="set it from the Secret trainyard-s3, e.g. http://minio:9000")
+        raise TrainError("S3_ENDPOINT is not set", hint="set it from the Secret trainyard-s3, e.g. http://minio:9000")
     if "://" not in endpoint:
         return text, True
     parts = urlsplit(text)
@@ -126,8 +126,8 @@ class DirectoryStore:
         try:
             return path.read_bytes()
         except FileNotFoundError:
-            mend = "check --data and the volume mount"
-            raise TrainError("no such file", where=str(path), mend=mend, missing=True) from None
+            hint = "check --data and the volume mount"
+            raise TrainError("no such file", where=str(path), hint=hint, missing=True) from None
         except OSError as error:
             raise TrainError(f"can't be read ({error.strerror})", where=str(path)) from error
 
@@ -139,7 +139,7 @@ class DirectoryStore:
             part.write_bytes(data)
             os.replace(part, path)
         except OSError as error:
-            raise TrainError(f"can't be written ({error.strerror})", where=str(path), mend="check --out") from error
+            raise TrainError(f"can't be written ({error.strerror})", where=str(path), hint="check --out") from error
         return str(path)
 
 
@@ -183,15 +183,15 @@ class S3Store:
             reason = getattr(error, "code", "") or type(error).__name__
             if _untrusted(error):
                 reason = "the store's certificate is not trusted"
-            mends = {
+            hints = {
                 "the store's certificate is not trusted": "give the pod S3_CA from the Secret trainyard-s3, key ca.crt",
                 "NoSuchKey": "upload the data set or check --data",
                 "NoSuchBucket": "check the bucket name",
                 "AccessDenied": "check the rights of the S3 user",
             }
-            mend = mends.get(reason, "check S3_ENDPOINT and the keys")
+            hint = hints.get(reason, "check S3_ENDPOINT and the keys")
             missing = reason == "NoSuchKey"
-            raise TrainError(f"can't be {verb} ({reason})", where=where, mend=mend, missing=missing) from error
+            raise TrainError(f"can't be {verb} ({reason})", where=where, hint=hint, missing=missing) from error
 
 
 def _untrusted(error: Exception) -> bool:
@@ -204,20 +204,20 @@ def s3_client(env: Mapping[str, str]) -> Any:
     host, secure = parse_endpoint(env.get("S3_ENDPOINT", ""))
     missing = [name for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY") if not env.get(name)]
     if missing:
-        raise TrainError(f"{' and '.join(missing)} not set", mend="take them from the Secret trainyard-s3")
+        raise TrainError(f"{' and '.join(missing)} not set", hint="take them from the Secret trainyard-s3")
     try:
         import urllib3
         from minio import Minio
     except ImportError as error:
         raise TrainError(
-            f"the S3 client is not installed ({error.name})", mend="use a directory or install minio"
+            f"the S3 client is not installed ({error.name})", hint="use a directory or install minio"
         ) from None
     pool = None
     if env.get("S3_CA") or not secure:  # else the client's own pool verifies the certificate
         try:
             trust = ssl.create_default_context(cadata=env.get("S3_CA") or None) if secure else None
         except ssl.SSLError as error:
-            raise TrainError("S3_CA is not a certificate", mend="take it from the Secret trainyard-s3") from error
+            raise TrainError("S3_CA is not a certificate", hint="take it from the Secret trainyard-s3") from error
         timeout = urllib3.Timeout(connect=5, read=60)
         pool = urllib3.PoolManager(timeout=timeout, retries=urllib3.Retry(total=0, redirect=3), ssl_context=trust)
     return Minio(

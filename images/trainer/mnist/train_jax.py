@@ -114,7 +114,7 @@ def main(argv: Sequence[str]) -> None:
     x, y = everything.shard(place.rank, place.size)
     if not len(y):
         raise TrainError(
-            f"{args.train_samples} samples can't be shared by {place.size} processes", mend="raise --train-samples"
+            f"{args.train_samples} samples can't be shared by {place.size} processes", hint="raise --train-samples"
         )
 
     import jax

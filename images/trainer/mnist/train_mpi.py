@@ -113,7 +113,7 @@ def main(argv: Sequence[str]) -> None:
     everything = data.load(source, args.train_samples)
     x, y = everything.shard(rank, size)
     if not len(y):
-        raise TrainError(f"{args.train_samples} samples can't be shared by {size} ranks", mend="raise --train-samples")
+        raise TrainError(f"{args.train_samples} samples can't be shared by {size} ranks", hint="raise --train-samples")
     model = torch_model.build(device)
     optimizer, average = group.wrap(torch.optim.Adam(model.parameters(), lr=args.lr), model)
     started, total = time.monotonic(), 0.0

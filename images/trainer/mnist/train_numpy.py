@@ -57,7 +57,7 @@ class Group:
             for peer in self._peers:
                 _send(peer, result)
         except (OSError, struct.error):
-            raise TrainError("another rank has gone", mend="read its log: it ended first") from None
+            raise TrainError("another rank has gone", hint="read its log: it ended first") from None
         return result
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ def main(argv: Sequence[str]) -> None:
     x, y = everything.shard(world.rank, world.size)
     if not len(y):
         raise TrainError(
-            f"{args.train_samples} samples can't be shared by {world.size} ranks", mend="raise --train-samples"
+            f"{args.train_samples} samples can't be shared by {world.size} ranks", hint="raise --train-samples"
         )
     group = Group(world, int(os.environ.get("MASTER_PORT") or 0))
     model = perceptron.start(SEED)

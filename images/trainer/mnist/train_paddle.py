@@ -57,7 +57,7 @@ def trainers_of(env: Mapping[str, str]) -> Trainers:
     if env.get(count) not in (None, "", "1") and not env.get("PADDLE_TRAINER_ID"):
         raise TrainError(
             f"{count} is {env[count]}, but PADDLE_TRAINER_ID is not set",
-            mend="take it from the pod's label training.kubeflow.org/replica-index (fieldRef), or start this with "
+            hint="take it from the pod's label training.kubeflow.org/replica-index (fieldRef), or start this with "
             "python3 -m paddle.distributed.launch",
         )
     rank, size = (0, 1) if env.get(count) == "1" else rank_of(env, "PADDLE_TRAINER_ID", count)
@@ -98,7 +98,7 @@ def main(argv: Sequence[str]) -> None:
     x, y = everything.shard(place.rank, place.size)
     if not len(y):
         raise TrainError(
-            f"{args.train_samples} samples can't be shared by {place.size} ranks", mend="raise --train-samples"
+            f"{args.train_samples} samples can't be shared by {place.size} ranks", hint="raise --train-samples"
         )
 
     warnings.filterwarnings("ignore", message="No ccache found")  # nothing is compiled here

@@ -59,13 +59,13 @@ def task_of(env: Mapping[str, str]) -> Task:
         cluster = {str(role): [str(host) for host in hosts] for role, hosts in config["cluster"].items()}
         role, index = str(config["task"]["type"]), int(config["task"]["index"])
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise TrainError("TF_CONFIG is not a cluster description", mend="let the TFJob operator set it") from None
+        raise TrainError("TF_CONFIG is not a cluster description", hint="let the TFJob operator set it") from None
     if "master" in cluster:
         cluster["chief"] = cluster.pop("master")
     role = "chief" if role == "master" else role
     for needed in ("chief", "worker", "ps"):
         if not cluster.get(needed):
-            raise TrainError(f"TF_CONFIG has no {needed}", mend="declare Chief, PS and Worker replicas")
+            raise TrainError(f"TF_CONFIG has no {needed}", hint="declare Chief, PS and Worker replicas")
     if role not in ("chief", "worker", "ps") or not 0 <= index < len(cluster[role]):
         raise TrainError(f"TF_CONFIG names the unknown task {role} {index}")
     return Task(cluster, role, index)
@@ -212,7 +212,7 @@ def main(argv: Sequence[str]) -> None:
         serve(task, tf.distribute.cluster_resolver.TFConfigClusterResolver(), result, target)
         return
     if len(everything.train_y) < args.batch_size:
-        raise TrainError("fewer samples than one batch", mend="raise --train-samples or lower --batch-size")
+        raise TrainError("fewer samples than one batch", hint="raise --train-samples or lower --batch-size")
     for address in [*task.cluster.get("ps", []), *task.cluster.get("worker", [])]:
         options.wait_for_name(address.rpartition(":")[0])
     print(f"chief of {task.world} tasks, GPUs {result.visible_devices}", flush=True)

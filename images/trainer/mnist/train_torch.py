@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> None:
     x, y = everything.shard(world.rank, world.size)
     if not len(y):
         raise TrainError(
-            f"{args.train_samples} samples can't be shared by {world.size} ranks", mend="raise --train-samples"
+            f"{args.train_samples} samples can't be shared by {world.size} ranks", hint="raise --train-samples"
         )
     if world.size > 1:
         options.wait_for_name(world.master)

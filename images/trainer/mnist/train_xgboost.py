@@ -80,7 +80,7 @@ def together(world: World, port: int) -> Iterator[None]:
             raise TrainError(
                 f"the {world.size} ranks did not meet ({reasons[-1] if reasons else error})",
                 where=f"{world.master}:{port}",
-                mend="read the other ranks' logs; the master needs this port for itself",
+                hint="read the other ranks' logs; the master needs this port for itself",
             ) from None
         yield
     if tracker is not None:
@@ -114,7 +114,7 @@ def main(argv: Sequence[str]) -> None:
     x, y = everything.shard(world.rank, world.size)
     if not len(y):
         raise TrainError(
-            f"{args.train_samples} samples can't be shared by {world.size} ranks", mend="raise --train-samples"
+            f"{args.train_samples} samples can't be shared by {world.size} ranks", hint="raise --train-samples"
         )
 
     with together(world, int(os.environ.get("MASTER_PORT") or 0)):

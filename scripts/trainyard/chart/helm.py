@@ -20,7 +20,7 @@ def call(*args: str | Path) -> str:
     try:
         return run([programs.find("helm"), *args]).stdout
     except CommandError as error:
-        raise TrainyardError(plain(error.output), mend="see the chart's values.yaml") from None
+        raise TrainyardError(plain(error.output), hint="see the chart's values.yaml") from None
 
 
 def parse(text: str) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def job(
     from trainyard.training import detect
 
     if "name" in settings:
-        raise UsageError("the name stands twice", mend="leave --name out")
+        raise UsageError("the name stands twice", hint="leave --name out")
     found = {**merged(None, file, settings, command), "name": name}
     if "framework" not in found:
         found["framework"], _ = detect.framework(Path("."), found.get("command") or ())
@@ -58,8 +58,8 @@ def job(
     try:
         kube = None if contract_file and team else access.connect()
     except TrainyardError as error:
-        mend = f"{error.mend}; without a cluster: --contract FILE and -n TEAM"
-        raise UsageError(error.what, where=error.where, mend=mend) from None
+        hint = f"{error.hint}; without a cluster: --contract FILE and -n TEAM"
+        raise UsageError(error.what, where=error.where, hint=hint) from None
     known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
     spec = JobSpec.of(found)
     click.echo(
@@ -160,7 +160,7 @@ def team(
         block["quota"] = values.quotas(quota)
     block |= {key: list(given) for key, given in (("queues", queues), ("priorityClasses", classes)) if given}
     if any(other.get("gid") == block["gid"] for other in values.listed(own, "teams")):
-        raise UsageError(f"gid {block['gid']} is another team's", mend="leave --gid out: the next free one is taken")
+        raise UsageError(f"gid {block['gid']} is another team's", hint="leave --gid out: the next free one is taken")
     _print_values(values.with_one(own, "teams", block, []))
 
 

@@ -56,7 +56,7 @@ def lint(
         click.echo(pages.render(), nl=False)
         return
     if not names:
-        raise UsageError("no file is named", mend="name pipelines, manifests or trainyard.yaml")
+        raise UsageError("no file is named", hint="name pipelines, manifests or trainyard.yaml")
     left_out = _codes(ignore)
     judged = _site(file, live, team or access.namespace, access)
     found: list[Finding] = []
@@ -64,7 +64,7 @@ def lint(
     for path in map(Path, dict.fromkeys(names)):
         if not path.exists():
             raise UsageError(
-                "there is no such file", where=str(path), mend="name pipelines, manifests or trainyard.yaml"
+                "there is no such file", where=str(path), hint="name pipelines, manifests or trainyard.yaml"
             )
         if skip_others and not files.known(path):
             continue
@@ -88,13 +88,13 @@ def _answers(host: str) -> bool:
 def _codes(ignore: tuple[str, ...]) -> frozenset[str]:
     found = frozenset(code for one in ignore for code in one.split(",") if code)
     if unknown := sorted(found - registry().keys()):
-        raise UsageError(f"there is no code {unknown[0]}", where="--ignore", mend="see docs/lint.md for all codes")
+        raise UsageError(f"there is no code {unknown[0]}", where="--ignore", hint="see docs/lint.md for all codes")
     return found
 
 
 def _site(file: str, live: bool, team: str, access: kube.Access) -> Site:
     if live and file:
-        raise UsageError("--live and --contract exclude each other", mend="give one of them")
+        raise UsageError("--live and --contract exclude each other", hint="give one of them")
     if live:
         return site(contract.live(access.connect()), team)
     try:

@@ -29,7 +29,7 @@ def run(pipeline: Path, here: bool, params: tuple[str, ...], name: str | None, o
     Training components start their ranks here. What only a cluster can give is said before the run.
     """
     if not here:
-        raise UsageError("run is for this machine", mend="add --local, or use `trainyard submit` for the cluster")
+        raise UsageError("run is for this machine", hint="add --local, or use `trainyard submit` for the cluster")
     from trainyard.pipelines.ir import compile as compiling
     from trainyard.pipelines.local import arguments, engine, folders, notes
 

@@ -39,22 +39,22 @@ def named(kube: Kube, text: str) -> Named:
         names = ([f"{PIPELINE}/{name}"] if is_run else []) + [report.full_name(job) for job in found]
         if len(found) == 1:
             names[-1] = f"{JOB}/{name}"
-        raise UsageError(f"{text} is the name of {len(names)}: {', '.join(names)}", mend="say which one")
+        raise UsageError(f"{text} is the name of {len(names)}: {', '.join(names)}", hint="say which one")
     if found:
         return Named(name, found[0])
     if is_run:
         return Named(name)
     if prefix:
         raise jobs.missing(kube, name)
-    mend = "`trainyard runs list` shows those there are"
-    raise KubeError(f"there is no run or job {name} in {kube.namespace}", status=404, mend=mend)
+    hint = "`trainyard runs list` shows those there are"
+    raise KubeError(f"there is no run or job {name} in {kube.namespace}", status=404, hint=hint)
 
 
-def pipeline(kube: Kube, text: str, lacks: str, mend: str) -> str:
+def pipeline(kube: Kube, text: str, lacks: str, hint: str) -> str:
     """The name of a run of a pipeline, for what training jobs haven't. Raises UsageError for the name of one."""
     this = named(kube, text)
     if this.job:
-        raise UsageError(f"job {this.name} is a training job, which {lacks}", mend=mend.format(name=this.name))
+        raise UsageError(f"job {this.name} is a training job, which {lacks}", hint=hint.format(name=this.name))
     return this.name
 
 
@@ -65,7 +65,7 @@ def split(text: str) -> tuple[str, str, tuple[registry.Kind, ...]]:
         return prefix, name, registry.KINDS
     kinds = tuple(kind for kind in registry.KINDS if prefix in (kind.resource, kind.framework, kind.kind.lower()))
     if prefix != PIPELINE and not kinds:
-        raise UsageError(f"{prefix} is no kind of run", where=text, mend=f"write {PIPELINE}/{name} or {JOB}/{name}")
+        raise UsageError(f"{prefix} is no kind of run", where=text, hint=f"write {PIPELINE}/{name} or {JOB}/{name}")
     return prefix, name, kinds
 
 

@@ -82,7 +82,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
     from trainyard.pipelines.runs.scene import Observer
 
     if follow and (lineage or form != "table"):
-        raise UsageError("--follow shows the table only", mend="leave out --lineage and -o")
+        raise UsageError("--follow shows the table only", hint="leave out --lineage and -o")
     kube = access.connect()
     this = Named(run.removeprefix(f"{PIPELINE}/")) if lineage else named(kube, run)
     if this.job:
@@ -151,7 +151,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
         from trainyard.training import actions
 
         if attempt:
-            raise UsageError("a training job has no --attempt", mend="leave it out: the log is of the last start")
+            raise UsageError("a training job has no --attempt", hint="leave it out: the log is of the last start")
         for line in actions.lines(kube, this.job, step or "", follow=follow, tail=tail, say=_say):
             _write(line)
         return
@@ -159,7 +159,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
     found = nodes.run(scene.fetch(kube, run))
     if step is None:
         if follow or attempt:
-            raise UsageError("--follow and --attempt need a STEP", mend=f"`trainyard runs show {run}` names them")
+            raise UsageError("--follow and --attempt need a STEP", hint=f"`trainyard runs show {run}` names them")
         _all_logs(kube, found, tail)
         return
     chosen = found.find(step)
@@ -251,7 +251,7 @@ def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
         name = this.name
         found = nodes.run(scene.fetch(kube, name))
         if not found.ended and not force:
-            raise UsageError(f"run {name} is {found.state}", mend="stop it first, or add --force")
+            raise UsageError(f"run {name} is {found.state}", hint="stop it first, or add --force")
         actions.delete(kube, name)
         click.echo(f"run {name} deleted")
 
@@ -273,7 +273,7 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
     found = nodes.run(scene.fetch(kube, run))
     if artifact is None:
         if to is not None:
-            raise UsageError("--to needs an artifact", mend="name one as STEP/ARTIFACT")
+            raise UsageError("--to needs an artifact", hint="name one as STEP/ARTIFACT")
         places = stored.artifacts(found)
         if form == "table":
             rows = [["STEP", "ARTIFACT", "URI"], *([one.step, one.name, one.uri] for one in places)]
@@ -285,7 +285,7 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
     place = stored.find(found, artifact)
     target = to or Path(place.name)
     if target.exists():
-        raise UsageError(f"{target} is already there", mend="choose another place with --to")
+        raise UsageError(f"{target} is already there", hint="choose another place with --to")
     with stored.reached(kube) as store:
         stored.fetch(store, place, target)
     click.echo(f"{place.uri} -> {target}")

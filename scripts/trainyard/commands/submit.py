@@ -70,19 +70,19 @@ def submit(
     if sum([wait, detach, bool(step), dry_run]) > 1:
         raise UsageError("--dry-run, --wait, --detach and --logs exclude each other")
     if after_started and (dry_run or backend == "kfp"):
-        raise UsageError("--after-started is for runs that are sent to a queue", mend="leave it out")
+        raise UsageError("--after-started is for runs that are sent to a queue", hint="leave it out")
     if not pipeline.exists():
-        raise UsageError("there is no such file", where=str(pipeline), mend="give the path of a pipeline")
+        raise UsageError("there is no such file", where=str(pipeline), hint="give the path of a pipeline")
     wanted = Wanted(pipeline, name, given, queue, priority, experiment, not no_cache)
     if backend == "kfp":
         from trainyard.pipelines.submit.kfp_backend import Endpoint
 
         if dry_run or step:
-            raise UsageError("--dry-run and --logs are for the backend argo", mend="KFP takes the pipeline as compiled")
+            raise UsageError("--dry-run and --logs are for the backend argo", hint="KFP takes the pipeline as compiled")
         _to_kfp(wanted, Endpoint(endpoint, token, kfp_namespace, kfp_ca), detach)
         return
     if endpoint and click.get_current_context().get_parameter_source("endpoint").name == "COMMANDLINE":
-        raise UsageError("--endpoint is for the backend kfp", mend="add --backend kfp")
+        raise UsageError("--endpoint is for the backend kfp", hint="add --backend kfp")
     kube, contract, team = _place(access, contract_file, dry_run)
     from trainyard.pipelines.submit import prepare
 
@@ -156,11 +156,11 @@ def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
     from trainyard.pipelines.submit import kfp_backend
 
     if not endpoint.url:
-        raise UsageError("--backend kfp needs --endpoint", mend="or set KF_PIPELINES_ENDPOINT")
+        raise UsageError("--backend kfp needs --endpoint", hint="or set KF_PIPELINES_ENDPOINT")
     if wanted.queue or wanted.priority:
-        raise UsageError("KFP knows neither queues nor priority classes", mend="leave out --queue and --priority")
+        raise UsageError("KFP knows neither queues nor priority classes", hint="leave out --queue and --priority")
     if source.kind(wanted.file) != source.KFP:
-        raise UsageError("KFP takes kfp pipelines only", where=str(wanted.file), mend="leave out --backend kfp")
+        raise UsageError("KFP takes kfp pipelines only", where=str(wanted.file), hint="leave out --backend kfp")
     pipeline = compiling.pipeline(wanted.file, wanted.name or None)
     run = kfp_backend.submit(
         pipeline,

@@ -66,9 +66,9 @@ def train(
     from trainyard.training import launch
 
     if build:
-        raise UsageError(BUILD, mend="leave --build out: the code runs on a base image; or build one yourself, --image")
+        raise UsageError(BUILD, hint="leave --build out: the code runs on a base image; or build one yourself, --image")
     if not folder.is_dir():
-        raise UsageError("there is no such folder", where=str(folder), mend="correct --dir")
+        raise UsageError("there is no such folder", where=str(folder), hint="correct --dir")
     found = merged(folder, file, settings, command)
     access = replace(access, namespace=access.namespace or found.get("team", ""))
     if attach:
@@ -107,7 +107,7 @@ def init(folder: Path, force: bool) -> None:
     from trainyard.training import starter
 
     if not folder.is_dir():
-        raise UsageError("there is no such folder", where=str(folder), mend="correct --dir")
+        raise UsageError("there is no such folder", where=str(folder), hint="correct --dir")
     for line in starter.write(folder, force=force):
         click.echo(line)
 

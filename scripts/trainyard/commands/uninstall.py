@@ -24,7 +24,7 @@ def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: boo
     there = removal.exists(installed)
     if not there and not purge:
         raise UsageError(
-            f"there is no release {release} in namespace {namespace}", mend="see `helm list -A` for what is installed"
+            f"there is no release {release} in namespace {namespace}", hint="see `helm list -A` for what is installed"
         )
     found = inventory.remains(installed)
     what = f"release {release} in {namespace}" if there else f"what release {release} left"
@@ -40,7 +40,7 @@ def uninstall(release: str, namespace: str, purge: bool, yes: bool, dry_run: boo
         and click.prompt("All of it is lost. Write the release's name to go on", default="") != release
     ):
         raise TrainyardError(
-            "nothing was removed: that is not the release's name", mend=f"write {release}, or use --yes"
+            "nothing was removed: that is not the release's name", hint=f"write {release}, or use --yes"
         )
     if purge:
         removal.purge(installed, click.echo, hooks=not no_hooks)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
 ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
-MEND = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
+HINT = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
 Raw = dict[str, Any]
 
 
@@ -48,17 +48,17 @@ def load(file: Path) -> Contract:
     try:
         documents = [one for one in yaml.safe_load_all(file.read_text(encoding="utf-8")) if one is not None]
     except OSError as error:
-        raise UsageError(f"the contract can't be read: {error.strerror}", where=str(file), mend=MEND) from None
+        raise UsageError(f"the contract can't be read: {error.strerror}", where=str(file), hint=HINT) from None
     except UnicodeDecodeError:
-        raise UsageError("the contract is no text", where=str(file), mend=MEND) from None
+        raise UsageError("the contract is no text", where=str(file), hint=HINT) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = str(file) if line is None else f"{file}:{line + 1}"
-        raise UsageError("the contract is no YAML", where=where, mend="correct that line") from None
+        raise UsageError("the contract is no YAML", where=where, hint="correct that line") from None
     for document in documents:
         if isinstance(document, dict) and (raw := _raw(document, str(file))):
             return read.contract(raw, str(file))
-    raise UsageError("the file holds no contract", where=str(file), mend=MEND)
+    raise UsageError("the file holds no contract", where=str(file), hint=HINT)
 
 
 def system(env: Mapping[str, str] = os.environ) -> str:
@@ -75,7 +75,7 @@ def live(kube: Kube) -> Contract:
         raise TrainyardError(
             what,
             where=kube.host,
-            mend="is the release elsewhere? Set TRAINYARD_SYSTEM to its namespace, or give --contract FILE",
+            hint="is the release elsewhere? Set TRAINYARD_SYSTEM to its namespace, or give --contract FILE",
         )
     return read.contract(_published(found, kube.host), f"cluster {kube.host}")
 

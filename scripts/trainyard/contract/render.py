@@ -53,8 +53,8 @@ def _rendered(values: str, where: str) -> str:
     try:
         helm = programs.find("helm")
     except TrainyardError as error:
-        mend = "or give the rendered ConfigMap: kubectl get configmap trainyard-contract -n trainyard-system -o yaml"
-        raise UsageError(f"values become a contract by Helm, and {error.what}", where=where, mend=mend) from None
+        hint = "or give the rendered ConfigMap: kubectl get configmap trainyard-contract -n trainyard-system -o yaml"
+        raise UsageError(f"values become a contract by Helm, and {error.what}", where=where, hint=hint) from None
     with tempfile.TemporaryDirectory(prefix="contract-") as folder:
         chart = Path(folder) / RELEASE
         (chart / "templates").mkdir(parents=True)
@@ -70,7 +70,7 @@ def _rendered(values: str, where: str) -> str:
         except CommandError as error:
             said = next((line for line in error.output.splitlines() if line.startswith("Error")), error.what)
             raise UsageError(
-                f"the chart can't be rendered with these values: {said}", where=where, mend="correct the values"
+                f"the chart can't be rendered with these values: {said}", where=where, hint="correct the values"
             ) from None
     published: str = yaml.safe_load(done.stdout)["data"]["contract.yaml"]
     return published

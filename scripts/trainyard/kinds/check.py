@@ -13,7 +13,7 @@ from trainyard.yaml_lines import Document, documents
 from trainyard.yaml_lines import Path as Place
 
 SCHEMA = Path(__file__).with_name("schema.json")
-MEND = "see docs/train.md for all settings"
+HINT = "see docs/train.md for all settings"
 
 
 @cache
@@ -33,7 +33,7 @@ def settings(text: str, file: str) -> dict[str, Any]:
     if not found:
         return {}
     if len(found) > 1:
-        raise UsageError("the file holds several documents", where=file, mend="keep one, remove the lines of ---")
+        raise UsageError("the file holds several documents", where=file, hint="keep one, remove the lines of ---")
     faults(found[0], file)
     return found[0].data
 
@@ -45,14 +45,14 @@ def values(given: dict[str, Any], source: str) -> None:
 
 def faults(document: Document, file: str) -> None:
     """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
-    for path, what, mend in found(document):
-        raise UsageError(what, where=f"{file}:{document.line(*path)}" if document.lines else file, mend=mend)
+    for path, what, hint in found(document):
+        raise UsageError(what, where=f"{file}:{document.line(*path)}" if document.lines else file, hint=hint)
 
 
 def found(document: Document) -> list[tuple[Place, str, str]]:
-    """Every fault of one document, as (path, what, mend), in the order of lines."""
+    """Every fault of one document, as (path, what, hint), in the order of lines."""
     if not isinstance(document.data, dict):
-        return [((), "settings are a list of `key: value`", MEND)]
+        return [((), "settings are a list of `key: value`", HINT)]
     from jsonschema import Draft202012Validator
 
     bare = {key: value for key, value in schema().items() if key != "required"}
@@ -63,7 +63,7 @@ def found(document: Document) -> list[tuple[Place, str, str]]:
             unknown = [str(key) for key in document.data if key not in schema()["properties"]]
             faults += [((one,), f"there is no setting {one}", _near(one)) for one in unknown]
         else:
-            faults.append((tuple(path), _said(error, path), _mend(path, error)))
+            faults.append((tuple(path), _said(error, path), _hint(path, error)))
     return sorted(faults, key=lambda fault: document.line(*fault[0]))
 
 
@@ -78,7 +78,7 @@ def _said(error: Any, path: list[str | int]) -> str:
     return f"{place} is {shown if len(shown) < 60 else shown[:57] + '…'}"
 
 
-def _mend(path: list[str | int], error: Any) -> str:
+def _hint(path: list[str | int], error: Any) -> str:
     if path and path[0] == "env":
         return "write each value as a text in quotes, or as {secret: NAME, key: KEY}"
     if path and path[0] == "command":
@@ -94,7 +94,7 @@ def _mend(path: list[str | int], error: Any) -> str:
     if rule:
         return rule()
     about = schema()["properties"].get(path[0], {}).get("description", "") if path else ""
-    return about.rstrip(".") or MEND
+    return about.rstrip(".") or HINT
 
 
 def _types(value: Any) -> str:
@@ -112,4 +112,4 @@ def _near(unknown: str) -> str:
     import difflib
 
     close = difflib.get_close_matches(unknown, schema()["properties"], n=1, cutoff=0.6)
-    return f"did you mean {close[0]}" if close else MEND
+    return f"did you mean {close[0]}" if close else HINT

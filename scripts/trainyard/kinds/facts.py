@@ -76,17 +76,17 @@ class Facts:
         if name:
             found = next((pool for pool in self.pools if pool.name == name), None)
             if found is None:
-                mend = f"take one of {', '.join(pool.name for pool in self.pools)}"
-                raise UsageError(f"the platform has no node pool {name}", mend=mend)
+                hint = f"take one of {', '.join(pool.name for pool in self.pools)}"
+                raise UsageError(f"the platform has no node pool {name}", hint=hint)
             if gpus and found.kind != GPU:
-                raise UsageError(f"nodes of the pool {name} have no GPU", mend="name another pool, or set gpus to 0")
+                raise UsageError(f"nodes of the pool {name} have no GPU", hint="name another pool, or set gpus to 0")
             if not gpus and found.kind == GPU:
-                raise UsageError(f"the pool {name} is for work with GPUs", mend="set gpus, or name another pool")
+                raise UsageError(f"the pool {name} is for work with GPUs", hint="set gpus, or name another pool")
             return found
         fitting = [pool for pool in self.pools if pool.kind == kind]
         if not fitting:
-            mend = "set gpus to 0" if gpus else "set gpus"
-            raise UsageError(f"the platform has no node pool of kind {kind}", mend=mend)
+            hint = "set gpus to 0" if gpus else "set gpus"
+            raise UsageError(f"the platform has no node pool of kind {kind}", hint=hint)
         return next((pool for pool in fitting if not pool.spot), fitting[0])
 
     def image(self, name: str, framework: str) -> str:
@@ -98,7 +98,7 @@ class Facts:
         if not name:
             key = registry.of_framework(framework).image
             if key not in self.images:
-                raise UsageError(f"the platform names no image for {framework}", mend="name one with image")
+                raise UsageError(f"the platform names no image for {framework}", hint="name one with image")
             return self.images[key]
         head, slash, _ = name.partition("/")
         hosted = slash and ("." in head or ":" in head or head == "localhost")
@@ -107,10 +107,10 @@ class Facts:
     def check(self, queue: str, priority: str, gpus: int) -> None:
         """Refuses a queue, class or number of GPUs that the team may not have. Raises UsageError."""
         if queue not in self.queues:
-            raise UsageError(f"queue {queue} is not for team {self.team}", mend=f"take one of {', '.join(self.queues)}")
+            raise UsageError(f"queue {queue} is not for team {self.team}", hint=f"take one of {', '.join(self.queues)}")
         if priority and priority not in self.priorities:
-            mend = f"take one of {', '.join(self.priorities)}"
-            raise UsageError(f"priority class {priority} is not for team {self.team}", mend=mend)
+            hint = f"take one of {', '.join(self.priorities)}"
+            raise UsageError(f"priority class {priority} is not for team {self.team}", hint=hint)
         if gpus > self.most_gpus:
             what = f"the job asks for {gpus} GPUs over all nodes, team {self.team} may have {self.most_gpus} in one job"
-            raise UsageError(what, mend="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
+            raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")

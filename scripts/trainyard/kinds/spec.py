@@ -76,33 +76,33 @@ class JobSpec:
     def __post_init__(self) -> None:
         """Refuses what contradicts itself. Raises UsageError."""
         if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
-            mend = f"take up to {NAME_LONGEST} small letters, digits and hyphens, the first a letter"
-            raise UsageError(f"{self.name!r} can't be a job's name", mend=mend)
+            hint = f"take up to {NAME_LONGEST} small letters, digits and hyphens, the first a letter"
+            raise UsageError(f"{self.name!r} can't be a job's name", hint=hint)
         if self.framework not in registry.FRAMEWORKS:
-            mend = f"take one of {', '.join(registry.FRAMEWORKS)}"
-            raise UsageError(f"there is no framework {self.framework!r}", mend=mend)
+            hint = f"take one of {', '.join(registry.FRAMEWORKS)}"
+            raise UsageError(f"there is no framework {self.framework!r}", hint=hint)
         if not self.command:
-            raise UsageError("the job has no command", where=self.name, mend="write it after --, or under command")
+            raise UsageError("the job has no command", where=self.name, hint="write it after --, or under command")
         if self.nodes < 1 or self.gpus < 0:
             raise UsageError("a job needs a node, and can't have less than no GPU", where=self.name)
         if self.framework == JOB and self.nodes > 1:
             what = f"a plain Job is one pod, and nodes is {self.nodes}: nothing would start its pods together"
-            raise UsageError(what, where=self.name, mend=f"take framework {several_nodes()}")
+            raise UsageError(what, where=self.name, hint=f"take framework {several_nodes()}")
         if self.parameter_servers and self.framework != TENSORFLOW:
             what = f"parameterServers are TensorFlow's, and framework is {self.framework}"
-            raise UsageError(what, where=self.name, mend="remove them, or take framework tensorflow")
+            raise UsageError(what, where=self.name, hint="remove them, or take framework tensorflow")
         if self.processes and not registry.of_framework(self.framework).per_gpu:
             what = f"{self.framework} has one process a node, and processes is {self.processes}"
-            raise UsageError(what, where=self.name, mend="remove processes")
+            raise UsageError(what, where=self.name, hint="remove processes")
         if self.checkpoints and self.checkpoints == self.results:
             what = f"results and checkpoints are the same folder, {self.results}"
-            raise UsageError(what, where=self.name, mend="give checkpoints a folder of their own")
+            raise UsageError(what, where=self.name, hint="give checkpoints a folder of their own")
         for title, amount in (("cpu", self.cpu), ("memory", self.memory), ("sharedMemory", self.shared_memory)):
             if amount_of(amount) <= 0:
-                raise UsageError(f"{title} is {amount!r}", where=self.name, mend="take an amount such as 2 or 4Gi")
+                raise UsageError(f"{title} is {amount!r}", where=self.name, hint="take an amount such as 2 or 4Gi")
         if amount_of(self.shared_memory) > amount_of(self.memory):
             what = f"sharedMemory {self.shared_memory} is more than memory {self.memory}, of which it is a part"
-            raise UsageError(what, where=self.name, mend="raise memory")
+            raise UsageError(what, where=self.name, hint="raise memory")
 
     @property
     def ranks_per_node(self) -> int:
@@ -118,7 +118,7 @@ class JobSpec:
         for key, value in values.items():
             name = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
             if name not in cls.__dataclass_fields__:
-                raise UsageError(f"a job has no setting {key}", mend="see docs/train.md for all of them")
+                raise UsageError(f"a job has no setting {key}", hint="see docs/train.md for all of them")
             given[name] = value
         for name in ("deadline", "keep"):
             if name in given:
@@ -148,7 +148,7 @@ def seconds(text: str | int) -> int:
         parts = match.groups() if match else ()
         found = sum(int(part or 0) * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
     if found < 1:
-        raise UsageError(f"{text!r} is no length of time", mend="write it as 90m, 12h or 2d")
+        raise UsageError(f"{text!r} is no length of time", hint="write it as 90m, 12h or 2d")
     return found
 
 

@@ -39,14 +39,14 @@ class Access:
         from trainyard.kube.client import Kube
 
         if self.groups and not self.user:
-            raise UsageError("--as-group needs --as", mend="say who acts, as for kubectl: --as NAME --as-group GROUP")
+            raise UsageError("--as-group needs --as", hint="say who acts, as for kubectl: --as NAME --as-group GROUP")
         configuration = Configuration()
         files = self.files()
         if not files and "KUBERNETES_SERVICE_HOST" in os.environ and not self.context:
             try:
                 load_incluster_config(configuration)
             except ConfigException as error:
-                raise TrainyardError(f"this pod has no token for the API: {error}", mend="give --kubeconfig") from None
+                raise TrainyardError(f"this pod has no token for the API: {error}", hint="give --kubeconfig") from None
             own = POD_ACCOUNT / "namespace"
             return Kube(configuration, self.namespace or (own.read_text().strip() if own.exists() else "default"))
         found = self._load(configuration, files)
@@ -57,7 +57,7 @@ class Access:
         if self.kubeconfig:
             named = Path(self.kubeconfig).expanduser()
             if not named.is_file():
-                raise TrainyardError("there is no such kubeconfig", where=str(named), mend="correct --kubeconfig")
+                raise TrainyardError("there is no such kubeconfig", where=str(named), hint="correct --kubeconfig")
             return [named]
         places = [Path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
         return [path for path in places or [HOME_CONFIG.expanduser()] if path.is_file()]
@@ -71,7 +71,7 @@ class Access:
         if not files:
             asked = os.environ.get("KUBECONFIG", "") or str(HOME_CONFIG)
             raise TrainyardError(
-                f"no kubeconfig found at {asked}", mend="give --kubeconfig, or ask your platform engineer for one"
+                f"no kubeconfig found at {asked}", hint="give --kubeconfig, or ask your platform engineer for one"
             )
         where = ", ".join(map(str, files))
         complaints = _Complaints()
@@ -88,11 +88,11 @@ class Access:
             raise TrainyardError(
                 f"the kubeconfig can't be used: {text}",
                 where=where,
-                mend="choose another with --context or --kubeconfig; `kubectl config get-contexts` lists them",
+                hint="choose another with --context or --kubeconfig; `kubectl config get-contexts` lists them",
             ) from None
         if complaints.found:
             raise TrainyardError(
-                f"the log-in of the kubeconfig failed: {complaints.found[-1]}", where=where, mend="log in again"
+                f"the log-in of the kubeconfig failed: {complaints.found[-1]}", where=where, hint="log in again"
             )
         return namespace
 

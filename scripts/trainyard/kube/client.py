@@ -22,8 +22,8 @@ Object = dict[str, Any]
 class KubeError(TrainyardError):
     """The cluster refused or did not answer; `status` is HTTP's number, 0 when it could not be reached."""
 
-    def __init__(self, what: str, *, status: int = 0, reason: str = "", where: str = "", mend: str = "") -> None:
-        super().__init__(what, where=where, mend=mend)
+    def __init__(self, what: str, *, status: int = 0, reason: str = "", where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
         self.status, self.reason = status, reason
 
 
@@ -58,7 +58,7 @@ class Kube:
             raise KubeError(
                 f"the cluster knows no kind {kind or '(none)'} of {version or 'no apiVersion'}",
                 status=404,
-                mend="correct apiVersion and kind, or ask your platform engineer whether the part is installed",
+                hint="correct apiVersion and kind, or ask your platform engineer whether the part is installed",
             )
         resource, namespaced = self._kinds[version][kind]
         place = obj.get("metadata", {}).get("namespace") or self.namespace
@@ -232,7 +232,7 @@ class Kube:
             found = None
         if not isinstance(found, dict):
             raise KubeError(
-                "this is not a Kubernetes API", where=self.host, mend="correct the server in the kubeconfig"
+                "this is not a Kubernetes API", where=self.host, hint="correct the server in the kubeconfig"
             )
         return found
 
@@ -256,7 +256,7 @@ class Kube:
             raise KubeError(
                 f"the API server did not answer: {_cause(why)}",
                 where=self.host,
-                mend="see whether the cluster runs and is reachable from here, or choose another with --context",
+                hint="see whether the cluster runs and is reachable from here, or choose another with --context",
             ) from None
 
 
@@ -288,9 +288,9 @@ def _refusal(status: int, data: bytes, path: str) -> KubeError:
         answer = {}
     answer = answer if isinstance(answer, dict) else {}
     message = str(answer.get("message") or data.decode(errors="replace").strip()[:300] or f"code {status}")
-    mend = ""
+    hint = ""
     if status == 401:
-        mend = "log in again: the cluster does not know who you are"
+        hint = "log in again: the cluster does not know who you are"
     elif status == 403 and "denied" not in message and "is forbidden: User" in message:
-        mend = "ask your platform engineer for the right, or choose your own team with -n"
-    return KubeError(message, status=status, reason=str(answer.get("reason", "")), mend=mend)
+        hint = "ask your platform engineer for the right, or choose your own team with -n"
+    return KubeError(message, status=status, reason=str(answer.get("reason", "")), hint=hint)

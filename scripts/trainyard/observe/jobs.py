@@ -111,8 +111,8 @@ def find(kube: Kube, name: str) -> Object:
 
 def missing(kube: Kube, name: str) -> UsageError:
     """That there is no such job."""
-    mend = "finished jobs go after a while (`keep`); their results stay in the store"
-    return UsageError(f"there is no job {name} in {kube.namespace}", mend=mend)
+    hint = "finished jobs go after a while (`keep`); their results stay in the store"
+    return UsageError(f"there is no job {name} in {kube.namespace}", hint=hint)
 
 
 def named(kube: Kube, name: str, kinds: Sequence[registry.Kind] = registry.KINDS) -> list[Object]:

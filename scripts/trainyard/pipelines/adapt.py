@@ -54,5 +54,5 @@ def _fill(spec: Object, given: Mapping[str, str]) -> None:
         known[name]["value"] = value
     missing = [name for name, one in known.items() if not {"value", "valueFrom", "default"} & one.keys()]
     if missing:
-        mend = "give " + " ".join(f"--param {name}=…" for name in missing)
-        raise UsageError(f"the workflow needs a value for {', '.join(missing)}", mend=mend)
+        hint = "give " + " ".join(f"--param {name}=…" for name in missing)
+        raise UsageError(f"the workflow needs a value for {', '.join(missing)}", hint=hint)

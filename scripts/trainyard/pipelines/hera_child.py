@@ -2,7 +2,7 @@
 
     hera_child.py FILE NAME OUT REPORT
 
-NAME may be empty. On a fault of the author it writes REPORT: {"what", "line", "mend"}. Imports nothing of trainyard.
+NAME may be empty. On a fault of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard.
 """
 
 import importlib.util
@@ -64,9 +64,9 @@ def _line(error: BaseException, path: str) -> int:
     return lines[-1] if lines else 0
 
 
-def _report(report: str, what: str, line: int, mend: str = "") -> int:
+def _report(report: str, what: str, line: int, hint: str = "") -> int:
     with open(report, "w", encoding="utf-8") as file:
-        json.dump({"what": what, "line": line, "mend": mend}, file)
+        json.dump({"what": what, "line": line, "hint": hint}, file)
     return 1
 
 

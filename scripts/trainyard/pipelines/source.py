@@ -41,13 +41,13 @@ def workflow(path: Path, name: str = "") -> dict[str, Any]:
         raise UsageError(
             f"it is a {document.get('kind') or 'document without kind'}, not a Workflow",
             where=str(path),
-            mend="submit a Workflow; what is not run once is applied with kubectl",
+            hint="submit a Workflow; what is not run once is applied with kubectl",
         )
     if not isinstance(document.get("spec"), dict):
         raise UsageError("the Workflow has no spec", where=str(path))
     meta = document.setdefault("metadata", {})
     if not isinstance(meta, dict) or not (meta.get("name") or meta.get("generateName")):
-        raise UsageError("the Workflow has no name", where=str(path), mend="set metadata.generateName")
+        raise UsageError("the Workflow has no name", where=str(path), hint="set metadata.generateName")
     return document
 
 
@@ -57,7 +57,7 @@ def _of_yaml(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = str(path) if line is None else f"{path}:{line + 1}"
-        raise UsageError("this is no YAML", where=where, mend="correct that line") from None
+        raise UsageError("this is no YAML", where=where, hint="correct that line") from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise UsageError(f"the file holds {len(documents)} documents, not one Workflow", where=str(path))
     return documents[0]
@@ -77,7 +77,7 @@ def _of_hera(path: Path, name: str) -> dict[str, Any]:
         if report.exists():
             fault = json.loads(report.read_text())
             where = f"{path}:{fault['line']}" if fault["line"] else str(path)
-            raise UsageError(fault["what"], where=where, mend=fault["mend"])
+            raise UsageError(fault["what"], where=where, hint=fault["hint"])
         if done.returncode or not out.exists():
             lines = [line for line in done.stderr.splitlines() if line.strip()]
             raise UsageError(f"the file gave no workflow: {lines[-1] if lines else done.returncode}", where=str(path))

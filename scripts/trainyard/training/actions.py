@@ -33,7 +33,7 @@ def stop(kube: Kube, job: Object) -> str:
     if status.outcome(job)[0] != status.RUNNING:
         return f"job {name} had ended already"
     if run := jobs.made_by(job):
-        raise UsageError(f"job {name} is a step of run {run}", mend=f"stop the run: trainyard runs stop {run}")
+        raise UsageError(f"job {name} is a step of run {run}", hint=f"stop the run: trainyard runs stop {run}")
     change, stays = status.stop_of(kind), report.kept(job, kube.namespace)
     if change is None:
         _delete(kube, job)
@@ -46,7 +46,7 @@ def delete(kube: Kube, job: Object, *, force: bool = False) -> str:
     """Removes a job and its pods; what is in the store stays. Raises UsageError for one that has not ended."""
     name = job["metadata"]["name"]
     if status.outcome(job)[0] == status.RUNNING and not force:
-        raise UsageError(f"job {name} has not ended", mend="stop it first, or add --force")
+        raise UsageError(f"job {name} has not ended", hint="stop it first, or add --force")
     _delete(kube, job)
     return f"job {name} deleted"
 
@@ -84,7 +84,7 @@ def lines(
             raise TrainyardError(f"job {name} has no rank {rank}; it has: {known}")
         if not follow or state in report.OVER:
             gone = "its pods are gone" if state in report.OVER and not pod else why or "it has not started"
-            raise TrainyardError(f"job {name} has no log: {gone}", mend=f"`trainyard runs show {name}` says more")
+            raise TrainyardError(f"job {name} has no log: {gone}", hint=f"`trainyard runs show {name}` says more")
         if why != told:
             say(f"{name} has not started yet: {why}")
             told = why

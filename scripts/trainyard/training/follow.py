@@ -130,11 +130,11 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
                 return End(False, 1, "it was stopped", ran or not place, stopped=True)
             return _ended(kube, sight, state, message, ran)
         if not sight.pods and (why := refusal(sight.events)):
-            mend = f"delete it: trainyard runs delete -n {kube.namespace} {watcher.name} --force"
+            hint = f"delete it: trainyard runs delete -n {kube.namespace} {watcher.name} --force"
             if take_away:
                 watcher.delete()
-                mend = "the job was taken away"
-            raise TrainyardError(f"the job's pods are refused: {why}", where=watcher.name, mend=mend)
+                hint = "the job was taken away"
+            raise TrainyardError(f"the job's pods are refused: {why}", where=watcher.name, hint=hint)
         time.sleep(LOOK_S)
 
 

@@ -52,14 +52,14 @@ def prepare(folder: Path, settings: Settings, facts: Facts, archive: Path, *, re
     given.pop("team", None)
     given.setdefault("name", detect.job_name(folder))
     if not given.get("command"):
-        raise UsageError("there is no command to run", mend=f"write it after --, or as command in {FILE}")
+        raise UsageError("there is no command to run", hint=f"write it after --, or as command in {FILE}")
     if "framework" not in given:
         given["framework"], why = detect.framework(folder, given["command"])
         if given["framework"] == JOB and int(given.get("nodes", 1)) > 1:
             what = f"{why}, so nothing says how {given['nodes']} nodes find each other"
-            raise UsageError(what, mend=f"name it with --framework {several_nodes()}")
+            raise UsageError(what, hint=f"name it with --framework {several_nodes()}")
     if resume and not given.get("checkpoints"):
-        raise UsageError("nothing says where checkpoints are", mend="name their folder with --checkpoints")
+        raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
     spec = JobSpec.of(given)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
@@ -83,7 +83,7 @@ def linted(launch: Launch, known: Contract) -> list[str]:
     findings = lint.manifest(launch.manifest, lint.site(known, launch.spec.team))
     for one in findings:
         if one.severity is lint.Severity.ERROR:
-            raise UsageError(f"{one.reason} ({one.code}, {one.field})", where=launch.spec.name, mend=one.mend)
+            raise UsageError(f"{one.reason} ({one.code}, {one.field})", where=launch.spec.name, hint=one.hint)
     return [f"{one.reason} ({one.code})" for one in findings if one.severity is lint.Severity.WARNING]
 
 

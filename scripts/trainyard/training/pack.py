@@ -41,15 +41,15 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
     """
     found, left_out = _files(folder, Ignore([*lines_of(_ignored(folder)), *(f"/{name}/" for name in without)]))
     if not found:
-        mend = f"name another folder with --dir, or look into {FILE}"
-        raise UsageError("the folder holds no code", where=str(folder), mend=mend)
+        hint = f"name another folder with --dir, or look into {FILE}"
+        raise UsageError("the folder holds no code", where=str(folder), hint=hint)
     total = sum(size for _, size in found)
     if total > MOST:
         largest = sorted(found, key=lambda item: -item[1])[:NAMED]
         named = ", ".join(f"{name} ({size / 2**20:.0f} MiB)" for name, size in largest)
         what = f"the folder holds {total / 2**20:.0f} MiB, the largest: {named}; code may have {MOST >> 20} MiB"
-        mend = f"name data and results in {FILE}, and mount data or read them from the store"
-        raise UsageError(what, where=str(folder), mend=mend)
+        hint = f"name data and results in {FILE}, and mount data or read them from the store"
+        raise UsageError(what, where=str(folder), hint=hint)
     with open(target, "wb") as file:
         sums = Sums(cast(IO[bytes], file))
         with (
@@ -101,7 +101,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"the file can't be read: {error.strerror}", where=str(path), mend=f"or name it in {FILE}"
+            f"the file can't be read: {error.strerror}", where=str(path), hint=f"or name it in {FILE}"
         ) from None
     info = tarfile.TarInfo(name)
     info.size, info.mtime = len(data), 0

@@ -37,7 +37,7 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
     """
     target = folder / FILE
     if target.exists() and not force:
-        raise UsageError(f"{FILE} is there already", where=str(folder), mend="write over it with --force")
+        raise UsageError(f"{FILE} is there already", where=str(folder), hint="write over it with --force")
     kind, why = detect.framework(folder)
     script = detect.script(folder)
     command = ["python3", script or "train.py"]

@@ -87,7 +87,7 @@ class Client:
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
-            raise TrainyardError(f"the API server did not answer: {error}", mend="run the command again") from None
+            raise TrainyardError(f"the API server did not answer: {error}", hint="run the command again") from None
         warnings = [match for line in response.headers.get_all("Warning", []) for match in WARNING.findall(line)]
         unescaped = tuple(re.sub(r"\\(.)", r"\1", warning) for warning in warnings)
         return Answer(response.status, _decoded(text), unescaped)
@@ -102,7 +102,7 @@ class Client:
         if kind not in self._kinds[version]:
             raise TrainyardError(
                 f"the platform knows no kind {kind or '(none)'} of {version or 'no apiVersion'}",
-                mend="correct apiVersion and kind",
+                hint="correct apiVersion and kind",
             )
         resource, namespaced = self._kinds[version][kind]
         if not namespaced:

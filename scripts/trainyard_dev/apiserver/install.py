@@ -86,7 +86,7 @@ def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:
         answer = server.apply(obj)
         if not answer.ok:
             name = f"{obj['kind']} {obj['metadata']['name']}"
-            raise TrainyardError(f"the API server refused {name}: {answer.message}", mend="mend the chart")
+            raise TrainyardError(f"the API server refused {name}: {answer.message}", hint="hint the chart")
 
 
 def _by_setup(objects: Objects) -> Objects:
@@ -122,7 +122,7 @@ def _wait(what: str, ready: Callable[[], bool]) -> None:
     end = monotonic() + WAIT_S
     while not ready():
         if monotonic() > end:
-            raise TrainyardError(f"{what} is not in force after {WAIT_S:.0f} s", mend="run the command again")
+            raise TrainyardError(f"{what} is not in force after {WAIT_S:.0f} s", hint="run the command again")
         sleep(0.1)
 
 

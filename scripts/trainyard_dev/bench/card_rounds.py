@@ -70,6 +70,6 @@ def _round_cpu_ms(running: Volcano, rounds: int) -> float:
     end = monotonic() + LONGEST_S * rounds
     while (done := running.rounds() - first) < rounds:
         if monotonic() > end:
-            raise TrainyardError(f"a round of vc-scheduler took longer than {LONGEST_S:.0f} s", mend="see its log")
+            raise TrainyardError(f"a round of vc-scheduler took longer than {LONGEST_S:.0f} s", hint="see its log")
         sleep(LONGEST_S / 100)  # asking costs it time as well
     return 1000 * (costs.processor_s(*running.process.pids) - used) / done

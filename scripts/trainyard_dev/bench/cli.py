@@ -103,7 +103,7 @@ def publish(alone: bool) -> None:
     runs = _planned(registry.names(), True, False)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
-        raise TrainyardError("nothing is measured with today's configurations", mend="run `make bench FULL=1`")
+        raise TrainyardError("nothing is measured with today's configurations", hint="run `make bench FULL=1`")
     file = page.FOLDER / summary.FILE
     before = summary.read(file) if file.exists() and not alone else None
     new = pooled.adding(before, runs, found) if before else found
@@ -176,11 +176,11 @@ def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]
     settings = {(one.case, one.column): one.settings for one in everything}
     cases = list(dict.fromkeys(one.case for one in everything))
     if case and case not in cases:
-        raise UsageError(f"{name} has no case {case}", mend=f"use one of {', '.join(cases)}")
+        raise UsageError(f"{name} has no case {case}", hint=f"use one of {', '.join(cases)}")
     if not (case or column or seeds):
         return registry.plan(name, False)
     if column and columns.column(column).scheduler == "raw" and all(one.column != column for one in everything):
-        raise UsageError(f"{name} needs a scheduler, and {column} is none", mend="use another configuration")
+        raise UsageError(f"{name} needs a scheduler, and {column} is none", hint="use another configuration")
     chosen: dict[str, Run] = {}
     for one in everything:
         if case and one.case != case:
@@ -203,7 +203,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return results.numbers(text) if text else []
     except ValueError:
-        raise UsageError(f"{text} names no seeds", where="--seed", mend="write numbers like 1-3,7") from None
+        raise UsageError(f"{text} names no seeds", where="--seed", hint="write numbers like 1-3,7") from None
 
 
 def _print(found: Sequence[Result]) -> None:

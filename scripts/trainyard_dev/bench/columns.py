@@ -75,7 +75,7 @@ Maker = Callable[[str], Column]  # makes the column of this name
 def column(name: str) -> Column:
     """The configuration of this name; the chart is rendered only for its own. Raises UsageError that lists all."""
     if name not in _makers():
-        raise UsageError(f"there is no configuration {name}", mend=f"use one of {', '.join(_makers())}")
+        raise UsageError(f"there is no configuration {name}", hint=f"use one of {', '.join(_makers())}")
     return _makers()[name](name)
 
 

@@ -54,7 +54,7 @@ def ranges(file: Path = FILE) -> list[Range]:
     """All ranges. Raises TrainyardError for a file that has none."""
     found = [Range(**one) for one in _read(file).get("ranges") or []]
     if not found:
-        raise TrainyardError("no figure has a range", where=str(file), mend="add one under ranges")
+        raise TrainyardError("no figure has a range", where=str(file), hint="add one under ranges")
     return found
 
 

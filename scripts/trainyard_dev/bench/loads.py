@@ -59,7 +59,7 @@ def load(case: str) -> Load:
     if not found:
         raise UsageError(
             f"there is no load {case}",
-            mend="write KIND-JOBSxSIZE@NODES: gangs, single, bulk, vcjobs or bare; NODES a number or openb",
+            hint="write KIND-JOBSxSIZE@NODES: gangs, single, bulk, vcjobs or bare; NODES a number or openb",
         )
     return Load(found["kind"], int(found["jobs"]), int(found["size"]), found["nodes"], bool(found["held"]))
 

@@ -40,7 +40,7 @@ class Profile:
         """Percent of the processor time for each of SHARES. Raises TrainyardError where there is no profile."""
         self._thread.join()
         if not self._taken:
-            raise TrainyardError("the scheduler gave no profile", mend="see its log")
+            raise TrainyardError("the scheduler gave no profile", hint="see its log")
         with tempfile.NamedTemporaryFile(suffix=".pb.gz") as file:
             file.write(self._taken)
             file.flush()
@@ -67,7 +67,7 @@ def text(profile: Path, binary: Path) -> str:
     """All functions of a profile with the time of what they call."""
     go = shutil.which("go")
     if go is None:
-        raise TrainyardError("Go is not there to read the profile", mend="install Go")
+        raise TrainyardError("Go is not there to read the profile", hint="install Go")
     return run([go, "tool", "pprof", "-top", "-cum", "-nodefraction=0", "-nodecount=100000", binary, profile]).stdout
 
 

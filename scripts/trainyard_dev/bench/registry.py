@@ -49,7 +49,7 @@ def names() -> list[str]:
 def load(name: str) -> Bench:
     """The bench of this name. Raises UsageError that lists all."""
     if name not in ORDER:
-        raise UsageError(f"there is no bench {name}", mend=f"use one of {', '.join(ORDER)}")
+        raise UsageError(f"there is no bench {name}", hint=f"use one of {', '.join(ORDER)}")
     return cast(Bench, _module(name))
 
 

@@ -20,7 +20,7 @@ it allocates within half a point of what was published for the whole, so that th
 CAVEAT = """\
 What Volcano 1.14 does with shared cards, from its source and seen here:
 
-- A placed pod counts **twice** on its card until its node's object changes (Volcano's issue 4809, mended after 1.14):
+- A placed pod counts **twice** on its card until its node's object changes (Volcano's issue 4809, fixed after 1.14):
   two pods of half a card, a moment apart, don't share one. A real device plugin speaks every 30 s, which puts the count
   right. Here pods come one by one and it speaks after each, so the figures are those of the policy; a case that ends in
   `+20` lets 20 pods come before it speaks, and a pod may then be bound without a card.

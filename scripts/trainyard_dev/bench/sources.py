@@ -88,17 +88,17 @@ def trace(name: str) -> Path:
 
 
 def _download(name: str) -> bytes:
-    mend = f"set TRAINYARD_DATA to a folder that holds {name}"
+    hint = f"set TRAINYARD_DATA to a folder that holds {name}"
     source = SOURCES.get(name)
     if source is None:
-        raise TrainyardError(f"there is no trace {name}", mend=f"{mend}, or use one of {', '.join(SOURCES)}")
+        raise TrainyardError(f"there is no trace {name}", hint=f"{hint}, or use one of {', '.join(SOURCES)}")
     url = f"{HOST}/{source.path}"
     try:
         with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
             found: bytes = answer.read()
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "reason", None) or error
-        raise TrainyardError(f"the trace {name} can't be downloaded: {why}", where=url, mend=mend) from None
+        raise TrainyardError(f"the trace {name} can't be downloaded: {why}", where=url, hint=hint) from None
     if hashlib.sha256(found).hexdigest() != source.sha256:
-        raise TrainyardError(f"what is offered as the trace {name} is another file", where=url, mend=mend)
+        raise TrainyardError(f"what is offered as the trace {name} is another file", where=url, hint=hint)
     return found

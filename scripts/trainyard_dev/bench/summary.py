@@ -99,7 +99,7 @@ def write(summary: Summary, file: Path) -> None:
     """One figure a line. Raises TrainyardError where two figures have the same id."""
     ids = [figure.id for figure in summary.figures]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
-        raise TrainyardError(f"two figures are called {twice[0]}", mend="give each metric of a bench its own name")
+        raise TrainyardError(f"two figures are called {twice[0]}", hint="give each metric of a bench its own name")
     head = {key: value for key, value in asdict(summary).items() if key != "figures"}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(
@@ -115,7 +115,7 @@ def read(file: Path) -> Summary:
     except (OSError, ValueError, KeyError, TypeError) as error:
         why = getattr(error, "strerror", None) or "it is no summary of benchmarks"
         raise TrainyardError(
-            f"can't be read: {why}", where=str(file), mend="run `make bench`, then `bin/trainyard bench publish`"
+            f"can't be read: {why}", where=str(file), hint="run `make bench`, then `bin/trainyard bench publish`"
         ) from None
 
 

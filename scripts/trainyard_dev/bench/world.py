@@ -138,7 +138,7 @@ class World:
         while not ready():
             if monotonic() > end:
                 raise TrainyardError(
-                    f"{what}: not within {seconds:.0f} s", mend="run the command again on a quiet machine"
+                    f"{what}: not within {seconds:.0f} s", hint="run the command again on a quiet machine"
                 )
             sleep(0.005)
 

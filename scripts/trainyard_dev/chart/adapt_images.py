@@ -36,7 +36,7 @@ def adapt_images(name: str, folder: Path) -> None:
             raise TrainyardError(
                 f"the {name} chart changed: {images} of {lines} images were understood, and {secrets} pods",
                 where=str(file.relative_to(folder)),
-                mend="look at chart/adapt_images.py",
+                hint="look at chart/adapt_images.py",
             )
         file.write_text(text)
 

@@ -129,7 +129,7 @@ def _checked_version(chart: Path, wanted: str) -> str:
     found = str(yaml.safe_load((chart / "Chart.yaml").read_text())["version"])
     if found.removeprefix("v") != wanted:
         raise TrainyardError(
-            f"chart {chart.name} has version {found}, the umbrella wants {wanted}", mend="change the one in Chart.yaml"
+            f"chart {chart.name} has version {found}, the umbrella wants {wanted}", hint="change the one in Chart.yaml"
         )
     return found
 

@@ -63,7 +63,7 @@ def _stale(patch: Path, what: str, about: str) -> TrainyardError:
     return TrainyardError(
         f"the {patch.parent.name} chart changed: {what}",
         where=f"charts/patches/{patch.parent.name}/{patch.name}",
-        mend=f'see whether "{about}" is still needed, then make the patch anew (charts/patches/README.md)',
+        hint=f'see whether "{about}" is still needed, then make the patch anew (charts/patches/README.md)',
     )
 
 
@@ -99,5 +99,5 @@ def _broken(patch: Path, line: int, what: str) -> TrainyardError:
     return TrainyardError(
         what,
         where=f"charts/patches/{patch.parent.name}/{patch.name}, line {line}",
-        mend="make it anew with `diff -u` (charts/patches/README.md)",
+        hint="make it anew with `diff -u` (charts/patches/README.md)",
     )

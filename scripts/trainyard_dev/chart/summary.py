@@ -128,11 +128,11 @@ def refuse_blocked(summary: Summary) -> None:
         names = ", ".join(one.component for one in summary.blocked)
         raise TrainyardError(
             f"the upgrade from {summary.before} to {summary.after} is blocked by {names}",
-            mend="see upgrades/ for what was assessed, and go by a version that was",
+            hint="see upgrades/ for what was assessed, and go by a version that was",
         )
     if summary.refused:
         names = "; ".join(f"{', '.join(change.refused)} of {change.object}" for change in summary.refused)
         raise TrainyardError(
             f"the API server will refuse the upgrade: nobody can change {names}",
-            mend="keep the old value, or remove the object first and mind what uses it",
+            hint="keep the old value, or remove the object first and mind what uses it",
         )

@@ -50,7 +50,7 @@ def down(name: str, provider: str) -> None:
     """Remove a cluster. The cache of images and binaries stays."""
     if not lifecycle.down(engines.find(provider), name):
         raise TrainyardError(
-            f"there is no cluster named {name}", mend="list kind's clusters with `podman ps` or `docker ps`"
+            f"there is no cluster named {name}", hint="list kind's clusters with `podman ps` or `docker ps`"
         )
     click.echo(f"cluster {name} removed")
 

@@ -64,7 +64,7 @@ def up(engine: Engine, options: Options, supply: Supply | None = None, progress:
     if exists(engine, name):
         raise TrainyardError(
             f"a cluster named {name} exists already",
-            mend=f"remove it with `trainyard cluster down --name {name}`, or choose another name",
+            hint=f"remove it with `trainyard cluster down --name {name}`, or choose another name",
         )
     _check_machine()
     making = supply or Supply(engine, options.source)
@@ -120,7 +120,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
             ],
             env=engine.env,
             timeout=600,
-            mend="see `trainyard doctor`",
+            hint="see `trainyard doctor`",
         )
     kubectl = Kubectl(kubeconfig(name))
     with progress.step("GPU devices and NFS client on nodes"):
@@ -173,7 +173,7 @@ def down(engine: Engine, name: str) -> bool:
 def status(engine: Engine, name: str) -> dict[str, object]:
     """The cluster's containers, nodes, GPUs and pods, as plain data."""
     if not exists(engine, name):
-        raise TrainyardError(f"there is no cluster named {name}", mend="make one with `trainyard cluster up`")
+        raise TrainyardError(f"there is no cluster named {name}", hint="make one with `trainyard cluster up`")
     kubectl = Kubectl(kubeconfig(name))
     listed = []
     for node in kubectl.get("nodes"):
@@ -208,10 +208,10 @@ def load_image(engine: Engine, ref: str) -> str:
     """
     if not engine.has_image(ref):
         raise TrainyardError(
-            f"{engine.name} has no image {ref}", mend=f"build or pull it first: `{engine.name} images`"
+            f"{engine.name} has no image {ref}", hint=f"build or pull it first: `{engine.name} images`"
         )
     if engine("inspect", registry.NAME, check=False).returncode:
-        raise TrainyardError("the cluster's registry isn't running", mend="make a cluster with `trainyard cluster up`")
+        raise TrainyardError("the cluster's registry isn't running", hint="make a cluster with `trainyard cluster up`")
     path, tag = _mirror_name(ref)
     registry.push_as(engine, ref, f"{registry.address(engine)}/{path}:{tag}")
     return f"docker.io/{path}:{tag}"
@@ -252,16 +252,16 @@ def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str
 
 def _check_machine() -> None:
     if os.geteuid() != 0:
-        raise TrainyardError("kind's nodes need root here", mend="run the command as root (sudo)")
+        raise TrainyardError("kind's nodes need root here", hint="run the command as root (sudo)")
     free = shutil.disk_usage(cache_dir()).free / 1e9
     if free < NEEDED_GB:
         raise TrainyardError(
             f"only {free:.1f} GB are free, a cluster needs {NEEDED_GB}",
             where=str(cache_dir()),
-            mend="free some space or set TRAINYARD_CACHE to another disk",
+            hint="free some space or set TRAINYARD_CACHE to another disk",
         )
     if not Path("/dev/fuse").exists() and not nodes.kernel_has_nfs():
-        raise TrainyardError("neither the kernel nor FUSE can mount NFS: /dev/fuse is missing", mend="modprobe fuse")
+        raise TrainyardError("neither the kernel nor FUSE can mount NFS: /dev/fuse is missing", hint="modprobe fuse")
     Path("/lib/modules").mkdir(exist_ok=True)  # kind mounts it
 
 

@@ -1,4 +1,4 @@
-"""What this machine has and lacks for `make e2e`, with the command that mends each."""
+"""What this machine has and lacks for `make e2e`, with the command that fixes each."""
 
 from trainyard_dev.doctor.examine import examine
 from trainyard_dev.doctor.finding import Finding

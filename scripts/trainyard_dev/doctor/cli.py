@@ -21,7 +21,7 @@ from trainyard_dev.doctor.probes import Host
 @click.option("-o", "--output", default="table", type=click.Choice(["table", "json"]), show_default=True)
 @click.pass_context
 def doctor(context: click.Context, images: str, gpu: str, provider: str, output: str) -> None:
-    """List what this machine has and lacks, with the command that mends each.
+    """List what this machine has and lacks, with the command that fixes each.
 
     Ends with 0 when everything that is needed is there, else with 1.
     """

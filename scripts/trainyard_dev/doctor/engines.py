@@ -47,9 +47,9 @@ def _engine(m: Machine, name: str, use: str, wanted: Wanted) -> Finding:
     if use or wanted.engine not in ("auto", name):
         return Finding(GROUP, name, dead, "not needed")
     if name == "docker":
-        mend = "systemctl start docker" if m.which(name) else "install Docker, or podman as below"
-        return Finding(GROUP, name, dead, "missing" if wanted.engine == name or m.which(name) else "not needed", mend)
-    return Finding(GROUP, name, dead, "missing", "podman info   # and mend what it names" if m.which(name) else INSTALL)
+        hint = "systemctl start docker" if m.which(name) else "install Docker, or podman as below"
+        return Finding(GROUP, name, dead, "missing" if wanted.engine == name or m.which(name) else "not needed", hint)
+    return Finding(GROUP, name, dead, "missing", "podman info   # and fix what it names" if m.which(name) else INSTALL)
 
 
 def cgroups(m: Machine) -> str:

@@ -1,4 +1,4 @@
-"""Runs every check, in the order in which one would mend them."""
+"""Runs every check, in the order in which one would fix them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ State = Literal["ok", "warn", "missing", "not needed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """``check`` was looked at and ``found`` is there; ``mend`` is the command that mends it, empty where none is due.
+    """``check`` was looked at and ``found`` is there; ``hint`` is the command that fixes it, empty where none is due.
 
     ``warn`` works but costs something (slower, less is tested); ``missing`` stops `make e2e`.
     """
@@ -20,7 +20,7 @@ class Finding:
     check: str
     found: str
     state: State
-    mend: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)

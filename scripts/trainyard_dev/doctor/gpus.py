@@ -1,4 +1,4 @@
-"""Checks of GPUs, and the known faults of real GPUs on kind with what mends each."""
+"""Checks of GPUs, and the known faults of real GPUs on kind with what fixes each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ENVIRONMENT = "accept-nvidia-visible-devices-envvar-when-unprivileged"
 
 @dataclass(frozen=True)
 class KnownFault:
-    """What users see, why, and what mends it; ``threads`` are the public reports."""
+    """What users see, why, and what fixes it; ``threads`` are the public reports."""
 
     symptom: str
     why: str
-    mend: str
+    hint: str
     threads: str
 
 
@@ -77,7 +77,7 @@ def check(m: Machine, wanted: Wanted) -> list[Finding]:
     if wanted.gpu == "mock":
         return [Finding(GROUP, "GPUs", f"{shown}; GPU=mock was asked for", "missing", "make e2e GPU=real")]
     if not names:
-        return [Finding(GROUP, "GPUs", shown, "missing", "nvidia-smi   # and mend what it names")]
+        return [Finding(GROUP, "GPUs", shown, "missing", "nvidia-smi   # and fix what it names")]
     return [Finding(GROUP, "GPUs", shown, "ok"), _toolkit(m), *_settings(m), _runtime(m, wanted)]
 
 
@@ -92,11 +92,11 @@ def _toolkit(m: Machine) -> Finding:
     said = m.run("nvidia-ctk", "--version")[1] if m.which("nvidia-ctk") else ""
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)
     if not found:
-        mend = "apt-get install -y nvidia-container-toolkit=1.17.8-1"
-        return Finding(GROUP, "container toolkit", "absent", "missing", mend)
+        hint = "apt-get install -y nvidia-container-toolkit=1.17.8-1"
+        return Finding(GROUP, "container toolkit", "absent", "missing", hint)
     if (int(found[1]), int(found[2])) >= (1, 18):
         return Finding(
-            GROUP, "container toolkit", f"{found[0]}: known to fail with `{KNOWN[0].symptom}`", "warn", KNOWN[0].mend
+            GROUP, "container toolkit", f"{found[0]}: known to fail with `{KNOWN[0].symptom}`", "warn", KNOWN[0].hint
         )
     return Finding(GROUP, "container toolkit", found[0], "ok")
 
@@ -111,8 +111,8 @@ def _settings(m: Machine) -> list[Finding]:
     def finding(name: str, key: str, want: str, state: str) -> Finding:
         if value(key) == want:
             return Finding(GROUP, name, want, "ok")
-        mend = f"nvidia-ctk config --set {key}={want} --in-place"
-        return Finding(GROUP, name, f"{value(key)}, must be {want}", "missing" if state == "missing" else "warn", mend)
+        hint = f"nvidia-ctk config --set {key}={want} --in-place"
+        return Finding(GROUP, name, f"{value(key)}, must be {want}", "missing" if state == "missing" else "warn", hint)
 
     return [
         finding("GPUs by volume mount", MOUNTS, "true", "missing"),

@@ -32,8 +32,8 @@ def _limit(m: Machine, name: str) -> Finding:
     shown = "unlimited" if value is None else str(value)
     if value is None or value >= least:
         return Finding("rights", f"hard limit {name}", shown, "ok")
-    mend = f"echo '* hard {name} 65536' >> /etc/security/limits.conf   # then log in again"
-    return Finding("rights", f"hard limit {name}", f"{shown}, four nodes want {least}", "warn", mend)
+    hint = f"echo '* hard {name} 65536' >> /etc/security/limits.conf   # then log in again"
+    return Finding("rights", f"hard limit {name}", f"{shown}, four nodes want {least}", "warn", hint)
 
 
 def _disk(m: Machine) -> Finding:
@@ -97,12 +97,12 @@ def _go(m: Machine) -> Finding:
 
 
 def _gcc(m: Machine) -> Finding:
-    mend = "apt-get install -y --no-install-recommends gcc libc6-dev make"
+    hint = "apt-get install -y --no-install-recommends gcc libc6-dev make"
     for name in ("gcc", "make"):
         if not m.which(name):
-            return Finding("software", "C compiler", f"no {name}", "missing", mend)
+            return Finding("software", "C compiler", f"no {name}", "missing", hint)
     if not m.exists("/usr/include/stdlib.h"):
-        return Finding("software", "C compiler", "gcc without the C library's headers", "missing", mend)
+        return Finding("software", "C compiler", "gcc without the C library's headers", "missing", hint)
     said = m.run("gcc", "-dumpfullversion")[1]
     return Finding("software", "C compiler", f"gcc {said}", "ok")
 
@@ -114,8 +114,8 @@ def _images(m: Machine, wanted: Wanted) -> Finding:
     if reached:
         return Finding("software", "images", "registry.k8s.io answers: pulled", "ok")
     if wanted.images == "pull":
-        mend = "make e2e IMAGES=build   # or set HTTPS_PROXY"
-        return Finding("software", "images", "registry.k8s.io can't be reached", "missing", mend)
+        hint = "make e2e IMAGES=build   # or set HTTPS_PROXY"
+        return Finding("software", "images", "registry.k8s.io can't be reached", "missing", hint)
     return Finding("software", "images", "registry.k8s.io can't be reached: built here", "ok")
 
 
@@ -125,8 +125,8 @@ def _debootstrap(m: Machine, building: bool) -> Finding:
         return Finding("software", "debootstrap", path, "ok")
     if not building:
         return Finding("software", "debootstrap", "absent", "not needed")
-    mend = "apt-get install -y --no-install-recommends debootstrap"
-    return Finding("software", "debootstrap", "absent, and images are built here", "missing", mend)
+    hint = "apt-get install -y --no-install-recommends debootstrap"
+    return Finding("software", "debootstrap", "absent, and images are built here", "missing", hint)
 
 
 def _data(m: Machine) -> Finding:

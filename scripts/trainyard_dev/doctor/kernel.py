@@ -52,11 +52,11 @@ def _needed(m: Machine, name: str, option: str, module: str, purpose: str) -> Fi
     there = has(m, option, module)
     shown = {True: "yes", False: f"no; it carries {purpose}", None: f"can't be told; it carries {purpose}"}[there]
     state: State = "ok" if there else "warn" if there is None else "missing"
-    mend = "" if there else _mend(m, module, option)
-    return Finding(GROUP, name, shown, state, mend)
+    hint = "" if there else _hint(m, module, option)
+    return Finding(GROUP, name, shown, state, hint)
 
 
-def _mend(m: Machine, modules: str, option: str) -> str:
+def _hint(m: Machine, modules: str, option: str) -> str:
     """Load the module where the kernel has modules at all; else only another kernel helps."""
     if m.exists(f"/lib/modules/{kernel_release()}"):
         return f"modprobe -a {modules}   # else a kernel with CONFIG_{option}"
@@ -68,7 +68,7 @@ def _policies(m: Machine) -> Finding:
     if all(there):
         return Finding(GROUP, "network policies", "ipset: enforced by kube-router's policy controller", "ok")
     state = "no ipset: policies would not be enforced" if False in there else "can't be told; they need ipset"
-    return Finding(GROUP, "network policies", state, "warn", _mend(m, "ip_set xt_set", "IP_SET"))
+    return Finding(GROUP, "network policies", state, "warn", _hint(m, "ip_set xt_set", "IP_SET"))
 
 
 def _queue(m: Machine) -> Finding:
@@ -82,7 +82,7 @@ def _nfs(m: Machine) -> Finding:
     if has_nfs(m):
         return Finding(GROUP, "NFS client", "yes", "ok")
     lacks = "no: nodes mount NFS v3 in user space, so kernel locks and caches are not tested"
-    return Finding(GROUP, "NFS client", lacks, "warn", _mend(m, "nfs", "NFS_FS"))
+    return Finding(GROUP, "NFS client", lacks, "warn", _hint(m, "nfs", "NFS_FS"))
 
 
 def _fuse(m: Machine) -> Finding:
@@ -92,7 +92,7 @@ def _fuse(m: Machine) -> Finding:
     if has_nfs(m):
         return Finding(GROUP, "/dev/fuse", "no", "not needed")
     return Finding(
-        GROUP, "/dev/fuse", "no, and the kernel has no NFS client either", "missing", _mend(m, "fuse", "FUSE_FS")
+        GROUP, "/dev/fuse", "no, and the kernel has no NFS client either", "missing", _hint(m, "fuse", "FUSE_FS")
     )
 
 

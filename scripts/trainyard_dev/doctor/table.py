@@ -13,7 +13,7 @@ PAINT = {"ok": "32", "warn": "33", "missing": "31", "not needed": "2"}
 
 
 def render(findings: Sequence[Finding], known: Sequence[KnownFault] = (), *, colour: bool = False) -> str:
-    """A line for each finding under the heading of its group, the mend below it, and the verdict last."""
+    """A line for each finding under the heading of its group, the hint below it, and the verdict last."""
     longest = max((len(f.check) for f in findings), default=0)
     lines: list[str] = []
     group = ""
@@ -25,12 +25,12 @@ def render(findings: Sequence[Finding], known: Sequence[KnownFault] = (), *, col
         if colour:
             state = f"\x1b[{PAINT[finding.state]}m{state}\x1b[0m"
         lines.append(f"  {state}  {finding.check:<{longest}}  {finding.found}")
-        if finding.mend:
-            lines.append(f"  {'':<10}  {'':<{longest}}  mend: {finding.mend}")
+        if finding.hint:
+            lines.append(f"  {'':<10}  {'':<{longest}}  hint: {finding.hint}")
     if known:
         lines += ["", "Known faults of real GPUs on kind"]
         for fault in known:
-            lines += [f"  {fault.symptom}", f"    why:  {fault.why} ({fault.threads})", f"    mend: {fault.mend}"]
+            lines += [f"  {fault.symptom}", f"    why:  {fault.why} ({fault.threads})", f"    hint: {fault.hint}"]
     return "\n".join([*lines[1:], "", verdict(findings)]) + "\n"
 
 
@@ -40,7 +40,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     warned = sum(f.state == "warn" for f in findings)
     note = f" ({warned} warning{'' if warned == 1 else 's'})" if warned else ""
     if missing:
-        return f"Missing: {', '.join(missing)}{note}. Mend as shown, then run `trainyard doctor` again."
+        return f"Missing: {', '.join(missing)}{note}. Fix as shown, then run `trainyard doctor` again."
     return f"Everything that `make e2e` needs is here{note}."
 
 

@@ -1,4 +1,4 @@
-"""Cuts the nodes of a test cluster off from everything but themselves, and mends it.
+"""Cuts the nodes of a test cluster off from everything but themselves, and joins them again.
 
 The rules stand in the nodes' own network namespace: a chain of the mangle table, which sees every packet that a node
 sends or forwards before network policies have their say. Names of nodes and registry are written into the nodes' hosts
@@ -46,7 +46,7 @@ fi
         engine.exec(node, ["bash", "-euc", script])
 
 
-def mend(engine: Engine, nodes: Sequence[str]) -> None:
+def rejoin(engine: Engine, nodes: Sequence[str]) -> None:
     """Takes back all that `cut` did; harmless where it did nothing."""
     lines = [
         f"{program} -w -t mangle {what} 2>/dev/null || true"
@@ -97,7 +97,7 @@ def without(engine: Engine, nodes: Sequence[str]) -> Iterator[None]:
         cut(engine, nodes)
         yield
     finally:
-        mend(engine, nodes)
+        rejoin(engine, nodes)
 
 
 def _rules(program: str, allowed: Sequence[str]) -> str:

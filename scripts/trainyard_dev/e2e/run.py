@@ -59,7 +59,7 @@ def run(options: Options) -> bool:
     if there and not options.reuse:
         raise TrainyardError(
             f"a cluster named {cluster.name} exists already",
-            mend=f"remove it with `trainyard cluster down --name {cluster.name}`, check on it with REUSE=1, "
+            hint=f"remove it with `trainyard cluster down --name {cluster.name}`, check on it with REUSE=1, "
             "or run with NAME=another",
         )
     supply = Supply(engine, images, selection.images(ids) | INSTALLED)

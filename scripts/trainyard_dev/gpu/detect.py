@@ -62,20 +62,20 @@ def choose(kind: str, *, real: RealGpus | None = None, look: bool = True) -> Gpu
         TrainyardError: `real` without a GPU, or `mock` where there is one: mock GPUs never stand beside real ones.
     """
     if kind not in KINDS:
-        raise UsageError(f"GPU must be one of {', '.join(KINDS)}, is {kind!r}", mend="set GPU=auto")
+        raise UsageError(f"GPU must be one of {', '.join(KINDS)}, is {kind!r}", hint="set GPU=auto")
     found = find_real() if look else real
     if found is None:
         if kind == "real":
             raise TrainyardError(
                 "GPU=real was asked for, but this machine shows no NVIDIA GPU",
-                mend="install the driver until `nvidia-smi` lists the GPUs, or run with GPU=mock",
+                hint="install the driver until `nvidia-smi` lists the GPUs, or run with GPU=mock",
             )
         return GpuChoice("mock", "no GPU here" if kind == "auto" else "GPU=mock was asked for")
     shown = f"{found.count} x {found.model}, driver {found.driver}, told by {found.source}"
     if kind == "mock":
         raise TrainyardError(
             f"GPU=mock was asked for, but this machine has GPUs ({shown})",
-            mend="run with GPU=real, or on a machine without GPUs",
+            hint="run with GPU=real, or on a machine without GPUs",
         )
     return GpuChoice("real", shown, found)
 

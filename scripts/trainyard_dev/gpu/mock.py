@@ -41,12 +41,12 @@ def build_library(dest: Path) -> Path:
     """
     for tool in ("gcc", "make"):
         if shutil.which(tool) is None:
-            raise TrainyardError(f"{tool} is needed to build the mock GPU library and is missing", mend=_NO_COMPILER)
+            raise TrainyardError(f"{tool} is needed to build the mock GPU library and is missing", hint=_NO_COMPILER)
     dest = dest.absolute()
     dest.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=dest.parent, prefix=".mock-nvml-") as folder:
         built = Path(folder) / LIBRARY
-        shell.run(["make", "-s", "-C", SOURCES, f"OUT={built}"], timeout=300, mend=_NO_COMPILER)
+        shell.run(["make", "-s", "-C", SOURCES, f"OUT={built}"], timeout=300, hint=_NO_COMPILER)
         built.chmod(0o644)
         built.replace(dest)
     return dest
@@ -110,7 +110,7 @@ def device_commands(count: int) -> list[list[str]]:
     A file of that name that is no character device is replaced.
     """
     if not 1 <= count <= MAX_GPUS:
-        raise UsageError(f"count of the mock GPUs must be 1 to {MAX_GPUS}, is {count}", mend="change count")
+        raise UsageError(f"count of the mock GPUs must be 1 to {MAX_GPUS}, is {count}", hint="change count")
     minors = {f"/dev/nvidia{gpu}": gpu for gpu in range(count)} | {"/dev/nvidiactl": CONTROL_MINOR}
     return [["sh", "-c", _device_script(path, minor)] for path, minor in minors.items()]
 
@@ -122,14 +122,14 @@ def _device_script(path: str, minor: int) -> str:
 
 def _checked(gpu: int) -> int:
     if not 0 <= gpu < MAX_GPUS:
-        raise UsageError(f"there is no mock GPU {gpu}", mend=f"name one from 0 to {MAX_GPUS - 1}")
+        raise UsageError(f"there is no mock GPU {gpu}", hint=f"name one from 0 to {MAX_GPUS - 1}")
     return gpu
 
 
 def _existing(folder: Path) -> Path:
     fault = folder / FAULT
     if not fault.is_file():
-        raise TrainyardError("this is no driver root of mock GPUs", where=str(folder), mend="prepare the node first")
+        raise TrainyardError("this is no driver root of mock GPUs", where=str(folder), hint="prepare the node first")
     return fault
 
 

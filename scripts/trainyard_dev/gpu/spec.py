@@ -116,4 +116,4 @@ def _check_level(key: str, level: str) -> None:
 
 
 def _wrong(key: str, rule: str, value: object) -> UsageError:
-    return UsageError(f"{key} of the mock GPUs {rule}, is {value!r}", mend=f"change {key}")
+    return UsageError(f"{key} of the mock GPUs {rule}, is {value!r}", hint=f"change {key}")

@@ -76,7 +76,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
             f"KUBERNETES_VERSION={load().kubernetes}",
             context,
             timeout=1800,
-            mend="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
+            hint="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
         )
     return tag
 
@@ -90,14 +90,14 @@ def make_base(engine: Engine) -> str:
     if engine.has_image(BUILT_BASE):
         return BUILT_BASE
     if not shutil.which("debootstrap"):
-        raise TrainyardError("debootstrap is not installed", mend="apt-get install -y debootstrap")
+        raise TrainyardError("debootstrap is not installed", hint="apt-get install -y debootstrap")
     (cache_dir() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
         root = Path(folder) / "root"
         run(
             ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root],
             timeout=900,
-            mend="check that this machine reaches a Debian mirror and that you are root",
+            hint="check that this machine reaches a Debian mirror and that you are root",
         )
         _slim(root)
         archive = Path(folder) / "base.tar"

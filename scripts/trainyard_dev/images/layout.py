@@ -45,7 +45,7 @@ class Folder:
                 file.write(chunk)
         if f"sha256:{reckoned.hexdigest()}" != digest:
             part.unlink()
-            raise TrainyardError(f"a blob arrived broken: {digest}", mend="try again; what is whole stays")
+            raise TrainyardError(f"a blob arrived broken: {digest}", hint="try again; what is whole stays")
         part.rename(path)
 
     def put_manifest(self, manifest: Manifest) -> None:
@@ -80,7 +80,7 @@ class Folder:
                 entries = {entry["annotations"][NAME]: entry for entry in json.load(file)["manifests"]}
         except (KeyError, TypeError, ValueError):
             raise TrainyardError(
-                f"index.json doesn't say by {NAME} which image is which", where=str(self.folder), mend="save it again"
+                f"index.json doesn't say by {NAME} which image is which", where=str(self.folder), hint="save it again"
             ) from None
         return {ref: self.manifest(entry) for ref, entry in entries.items()}
 
@@ -89,7 +89,7 @@ class Folder:
         with self.open(descriptor["digest"]) as file:
             found = Manifest(descriptor["mediaType"], file.read())
         if found.digest != descriptor["digest"]:
-            raise TrainyardError(f"{descriptor['digest']} is damaged", where=str(self.folder), mend="save it again")
+            raise TrainyardError(f"{descriptor['digest']} is damaged", where=str(self.folder), hint="save it again")
         return found
 
     def _open(self, name: str) -> IO[bytes]:
@@ -97,7 +97,7 @@ class Folder:
             return (self.folder / name).open("rb")
         except FileNotFoundError:
             raise TrainyardError(
-                f"{name} is missing", where=str(self.folder), mend="finish `trainyard images save` first"
+                f"{name} is missing", where=str(self.folder), hint="finish `trainyard images save` first"
             ) from None
 
 
@@ -110,14 +110,14 @@ class Archive(Folder):
             self._tar = tarfile.open(file, "r:")  # noqa: SIM115
         except (tarfile.TarError, OSError) as error:
             raise TrainyardError(
-                f"this is no archive of `trainyard images save`: {error}", where=str(file), mend="save it again"
+                f"this is no archive of `trainyard images save`: {error}", where=str(file), hint="save it again"
             ) from None
         self._members = {member.name: member for member in self._tar}
 
     def _open(self, name: str) -> IO[bytes]:
         member = self._members.get(name)
         if member is None or (found := self._tar.extractfile(member)) is None:
-            raise TrainyardError(f"{name} is missing", where=str(self.folder), mend="save it again")
+            raise TrainyardError(f"{name} is missing", where=str(self.folder), hint="save it again")
         return found
 
 

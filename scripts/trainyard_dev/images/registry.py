@@ -147,4 +147,4 @@ def _wait(address: str, seconds: float = 30) -> None:
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    raise TrainyardError(f"the registry does not answer at {address}", mend=f"see its log: podman logs {NAME}")
+    raise TrainyardError(f"the registry does not answer at {address}", hint=f"see its log: podman logs {NAME}")

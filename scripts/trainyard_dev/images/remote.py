@@ -44,7 +44,7 @@ class Place:
         sign = "@" if "@" in rest else ":"
         repository, _, reference = rest.rpartition(sign)
         if not (repository and reference):
-            raise TrainyardError(f"`{ref}` is no full image reference", mend="write it as HOST/REPOSITORY:TAG")
+            raise TrainyardError(f"`{ref}` is no full image reference", hint="write it as HOST/REPOSITORY:TAG")
         return cls(host, repository, reference)
 
     def __str__(self) -> str:
@@ -171,17 +171,17 @@ class Registry:
                     self._tokens[scope] = self._login(error.headers.get("WWW-Authenticate", ""), scope)
                     continue
                 if error.code == 404:
-                    raise MissingError(f"{self.host} has no {url.partition('/v2/')[2]}", mend="") from None
+                    raise MissingError(f"{self.host} has no {url.partition('/v2/')[2]}", hint="") from None
                 raise TrainyardError(
                     f"{self.host} answered {error.code} to {method} {url.partition('/v2/')[2].partition('?')[0]}",
-                    mend=f"log in to it with `docker login {self.host}` or `podman login {self.host}`"
+                    hint=f"log in to it with `docker login {self.host}` or `podman login {self.host}`"
                     if error.code in (401, 403)
                     else "see its log",
                 ) from None
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
                 reason = getattr(error, "reason", error)
                 raise TrainyardError(
-                    f"{self.host} can't be reached: {reason}", mend="check the name, and --plain-http if it has no TLS"
+                    f"{self.host} can't be reached: {reason}", hint="check the name, and --plain-http if it has no TLS"
                 ) from None
         raise AssertionError("two attempts end above")
 
@@ -198,7 +198,7 @@ class Registry:
             with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
                 token = json.load(answer)
         except (urllib.error.URLError, OSError, ValueError) as error:
-            raise TrainyardError(f"{self.host} gave no token: {error}", mend=f"docker login {self.host}") from None
+            raise TrainyardError(f"{self.host} gave no token: {error}", hint=f"docker login {self.host}") from None
         return f"Bearer {token.get('token') or token.get('access_token')}"
 
 

@@ -49,7 +49,7 @@ def choose(wanted: str) -> Source:
     if wanted in ("pull", "build"):
         return Source(wanted, "asked for")
     if wanted != "auto":
-        raise UsageError(f"unknown image source `{wanted}`", mend="use auto, pull or build")
+        raise UsageError(f"unknown image source `{wanted}`", hint="use auto, pull or build")
     host = PROBE.split("/")[2]
     return Source("pull", f"{host} answers") if registry_answers() else Source("build", f"{host} can't be reached")
 

@@ -27,7 +27,7 @@ class Item:
 def checked(prefix: str) -> str:
     """HOST[/PATH] without a slash at its end. Raises UsageError for one with a scheme, or without a host."""
     if "://" in prefix or not prefix.strip("/"):
-        raise UsageError(f"`{prefix}` is no registry", mend="write it without a scheme: registry.example.org/mirror")
+        raise UsageError(f"`{prefix}` is no registry", hint="write it without a scheme: registry.example.org/mirror")
     return prefix.rstrip("/")
 
 
@@ -145,11 +145,11 @@ def _chosen(item: Item, platform: str) -> Manifest:
         found = child.get("platform", {})
         if f"{found.get('os')}/{found.get('architecture')}" == platform:
             return item.registry.manifest(item.place, child["digest"])
-    raise TrainyardError(f"{item.ref} is not published for {platform}", mend="leave out --platform")
+    raise TrainyardError(f"{item.ref} is not published for {platform}", hint="leave out --platform")
 
 
 def _checked(registry: Registry, place: Place, root: Manifest) -> str:
     found = registry.digest(place)
     if found != root.digest:
-        raise TrainyardError(f"{place} has the digest {found or 'of nothing'}, not {root.digest}", mend="try again")
+        raise TrainyardError(f"{place} has the digest {found or 'of nothing'}, not {root.digest}", hint="try again")
     return found

@@ -128,7 +128,7 @@ def push(registry_host: str, wanted: str, every: bool) -> None:
     engine, chosen = engines.find(), source.choose(wanted)
     if every and chosen.kind != "build":
         raise UsageError(
-            "upstream's images are only built with --images build", mend="mirror the published ones instead"
+            "upstream's images are only built with --images build", hint="mirror the published ones instead"
         )
     base = chosen.base(engine)
     needed = [i for i in load_versions().images.values() if not i.local and (i.own or every)]
@@ -142,5 +142,5 @@ def push(registry_host: str, wanted: str, every: bool) -> None:
                 engine(
                     "push",
                     target,
-                    mend=f"check that you may push there: `{engine.name} login {host.partition('/')[0]}`",
+                    hint=f"check that you may push there: `{engine.name} login {host.partition('/')[0]}`",
                 )

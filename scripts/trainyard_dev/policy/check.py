@@ -80,8 +80,8 @@ class Site:
         except (AttributeError, KeyError, TypeError, ValueError):
             if verdict.refused:
                 return []
-            what, mend = "no controller can read its spec", "see manifests/jobs for examples"
-            raise UsageError(what, where=verdict.source, mend=mend) from None
+            what, hint = "no controller can read its spec", "see manifests/jobs for examples"
+            raise UsageError(what, where=verdict.source, hint=hint) from None
 
     def _ask(self, obj: Object, who: Identity, source: str) -> Verdict:
         try:
@@ -158,12 +158,12 @@ def _contract(objects: list[Object]) -> dict[str, Any]:
 def _team(contract: dict[str, Any], name: str) -> dict[str, Any]:
     teams = {team["name"]: team for team in contract.get("teams") or []}
     if not teams:
-        raise UsageError("the values have no team", mend="add one to global.contract.teams")
+        raise UsageError("the values have no team", hint="add one to global.contract.teams")
     if not name and len(teams) == 1:
         return next(iter(teams.values()))
     if name not in teams:
         what = f"there is no team {name}" if name else "the values have several teams"
-        raise UsageError(what, mend=f"name one with --team: {', '.join(teams)}")
+        raise UsageError(what, hint=f"name one with --team: {', '.join(teams)}")
     return teams[name]
 
 

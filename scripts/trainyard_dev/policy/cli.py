@@ -56,10 +56,10 @@ def test(files: tuple[str, ...], team: str, values: tuple[str, ...], profile: st
     """
     objects = [obj for file in files for obj in _read(file)]
     if not objects:
-        raise UsageError("the files hold no object", where=", ".join(files), mend="name files with Kubernetes objects")
+        raise UsageError("the files hold no object", where=", ".join(files), hint="name files with Kubernetes objects")
     for file in values:
         if not Path(file).is_file():
-            raise UsageError("there is no such values file", where=file, mend="correct --values")
+            raise UsageError("there is no such values file", where=file, hint="correct --values")
     with tempfile.TemporaryDirectory(prefix="policy-") as folder:
         given = [Path(file) for file in values] or [_example(Path(folder), team or EXAMPLE)]
         platform = package.render(profile, values=given)
@@ -81,19 +81,19 @@ def _read(file: str) -> list[dict[str, Any]]:
         found = [doc for doc in yaml.safe_load_all(text) if doc is not None]
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "no text"
-        raise UsageError(f"can't be read: {why}", where=file, mend='name a file, or "-" for standard input') from None
+        raise UsageError(f"can't be read: {why}", where=file, hint='name a file, or "-" for standard input') from None
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise UsageError(f"is no YAML, see line {line}", where=file, mend="correct that line") from None
+        raise UsageError(f"is no YAML, see line {line}", where=file, hint="correct that line") from None
     objects: list[dict[str, Any]] = []
     for doc in found:
         listed = isinstance(doc, dict) and str(doc.get("kind", "")).endswith("List")
         items = (doc.get("items") or []) if listed else [doc]
         for obj in items if isinstance(items, list) else [items]:
             if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str) or "apiVersion" not in obj:
-                raise UsageError("holds something without apiVersion and kind", where=file, mend="add both")
+                raise UsageError("holds something without apiVersion and kind", where=file, hint="add both")
             if not isinstance(obj.get("metadata", {}), dict) or not isinstance(obj.get("spec", {}), dict):
-                raise UsageError("holds an object whose metadata or spec is no map", where=file, mend="make it one")
+                raise UsageError("holds an object whose metadata or spec is no map", where=file, hint="make it one")
             objects.append(obj)
     return objects
 

@@ -36,11 +36,11 @@ class Check:
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
-            raise TrainyardError(f"'{self.id}' can't be the id of a check", mend="use lower case words joined by dots")
+            raise TrainyardError(f"'{self.id}' can't be the id of a check", hint="use lower case words joined by dots")
         if self.status not in STATUSES:
-            raise TrainyardError(f"check {self.id} has the unknown status '{self.status}'", mend=f"use {STATUSES}")
+            raise TrainyardError(f"check {self.id} has the unknown status '{self.status}'", hint=f"use {STATUSES}")
         if self.status != "passed" and not self.reason.strip():
-            raise TrainyardError(f"check {self.id} is {self.status} without a reason", mend="say why")
+            raise TrainyardError(f"check {self.id} is {self.status} without a reason", hint="say why")
         if not math.isfinite(self.seconds) or self.seconds < 0:
             raise TrainyardError(f"check {self.id} took {self.seconds} seconds, which can't be")
 
@@ -81,7 +81,7 @@ class Gpu:
 
     def __post_init__(self) -> None:
         if self.kind not in ("mock", "real"):
-            raise TrainyardError(f"'{self.kind}' is no kind of GPU", mend="use 'mock' or 'real'")
+            raise TrainyardError(f"'{self.kind}' is no kind of GPU", hint="use 'mock' or 'real'")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Run:
         seen: set[str] = set()
         for check in self.checks:
             if check.id in seen:
-                raise TrainyardError(f"two checks have the id {check.id}", mend="give each its own id")
+                raise TrainyardError(f"two checks have the id {check.id}", hint="give each its own id")
             seen.add(check.id)
         if self.ended < self.started:
-            raise TrainyardError("the run ends before it starts", mend="set 'ended' before writing the report")
+            raise TrainyardError("the run ends before it starts", hint="set 'ended' before writing the report")

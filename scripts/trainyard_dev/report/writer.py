@@ -66,7 +66,7 @@ def write(run: Run, out: Path) -> list[Path]:
         raise TrainyardError(
             f"the report can't be written: {error.strerror or error}",
             where=str(out),
-            mend="make room or make the folder writable, then run again",
+            hint="make room or make the folder writable, then run again",
         ) from error
     finally:
         for temporary, _ in staged:

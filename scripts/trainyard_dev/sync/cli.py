@@ -35,14 +35,14 @@ def sync(check: bool) -> None:
         click.echo(f"{file}: {', '.join(said)}")
     if check:
         if tree.changed:
-            raise TrainyardError(f"copies differ in {_files(tree)}", mend="run `bin/trainyard versions sync`")
+            raise TrainyardError(f"copies differ in {_files(tree)}", hint="run `bin/trainyard versions sync`")
         click.echo("every copy is what versions.yaml says")
         return
     left = [*tree.left, *map(str, verify.differences(ROOT))]
     for line in left:
         click.echo(f"left: {line}")
     if left:
-        raise TrainyardError(f"{len(left)} left, which no command writes", mend="change what is named above")
+        raise TrainyardError(f"{len(left)} left, which no command writes", hint="change what is named above")
     click.echo(f"written: {_files(tree)}" if tree.changed else "every copy is what versions.yaml says")
 
 

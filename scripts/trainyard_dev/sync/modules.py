@@ -45,7 +45,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
         except CommandError as error:
             said = [line for line in error.output.splitlines() if line.strip()]
             reason = said[-1].strip() if said else f"code {error.returncode}"
-            tree.left.append(f"{folder}: {reason.rstrip('.')}. mend that, then run the same command again")
+            tree.left.append(f"{folder}: {reason.rstrip('.')}. fix that, then run the same command again")
 
 
 def _required(folder: Path, module: str, before: str, version: str) -> list[str]:

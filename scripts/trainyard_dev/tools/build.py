@@ -109,7 +109,7 @@ def builder(name: str, version: str = "") -> ToolSet:
     raise TrainyardError(
         f"no tool set builds `{name}` {version or 'by default'}",
         where="versions.yaml",
-        mend=f"use {there}, or add a set",
+        hint=f"use {there}, or add a set",
     )
 
 
@@ -130,7 +130,7 @@ def build(tool: ToolSet) -> None:
         raise TrainyardError(
             f"building {tool.name} failed: {error.strerror}",
             where=str(target.parent),
-            mend="free some space there or set TRAINYARD_CACHE to another folder",
+            hint="free some space there or set TRAINYARD_CACHE to another folder",
         ) from None
 
 
@@ -149,7 +149,7 @@ def _build(tool: ToolSet, target: Path) -> None:
         raise TrainyardError(
             f"building {tool.name} {tool.version} failed: {_reason(error)}",
             where=f"tools/{tool.name}",
-            mend=_mend(error),
+            hint=_hint(error),
         ) from None
     finally:
         if work:
@@ -162,7 +162,7 @@ def _compile(tool: ToolSet, folder: Path, made: Path, flags: list[str]) -> None:
     A package of another name (`.`, or a folder like v3) is built by itself.
     """
     env = _go_env(tool) | ({} if os.environ.get("GOGC") else {"GOGC": COLLECT_AT})
-    build = lambda *argv: run(["go", "build", *flags, "-o", *argv], cwd=folder, env=env, mend="run `trainyard doctor`")  # noqa: E731
+    build = lambda *argv: run(["go", "build", *flags, "-o", *argv], cwd=folder, env=env, hint="run `trainyard doctor`")  # noqa: E731
     together = (
         {p: name for p, name in tool.packages if not re.search(r"(^\.|/v\d+)$", p)} if len(tool.packages) > 1 else {}
     )
@@ -193,7 +193,7 @@ def module_dir(tool_name: str) -> Path:
     folder = json.loads(found.stdout).get("Dir") if found.returncode == 0 else None
     if not folder or not Path(folder).is_dir():
         run(
-            ["go", "mod", "download"], cwd=source_dir(tool), env=_go_env(tool), mend="check the network, then try again"
+            ["go", "mod", "download"], cwd=source_dir(tool), env=_go_env(tool), hint="check the network, then try again"
         )
         folder = json.loads(
             run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool)).stdout
@@ -232,7 +232,7 @@ def _reason(error: CommandError) -> str:
     return lines[-1].strip() if lines else f"code {error.returncode}"
 
 
-def _mend(error: CommandError) -> str:
+def _hint(error: CommandError) -> str:
     if "no space left" in error.output:
         return (
             "free some space (go env GOCACHE names the folder that fills) or set GOCACHE and TRAINYARD_CACHE elsewhere"

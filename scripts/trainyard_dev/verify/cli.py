@@ -36,10 +36,10 @@ class Difference:
 
     file: str
     what: str
-    mend: str
+    hint: str
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.what}. {self.mend}."
+        return f"{self.file}: {self.what}. {self.hint}."
 
 
 @click.command()
@@ -50,7 +50,7 @@ def verify() -> None:
         click.echo(str(difference))
     if found:
         copies = "copy disagrees with what it is" if len(found) == 1 else "copies disagree with what they are"
-        raise TrainyardError(f"{len(found)} {copies} made from", mend="change the files named above")
+        raise TrainyardError(f"{len(found)} {copies} made from", hint="change the files named above")
     click.echo("every copy of a pin agrees with versions.yaml, and every generated file is up to date")
 
 
@@ -216,8 +216,8 @@ def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Difference]:
             yield Difference("pyproject.toml", f"`{wish}` has no two bounds", "write NAME>=LEAST,<NEXT")
         have = locked.get(normal(found.name), "absent")
         if have == "absent" or not found.specifier.contains(have):
-            mend = f"pyproject.toml allows {found.specifier}: make both alike"
-            yield Difference("requirements.lock", f"{found.name} is {have}", mend)
+            hint = f"pyproject.toml allows {found.specifier}: make both alike"
+            yield Difference("requirements.lock", f"{found.name} is {have}", hint)
 
 
 def charts(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
@@ -249,24 +249,24 @@ def charts(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
 
 def images(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
     """Image references anywhere in the tree, and the base that Containerfiles stand on."""
-    for file, what, mend in verify_images.differences(root, raw):
-        yield Difference(file, what, mend)
+    for file, what, hint in verify_images.differences(root, raw):
+        yield Difference(file, what, hint)
 
 
 def copies(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
     """Versions in prose and in the list of releases."""
-    for file, what, mend in verify_copies.differences(root, raw):
-        yield Difference(file, what, mend)
+    for file, what, hint in verify_copies.differences(root, raw):
+        yield Difference(file, what, hint)
 
 
 def generated(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
     """Pages written by a command, and versions in the GitOps examples."""
-    for file, what, mend in verify_generated.differences(root, raw):
-        yield Difference(file, what, mend)
+    for file, what, hint in verify_generated.differences(root, raw):
+        yield Difference(file, what, hint)
 
 
-def _pin(what: str, mend: str) -> Difference:
-    return Difference("versions.yaml", what, mend)
+def _pin(what: str, hint: str) -> Difference:
+    return Difference("versions.yaml", what, hint)
 
 
 def _bare(version: str) -> str:

@@ -67,7 +67,7 @@ def _benchmarks(root: Path) -> Iterator[Finding]:
     try:
         found = summary.read(file)
     except TrainyardError as error:
-        yield where, error.what, error.mend
+        yield where, error.what, error.hint
         return
     if not page.exists() or page.read_text() != pages.render(found):
         yield "docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`"

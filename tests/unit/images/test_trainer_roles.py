@@ -158,10 +158,10 @@ def test_accuracy_bar() -> None:
 
 def test_a_known_error_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     def fails(_: object) -> None:
-        raise TrainError("broken", where="s3://a", mend="mend it")
+        raise TrainError("broken", where="s3://a", hint="fix it")
 
     assert options.run(fails, []) == 1
-    assert capsys.readouterr().err == "error: s3://a: broken; mend it\n"
+    assert capsys.readouterr().err == "error: s3://a: broken; fix it\n"
     assert options.run(lambda _: None, []) == 0
 
 

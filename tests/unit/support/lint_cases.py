@@ -63,7 +63,7 @@ def one(found: list[Finding], text: str, code: str, line: str) -> None:
     told = "\n".join(f"{one.where} {one.code} {one.field} {one.reason}" for one in found)
     assert [finding.code for finding in found] == [code], told
     (finding,) = found
-    assert finding.reason and finding.mend
+    assert finding.reason and finding.hint
     lines = text.splitlines()
     assert 1 <= finding.line <= max(1, len(lines))
     assert line in lines[finding.line - 1], f"{told}: {lines[finding.line - 1]}"

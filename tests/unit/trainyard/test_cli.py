@@ -63,10 +63,10 @@ def test_wrong_usage(words: list[str], says: str, trainyard: Call) -> None:
 @pytest.mark.parametrize(
     ("fault", "code", "says"),
     [
-        (TrainyardError("it broke", where="here", mend="mend it"), 1, "here: it broke. mend it."),
+        (TrainyardError("it broke", where="here", hint="hint it"), 1, "here: it broke. hint it."),
         (TrainyardError("it broke"), 1, "it broke."),
-        (TrainyardError("it said so itself.", mend="mend it."), 1, "it said so itself. mend it."),
-        (UsageError("wrong word", mend="use another"), 2, "wrong word. use another."),
+        (TrainyardError("it said so itself.", hint="hint it."), 1, "it said so itself. hint it."),
+        (UsageError("wrong word", hint="use another"), 2, "wrong word. use another."),
         (OSError(28, "No space left on device", "/x/y"), 1, "/x/y: No space left on device. run `trainyard doctor`."),
         (PermissionError(13, "Permission denied"), 1, "Permission denied. run `trainyard doctor`."),
         (KeyboardInterrupt(), 130, "interrupted."),

@@ -109,7 +109,7 @@ def test_containers_are_found_by_label(only: Program) -> None:
 def test_a_failing_program_is_named_with_its_last_lines(program: Program) -> None:
     program("tool", "seq 1 9 >&2; echo out; exit 3")
     with pytest.raises(CommandError) as caught:
-        run(["tool", "do", "a b"], mend="try again")
+        run(["tool", "do", "a b"], hint="try again")
     assert str(caught.value) == "`tool do 'a b'` failed with code 3: 6 | 7 | 8 | 9. try again."
     assert caught.value.returncode == 3
     assert "out\n" in caught.value.output

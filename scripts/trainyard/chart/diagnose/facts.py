@@ -51,7 +51,7 @@ class Collected:
         return float("inf") if at is None else self.now - at
 
     def live_events(self, *reasons: str) -> Iterator[Object]:
-        """Events of these reasons that still matter, latest first: nothing has mended them since.
+        """Events of these reasons that still matter, latest first: nothing has resolved them since.
 
         What happened to a pod that is well by now, or gone, is past; if no pod could be read, every event counts.
         """

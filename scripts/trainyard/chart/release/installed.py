@@ -18,7 +18,7 @@ from trainyard.shell import CommandError, run
 Objects = list[dict[str, Any]]
 HOOK = "helm.sh/hook"
 # What to do, by words of Helm's.
-MENDS = {
+HINTS = {
     "cluster unreachable": "set KUBECONFIG to a cluster that answers",
     "release: not found": "see `helm list -A` for what is installed",
 }
@@ -39,8 +39,8 @@ class Installed:
             return run([programs.find("helm"), *chosen, "-n", self.namespace, *args], timeout=timeout).stdout
         except CommandError as error:
             said = plain(error.output)
-            mend = next((mend for sign, mend in MENDS.items() if sign in said), "")
-            raise TrainyardError(said, where=f"release {self.name}", mend=mend) from None
+            hint = next((hint for sign, hint in HINTS.items() if sign in said), "")
+            raise TrainyardError(said, where=f"release {self.name}", hint=hint) from None
 
     def metadata(self) -> dict[str, Any]:
         """Chart version, revision and status. Raises TrainyardError when there is no such release."""

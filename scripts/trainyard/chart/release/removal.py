@@ -39,7 +39,7 @@ def uninstall(installed: Installed, say: Say, *, hooks: bool = True) -> None:
         raise TrainyardError(
             error.what,
             where=error.where,
-            mend=f"see `kubectl logs -n {installed.namespace} job/{installed.name}-teardown`; where its image can't be "
+            hint=f"see `kubectl logs -n {installed.namespace} job/{installed.name}-teardown`; where its image can't be "
             "had any more, stop the jobs and the pods that mount the NFS server, then use --no-hooks",
         ) from None
     for line in text.splitlines():
@@ -144,5 +144,5 @@ def _wait(installed: Installed, kind: str, names: list[str], namespace: str = ""
             said = [c["message"] for c in conditions if c["status"] == "True" and c.get("message")]
             raise TrainyardError(
                 f"{kind} {name} is not gone after {WAIT_S} s: {'; '.join(said) or left['metadata'].get('finalizers')}",
-                mend="remove what holds it, then run the same command again",
+                hint="remove what holds it, then run the same command again",
             )

@@ -32,7 +32,7 @@ def split(given: Sequence[str]) -> dict[str, str]:
         name, equals, value = one.partition("=")
         name = name.strip()
         if not equals or not name:
-            raise UsageError(f"--param {one!r} is not NAME=VALUE", mend="write for example --param epochs=3")
+            raise UsageError(f"--param {one!r} is not NAME=VALUE", hint="write for example --param epochs=3")
         if name in found:
             raise UsageError(f"--param {name} is given twice")
         found[name] = value
@@ -58,8 +58,8 @@ def checked(pipeline: Pipeline, arguments: Mapping[str, Any]) -> dict[str, Any]:
     missing += [one.name for one in inputs.artifacts.values() if not one.optional and one.name not in found]
     if missing:
         example = "s3://bucket/key" if missing[0] in inputs.artifacts else "VALUE"
-        mend = f"give it with --param {missing[0]}={example}"
-        raise UsageError(f"the pipeline needs a value for {', '.join(missing)}", where=pipeline.file, mend=mend)
+        hint = f"give it with --param {missing[0]}={example}"
+        raise UsageError(f"the pipeline needs a value for {', '.join(missing)}", where=pipeline.file, hint=hint)
     return found
 
 

@@ -2,7 +2,7 @@
 
     child.py PATH NAME OUT REPORT
 
-NAME may be empty. On a fault of the author it writes REPORT: {"what", "line", "mend"}. Imports nothing of trainyard,
+NAME may be empty. On a fault of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard,
 for the author's imports must not meet it.
 """
 
@@ -24,15 +24,15 @@ def main(path: str, name: str, out: str, report: str) -> int:
 
         compiler.Compiler().compile(pipeline_func=chosen, package_path=out)
     except AuthorError as fault:
-        write(report, str(fault), 0, fault.mend)
+        write(report, str(fault), 0, fault.hint)
         return 1
     except SyntaxError as error:
         line = error.lineno if error.filename and same(error.filename, path) else 0
         write(report, f"this is no valid Python: {error.msg}", line or 0)
         return 1
     except ModuleNotFoundError as error:
-        mend = COMPONENTS if error.name == "components" else MODULE
-        write(report, f"the module {error.name} is not installed", line_of(error, path), mend)
+        hint = COMPONENTS if error.name == "components" else MODULE
+        write(report, f"the module {error.name} is not installed", line_of(error, path), hint)
         return 1
     except BaseException as error:
         text = " ".join(str(error).split()) or "no message"
@@ -46,9 +46,9 @@ COMPONENTS = "copy the folder pipelines/components of trainyard's repository bes
 
 
 class AuthorError(Exception):
-    def __init__(self, what: str, mend: str) -> None:
+    def __init__(self, what: str, hint: str) -> None:
         super().__init__(what)
-        self.mend = mend
+        self.hint = hint
 
 
 def load(path: str):
@@ -108,9 +108,9 @@ def line_of(error: BaseException, path: str) -> int:
     return (lines[-1] or 0) if lines else 0
 
 
-def write(report: str, what: str, line: int, mend: str = "") -> None:
+def write(report: str, what: str, line: int, hint: str = "") -> None:
     with open(report, "w", encoding="utf-8") as file:
-        json.dump({"what": what, "line": line, "mend": mend}, file)
+        json.dump({"what": what, "line": line, "hint": hint}, file)
 
 
 if __name__ == "__main__":

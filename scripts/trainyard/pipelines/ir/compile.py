@@ -27,7 +27,7 @@ def pipeline(path: Path, name: str | None = None) -> Pipeline:
         UsageError: nothing to find, several without a name, or the file's own error, with its line.
     """
     if not path.exists():
-        raise UsageError("there is no such file", where=str(path), mend="give the path of a pipeline")
+        raise UsageError("there is no such file", where=str(path), hint="give the path of a pipeline")
     if path.is_dir() or path.suffix == ".py":
         return _python(path, name)
     return load.file(path)
@@ -54,7 +54,7 @@ def _python(path: Path, name: str | None) -> Pipeline:
             raise UsageError(
                 f"compiling did not finish within {LONGEST} s",
                 where=str(path),
-                mend="keep slow work out of the pipeline's file; it belongs into a component",
+                hint="keep slow work out of the pipeline's file; it belongs into a component",
             ) from None
         if report.exists():
             _raise(path, json.loads(report.read_text()))
@@ -67,4 +67,4 @@ def _python(path: Path, name: str | None) -> Pipeline:
 
 def _raise(path: Path, report: dict) -> None:
     where = f"{path}:{report['line']}" if report.get("line") else str(path)
-    raise UsageError(report["what"], where=where, mend=report.get("mend", ""))
+    raise UsageError(report["what"], where=where, hint=report.get("hint", ""))

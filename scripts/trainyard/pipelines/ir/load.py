@@ -36,7 +36,7 @@ def text(content: str, file: str) -> Pipeline:
     for document in found:
         data = document.data
         if not isinstance(data, dict):
-            raise UsageError("a compiled pipeline is a mapping", where=f"{file}:{document.line()}", mend=_MEND)
+            raise UsageError("a compiled pipeline is a mapping", where=f"{file}:{document.line()}", hint=_HINT)
         if data.get("kind") in ("PipelineVersion", "Pipeline") and "apiVersion" in data:
             body = data.get("spec") if isinstance(data.get("spec"), dict) else {}
             if "pipelineSpec" in body:
@@ -52,9 +52,9 @@ def text(content: str, file: str) -> Pipeline:
             _refuse_others(document, file)
             main = (document, (), data)
         else:
-            raise UsageError("a second pipeline in one file", where=f"{file}:{document.line()}", mend=_MEND)
+            raise UsageError("a second pipeline in one file", where=f"{file}:{document.line()}", hint=_HINT)
     if main is None:
-        raise UsageError("there is no pipeline in this file", where=file, mend=_MEND)
+        raise UsageError("there is no pipeline in this file", where=file, hint=_HINT)
     document, prefix, data = main
     spec = proto.spec(document, prefix, data, file)
     platform: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def text(content: str, file: str) -> Pipeline:
     return builder.pipeline(spec, platform, arguments)
 
 
-_MEND = "give a kfp Python file, or what `kfp dsl compile` writes"
+_HINT = "give a kfp Python file, or what `kfp dsl compile` writes"
 
 
 def _refuse_others(document: Document, file: str) -> None:
@@ -80,7 +80,7 @@ def _refuse_others(document: Document, file: str) -> None:
         what = "this is a component in the format of kfp 1, no pipeline"
     else:
         what = "this is no compiled pipeline: pipelineInfo, root and components are missing"
-    raise UsageError(what, where=f"{file}:{document.line()}", mend=_MEND)
+    raise UsageError(what, where=f"{file}:{document.line()}", hint=_HINT)
 
 
 def _arguments(runtime: Any) -> dict[str, Any]:

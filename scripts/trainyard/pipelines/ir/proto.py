@@ -52,7 +52,7 @@ def _checked(data: Any, message: Message, document: Document, prefix: Prefix, fi
         line = document.line(*prefix, *path)
         if not re.search(r'at "', str(error)):
             line = _found(document, prefix, path, str(error)) or line
-        raise UsageError(what, where=f"{file}:{line}", mend="compile the pipeline again with kfp") from None
+        raise UsageError(what, where=f"{file}:{line}", hint="compile the pipeline again with kfp") from None
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(
             f"this is no {message.DESCRIPTOR.name}: {error}", where=f"{file}:{document.line(*prefix)}"

@@ -8,7 +8,7 @@
     lint.pipeline(ir_pipeline, site, queue="vision")    # a loaded kfp pipeline
     lint.manifest({"apiVersion": …}, site)              # an object, as Python has it
 
-Each gives `Finding`s: code, severity, file, line, task, field, reason, mend. docs/lint.md has every code.
+Each gives `Finding`s: code, severity, file, line, task, field, reason, hint. docs/lint.md has every code.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def check(path: Path, site: Site) -> list[Finding]:
     try:
         content = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"can't be read: {error.strerror}", where=str(path), mend="name a file") from None
+        raise UsageError(f"can't be read: {error.strerror}", where=str(path), hint="name a file") from None
     except UnicodeDecodeError:
         report = Report(site, str(path))
         report.add("TY101", 1, "the file is no text", "give a Python file, YAML or JSON")

@@ -54,7 +54,7 @@ class Said:
     code: str
     line: int
     reason: str
-    mend: str
+    hint: str
     task: str = ""
     field: str = ""
     names: tuple[str, ...] = ()
@@ -103,8 +103,8 @@ def references(pipeline: Pipeline) -> Iterator[Said]:
                 if label
                 else f"component {name} runs nothing"
             )
-            mend = f"executors: {_known(pipeline.executors)}"
-            yield Said("TY202", component.line, what, mend, "", "executorLabel", (name,))
+            hint = f"executors: {_known(pipeline.executors)}"
+            yield Said("TY202", component.line, what, hint, "", "executorLabel", (name,))
         if name not in used and used <= pipeline.components.keys():
             yield Said("TY210", component.line, f"component {name} is used by no task", "remove it", names=(name,))
 
@@ -117,8 +117,8 @@ def order(pipeline: Pipeline) -> Iterator[Said]:
             for other in task.depends:
                 if other not in dag.tasks:
                     what = f"task {task.name} waits for {other}, which is not there"
-                    mend = f"tasks beside it: {_known(dag.tasks.keys() - {task.name})}"
-                    yield Said("TY203", task.line, what, mend, task.name, "dependentTasks", (task.name,))
+                    hint = f"tasks beside it: {_known(dag.tasks.keys() - {task.name})}"
+                    yield Said("TY203", task.line, what, hint, task.name, "dependentTasks", (task.name,))
             needs = set(task.depends) | {s.task for s in _sources(task) if isinstance(s, (FromTask, FinalStatus))}
             edges[task.name] = needs & dag.tasks.keys()
         if circle := graph.circle(edges):
@@ -148,8 +148,8 @@ def arguments(pipeline: Pipeline) -> Iterator[Said]:
                     continue  # part of a text that the component takes under another name
                 if name not in takes:
                     what = f"task {task.name} is given {name}, which {component.name} does not take"
-                    mend = f"it takes: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"
-                    yield Said("TY207", source.line, what, mend, task.name, name, (task.name,))
+                    hint = f"it takes: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"
+                    yield Said("TY207", source.line, what, hint, task.name, name, (task.name,))
                 elif reason := _unfit(takes[name], source, made):
                     what = f"argument {name} of task {task.name} {reason}"
                     yield Said("TY209", source.line, what, "give one of its type", task.name, name, (task.name,))
@@ -189,16 +189,16 @@ def _source(
         what = f"argument {name} of task {task.name} is the end of {source.task}, which is not there"
         return None, Said("TY204", source.line, what, f"tasks: {_known(dag.tasks)}", task.name, name, (task.name,))
     if isinstance(source, FromTask):
-        made, reason, mend = _made(pipeline, dag, source, kind)
+        made, reason, hint = _made(pipeline, dag, source, kind)
         if not reason:
             return made, None
         what = f"argument {name} of task {task.name} comes from {reason}"
-        return None, Said("TY204", source.line, what, mend, task.name, name, (task.name,))
+        return None, Said("TY204", source.line, what, hint, task.name, name, (task.name,))
     return None, None
 
 
 def _made(pipeline: Pipeline, dag: Dag, source: FromTask, kind: str) -> tuple[Any, str, str]:
-    """An output of a task: (it, "", ""), or (None, what is wrong, mend)."""
+    """An output of a task: (it, "", ""), or (None, what is wrong, hint)."""
     if source.task not in dag.tasks:
         return None, f"task {source.task}, which is not there", f"tasks: {_known(dag.tasks)}"
     component = pipeline.component(dag.tasks[source.task])
@@ -252,11 +252,11 @@ def outputs(pipeline: Pipeline) -> Iterator[Said]:
         for kind, given in (("parameter", dag.parameters), ("artifact", dag.artifacts)):
             for output in given.values():
                 for place in output.places:
-                    _, reason, mend = _made(pipeline, dag, place, kind)
+                    _, reason, hint = _made(pipeline, dag, place, kind)
                     if reason:
                         around = "the pipeline" if owner is pipeline.root else owner.name
                         what = f"output {output.name} of {around} comes from {reason}"
-                        yield Said("TY211", place.line or output.line, what, mend, "", output.name, (owner.name,))
+                        yield Said("TY211", place.line or output.line, what, hint, "", output.name, (owner.name,))
 
 
 def conditions(pipeline: Pipeline) -> Iterator[Said]:

@@ -74,8 +74,8 @@ def check(
     if queue and queue not in team.queues:
         report.add("TY501", 0, f"queue {queue} is not for team {team.name}", f"take one of {', '.join(team.queues)}")
     if priority and priority not in team.priority_classes:
-        mend = f"take one of {', '.join(team.priority_classes)}"
-        report.add("TY502", 0, f"priority class {priority} is not for team {team.name}", mend)
+        hint = f"take one of {', '.join(team.priority_classes)}"
+        report.add("TY502", 0, f"priority class {priority} is not for team {team.name}", hint)
     where: Where = lambda line, names, call: line  # noqa: E731
     path = Path(pipeline.file)
     if path.suffix == ".py" and path.exists():
@@ -101,7 +101,7 @@ def _check(pipeline: Pipeline, report: Report, where: Where, translated: Transla
     for rule in ir_rules.RULES:
         for said in rule(pipeline):
             line = where(said.line, said.names, bool(said.task))
-            report.add(said.code, line, said.reason, said.mend, task=said.task, at=said.field)
+            report.add(said.code, line, said.reason, said.hint, task=said.task, at=said.field)
     _importers(pipeline, report, where)
     _claims(pipeline, report, where)
     training.check(pipeline, report, where)
@@ -121,7 +121,7 @@ def _check(pipeline: Pipeline, report: Report, where: Where, translated: Transla
         large = "KiB" in error.what or "bytes" in error.what
         if translated and not large:
             raise
-        report.add("TY213" if large else "TY215", 1, error.what, error.mend)
+        report.add("TY213" if large else "TY215", 1, error.what, error.hint)
         return
     _translated(pipeline, made, yaml, report, where)
 
@@ -130,7 +130,7 @@ def _refused(pipeline: Pipeline, error: translate.Unsupported, report: Report, w
     last = error.where.rpartition(":")[2]
     line = int(last) if last.isdigit() else 1
     names = [name for name in pipeline.components if name.removeprefix("comp-") in error.what]
-    report.add("TY215", where(line, tuple(sorted(names, key=len, reverse=True)), False), error.what, error.mend)
+    report.add("TY215", where(line, tuple(sorted(names, key=len, reverse=True)), False), error.what, error.hint)
 
 
 def _arguments(pipeline: Pipeline) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
         component = pipeline.components.get(name)
         executor = component.executor if component else None
         if component is None or executor is None:
-            report.add(one.code, 1, one.reason, one.mend, severity=one.severity)
+            report.add(one.code, 1, one.reason, one.hint, severity=one.severity)
             continue
         field = _field(path[3:], made["spec"]["templates"][path[2]], executor)
         line = _line(yaml, executor.label, field) or executor.line
@@ -187,7 +187,7 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
             one.code,
             where(line, (*(tasks if resource else ()), name, *tasks), resource),
             one.reason,
-            one.mend,
+            one.hint,
             task=", ".join(dict.fromkeys(tasks[:3])),
             at=field,
             severity=one.severity,
@@ -228,13 +228,13 @@ def _parts(pipeline: Pipeline, yaml: Document | None, report: Report, where: Whe
         container["env"] = [{"name": name, "value": value} for name, value in executor.env.items()]
         pod = Pod({"containers": [container]}, ())
         for rule in (pod_rules.images, pod_rules.installs, pod_rules.buckets):
-            for code, path, what, mend in rule(pod, report.site.contract, team):
+            for code, path, what, hint in rule(pod, report.site.contract, team):
                 line = where(
                     _line(yaml, executor.label, ("container", *path[3:])) or executor.line, (executor.label,), False
                 )
                 severity = report.installing(team) if code == "TY302" else None
                 report.add(
-                    code, line, what, mend, task=executor.label.removeprefix("exec-"), at=path[3:], severity=severity
+                    code, line, what, hint, task=executor.label.removeprefix("exec-"), at=path[3:], severity=severity
                 )
 
 

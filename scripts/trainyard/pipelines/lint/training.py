@@ -37,8 +37,8 @@ def check(pipeline: Pipeline, report: Report, where: Where) -> None:
             return where(source.line if source else task.line, (task.name, task.component), True)
 
         broken = schema.found(Document(values, {(): 1}))
-        for path, what, mend in broken:
-            report.add("TY104", line(str(path[0]) if path else ""), what, mend, task=task.name, at=path)
+        for path, what, hint in broken:
+            report.add("TY104", line(str(path[0]) if path else ""), what, hint, task=task.name, at=path)
         if not broken:
             settings.judge({**values, "framework": framework}, line, report, task.name)
 

@@ -46,7 +46,7 @@ def find() -> Dataset:
 def _unpack_package(target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
-        root = debian.unpack([PACKAGE], Path(work), mend="set TRAINYARD_DATA to a folder that holds mnist/")
+        root = debian.unpack([PACKAGE], Path(work), hint="set TRAINYARD_DATA to a folder that holds mnist/")
         found = {path.name: path for path in root.rglob("*.gz") if path.name in FILES}
         if set(found) != set(FILES):
             raise TrainyardError(f"the package {PACKAGE} lacks {sorted(set(FILES) - set(found))}")

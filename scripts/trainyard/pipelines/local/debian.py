@@ -7,13 +7,13 @@ from pathlib import Path
 from trainyard.shell import run
 
 
-def unpack(packages: list[str], work: Path, mend: str) -> Path:
+def unpack(packages: list[str], work: Path, hint: str) -> Path:
     """Downloads packages into `work` and unpacks them into one tree, which it returns.
 
     Args:
-        mend: what to do where they can't be had.
+        hint: what to do where they can't be had.
     """
-    run(["apt-get", "download", *packages], cwd=work, mend=mend)
+    run(["apt-get", "download", *packages], cwd=work, hint=hint)
     root = work / "root"
     for archive in sorted(work.glob("*.deb")):
         run(["dpkg", "-x", archive, root])

@@ -65,8 +65,8 @@ def offer_shared_data(folders: Folders, text: str) -> str:
         found = dataset.find()
     except TrainyardError as error:
         what = f"the pipeline reads {S3}{SHARED}, and this machine has no copy of it ({error.what})"
-        mend = f"put the four files of MNIST into {place}, or set TRAINYARD_DATA to a folder that holds mnist/"
-        raise TrainyardError(what, mend=mend) from None
+        hint = f"put the four files of MNIST into {place}, or set TRAINYARD_DATA to a folder that holds mnist/"
+        raise TrainyardError(what, hint=hint) from None
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(found.folder)
     return found.name

@@ -38,7 +38,7 @@ def refuse(pipeline: Pipeline) -> None:
     for executor in pipeline.executors.values():
         if executor.kind not in ("container", "importer"):
             what = f"{_name(executor)} is of the kind {executor.kind}, which runs on Vertex AI only"
-            raise UsageError(what, where=pipeline.where(executor.line), mend="take it out, or put a component there")
+            raise UsageError(what, where=pipeline.where(executor.line), hint="take it out, or put a component there")
 
 
 def not_honoured(pipeline: Pipeline) -> list[str]:

@@ -92,7 +92,7 @@ class Runner:
             )
         except (IndexError, KeyError, ValueError) as error:
             what = f"a placeholder of step {title} can't be filled in on one machine ({type(error).__name__}: {error})"
-            raise UsageError(what, mend="submit the pipeline instead") from None
+            raise UsageError(what, hint="submit the pipeline instead") from None
 
     def _import(self, title: str, spec: Any, executor: Any, values: dict[str, Any]) -> dict[str, Any]:
         """An importer's artifact; of a bucket: the file on this machine. Raises UsageError when it isn't there."""
@@ -101,11 +101,11 @@ class Runner:
             str(values.get("uri", "")) if executor.importer.artifact_uri.WhichOneof("value") != "constant" else constant
         )
         if uri.startswith(REMOTE):
-            raise UsageError(f"the importer's {uri} can't be fetched here", mend="import from s3:// or a path")
+            raise UsageError(f"the importer's {uri} can't be fetched here", hint="import from s3:// or a path")
         if uri.startswith(places.S3):
             path = self._folders.of_uri(uri)
             if not path.exists():
-                raise UsageError(f"the importer's {uri} is not on this machine", mend=f"put it at {path}")
+                raise UsageError(f"the importer's {uri} is not on this machine", hint=f"put it at {path}")
             uri = str(path)
         executor.importer.artifact_uri.constant.string_value = uri
         outputs, _ = importer_handler.run_importer(

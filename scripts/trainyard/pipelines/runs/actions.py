@@ -31,9 +31,9 @@ def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> 
     """
     found = nodes.run(scene.fetch(kube, name))
     if not found.ended:
-        raise TrainyardError(f"run {name} is still {found.state}", mend=f"first `trainyard runs stop {name}`")
+        raise TrainyardError(f"run {name} is still {found.state}", hint=f"first `trainyard runs stop {name}`")
     if found.succeeded:
-        raise TrainyardError(f"run {name} succeeded", mend="submit the pipeline again; its cache serves what is equal")
+        raise TrainyardError(f"run {name} succeeded", hint="submit the pipeline again; its cache serves what is equal")
     who = ["--as", access.user] if access.user else []
     who += [word for group in access.groups for word in ("--as-group", group)]
     who += ["--kubeconfig", access.kubeconfig] if access.kubeconfig else []
@@ -63,7 +63,7 @@ def listed(kube: Kube, *, experiment: str = "", pipeline: str = "") -> list[mode
     except KubeError as error:
         if error.status == 404:
             raise NoPipelinesError(
-                "this cluster has no Argo Workflows", where=kube.host, mend="ask your platform engineer for pipelines"
+                "this cluster has no Argo Workflows", where=kube.host, hint="ask your platform engineer for pipelines"
             ) from None
         raise
     return sorted(map(nodes.run, found), key=lambda run: str(run.created), reverse=True)

@@ -169,7 +169,7 @@ def _step(document: Mapping[str, Any]) -> Step:
     try:
         if document["version"] != VERSION:
             raise TrainyardError(
-                f"a lineage file is of version {document['version']}", mend="use a newer trainyard to read this run"
+                f"a lineage file is of version {document['version']}", hint="use a newer trainyard to read this run"
             )
         sides = {side: tuple(Artifact(**one) for one in document[side]) for side in KINDS}
         plain = ("run", "task", "component", "image", "node", "state", "error", "started", "finished")
@@ -179,5 +179,5 @@ def _step(document: Mapping[str, Any]) -> Step:
         )  # fmt: skip
         datetime.fromisoformat(step.started), datetime.fromisoformat(step.finished)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TrainyardError(f"a lineage file is not one: {error!r}", mend="look at lineage.json of the run") from None
+        raise TrainyardError(f"a lineage file is not one: {error!r}", hint="look at lineage.json of the run") from None
     return step

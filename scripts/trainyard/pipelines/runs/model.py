@@ -174,7 +174,7 @@ class Run:
         if found:
             raise TrainyardError(
                 f"run {self.name} has several steps {name}: {_some(step.name for step in found)}",
-                mend="give the whole name",
+                hint="give the whole name",
             )
         raise TrainyardError(
             f"run {self.name} has no step {name}; it has: {_some(step.name for step in self.steps) or 'none yet'}"

@@ -61,7 +61,7 @@ def of(workflow: Object) -> dict[str, Object]:
     if status.get("offloadNodeStatusVersion"):
         raise TrainyardError(
             f"the controller keeps the nodes of run {workflow['metadata']['name']} in a database",
-            mend="ask your platform engineer; trainyard's own controller keeps them in the Workflow",
+            hint="ask your platform engineer; trainyard's own controller keeps them in the Workflow",
         )
     return {}
 

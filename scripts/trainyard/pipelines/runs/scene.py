@@ -154,7 +154,7 @@ def fetch(kube: Kube, name: str) -> Object:
         raise KubeError(
             f"there is no run {name} in {kube.namespace}",
             status=404,
-            mend="`trainyard runs list` shows those there are",
+            hint="`trainyard runs list` shows those there are",
         )
     return found
 

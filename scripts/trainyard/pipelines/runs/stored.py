@@ -66,7 +66,7 @@ def find(run: Run, wanted: str) -> Place:
         return found[0]
     names = _some([f"{one.step}/{one.name}" for one in found or everything])
     what = f"several artifacts are called {wanted}: {names}" if found else f"no artifact {wanted}; there are: {names}"
-    raise UsageError(what, where=f"run {run.name}", mend=f"`trainyard runs artifacts {run.name}` lists them")
+    raise UsageError(what, where=f"run {run.name}", hint=f"`trainyard runs artifacts {run.name}` lists them")
 
 
 def _some(names: list[str]) -> str:

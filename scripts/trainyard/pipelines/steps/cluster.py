@@ -32,7 +32,7 @@ def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> Non
             api = Api()
         except OSError as error:
             what = f"this step has no way to the API server ({error.strerror or error})"
-            raise TrainyardError(what, mend="run it with the account of pipelines") from None
+            raise TrainyardError(what, hint="run it with the account of pipelines") from None
     jobs = Jobs(api, request.run.namespace)
     wanted = manifest(request.spec(), facts(jobs, request, env))
     with _stoppable():
@@ -51,8 +51,8 @@ def facts(jobs: Jobs, request: Request, env: Mapping[str, str]) -> Facts:
     try:
         found = jobs.ask("GET", path)
     except ApiError as error:
-        mend = "ask the platform's engineers: pipelines must be able to read it"
-        raise TrainyardError(f"the platform's contract can't be read: {error.message}", mend=mend) from None
+        hint = "ask the platform's engineers: pipelines must be able to read it"
+        raise TrainyardError(f"the platform's contract can't be read: {error.message}", hint=hint) from None
     return Facts.of(read.contract(json.loads(found["data"]["contract.json"]), path), request.run.team)
 
 

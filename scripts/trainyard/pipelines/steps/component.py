@@ -46,7 +46,7 @@ def _numbers(file: Path) -> dict[str, float]:
     try:
         found = json.loads(file.read_text())
     except ValueError:
-        raise TrainyardError(f"the job's {METRICS} is no JSON", mend="write an object of names and numbers") from None
+        raise TrainyardError(f"the job's {METRICS} is no JSON", hint="write an object of names and numbers") from None
     if not isinstance(found, dict):
-        raise TrainyardError(f"the job's {METRICS} is no object", mend="write an object of names and numbers")
+        raise TrainyardError(f"the job's {METRICS} is no object", hint="write an object of names and numbers")
     return {key: value for key, value in found.items() if isinstance(value, (int, float)) and value == value}

@@ -45,7 +45,7 @@ class Jobs:
                     raise
                 if self.clock() + wait > end:
                     what = f"the API server stayed away for {PATIENCE_S:.0f} s: {error.message}"
-                    raise TrainyardError(what, mend="retry the run; the job is adopted as it then stands") from None
+                    raise TrainyardError(what, hint="retry the run; the job is adopted as it then stands") from None
                 if not told and wait > 1:
                     print(f"the API server does not answer ({error.message}); asking again", flush=True)
                     told = True
@@ -72,7 +72,7 @@ class Jobs:
             found = self.find(manifest)
             if found is not None:
                 if _owner(found) != _owner(manifest):
-                    raise TrainyardError(f"{name} is there already and belongs to another run", mend="delete it")
+                    raise TrainyardError(f"{name} is there already and belongs to another run", hint="delete it")
                 phase, _ = outcome(found)
                 if found["metadata"].get("deletionTimestamp"):
                     self._wait_gone(manifest)
@@ -129,7 +129,7 @@ class Jobs:
         while self.find(manifest) is not None:
             if self.clock() > end:
                 what = f"{manifest['metadata']['name']} of an earlier attempt did not go within {GONE_S:.0f} s"
-                raise TrainyardError(what, mend="look at its pods: a finalizer or a node may hold them")
+                raise TrainyardError(what, hint="look at its pods: a finalizer or a node may hold them")
             self.sleep(1.0)
 
 

@@ -38,7 +38,7 @@ def run(request: Request, env: Mapping[str, str]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: (processes.end(), sys.exit(143)))
     command = [sys.executable if spec.command[0] in PYTHONS else spec.command[0], *spec.command[1:]]
     if not shutil.which(command[0]):
-        raise TrainyardError(f"the program {command[0]} is not on this machine", mend="install it, or submit instead")
+        raise TrainyardError(f"the program {command[0]} is not on this machine", hint="install it, or submit instead")
 
     def one(role: str, variables: Mapping[str, str]) -> None:
         folder = home / role
@@ -86,7 +86,7 @@ def _roles(spec: JobSpec) -> dict[str, dict[str, str]]:
     size = spec.nodes * (spec.processes or 1)  # GPUs ask for ranks only where there are GPUs
     if size > MOST:
         what = f"the job has {size} ranks, and {MOST} are the most on this machine"
-        raise TrainyardError(what, mend="run it here with fewer nodes: add --param …")
+        raise TrainyardError(what, hint="run it here with fewer nodes: add --param …")
     if spec.framework == MPI and size > 1:
         print("no mpirun is used here: every rank runs by itself", flush=True)
     port = str(_free_port())

@@ -62,7 +62,7 @@ class Request:
             more = shlex.split(str(self.given.get("arguments") or ""))
         except ValueError as error:
             what = f"`arguments` can't be split into words: {error}"
-            raise TrainyardError(what, mend="quote it as in a shell") from None
+            raise TrainyardError(what, hint="quote it as in a shell") from None
         return [self.place(str(word)) for word in [*self.given["command"], *more]]
 
     def place(self, text: str) -> str:
@@ -70,7 +70,7 @@ class Request:
         bucket = f"s3://{self.run.bucket}"
         if "{data}" in text and not self.data:
             what = "the command asks for {data}, and the step has no `data`"
-            raise TrainyardError(what, mend="pass data=…, an artifact of an earlier step")
+            raise TrainyardError(what, hint="pass data=…, an artifact of an earlier step")
         settings = self.given.get("settings") or {}
         places = {
             **{f"{{{name}}}": _plain(value) for name, value in settings.items()},
@@ -107,7 +107,7 @@ class Request:
 
 def _mount(mount: Any) -> Mount:
     if not isinstance(mount, Mapping) or not mount.get("claim") or not mount.get("path"):
-        raise UsageError(f"a mount is {mount!r}", mend='write it as {"claim": "workspace", "path": "/work"}')
+        raise UsageError(f"a mount is {mount!r}", hint='write it as {"claim": "workspace", "path": "/work"}')
     return Mount(mount["claim"], mount["path"], bool(mount.get("readOnly")))
 
 

@@ -32,8 +32,8 @@ def fetch(uri: str, folder: Path, env: Mapping[str, str]) -> list[str]:
         patiently(lambda: _download(bucket, f"{key}/", folder, env), uri)
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     if not files:
-        mend = "let rank 0 write to {out}, or name the folder it writes to as `results`"
-        raise TrainyardError("the job succeeded and left no results", where=uri, mend=mend)
+        hint = "let rank 0 write to {out}, or name the folder it writes to as `results`"
+        raise TrainyardError("the job succeeded and left no results", where=uri, hint=hint)
     return files
 
 
@@ -58,14 +58,14 @@ def patiently(action: Callable[[], T], what: str, sleep: Callable[[float], None]
         try:
             return action()
         except PlatformError as error:
-            raise TrainyardError(str(error), mend="wrap the task in with_store(…)") from None
+            raise TrainyardError(str(error), hint="wrap the task in with_store(…)") from None
         except TrainyardError:
             raise
         except Exception as error:
             code = getattr(error, "code", "") or type(error).__name__
             if code in PERMANENT:
                 raise TrainyardError(
-                    f"the store refuses ({code})", where=what, mend="ask the platform's engineers"
+                    f"the store refuses ({code})", where=what, hint="ask the platform's engineers"
                 ) from None
             if time.monotonic() + wait > end:
                 raise TrainyardError(f"the store stayed away for {PATIENCE_S:.0f} s ({code})", where=what) from None

@@ -30,7 +30,7 @@ class Run:
         missing = [name for name in ("TRAINYARD_RUN", "TRAINYARD_RUN_UID", "TRAINYARD_TEAM") if not env.get(name)]
         if missing:
             what = f"{', '.join(missing)} not set: this is no step of a pipeline"
-            raise TrainyardError(what, mend="run it by `trainyard submit` or `trainyard run --local`")
+            raise TrainyardError(what, hint="run it by `trainyard submit` or `trainyard run --local`")
         try:
             task = str(json.loads(env.get("TRAINYARD_STEP") or "{}").get("task", ""))
         except (ValueError, AttributeError):

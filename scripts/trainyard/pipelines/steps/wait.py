@@ -42,7 +42,7 @@ class Watch:
                 if phase == FAILED:
                     raise self._failed(message, found)
                 if phase == STOPPED:
-                    raise TrainyardError(f"{self._title} was stopped while it ran", mend="retry the run")
+                    raise TrainyardError(f"{self._title} was stopped while it ran", hint="retry the run")
                 print(f"{self._title} succeeded", flush=True)
                 return
             self._look(found)
@@ -71,7 +71,7 @@ class Watch:
             self._stuck_since = self._stuck_since or self._jobs.clock()
             if never or self._jobs.clock() - self._stuck_since > STUCK_S:
                 self._take_away()
-                raise TrainyardError(f"{self._title} can't start: {why}", mend="correct the image or its settings")
+                raise TrainyardError(f"{self._title} can't start: {why}", hint="correct the image or its settings")
         waits = why or pods.waits_for(found) or refusals.hindrance(events)
         stands = f"{up} of {len(found)} pods run" if found else "no pods yet"
         self._say(stands + (f"; waits: {waits}" if waits else ""))

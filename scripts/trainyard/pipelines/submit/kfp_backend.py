@@ -51,7 +51,7 @@ class KfpRun:
                 before = state
             if state in ENDED:
                 if state == "FAILED":
-                    raise TrainyardError(f"run {self.id} failed: {_reason(run)}", mend=f"see {self.link}")
+                    raise TrainyardError(f"run {self.id} failed: {_reason(run)}", hint=f"see {self.link}")
                 return state
             time.sleep(LOOK_S)
 
@@ -62,7 +62,7 @@ def submit(
     """Starts a run. `cache` None leaves it as compiled. Raises TrainyardError with the server's words."""
     if not to.url.startswith(("http://", "https://")):
         raise UsageError(
-            f"--endpoint {to.url!r} is not a URL", mend="write for example https://kfp.example.org/pipeline"
+            f"--endpoint {to.url!r} is not a URL", hint="write for example https://kfp.example.org/pipeline"
         )
     with tempfile.TemporaryDirectory(prefix="trainyard-kfp-") as folder, _answers(to.url):
         file = Path(folder) / "pipeline.yaml"
@@ -106,12 +106,12 @@ def _answers(where: str) -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     except ApiException as error:
-        mend = "give a valid --token" if error.status in (401, 403) else ""
-        raise TrainyardError(f"KFP refused: {_said(error)}", where=where, mend=mend) from None
+        hint = "give a valid --token" if error.status in (401, 403) else ""
+        raise TrainyardError(f"KFP refused: {_said(error)}", where=where, hint=hint) from None
     except (urllib3.exceptions.HTTPError, TimeoutError, OSError) as error:
         reason = getattr(error, "reason", None) or error
         text = str(reason).rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
-        raise TrainyardError(f"KFP did not answer: {text}", where=where, mend="correct --endpoint") from None
+        raise TrainyardError(f"KFP did not answer: {text}", where=where, hint="correct --endpoint") from None
     except (ValueError, yaml.YAMLError) as error:
         raise TrainyardError(f"KFP's client refused: {' '.join(str(error).split())}", where=where) from None
 

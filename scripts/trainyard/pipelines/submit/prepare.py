@@ -55,7 +55,7 @@ def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str],
         raise UsageError(
             f"the workflow has {size / 1024:.0f} KiB, the API server takes {LARGEST / 1024:.0f}",
             where=str(wanted.file),
-            mend="split the pipeline, or pass large values as artifacts",
+            hint="split the pipeline, or pass large values as artifacts",
         )
     return Prepared(made, findings)
 
@@ -114,4 +114,4 @@ def line(one: Finding) -> str:
     """A finding as one line."""
     place = " ".join(filter(None, [one.task, one.field]))
     said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
-    return f"{said}: {one.mend}" if one.mend else said
+    return f"{said}: {one.hint}" if one.hint else said

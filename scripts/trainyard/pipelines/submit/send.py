@@ -25,13 +25,13 @@ def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
         if error.status == 409:
             raise TrainyardError(
                 f"there is already a run {workflow['metadata'].get('name')} in {kube.namespace}",
-                mend="delete it with `trainyard runs delete`, or give the workflow a generateName",
+                hint="delete it with `trainyard runs delete`, or give the workflow a generateName",
             ) from None
         if error.status == 404:
             raise TrainyardError(
                 f"this cluster runs no pipelines: {error.what}",
                 where=kube.host,
-                mend="ask your platform engineer for them",
+                hint="ask your platform engineer for them",
             ) from None
         raise
 

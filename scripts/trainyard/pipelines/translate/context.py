@@ -52,11 +52,11 @@ class Context:
     def where(self, line: int) -> str:
         return self.pipeline.where(line)
 
-    def refuse(self, feature: str, component: Component, *, mend: str = "", reason: str = "") -> Unsupported:
+    def refuse(self, feature: str, component: Component, *, hint: str = "", reason: str = "") -> Unsupported:
         """A refusal that names the component and its executor's line."""
         line = component.executor.line if component.executor else component.line
         user = component.name.removeprefix("comp-")
-        return Unsupported(feature, user=user, where=self.where(line), mend=mend, reason=reason)
+        return Unsupported(feature, user=user, where=self.where(line), hint=hint, reason=reason)
 
     def known(self, owner: Component, source: Source, seen: tuple[str, ...] = ()) -> Any:
         """What a source is, where that is known before the run: a constant, or an argument handed down to it.

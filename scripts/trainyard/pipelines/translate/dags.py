@@ -32,7 +32,7 @@ def _body(ctx: Context, component: Component, retry: Retry | None, looped: bool)
             "a ParallelFor over a single step",
             user=component.name,
             where=ctx.where(component.line),
-            mend="put the step into a loop's body as kfp's ParallelFor does",
+            hint="put the step into a loop's body as kfp's ParallelFor does",
         )
     found: Object = {}
     if interface := interfaces.inputs(component, ctx.graph.used(component)):
@@ -115,7 +115,7 @@ def _condition(ctx: Context, owner: Component, task: Task, component: Component)
             user=task.name,
             where=ctx.where(task.line),
             reason=f"not understood from `{error}` on",
-            mend="compute it in a step and compare its output",
+            hint="compute it in a step and compare its output",
         ) from None
 
 

@@ -13,6 +13,6 @@ class Unsupported(UsageError):  # noqa: N818 - it is what happened, for users of
         user: the task or component that has it.
     """
 
-    def __init__(self, feature: str, *, user: str, where: str = "", mend: str = "", reason: str = "") -> None:
+    def __init__(self, feature: str, *, user: str, where: str = "", hint: str = "", reason: str = "") -> None:
         self.feature, self.user = feature, user
-        super().__init__(f"{user} uses {feature}{f', {reason}' if reason else ''}", where=where, mend=mend)
+        super().__init__(f"{user} uses {feature}{f', {reason}' if reason else ''}", where=where, hint=hint)

@@ -16,7 +16,7 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
     """The template of an importer component."""
     raw = executor.raw
     if raw.get("downloadToWorkspace"):
-        raise ctx.refuse("an importer into the workspace", component, mend="take the artifact as an input instead")
+        raise ctx.refuse("an importer into the workspace", component, hint="take the artifact as an input instead")
 
     def given(name: str) -> values.Value:
         if name not in component.inputs.parameters:
@@ -27,7 +27,7 @@ def body(ctx: Context, component: Component, executor: Executor, *, cache: bool)
         uri = _uri(raw.get("artifactUri", {}), component.name, given)
         metadata = constants.code(raw.get("metadata", {}), component.name, "", given)
     except constants.UnreadableError as error:
-        raise ctx.refuse(f"{error} in an importer", component, mend="give the value in another way") from None
+        raise ctx.refuse(f"{error} in an importer", component, hint="give the value in another way") from None
     typed = replace(component, outputs=Interface(artifacts=_typed(component, raw)))
     codes = {"uri": uri.code}
     if raw.get("metadata"):

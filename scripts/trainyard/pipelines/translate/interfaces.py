@@ -45,7 +45,7 @@ def outputs(ctx: Context, component: Component) -> Object:
     for one in component.outputs.artifacts.values():
         if one.is_list:
             raise ctx.refuse(
-                f"a list of artifacts as output {one.name}", component, mend="use a loop and dsl.Collected"
+                f"a list of artifacts as output {one.name}", component, hint="use a loop and dsl.Collected"
             )
         parameters.append({"name": f"sha-{one.name}", "valueFrom": {"path": f"/kfp/outp/.sha-{one.name}"}})
         if ctx.graph.located(component, one.name):

@@ -65,7 +65,7 @@ def apply(
             for one in value if isinstance(value, list) else [value]:
                 volumes.add(ctx, component, references, template, field, one)
         else:
-            raise ctx.refuse(f"the setting {field}", component, mend="leave it out")
+            raise ctx.refuse(f"the setting {field}", component, hint="leave it out")
     return references.found
 
 

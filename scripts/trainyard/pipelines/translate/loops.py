@@ -66,7 +66,7 @@ def _items(ctx: Context, task: Task) -> str:
             "loop items with {{, which Argo would replace",
             user=task.name,
             where=ctx.where(task.line),
-            mend="give the items in another way",
+            hint="give the items in another way",
         )
     return text
 

@@ -85,8 +85,8 @@ def _accelerator(ctx: Context, component: Component, given: dict[str, Any], know
             f"the accelerator {name}",
             component,
             reason="which no node offers",
-            mend="use nvidia.com/gpu, or what the site has",
+            hint="use nvidia.com/gpu, or what the site has",
         )
     if not text.isdigit():
-        raise ctx.refuse(f"{text} accelerators", component, mend="give a whole number")
+        raise ctx.refuse(f"{text} accelerators", component, hint="give a whole number")
     return name, int(text)

@@ -64,10 +64,10 @@ class Settings:
         pipelines = contract.pipelines
         queue, priority = own.get("queue") or found.queues[0], own.get("priority") or ""
         if queue not in found.queues:
-            raise UsageError(f"queue {queue} is not for team {team}", mend=f"take one of {', '.join(found.queues)}")
+            raise UsageError(f"queue {queue} is not for team {team}", hint=f"take one of {', '.join(found.queues)}")
         if priority and priority not in found.priority_classes:
             names = ", ".join(found.priority_classes)
-            raise UsageError(f"priority class {priority} is not for team {team}", mend=f"take one of {names}")
+            raise UsageError(f"priority class {priority} is not for team {team}", hint=f"take one of {names}")
         settings: dict[str, Any] = {
             "team": team,
             "scheduler": contract.scheduler,

@@ -12,7 +12,7 @@ def check(workflow: dict[str, Any], largest: int, file: str) -> None:
     """Refuses a workflow that etcd would, with its size and what takes the room.
 
     Raises:
-        UsageError: with the largest parts and the mend.
+        UsageError: with the largest parts and the hint.
     """
     total = of(workflow)
     if total <= largest:
@@ -24,13 +24,13 @@ def check(workflow: dict[str, Any], largest: int, file: str) -> None:
     templates = sorted(((of(one), f"template {one['name']}") for one in spec["templates"]), reverse=True)
     parts = ", ".join(f"{name} {size:,}" for size, name in sorted(arguments + templates, reverse=True)[:3])
     data = arguments and arguments[0][0] > templates[0][0]
-    mend = (
+    hint = (
         "hand large values over as artifacts"
         if data
         else "put long code into the image, loop over a list instead of writing tasks out, or cut the pipeline in two"
     )
     what = f"the workflow has {total:,} bytes, etcd takes {largest:,}; largest parts: {parts}"
-    raise UsageError(what, where=file, mend=mend)
+    raise UsageError(what, where=file, hint=hint)
 
 
 def of(value: Any) -> int:

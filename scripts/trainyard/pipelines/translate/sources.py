@@ -36,7 +36,7 @@ def parameter(ctx: Context, owner: Component, task: Task, source: Source, target
             str(error),
             user=task.name,
             where=ctx.where(source.line),
-            mend="hand it over as an artifact, or compute it in a step",
+            hint="hand it over as an artifact, or compute it in a step",
         ) from None
 
 
@@ -107,7 +107,7 @@ def artifact(
             f"{what} for {name}",
             user=task.name,
             where=ctx.where(source.line),
-            mend="use dsl.Collected with a List input",
+            hint="use dsl.Collected with a List input",
         )
     if isinstance(source, FromInput):
         outer = owner.inputs.artifacts.get(source.name)

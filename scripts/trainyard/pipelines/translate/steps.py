@@ -33,7 +33,7 @@ def template(ctx: Context, owner: Component, task: Task, component: Component) -
     if executor is None:
         raise ctx.graph.dangling(f"the executor {component.executor_label or '(none)'}", component)
     if executor.kind not in ("container", "importer"):
-        raise ctx.refuse(f"a {executor.kind}", component, mend="it belongs to Google's service; run a container")
+        raise ctx.refuse(f"a {executor.kind}", component, hint="it belongs to Google's service; run a container")
     known = _known(ctx, owner, task, component, executor)
     exits = task is ctx.graph.exit
     cache = task.cache and ctx.settings.cache and not exits
@@ -78,7 +78,7 @@ def _known(ctx: Context, owner: Component, task: Task, component: Component, exe
             raise ctx.refuse(
                 f"{feature} that is only known while the pipeline runs",
                 component,
-                mend="give a constant or an argument of the pipeline",
+                hint="give a constant or an argument of the pipeline",
             ) from None
     return found
 
@@ -123,7 +123,7 @@ def _body(
             f"a command and settings of {size:,} bytes",
             component,
             reason=f"a step may have {LARGEST:,}",
-            mend="put the code into the image, or data into an artifact",
+            hint="put the code into the image, or data into an artifact",
         )
     return {**head, **found}, references
 
@@ -138,7 +138,7 @@ def _container(ctx: Context, component: Component, executor: Executor, task: str
     environment_ = step_parts.environment(ctx, component, own, cache, task)
     for name, value in executor.env.items():
         if "{{" in value:
-            raise ctx.refuse(f"{{{{ in the variable {name}", component, mend="set it inside the component")
+            raise ctx.refuse(f"{{{{ in the variable {name}", component, hint="set it inside the component")
         environment_ = [one for one in environment_ if one["name"] != name]
         environment_.append({"name": name, "value": value})
     return {
@@ -174,10 +174,10 @@ def _collect(ctx: Context, container: Object, lists: list[str]) -> Object:
 
 def _refuse_unknown(ctx: Context, component: Component, executor: Executor) -> None:
     if executor.raw.get("lifecycle"):
-        raise ctx.refuse("a lifecycle command before the cache is asked", component, mend="leave it out")
+        raise ctx.refuse("a lifecycle command before the cache is asked", component, hint="leave it out")
     if component.passthroughs or any(p.type == "TASK_CONFIG" for p in component.inputs.parameters.values()):
-        raise ctx.refuse("dsl.TaskConfig", component, mend="give the component its settings as parameters")
+        raise ctx.refuse("dsl.TaskConfig", component, hint="give the component its settings as parameters")
     if not executor.image:
-        raise ctx.refuse("no image", component, mend="give one with base_image")
+        raise ctx.refuse("no image", component, hint="give one with base_image")
     if "{{" in executor.image:
-        raise ctx.refuse("an image that is a parameter", component, mend="write the image")
+        raise ctx.refuse("an image that is a parameter", component, hint="write the image")

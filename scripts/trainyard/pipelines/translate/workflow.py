@@ -75,7 +75,7 @@ def through_hera(workflow: Object, file: str = "") -> Object:
         first = error.errors()[0]
         place = ".".join(_place(workflow, first["loc"]))
         raise UsageError(
-            f"{place}: {first['msg']}, it is {first['input']!r}", where=file, mend="mend that setting"
+            f"{place}: {first['msg']}, it is {first['input']!r}", where=file, hint="hint that setting"
         ) from None
     return json.loads(model.model_dump_json(exclude_none=True, by_alias=True, exclude_unset=True))
 
@@ -103,7 +103,7 @@ def _fits_argo(pipeline: Pipeline, values_: dict[str, Any]) -> dict[str, Any]:
             continue
         if (length := len(text.encode())) > values.LARGEST:
             what = f"{name} has {length:,} bytes, a parameter may have {values.LARGEST:,}"
-            raise UsageError(what, where=pipeline.file, mend="hand large values over as artifacts")
+            raise UsageError(what, where=pipeline.file, hint="hand large values over as artifacts")
         if "{{" in text:
             raise UsageError(f"{name} contains {{{{, which Argo would replace", where=pipeline.file)
     return values_

@@ -25,7 +25,7 @@ class Finding:
     line: int
     code: str
     reason: str
-    mend: str = ""
+    hint: str = ""
     task: str = ""
     field: str = ""
     severity: Severity = Severity.ERROR
@@ -46,6 +46,6 @@ class Finding:
             "task": self.task,
             "field": self.field,
             "reason": self.reason,
-            "mend": self.mend,
+            "hint": self.hint,
         }
         return said | ({"policy": self.policy} if self.policy else {})

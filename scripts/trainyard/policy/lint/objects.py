@@ -28,8 +28,8 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "") -> None:
         )
         return
     broken = list(shapes.faults(obj))
-    for path, what, mend in broken:
-        report.add("TY105", lines(path), what, mend, task=told, at=path)
+    for path, what, hint in broken:
+        report.add("TY105", lines(path), what, hint, task=told, at=path)
     _name(obj, lines, report, told)
     if any(len(path) <= 2 for path, _, _ in broken):
         return  # without its main parts nothing more can be said
@@ -64,9 +64,9 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
         own = f"{task} {pod.role}".strip()
         _of_pod(pod, lines, report, own, team, broken, said)
     for rule in (*job_rules.RULES, *operator_rules.RULES):
-        for code, path, what, mend in rule(ready, found, contract, team):
+        for code, path, what, hint in rule(ready, found, contract, team):
             if path not in said and not near(path, broken):
-                report.add(code, lines(path), what, mend, task=task, at=path)
+                report.add(code, lines(path), what, hint, task=task, at=path)
     if obj.get("kind") in WORKFLOWS:
         workflow.check(ready, lines, report, task, team, broken)
 
@@ -75,10 +75,10 @@ def _of_pod(
     pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: list[Path], said: list[Path]
 ) -> None:
     for rule in pod_rules.RULES:
-        for code, path, what, mend in rule(pod, report.site.contract, team):
+        for code, path, what, hint in rule(pod, report.site.contract, team):
             if not near(path, broken) and not (code == "TY301" and path in said):
                 severity = report.installing(team) if code == "TY302" else None
-                report.add(code, lines(path), what, mend, task=task, at=path, severity=severity)
+                report.add(code, lines(path), what, hint, task=task, at=path, severity=severity)
 
 
 def _name(obj: Object, lines: Lines, report: Report, task: str) -> None:
@@ -87,7 +87,7 @@ def _name(obj: Object, lines: Lines, report: Report, task: str) -> None:
     if not isinstance(meta, dict) or (name is None and meta.get("generateName") is None):
         report.add("TY108", lines(("metadata",)), "the object has no name", "add metadata.name", task=task)
     elif isinstance(name, str) and (not NAME.fullmatch(name) or len(name) > LONGEST):
-        mend = f"take up to {LONGEST} small letters, digits and hyphens"
+        hint = f"take up to {LONGEST} small letters, digits and hyphens"
         report.add(
-            "TY108", lines(("metadata", "name")), f"{name!r} can't be a name", mend, task=task, at="metadata.name"
+            "TY108", lines(("metadata", "name")), f"{name!r} can't be a name", hint, task=task, at="metadata.name"
         )

@@ -27,7 +27,7 @@ def render(findings: Sequence[Finding], form: str, files: int = 1, source: str =
 def _line(one: Finding) -> str:
     place = " ".join(filter(None, [one.task, one.field]))
     said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
-    return f"{said}\n    {one.mend}" if one.mend else said
+    return f"{said}\n    {one.hint}" if one.hint else said
 
 
 def _sum(findings: Sequence[Finding], files: int, source: str) -> str:
@@ -79,7 +79,7 @@ def _result(one: Finding, index: int) -> dict[str, Any]:
         "ruleId": one.code,
         "ruleIndex": index,
         "level": str(one.severity),
-        "message": {"text": f"{one.reason}. {one.mend}" if one.mend else one.reason},
+        "message": {"text": f"{one.reason}. {one.hint}" if one.hint else one.reason},
         "locations": [place],
         "properties": {"task": one.task, "field": one.field},
     }

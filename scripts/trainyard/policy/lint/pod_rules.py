@@ -9,7 +9,7 @@ from trainyard.contract import Contract, Pool, Team
 from trainyard.policy.lint.pods import Object, Pod, mapping, number
 from trainyard.policy.lint.report import Path
 
-# (code, field, reason, mend)
+# (code, field, reason, hint)
 Said = tuple[str, Path, str, str]
 PIP = re.compile(r"\bpip3?\s+install\b|\buv\s+pip\s+install\b|\bconda\s+install\b|\bpip3?['\"], ?['\"]install\b")
 BUCKET = re.compile(r"\b(?:s3|s3a|minio)://([A-Za-z0-9][A-Za-z0-9.-]*)")
@@ -39,8 +39,8 @@ def images(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     for container, path in pod.containers():
         image = str(container.get("image") or "")
         if image and "{{" not in image and unversioned(image):
-            mend = "name a version, or better a digest: NAME:VERSION or NAME@sha256:DIGEST"
-            yield "TY301", (*path, "image"), f"{name_of(container)}: image {image} has no version", mend
+            hint = "name a version, or better a digest: NAME:VERSION or NAME@sha256:DIGEST"
+            yield "TY301", (*path, "image"), f"{name_of(container)}: image {image} has no version", hint
 
 
 def unversioned(image: str) -> bool:
@@ -89,8 +89,8 @@ def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         for resource in (container.get("resources") or {}).get("limits") or {}:
             if "/" in resource and "gpu" in resource and resource not in contract.gpu_resources:
                 what = f"{name_of(container)} asks for {resource}, which no pool has"
-                mend = f"take {' or '.join(contract.gpu_resources)}"
-                yield "TY406", (*path, "resources", "limits", resource), what, mend
+                hint = f"take {' or '.join(contract.gpu_resources)}"
+                yield "TY406", (*path, "resources", "limits", resource), what, hint
 
 
 def nodes(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
@@ -154,8 +154,8 @@ def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         taint = pools[0].taint
         told = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
         what = f"the pod asks for GPUs and does not tolerate the taint {told} of their nodes"
-        mend = f"add the toleration {{key: {taint['key']}, operator: Exists, effect: {taint['effect']}}}"
-        yield "TY408", (*pod.spec_path, "tolerations"), what, mend
+        hint = f"add the toleration {{key: {taint['key']}, operator: Exists, effect: {taint['effect']}}}"
+        yield "TY408", (*pod.spec_path, "tolerations"), what, hint
 
 
 def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
@@ -169,8 +169,8 @@ def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     told += [*(pod.meta.get("annotations") or {}), *(pod.meta.get("labels") or {})]
     if not any(CHECKPOINT.search(word) for word in told):
         what = f"the pod goes to the spot pool {meant[0].name} and nothing tells of checkpoints"
-        mend = "save checkpoints and go on from the last one, or take nodes that stay"
-        yield "TY407", (*pod.spec_path, "nodeSelector"), what, mend
+        hint = "save checkpoints and go on from the last one, or take nodes that stay"
+        yield "TY407", (*pod.spec_path, "nodeSelector"), what, hint
 
 
 def buckets(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
@@ -195,7 +195,7 @@ def claims(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
 
 
 def storage_class(name: str, contract: Contract) -> tuple[str, str] | None:
-    """What is wrong with a storage class, and the mend; None when teams may claim it."""
+    """What is wrong with a storage class, and the hint; None when teams may claim it."""
     if name in contract.storage_classes or not contract.storage_classes:
         return None
     what = f"storage class {name} is not for teams" if name else "the volume has no storage class"
@@ -203,14 +203,14 @@ def storage_class(name: str, contract: Contract) -> tuple[str, str] | None:
 
 
 def bucket(name: str, contract: Contract) -> tuple[str, str] | None:
-    """What is wrong with a bucket, and the mend; None when a team may use it."""
+    """What is wrong with a bucket, and the hint; None when a team may use it."""
     usable = [one.name for one in contract.buckets.values() if one.teams != "none"]
     if name in usable or not contract.buckets:
         return None
-    mend = f"take one of {', '.join(usable) or 'none'}"
+    hint = f"take one of {', '.join(usable) or 'none'}"
     if name in contract.buckets:
-        return f"bucket {name} is not for teams", mend
-    return f"there is no bucket {name}", mend
+        return f"bucket {name} is not for teams", hint
+    return f"there is no bucket {name}", hint
 
 
 def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:

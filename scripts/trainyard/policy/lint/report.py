@@ -14,8 +14,8 @@ from trainyard.policy.lint.finding import Finding, Severity
 
 Path = tuple[str | int, ...]
 Lines = Callable[[Path], int]
-MEND = re.compile(r": |\. (?=[A-Z])")  # between what a rule has found and what to do
-MENDS = {
+HINT = re.compile(r": |\. (?=[A-Z])")  # between what a rule has found and what to do
+HINTS = {
     "TY101": "correct that line",
     "TY102": "compile the pipeline again with kfp",
     "TY103": "correct it, then compile again",
@@ -60,7 +60,7 @@ class Site:
 def site(found: Contract, team: str = "") -> Site:
     """The site with a team chosen. UsageError for one that the contract has not."""
     if team and not found.teams:
-        raise UsageError(f"there is no team {team} in {found.source}", mend="give your site's contract with --contract")
+        raise UsageError(f"there is no team {team} in {found.source}", hint="give your site's contract with --contract")
     if team:
         found.team(team)
     return Site(found, team)
@@ -80,7 +80,7 @@ class Report:
         code: str,
         line: int,
         reason: str,
-        mend: str = "",
+        hint: str = "",
         *,
         task: str = "",
         at: Path | str = (),
@@ -94,7 +94,7 @@ class Report:
         if known.site and self.site.assumed:
             level = min(level, Severity.WARNING)
         found = Finding(
-            self.file, line, code, reason.rstrip("."), mend.rstrip("."), task, dotted(at), level, known.policy
+            self.file, line, code, reason.rstrip("."), hint.rstrip("."), task, dotted(at), level, known.policy
         )
         told = (code, line, found.reason)
         if told not in self._told:  # roles that share a template in the file
@@ -104,19 +104,19 @@ class Report:
     def fault(self, code: str, error: UsageError) -> None:
         """Notes a fault that ended the reading; its place is in the error."""
         line = error.where.rpartition(":")[2]
-        self.add(code, int(line) if line.isdigit() else 1, error.what, error.mend or MENDS[code])
+        self.add(code, int(line) if line.isdigit() else 1, error.what, error.hint or HINTS[code])
 
     def installing(self, team: Team) -> Severity:
         """How bad an installation at run time is: it fails where the team's network reaches no index."""
         return Severity.WARNING if (team.egress or self.site.assumed) else Severity.ERROR
 
     def rule(self, name: str, line: int, message: str, *, task: str = "", at: Path | str = ()) -> None:
-        """Notes what an admission rule says: `what: mend`."""
+        """Notes what an admission rule says: `what: hint`."""
         if self.site.assumed and message.startswith("queue "):
             return  # which queues there are is not known: each team has one of its own name
-        *_, last = MEND.finditer(message) if MEND.search(message) else [None]
-        what, mend = (message[: last.start()], message[last.end() :]) if last else (message, "")
-        self.add(rule_codes()[name], line, what, mend, task=task, at=at)
+        *_, last = HINT.finditer(message) if HINT.search(message) else [None]
+        what, hint = (message[: last.start()], message[last.end() :]) if last else (message, "")
+        self.add(rule_codes()[name], line, what, hint, task=task, at=at)
 
     def sorted(self, ignore: frozenset[str] = frozenset()) -> list[Finding]:
         """By line, without the codes to ignore."""

@@ -44,8 +44,8 @@ REFUSED = {
 def check(document: Document, report: Report) -> None:
     """Notes everything about the settings of one job."""
     broken = list(schema.found(document))
-    for path, what, mend in broken:
-        report.add("TY104", document.line(*path), what, mend, at=path)
+    for path, what, hint in broken:
+        report.add("TY104", document.line(*path), what, hint, at=path)
     if broken:
         return
     data = document.data
@@ -68,7 +68,7 @@ def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Repor
     except UsageError as error:
         told = next((word for word in REFUSED if word in error.what), "")
         code, setting = REFUSED.get(told, ("TY104", ""))
-        report.add(code, line(setting), error.what, error.mend, task=task, at=setting)
+        report.add(code, line(setting), error.what, error.hint, task=task, at=setting)
         return
 
     def lines(path: Path) -> int:

@@ -71,7 +71,7 @@ def _validator(kind: str) -> Draft202012Validator:
 
 
 def faults(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
-    """Every fault as (path, what, mend). The kind must be `known`."""
+    """Every fault as (path, what, hint). The kind must be `known`."""
     for error in _validator(kind(obj)).iter_errors(json.loads(json.dumps(obj, default=str))):
         path = tuple(error.absolute_path)
         rule, value = error.validator, error.validator_value
@@ -97,12 +97,12 @@ def faults(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
         elif rule == "enum":
             yield path, f"{_place(path)} is {_shown(error.instance)}", f"take one of {', '.join(filter(None, value))}"
         elif rule in ("minimum", "pattern"):
-            yield path, f"{_place(path)} is {_shown(error.instance)}", _mend(path, rule, value)
+            yield path, f"{_place(path)} is {_shown(error.instance)}", _hint(path, rule, value)
         else:
             yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
 
 
-def _mend(path: Place, rule: str, value: Any) -> str:
+def _hint(path: Place, rule: str, value: Any) -> str:
     if AMOUNTS & set(path[-2:]):
         return "write an amount such as 2, 500m or 16Gi"
     return f"take {value} or more" if rule == "minimum" else "take small letters, digits and hyphens"

@@ -31,8 +31,8 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
     """
     spec = obj["spec"]["workflowSpec"] if obj.get("kind") == "CronWorkflow" else obj["spec"]
     templates = {one["name"]: one for one in spec.get("templates") or []}
-    for path, what, mend in _graph(spec, templates):
-        report.add("TY214", lines(path), what, mend, task=task, at=path)
+    for path, what, hint in _graph(spec, templates):
+        report.add("TY214", lines(path), what, hint, task=task, at=path)
     contract = report.site.contract
     asker = Asker(f"system:serviceaccount:{contract.namespace}:{contract.release}-workflow-controller")
     # What a step's account may do is told where the workflow names it.
@@ -49,10 +49,10 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
                 if not one.message.startswith("the rule can't be asked") and not near(one.path or (), broken):
                     report.rule(one.rule, lines(one.path or ()), one.message, task=told, at=one.path or ())
             for rule in pod_rules.RULES:
-                for code, path, what, mend in rule(pod, contract, team):
+                for code, path, what, hint in rule(pod, contract, team):
                     severity = report.installing(team) if code == "TY302" else None
                     if not near(path, broken) and not (code == "TY301" and path in said):
-                        report.add(code, lines(path), what, mend, task=told, at=path, severity=severity)
+                        report.add(code, lines(path), what, hint, task=told, at=path, severity=severity)
     for claim in spec.get("volumeClaimTemplates") or []:
         _claim(claim, lines, report, task, team, contract)
 

@@ -25,9 +25,9 @@ def amounts(texts: Iterable[str], flag: str) -> Object:
             continue
         name, equals, amount = part.partition("=")
         if not equals or not name or not amount:
-            raise UsageError(f"{flag} {part} is no RESOURCE=AMOUNT", mend=f"write {flag} nvidia.com/gpu=8,cpu=64")
+            raise UsageError(f"{flag} {part} is no RESOURCE=AMOUNT", hint=f"write {flag} nvidia.com/gpu=8,cpu=64")
         if name in ("gpu", "gpus") and flag != QUOTA:
-            raise UsageError(f"{flag} {part}: {name} is no resource", mend=f"GPUs are nvidia.com/gpu={amount}")
+            raise UsageError(f"{flag} {part}: {name} is no resource", hint=f"GPUs are nvidia.com/gpu={amount}")
         found[name] = int(amount) if amount.isdigit() else amount
     return found
 
@@ -50,9 +50,9 @@ def read(file: Path | None) -> Object:
     except OSError as error:
         raise UsageError(f"the values can't be read: {error.strerror}", where=str(file)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError("this is no YAML", where=str(file), mend=str(error).splitlines()[0]) from None
+        raise UsageError("this is no YAML", where=str(file), hint=str(error).splitlines()[0]) from None
     if not isinstance(found, dict):
-        raise UsageError("these are no values of the chart", where=str(file), mend="values are a map")
+        raise UsageError("these are no values of the chart", where=str(file), hint="values are a map")
     return found
 
 
@@ -77,7 +77,7 @@ def with_one(values: Object, key: str, block: Object, base: list[Object]) -> Obj
     name = block["name"]
     for other, what in (("teams", "team"), ("queues", "queue")):
         if name in {item.get("name") for item in (items if other == key else listed(values, other))}:
-            raise UsageError(f"there is a {what} {name} already", mend="take another name")
+            raise UsageError(f"there is a {what} {name} already", hint="take another name")
     made = {"global": {"contract": {key: [*items, block]}}}
     check(merged(values, made), key)
     return made
@@ -110,4 +110,4 @@ def check(values: Object, key: str) -> None:
         path = [str(part) for part in error.absolute_path]
         if path[:3] == ["global", "contract", key]:
             about = error.schema.get("description", "") if isinstance(error.schema, dict) else ""
-            raise UsageError(f"{'.'.join(path[4:]) or key}: {error.message}", mend=about)
+            raise UsageError(f"{'.'.join(path[4:]) or key}: {error.message}", hint=about)

@@ -93,8 +93,8 @@ def _started(kube: Kube, name: str) -> str:
         hopeless = bool(reason) and (not pods or reason[0] in seen.STUCK)
         if hopeless or time.monotonic() > end:
             what = f"the pod that reaches the object store did not start: {': '.join(reason) or 'no reason is given'}"
-            where, mend = f"job {name}", f"see the events: kubectl get events -n {kube.namespace}"
-            raise TrainyardError(what, where=where, mend=mend)
+            where, hint = f"job {name}", f"see the events: kubectl get events -n {kube.namespace}"
+            raise TrainyardError(what, where=where, hint=hint)
         time.sleep(LOOK_S)
 
 

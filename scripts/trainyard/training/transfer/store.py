@@ -109,7 +109,7 @@ class Store:
         found = self._run(operation, place, stdout=cast(IO[bytes], counted))
         target.flush()
         if (found["size"], found["sha256"]) != (counted.size, counted.sha256):
-            raise KubeError("the data were damaged on their way", where=place, mend="run the command again")
+            raise KubeError("the data were damaged on their way", where=place, hint="run the command again")
         return found
 
     def _run(
@@ -121,11 +121,11 @@ class Store:
         if done.code:
             what = last.removeprefix("trainyard: ") or f"the pod's program ended with code {done.code}"
             kind = SilentStoreError if done.code == objects.SilentError.exit_code else TrainyardError
-            raise kind(what, where=place if place not in what else "", mend=_mend(what))
+            raise kind(what, where=place if place not in what else "", hint=_hint(what))
         try:
             return dict(json.loads(last))
         except ValueError:
-            raise KubeError(f"the pod answered {last[:100]!r}", where=place, mend="run the command again") from None
+            raise KubeError(f"the pod answered {last[:100]!r}", where=place, hint="run the command again") from None
 
 
 class _Counted:
@@ -191,7 +191,7 @@ def _unpack(file: IO[bytes], folder: Path) -> list[str]:
     return names
 
 
-def _mend(what: str) -> str:
+def _hint(what: str) -> str:
     if "AccessDenied" in what:
         return "a team reaches its own folders only: <bucket>/<team>/…"
     return ""

@@ -85,7 +85,7 @@ def installed(context: Context, dataset: Dataset) -> None:
 
 def allow_egress(context: Context) -> None:
     """Takes the rules away again; the release stays on the mirror, which the cluster's registry goes on to serve."""
-    egress.mend(context.engine, [node.name for node in context.nodes])
+    egress.rejoin(context.engine, [node.name for node in context.nodes])
 
 
 def from_mirror(job: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ WANTED = ("virtio_pci", "virtio_net", "nfsv4")
 def build(kernel: Kernel, work: Path) -> Path:
     """Packs init, busybox, the lock program and the modules into `work`/initramfs."""
     locks = work / "locks"
-    run(["gcc", "-static", "-O2", "-o", locks, HERE / "locks.c"], mend="on Debian run: apt-get install gcc libc6-dev")
+    run(["gcc", "-static", "-O2", "-o", locks, HERE / "locks.c"], hint="on Debian run: apt-get install gcc libc6-dev")
     archive = Archive()
     for folder in FOLDERS:
         archive.add(folder, stat.S_IFDIR | 0o755)

@@ -64,11 +64,11 @@ def _unpack(target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         work = Path(folder)
-        listed = run(["apt-cache", "depends", KERNEL], mend="on Debian run: apt-get update").stdout
+        listed = run(["apt-cache", "depends", KERNEL], hint="on Debian run: apt-get update").stdout
         named = re.search(r"Depends: (linux-image-\S+)", listed)
         if not named:
-            raise TrainyardError(f"no package {KERNEL} is known here", mend="on Debian run: apt-get update")
-        root = debian.unpack([named[1], TOOLS], work, mend="run: apt-get update")
+            raise TrainyardError(f"no package {KERNEL} is known here", hint="on Debian run: apt-get update")
+        root = debian.unpack([named[1], TOOLS], work, hint="run: apt-get update")
         kernel = Kernel(root)
         if not (kernel.modules and kernel.busybox.is_file()):
             raise TrainyardError(f"{named[1]} or {TOOLS} lacks what the guest needs")

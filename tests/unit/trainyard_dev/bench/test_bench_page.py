@@ -232,13 +232,13 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     assert page.PAGE.read_text() == text
 
     fake_bench.columns["ours"] = replace(fake_bench.columns["ours"], config="the chart: has changed")
-    stale, (where, what, mend) = verify_generated._benchmarks(tree)
+    stale, (where, what, hint) = verify_generated._benchmarks(tree)
     assert stale == out_of_date, "the page has to say that it is stale"
     assert (where, what) == (
         "docs/benchmarks/summary.json",
         "ours is neither the configuration that was measured nor one that passed the gate",
     )
-    assert mend == "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
+    assert hint == "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
     assert trainyard("bench", "page").code == 0
     assert "> **Stale:** the chart's `ours` changed since this was measured" in page.PAGE.read_text()
     assert len(list(verify_generated._benchmarks(tree))) == 1
@@ -253,9 +253,9 @@ def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
     assert list(verify_generated._benchmarks(tree)) == []
     page.PAGE.parent.mkdir(parents=True)
     page.PAGE.write_text("# Benchmarks\n")
-    [(where, what, mend)] = verify_generated._benchmarks(tree)
+    [(where, what, hint)] = verify_generated._benchmarks(tree)
     assert (where, what) == ("docs/benchmarks/summary.json", "can't be read: No such file or directory")
-    assert "make bench" in mend
+    assert "make bench" in hint
 
 
 def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:

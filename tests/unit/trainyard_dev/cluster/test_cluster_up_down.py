@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -25,7 +24,8 @@ def send(sent: signal.Signals, sign: Path) -> threading.Thread:
         deadline = time.monotonic() + 20
         while not sign.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        os.kill(os.getpid(), sent)
+        # To the thread that waits for kind, as the kernel does with one from outside; os.kill may give it to this one.
+        signal.pthread_kill(threading.main_thread().ident or 0, sent)
 
     thread = threading.Thread(target=wait)
     thread.start()

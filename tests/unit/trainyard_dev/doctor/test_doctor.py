@@ -22,7 +22,7 @@ def test_a_good_machine_lacks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "check", "mend"),
+    ("change", "check", "hint"),
     [
         ({"user": 1000}, "root", "sudo"),
         ({"free": 3.0, "built": (18, 18)}, "disk", "TRAINYARD_CACHE"),
@@ -33,11 +33,11 @@ def test_a_good_machine_lacks_nothing() -> None:
         ({"answers": {"podman info": (125, "Error: cannot find newuidmap")}}, "podman", "podman info"),
     ],
 )
-def test_what_stops_a_run(change: dict[str, Any], check: str, mend: str) -> None:
+def test_what_stops_a_run(change: dict[str, Any], check: str, hint: str) -> None:
     box = Box(**change)
     finding = find(box, check)
     assert finding.state == "missing"
-    assert mend in finding.mend
+    assert hint in finding.hint
     assert not healthy(examine(box))
 
 
@@ -55,16 +55,16 @@ def test_a_missing_program(program: str, check: str) -> None:
     box = Box()
     box.programs.discard(program)
     assert find(box, check).state == "missing"
-    assert find(box, check).mend
+    assert find(box, check).hint
 
 
-def test_every_missing_or_warning_has_a_mend() -> None:
+def test_every_missing_or_warning_has_a_hint() -> None:
     bare = Box(user=7, programs=set(), answers={}, paths=set(), files={}, free=1, limits={"nofile": 1024, "nproc": 100})
     findings = examine(bare)
     assert not healthy(findings)
     for finding in findings:
         if finding.state == "missing" or (finding.state == "warn" and "can't be read" not in finding.found):
-            assert finding.mend, finding
+            assert finding.hint, finding
 
 
 def test_disk_depends_on_the_cache() -> None:
@@ -108,7 +108,7 @@ def test_images_are_pulled_or_built() -> None:
 def test_table_reads_well() -> None:
     text = table.render(examine(Box(user=1000)), gpus.KNOWN)
     assert text.splitlines()[0] == "Rights"
-    assert "mend: sudo -E make e2e" in text
+    assert "hint: sudo -E make e2e" in text
     assert "Missing: root" in text.splitlines()[-1]
     assert "nvkind#61" in text
     assert "\x1b" not in text
@@ -123,7 +123,7 @@ def test_command_and_its_exit_code(monkeypatch: pytest.MonkeyPatch, user: int, c
     assert result.exit_code == code
     data = json.loads(result.output)
     assert data["ok"] == (code == 0)
-    assert {"group", "check", "found", "state", "mend"} == set(data["checks"][0])
+    assert {"group", "check", "found", "state", "hint"} == set(data["checks"][0])
     assert CliRunner().invoke(cli.doctor, []).exit_code == code
     assert CliRunner().invoke(cli.doctor, ["--images", "fetch"]).exit_code == 2
 

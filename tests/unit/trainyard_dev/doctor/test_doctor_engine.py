@@ -16,7 +16,7 @@ def test_dead_docker_socket_alone_is_missing() -> None:
     finding = find(box, "docker")
     assert finding.state == "missing"
     assert "Is the docker daemon running" in finding.found
-    assert finding.mend == "systemctl start docker"
+    assert finding.hint == "systemctl start docker"
 
 
 def test_dead_docker_socket_beside_podman_does_no_harm() -> None:

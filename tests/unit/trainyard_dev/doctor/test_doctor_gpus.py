@@ -39,7 +39,7 @@ def test_known_faults_of_real_gpus() -> None:
     new = find(gpu_box(toolkit="1.18.0"), "container toolkit")
     assert new.state == "warn"
     assert "/proc/driver/nvidia: not mounted" in new.found
-    assert find(gpu_box(runtime="runc"), "default runtime").mend == gpus.CONFIGURE
+    assert find(gpu_box(runtime="runc"), "default runtime").hint == gpus.CONFIGURE
     commented = gpu_box(config=f"#{gpus.MOUNTS} = true\n")
     assert find(commented, "GPUs by volume mount").state == "missing"
     assert find(commented, "GPUs by variable for all").state == "warn"

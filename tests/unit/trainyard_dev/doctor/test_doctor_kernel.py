@@ -15,9 +15,9 @@ def test_a_kernel_without_a_feature(name: str, option: str) -> None:
     box = kernel_without(Box(), option)
     finding = find(box, name)
     assert finding.state == "missing"
-    assert f"CONFIG_{option}" in finding.mend
+    assert f"CONFIG_{option}" in finding.hint
     box.paths.discard(MODULES)
-    assert "loads no modules" in find(box, name).mend
+    assert "loads no modules" in find(box, name).hint
 
 
 def test_a_feature_as_module() -> None:

@@ -64,7 +64,7 @@ def test_names_are_known_without_a_name_server() -> None:
     egress.cut(cast(Engine, engine), ["a"])
     for name in ("a", "trainyard-registry"):
         assert f" {name} {egress.MARK}" in engine.scripts["a"]
-    egress.mend(cast(Engine, engine), ["a"])
+    egress.rejoin(cast(Engine, engine), ["a"])
     assert f"grep -v '{egress.MARK}'" in engine.scripts["a"]
 
 

@@ -199,7 +199,7 @@ def test_a_set_with_lines_of_its_own_is_tidied(calls: Callable[..., list[str]], 
 def test_a_version_that_nobody_has_is_told_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
     calls(fault="dial tcp: no such host")
     made = written(tree)
-    assert "tools/volcano: go: dial tcp: no such host. mend that, then run the same command again" in made.left
+    assert "tools/volcano: go: dial tcp: no such host. fix that, then run the same command again" in made.left
     assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
 
 

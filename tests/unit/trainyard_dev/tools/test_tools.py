@@ -173,7 +173,7 @@ def test_unknown_binary(demo: ToolSet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("says", "mend"),
+    ("says", "hint"),
     [
         (
             "go: example.org/demo@v1.2.3: dial tcp: lookup modules.example.org: no such host",
@@ -187,7 +187,7 @@ def test_unknown_binary(demo: ToolSet) -> None:
     ],
 )
 def test_a_failing_build_is_one_sentence_and_leaves_nothing(
-    demo: ToolSet, cache: Path, program: Program, says: str, mend: str
+    demo: ToolSet, cache: Path, program: Program, says: str, hint: str
 ) -> None:
     program(
         "go",
@@ -198,7 +198,7 @@ def test_a_failing_build_is_one_sentence_and_leaves_nothing(
     text = str(caught.value)
     assert text.startswith("tools/demo: building demo v1.2.3 failed: ")
     assert says.replace('\\"', '"') in text
-    assert mend in text
+    assert hint in text
     assert "downloading" not in text
     assert "\n" not in text
     assert left(cache) == []  # nor the first binary, which was fine
@@ -266,7 +266,7 @@ ADDED = "_source/pkg/lost_linux.go"
 
 
 @pytest.fixture
-def mended(demo: ToolSet, program: Program, tmp_path: Path) -> ToolSet:
+def patched(demo: ToolSet, program: Program, tmp_path: Path) -> ToolSet:
     """A set that puts a file into its module's source; `go` shows what it would build from."""
     module = tmp_path / "module"
     (module / "pkg").mkdir(parents=True)
@@ -285,22 +285,22 @@ def mended(demo: ToolSet, program: Program, tmp_path: Path) -> ToolSet:
     return demo
 
 
-def test_files_that_a_module_lacks_are_put_into_a_copy_of_it(mended: ToolSet, cache: Path, tmp_path: Path) -> None:
-    tools.build(mended)
+def test_files_that_a_module_lacks_are_put_into_a_copy_of_it(patched: ToolSet, cache: Path, tmp_path: Path) -> None:
+    tools.build(patched)
     calls = (tmp_path / "calls").read_text().splitlines()
     assert not any(line.startswith(f"-- {tmp_path}/tree") for line in calls)
     assert calls.count("lost_linux.go") == calls.count("there.go") == 1
     assert calls.count("replace example.org/demo => ../source") == 1
     assert "_source" not in calls
-    assert left(cache) == [tools.pin(mended)]
-    assert (tools.source_dir(mended) / "go.mod").read_text().endswith("require example.org/demo v1.2.3\n")
+    assert left(cache) == [tools.pin(patched)]
+    assert (tools.source_dir(patched) / "go.mod").read_text().endswith("require example.org/demo v1.2.3\n")
     assert sorted(p.name for p in (tmp_path / "module" / "pkg").iterdir()) == ["there.go"]
 
 
-def test_pin_changes_with_files_that_are_put_in(mended: ToolSet) -> None:
-    before = tools.pin(mended)
-    (tools.source_dir(mended) / ADDED).write_text("package pkg // better\n")
-    assert tools.pin(mended) != before
+def test_pin_changes_with_files_that_are_put_in(patched: ToolSet) -> None:
+    before = tools.pin(patched)
+    (tools.source_dir(patched) / ADDED).write_text("package pkg // better\n")
+    assert tools.pin(patched) != before
 
 
 def test_module_dir_downloads_what_is_not_there(demo: ToolSet, program: Program, tmp_path: Path) -> None:

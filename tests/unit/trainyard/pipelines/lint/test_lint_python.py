@@ -68,7 +68,7 @@ def test_one_finding_at_its_line(tmp_path: Path, old: str, new: str, code: str, 
     assert {one.code for one in found} == {code}, found
     assert len({one.line for one in found}) == 1
     assert line in text.splitlines()[found[0].line - 1]
-    assert all(one.reason and one.mend for one in found)
+    assert all(one.reason and one.hint for one in found)
 
 
 def test_a_clean_file(tmp_path: Path) -> None:

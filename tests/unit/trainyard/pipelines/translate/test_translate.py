@@ -51,7 +51,7 @@ def test_equal_components_share_a_template(tmp_path: Path) -> None:
     assert len(json.dumps(workflow)) < 200_000
 
 
-def test_a_workflow_too_large_is_refused_with_size_and_mend(tmp_path: Path) -> None:
+def test_a_workflow_too_large_is_refused_with_size_and_hint(tmp_path: Path) -> None:
     @dsl.pipeline(name="large")
     def large():
         for number in range(30):

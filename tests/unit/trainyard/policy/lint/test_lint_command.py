@@ -55,7 +55,7 @@ def test_a_clean_file_and_a_code_left_out(trainyard: Run, wrong: Path) -> None:
 def test_json(trainyard: Run, wrong: Path) -> None:
     ended = trainyard("lint", str(wrong), "--contract", TEAMS, "--team", "vision", "-o", "json")
     found = json.loads(ended.out)["findings"]
-    keys = {"code", "severity", "file", "line", "task", "field", "reason", "mend"}
+    keys = {"code", "severity", "file", "line", "task", "field", "reason", "hint"}
     assert [one["code"] for one in found] == ["p06", "TY301"]
     assert all(keys <= one.keys() for one in found) and found[0]["policy"] == "job-queue"
 

@@ -61,10 +61,10 @@ def test_case(case: Any) -> None:
         assert not [one for one in errors if (case.base != "workflow" or one.code != "p03") and one.code != "TY109"]
         return
     mine = [one for one in errors if one.policy == case.rule and one.code == rule_codes()[case.rule]]
-    told = " / ".join(f"{one.reason}: {one.mend} / {one.reason}. {one.mend}" for one in mine)
+    told = " / ".join(f"{one.reason}: {one.hint} / {one.reason}. {one.hint}" for one in mine)
     shape = [one for one in errors if one.code in ("TY105", "TY601")]  # told as what it is before a rule is asked
     assert case.says.rstrip(".") in told or (not mine and shape), errors
-    assert all(one.field and one.reason and one.mend for one in errors)
+    assert all(one.field and one.reason and one.hint for one in errors)
 
 
 def test_every_rule_about_what_users_submit_has_a_case_here() -> None:
