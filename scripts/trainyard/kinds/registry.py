@@ -130,12 +130,13 @@ KINDS = (
     ),
     Kind("Job", "batch", "v1", "jobs", "job", "", "main", "", "trainerTorch", suspend="suspend"),
 )  # fmt: skip
-FRAMEWORKS = tuple(kind.framework for kind in KINDS)
+_BY_FRAMEWORK = {kind.framework: kind for kind in KINDS}
+FRAMEWORKS = tuple(_BY_FRAMEWORK)
 
 
 def of_framework(framework: str) -> Kind:
     """The kind that a framework's jobs have. Raises KeyError."""
-    return next((kind for kind in KINDS if kind.framework == framework), None) or _unknown(framework)
+    return _BY_FRAMEWORK[framework]
 
 
 def of_object(obj: Mapping[str, Any]) -> Kind | None:
@@ -169,7 +170,3 @@ def rendered() -> list[dict[str, Any]]:
     """What the chart gets of the entries: enough for rights, waiting, cleaning up and stopping."""
     keys = ("kind", "group", "version", "plural", "part")
     return [{key: getattr(kind, key) for key in keys} for kind in KINDS]
-
-
-def _unknown(framework: str) -> Kind:
-    raise KeyError(framework)

@@ -50,7 +50,8 @@ class Entry:
     """One piece of a run.
 
     Args:
-        ids: what it reports; all of them whenever it runs, unless it is `separable`: then those that were chosen.
+        ids: what it reports.
+        parts: groups of its ids that can be chosen apart; empty: all come together.
         main: those of its ids that belong to the main job (`make e2e` without FULL=1).
         needs: ids that must have passed before; they are chosen with it.
         images: of versions.yaml, by name; the entry waits for them.
@@ -66,7 +67,7 @@ class Entry:
     shares: frozenset[str] = frozenset()
     images: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
-    separable: bool = False
+    parts: tuple[tuple[str, ...], ...] = ()
 
     def conflicts(self, other: Entry) -> bool:
         """Whether the two may not run at the same time."""
@@ -105,6 +106,11 @@ _ATTACKS = (
 )  # fmt: skip
 _BUCKET_ATTACKS = ("list", "list-all", "read", "write", "delete", "copy", "raw", "shared", "policy")
 _AIRGAP = ("airgap.denied", "airgap.install", "airgap.train")
+
+
+def _each(ids: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Every id can be chosen alone."""
+    return tuple((check_id,) for check_id in ids)
 
 
 def _ids(group: str, names: tuple[str, ...], between: str = ".") -> tuple[str, ...]:
@@ -169,7 +175,7 @@ ENTRIES = (
         shares=GPU_USE,
         images=PIPELINE_IMAGES,
         inputs=PIPELINE_CODE,
-        separable=True,
+        parts=_each(MNIST),
     ),
     _training(MPI, TORCH, "kubectl-delivery"),
     _training(VCJOB, TORCH),
@@ -187,14 +193,14 @@ ENTRIES = (
         attacks.refused,
         main=("attack.queue-job", "attack.host-path", "attack.secret"),
         inputs=("policies",),
-        separable=True,
+        parts=_each(_ids("attack", _ATTACKS)),
     ),
     Entry(
         _ids("attack.bucket", _BUCKET_ATTACKS, "-"),
         attacks_data.buckets,
         main=("attack.bucket-read",),
         inputs=STORAGE_CODE,
-        separable=True,
+        parts=_each(_ids("attack.bucket", _BUCKET_ATTACKS, "-")),
     ),
     Entry(("attack.volume-claim",), attacks_data.volume, main=("attack.volume-claim",), inputs=STORAGE_CODE),
     Entry(
@@ -238,7 +244,8 @@ ENTRIES = (
     Entry(("storage.csi",), _csi),
     Entry(("network.policies",), network.policies, inputs=("charts/trainyard/templates",)),
     Entry(("network.nfs-closed",), network.storage_closed, inputs=("charts/nfs",)),
-    Entry(_ids("policies", _POLICIES), policies.enforced, inputs=("policies",), separable=True),
+    Entry(_ids("policies", _POLICIES), policies.enforced, inputs=("policies",),
+          parts=_each(_ids("policies", _POLICIES))),
     Entry(("teams.add", "teams.change", "teams.remove"), teams.changed, locks=frozenset({RELEASE, VOLUMES}),
           inputs=RELEASE_CODE),
     Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
@@ -259,7 +266,7 @@ ENTRIES = (
         locks=frozenset({ALONE}),
         images=(TORCH,),
         inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images"),
-        separable=True,
+        parts=(_AIRGAP, tuple(uninstall.TITLES)),
     ),
     Entry(
         tuple(upgrade.TITLES),

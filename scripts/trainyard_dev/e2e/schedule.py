@@ -21,13 +21,13 @@ def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> N
     waiting, running = list(entries), dict[Future[None], Entry]()
     with ThreadPoolExecutor(at_once) as pool:
         while waiting or running:
-            for entry in _startable(waiting, list(running.values()), context, at_once):
-                waiting.remove(entry)
+            left = [entry for entry in waiting if not _skipped(entry, context)]
+            for entry in _startable(left, list(running.values()), context, at_once):
                 running[pool.submit(_run, entry, context)] = entry
-            waiting = [entry for entry in waiting if not _skipped(entry, context)]
-            if not running and waiting and not _startable(waiting, [], context, at_once):
-                left = ", ".join(entry.ids[0] for entry in waiting)
-                raise TrainyardError(f"nothing that {left} need is left to run", where="e2e/catalog.py")
+            if not running and left and left == waiting:
+                ids = ", ".join(entry.ids[0] for entry in left)
+                raise TrainyardError(f"nothing that {ids} need is left to run", where="e2e/catalog.py")
+            waiting = [entry for entry in left if entry not in running.values()]
             if not running:
                 continue
             for future in wait(running, return_when=FIRST_COMPLETED).done:

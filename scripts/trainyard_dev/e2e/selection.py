@@ -36,9 +36,9 @@ def with_needs(ids: Iterable[str]) -> frozenset[str]:
     wanted = set(ids)
     while True:
         more = {need for entry in entries(wanted) for need in entry.needs}
-        more |= {i for entry in entries(wanted) if not entry.separable for i in entry.ids}
-        if any(i.startswith("uninstall.") for i in wanted):
-            more |= {i for entry in ENTRIES for i in entry.ids if i.startswith("uninstall.")}
+        more |= {
+            i for entry in entries(wanted) for part in entry.parts or (entry.ids,) if wanted & set(part) for i in part
+        }
         if more <= wanted:
             return frozenset(wanted)
         wanted |= more

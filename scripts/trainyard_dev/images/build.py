@@ -15,7 +15,7 @@ from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.engine import Engine
 from trainyard_dev.tools.build import pin
-from trainyard_dev.versions import Image, load
+from trainyard_dev.versions import Image, ToolSet, load
 
 SUITE = "bookworm"
 BUILT_BASE = f"localhost/trainyard/{SUITE}:minbase"
@@ -29,11 +29,17 @@ def content_key(image: Image, base: str) -> str:
     for entry in sorted({image.dir, *image.inputs}):
         for path in _files(ROOT / entry):
             digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    used = tools_of(image)
     for tool in load().tools.values():
-        needed = tool.default and {name for _, name in tool.packages} & set(image.bin)
-        if needed or any(source.split(":")[0] == tool.name for source in image.files.values()):
+        if tool in used or any(source.split(":")[0] == tool.name for source in image.files.values()):
             digest.update(pin(tool).encode())
     return digest.hexdigest()[:12]
+
+
+def tools_of(image: Image) -> list[ToolSet]:
+    """The sets whose binaries lie in an image."""
+    sets = [tool for tool in load().tools.values() if tool.default]
+    return [tool for tool in sets if {name for _, name in tool.packages} & set(image.bin)]
 
 
 def local_ref(image: Image, base: str) -> str:

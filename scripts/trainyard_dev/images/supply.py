@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry
-from trainyard_dev.images.build import build, local_ref
+from trainyard_dev.images.build import build, local_ref, tools_of
 from trainyard_dev.images.source import Source
 from trainyard_dev.tools.build import build as build_tools
 from trainyard_dev.tools.build import is_built
@@ -168,29 +169,17 @@ class Supply:
     def _over(self) -> bool:
         return self._stopped or self._error is not None
 
-    def _step(self, name: str) -> _Step:
-        return _Step(self, name)
-
-
-class _Step:
-    """Times one thing that is made, and says so when it is done."""
-
-    def __init__(self, supply: Supply, name: str) -> None:
-        self.supply, self.name = supply, name
-
-    def __enter__(self) -> None:
-        self.since = time.time()
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        end = time.time()
-        self.supply.steps.append((self.name, self.since, end))
-        print(f"  {'made' if kind is None else 'FAILED'}  {self.name} … {end - self.since:.1f} s", flush=True)
-
-
-def tools_of(image: Image) -> list[ToolSet]:
-    """The sets whose binaries lie in an image."""
-    sets = [tool for tool in load().tools.values() if tool.default]
-    return [tool for tool in sets if {name for _, name in tool.packages} & set(image.bin)]
+    @contextmanager
+    def _step(self, name: str) -> Iterator[None]:
+        """Times one thing that is made, and says so when it is done."""
+        since, ending = time.time(), "FAILED"
+        try:
+            yield
+            ending = "made"
+        finally:
+            end = time.time()
+            self.steps.append((name, since, end))
+            print(f"  {ending}  {name} … {end - since:.1f} s", flush=True)
 
 
 def needed_tools(images: Sequence[Image]) -> list[ToolSet]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from trainyard.kinds import registry
 from trainyard.kinds.facts import Facts
 from trainyard.kinds.pods import Part, literal, template
 from trainyard.kinds.spec import JobSpec
@@ -45,17 +46,21 @@ def started(spec: JobSpec) -> list[str]:
     return literal([words[0], "-c", RANKS.read_text(), str(spec.ranks_per_node), *words[1:]])
 
 
-def workers_only(spec: JobSpec, facts: Facts, container: str, command: tuple[str, ...]) -> dict[str, Object]:
-    """Workers alone, the first of which keeps the results."""
-    worker = template(spec, facts, Part(container, command, gpus=True, keeps=True, keeper="-worker-0"))
-    return {"Worker": replica(spec.nodes, worker, spec)}
+def workers_job(spec: JobSpec, facts: Facts, queue: str) -> Object:
+    """The spec of a job of workers alone, the first of which keeps the results."""
+    kind = registry.of_framework(spec.framework)
+    command = tuple(literal(spec.command))
+    worker = template(spec, facts, Part(kind.container, command, gpus=True, keeps=True, keeper="-worker-0"))
+    replicas = {"Worker": replica(spec.nodes, worker, spec)}
+    return {"runPolicy": run_policy(spec, facts, queue, spec.nodes), kind.replicas: replicas}
 
 
-def master_and_workers(spec: JobSpec, facts: Facts, container: str, command: tuple[str, ...]) -> dict[str, Object]:
-    """One master that keeps the results, and workers for the other nodes."""
-    master = Part(container, command, gpus=True, keeps=True)
-    replicas = {"Master": replica(1, template(spec, facts, master), spec)}
+def master_job(spec: JobSpec, facts: Facts, queue: str) -> Object:
+    """The spec of a job of one master, which keeps the results, and workers for the other nodes."""
+    kind = registry.of_framework(spec.framework)
+    command = tuple(started(spec))
+    replicas = {"Master": replica(1, template(spec, facts, Part(kind.container, command, gpus=True, keeps=True)), spec)}
     if spec.nodes > 1:
-        worker = template(spec, facts, Part(container, command, gpus=True))
+        worker = template(spec, facts, Part(kind.container, command, gpus=True))
         replicas["Worker"] = replica(spec.nodes - 1, worker, spec)
-    return replicas
+    return {"runPolicy": run_policy(spec, facts, queue, spec.nodes), kind.replicas: replicas}
