@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-TREE = ("charts", "images/trainer", "pipelines", "policies")
+TREE = ("charts", "components", "images/trainer", "pipelines", "policies")
 SKIP = shutil.ignore_patterns("__pycache__", ".ruff_cache", ".pytest_cache", "*.pyc")
 
 

@@ -10,6 +10,7 @@ import yaml
 from placement import KINDS, contract_of, fits, nodes_of, pods_in, where
 
 from trainyard.chart import helm
+from trainyard.components import all_components
 from trainyard.paths import ROOT
 from trainyard_agent import node_prep
 from trainyard_agent.gpus import Gpus
@@ -17,10 +18,11 @@ from trainyard_dev.bench import columns
 from trainyard_dev.chart import package, parts
 
 Objects = list[dict[str, Any]]
-EVERYWHERE = {"trainyard-node-prep"}
-ON_GPU = {"trainyard-nvidia-device-plugin"}
+PLACED = {workload: where for one in all_components() for workload, where in one.placement.items()}
+EVERYWHERE = {workload for workload, where in PLACED.items() if where == "every"}
+ON_GPU = {workload for workload, where in PLACED.items() if where == "gpu"}
 # Servers of data that jobs are using stay where they are.
-STORES = {"trainyard-minio", "trainyard-nfs"}
+STORES = {workload for one in all_components() for workload in one.stationary}
 # Keys that an upstream chart reads but leaves out of its values.yaml.
 UNLISTED = {"nvidia-device-plugin": {"nvidiaDevRoot": None}}
 JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))
@@ -160,7 +162,7 @@ def test_subcharts_know_every_key_that_we_set(chart: Path) -> None:
     unknown = []
     for file in files:
         values = yaml.safe_load(file.read_text())
-        for part in [upstream.name for upstream in parts.UPSTREAM] + parts.own():
+        for part in [upstream.name for upstream in parts.upstream()] + parts.own():
             folder = chart / "charts" / part
             if folder.exists():
                 known = yaml.safe_load((folder / "values.yaml").read_text()) | UNLISTED.get(part, {})

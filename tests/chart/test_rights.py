@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from trainyard.chart import helm
+from trainyard.components import all_components
 from trainyard_dev.chart import package, parts
 
 Objects = list[dict[str, Any]]
 Grant = tuple[str, str]  # (role, "verb resource")
-LISTED = yaml.safe_load((Path(__file__).parent / "rights.yaml").read_text())
+PERMISSIONS = [entry for one in all_components() for entry in one.permissions]
+UNRESTRICTED = [entry for one in all_components() for entry in one.unrestricted]
 TEAMS = [
     f"global.contract.teams[{i}].{key}={value}"
     for i, (team, gid) in enumerate((("vision", 20001), ("speech", 20002)))
@@ -88,13 +89,13 @@ def held(objects: Objects) -> set[Grant]:
 
 
 def listed() -> set[Grant]:
-    return {(entry["role"], right) for entry in LISTED["rights"] for right in entry["rights"]}
+    return {(entry["role"], right) for entry in PERMISSIONS for right in entry["grants"]}
 
 
 def test_every_broad_right_is_listed_with_its_reason(installed: dict[str, Objects]) -> None:
     found = set().union(*(held(objects) for objects in installed.values()))
-    assert sorted(found - listed()) == [], "give a reason in tests/chart/rights.yaml, or take the right away"
-    assert sorted(listed() - found) == [], "nobody holds these any more: take them off tests/chart/rights.yaml"
+    assert sorted(found - listed()) == [], "give a reason in the component's entry, or take the right away"
+    assert sorted(listed() - found) == [], "nobody holds these any more: take them out of the component's entry"
 
 
 def test_no_cluster_role_reaches_secrets_or_has_a_wildcard(installed: dict[str, Objects]) -> None:
@@ -169,7 +170,7 @@ def test_every_pod_is_restricted_or_listed_with_its_reason(installed: dict[str, 
     for objects in installed.values():
         for name, spec in pods(objects):
             seen.setdefault(name, set()).update(faults(spec))
-    wanted = {entry["pod"]: set(entry["faults"]) for entry in LISTED["pods"]}
+    wanted = {entry["pod"]: set(entry["violations"]) for entry in UNRESTRICTED}
     assert {name: found for name, found in seen.items() if found} == wanted
 
 
@@ -207,5 +208,5 @@ def test_tokens_are_mounted_only_where_the_account_has_rights(installed: dict[st
 
 
 def test_every_reason_is_a_sentence() -> None:
-    for entry in [*LISTED["rights"], *LISTED["pods"]]:
+    for entry in [*PERMISSIONS, *UNRESTRICTED]:
         assert len(entry["reason"].split()) > 4, entry

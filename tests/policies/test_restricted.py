@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from trainyard.chart import helm
+from trainyard.components import all_components
 from trainyard.paths import ROOT
 from trainyard_agent import launcher
 from trainyard_dev.apiserver import ApiServer
@@ -18,7 +19,7 @@ from trainyard_dev.chart import package
 
 SPACE = "restricted-probe"
 # Kept with their reasons; tests/chart/test_rights.py compares them with what is rendered.
-OPEN = {entry["pod"] for entry in yaml.safe_load((ROOT / "tests/chart/rights.yaml").read_text())["pods"]}
+OPEN = {entry["pod"] for one in all_components() for entry in one.unrestricted}
 # What training-operator v1.9.3 adds to launchers of MPIJobs.
 DELIVERY = {"name": "kubectl-delivery", "image": "docker.io/trainyard/kubectl-delivery:0.2.0"}
 

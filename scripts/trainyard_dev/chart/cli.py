@@ -71,7 +71,7 @@ def contract() -> None:
 def diff(release: str, namespace: str, profile: str | None, files: tuple[Path, ...], output: str) -> None:
     """Show what an upgrade to this chart would do to an installed release; changes nothing.
 
-    Ends with 1 when a verdict in upgrades/ blocks it or the API server would refuse it. Asks the cluster of KUBECONFIG.
+    Ends with 1 when a verdict of components/ blocks it or the API server would refuse it. Asks KUBECONFIG's cluster.
     """
     from trainyard.chart.release.installed import Installed
     from trainyard.kube.kubectl import Kubectl

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from trainyard import components
 from trainyard.chart import helm
 from trainyard.chart.helm import NAME, NAMESPACE, RELEASE
 from trainyard.errors import TrainyardError
@@ -39,7 +40,7 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     chart = folder / NAME
     shutil.copytree(parts.UMBRELLA, chart)
     meta = yaml.safe_load((chart / "Chart.yaml").read_text())
-    components: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for name in parts.own():
         shutil.copytree(parts.chart_folder(name), chart / "charts" / name)
     for name, files in parts.crd_files().items():
@@ -47,7 +48,7 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
         crds.mkdir()
         for file in files:
             (crds / file.name).write_text(adapt.slim_crd(file.read_text(), version=load().raw["components"][name]))
-    for part in parts.UPSTREAM:
+    for part in parts.upstream():
         target = chart / "charts" / part.name
         run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part.name), target])
         adapt.adapt(part.name, target)
@@ -60,15 +61,17 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
             continue
         if not (chart / "charts" / name).exists():
             continue
-        components[name] = _checked_version(chart / "charts" / name, dependency["version"])
+        versions[name] = _checked_version(chart / "charts" / name, dependency["version"])
         kept.append({key: value for key, value in dependency.items() if key != "repository"})
     meta["dependencies"] = kept
     (chart / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
     (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
     for file in policy_files():
         (chart / "files" / "policies" / file.name).write_text(yaml.safe_dump(policy(file), sort_keys=False, width=120))
+    (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
     (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
-    (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": components}))
+    (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
+    _list_options(chart / "values.yaml")
     schema = json.loads((chart / "values.schema.json").read_text())
     (chart / "values.schema.json").write_text(json.dumps(complete(schema, kept), indent=1))
     return chart
@@ -123,6 +126,16 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
     ]
     release = json.dumps({"manifest": manifest, "chart": files}).encode()
     return len(base64.b64encode(gzip.compress(release, 9)))
+
+
+def _list_options(values: Path) -> None:
+    """The switch of each component whose block the umbrella's values don't have, so that readers find it."""
+    text = values.read_text()
+    known = yaml.safe_load(text)
+    for one in components.dependencies():
+        if one.name not in known:
+            text += f"\n# {one.about}\n{one.name}:\n  enabled: {str(not one.optional).lower()}\n"
+    values.write_text(text)
 
 
 def _checked_version(chart: Path, wanted: str) -> str:

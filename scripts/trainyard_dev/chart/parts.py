@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from trainyard.chart.crds import ARGO_CRDS, OPERATOR_CRDS
+from trainyard.components import Component, all_components, dependencies
 from trainyard.errors import TrainyardError
 from trainyard.paths import CHART, ROOT
 from trainyard_dev import tools
@@ -16,43 +15,30 @@ from trainyard_dev import tools
 UMBRELLA = CHART
 
 
-@dataclass(frozen=True)
-class Upstream:
-    """A chart inside a Go module: the set of versions.yaml that pins the module, and the folder in it."""
-
-    name: str
-    tool: str
-    path: str
-
-
-UPSTREAM = (
-    Upstream("volcano", "volcano", "installer/helm/chart/volcano"),
-    Upstream("nvidia-device-plugin", "device-plugin", "deployments/helm/nvidia-device-plugin"),
-)
+def upstream() -> list[Component]:
+    """Those whose chart lies in a Go module of upstream's."""
+    return [one for one in dependencies() if "module" in one.chart]
 
 
 def own() -> list[str]:
     """Our own charts among the umbrella's dependencies."""
-    listed = yaml.safe_load((UMBRELLA / "Chart.yaml").read_text())["dependencies"]
-    return [one["name"] for one in listed if (ROOT / "charts" / one["name"] / "Chart.yaml").exists()]
+    return [one.name for one in dependencies() if one.is_ours]
 
 
 def chart_folder(name: str) -> Path:
     """The unchanged chart of a part, ours or upstream's."""
-    for part in UPSTREAM:
-        if part.name == name:
-            return tools.module_dir(part.tool) / part.path
+    for one in upstream():
+        if one.name == name:
+            return tools.module_dir(one.chart["module"]) / one.chart["path"]
     return ROOT / "charts" / name
 
 
 def crd_files() -> dict[str, list[Path]]:
-    """By chart of ours, the CRD files in its module, of the kinds that we install. Argo's are those without schemas:
-    the full ones would fill half of a release's Secret."""
-    operator = tools.module_dir("training-operator") / "manifests" / "base" / "crds"
-    argo = tools.module_dir("argo") / "manifests" / "base" / "crds" / "minimal"
+    """By chart, the CRD files in its module that the chart gets beside its templates."""
     return {
-        "training-operator": [operator / f"kubeflow.org_{kind}.yaml" for kind in OPERATOR_CRDS],
-        "argo": [argo / f"argoproj.io_{kind}.yaml" for kind in ARGO_CRDS],
+        one.name: [tools.module_dir(one.pin or one.name) / file for file in one.crds.files]
+        for one in all_components()
+        if one.crds
     }
 
 

@@ -95,7 +95,7 @@ def sources() -> tuple[dict[str, Any], dict[str, Any]]:
 
 def undescribed(schema: dict[str, Any]) -> list[str]:
     """Paths of our own keys that say nothing about themselves; upstream's keys have no schema, only a name."""
-    upstream = tuple(part.name for part in parts.UPSTREAM)
+    upstream = tuple(part.name for part in parts.upstream())
     every = _below(Value("", schema, ABSENT, False))
     return [value.path for value in every if not _meaning(value.schema) and not _is_under_one(value.path, upstream)]
 

@@ -1,10 +1,14 @@
-"""Completes the values schema with the keys that upstream charts know, so that a misspelt one is refused by name."""
+"""Completes the values schema: a block for each component, and the keys that upstream charts know.
+
+So that a misspelt one is refused by name.
+"""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
+from trainyard import components
 from trainyard_dev.chart import parts
 
 # Keys whose content is the user's: maps from name to anything.
@@ -12,9 +16,12 @@ FREE = {"config", "labels", "annotations"}
 
 
 def complete(schema: dict[str, Any], dependencies: list[dict[str, str]]) -> dict[str, Any]:
-    """A copy of the umbrella's schema in which each upstream part allows its own keys and no others."""
+    """A copy of the umbrella's schema that describes each part; an upstream one allows its own keys and no others."""
     done = copy.deepcopy(schema)
-    names = {part.name for part in parts.UPSTREAM} & {dependency["name"] for dependency in dependencies}
+    for one in components.dependencies():
+        block = {"description": one.about, "type": "object", **done["properties"].get(one.name, {})}
+        done["properties"][one.name] = block
+    names = {part.name for part in parts.upstream()} & {dependency["name"] for dependency in dependencies}
     for name in sorted(names):
         known = parts.upstream_values(name)
         mine = done["properties"][name]

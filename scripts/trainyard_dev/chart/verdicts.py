@@ -1,4 +1,4 @@
-"""Verdicts on upgrades, kept as data in `upgrades/`: what nobody assessed is blocked."""
+"""Verdicts on upgrades, from the entries of components: what nobody assessed is blocked."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from typing import Any
 
 import yaml
 
+from trainyard.components import registry
+from trainyard.components.registry import FOLDER, RELEASES
 from trainyard.errors import TrainyardError
-from trainyard.paths import ROOT
 from trainyard_dev.chart import parts
 from trainyard_dev.versions import load as versions
 
-FOLDER = ROOT / "upgrades"
-RELEASES = "releases.yaml"
 WORDS = ("safe", "steps", "blocked")
 TERM = re.compile(r"(>=|<=|=|>|<)?([0-9][0-9A-Za-z.+-]*)")
-# Components that versions.yaml knows by another name than the chart's dependency.
-PINS = {"nvidia-device-plugin": "device-plugin"}
 
 
 @dataclass(frozen=True)
@@ -77,18 +74,10 @@ def within(version: str, wanted: str) -> bool:
 
 def load(folder: Path = FOLDER) -> dict[str, list[Verdict]]:
     """Verdicts by component. Raises TrainyardError for an entry that says too little or contradicts itself."""
-    found: dict[str, list[Verdict]] = {}
-    for file in sorted(folder.glob("*.yaml")):
-        if file.name == RELEASES:
-            continue
-        data = yaml.safe_load(file.read_text())
-        if data["component"] != file.stem:
-            raise TrainyardError(f"the file of {data['component']} has another name", where=file.name)
-        found[file.stem] = [_verdict(file, entry) for entry in data["verdicts"]]
-    return found
+    return {one.name: [_verdict(one.name, entry) for entry in one.upgrades] for one in registry.load(folder)}
 
 
-def _verdict(file: Path, entry: dict[str, Any]) -> Verdict:
+def _verdict(name: str, entry: dict[str, Any]) -> Verdict:
     fault = ""
     if entry.get("verdict") not in WORDS:
         fault = f"verdict is {entry.get('verdict')!r}, not one of {', '.join(WORDS)}"
@@ -97,9 +86,9 @@ def _verdict(file: Path, entry: dict[str, Any]) -> Verdict:
     elif not entry.get("why"):
         fault = "it lacks its reason"
     if fault:
-        raise TrainyardError(fault, where=f"upgrades/{file.name}, from {entry.get('from')} to {entry.get('to')}")
+        raise TrainyardError(fault, where=f"components/{name}.yaml, from {entry.get('from')} to {entry.get('to')}")
     lists = {name: tuple(entry.get(name) or ()) for name in ("preconditions", "steps", "tested")}
-    return Verdict(file.stem, str(entry["from"]), str(entry["to"]), entry["verdict"], entry["why"].strip(), **lists)
+    return Verdict(name, str(entry["from"]), str(entry["to"]), entry["verdict"], entry["why"].strip(), **lists)
 
 
 def releases(folder: Path = FOLDER) -> dict[str, dict[str, str]]:
@@ -115,7 +104,7 @@ def installs() -> dict[str, str]:
     found = {"trainyard": str(umbrella["version"])}
     for dependency in umbrella["dependencies"]:
         name = dependency["name"]
-        pinned = pins.get(PINS.get(name, name))
+        pinned = pins.get(registry.pin_of(name))
         own = parts.chart_folder(name) / "Chart.yaml"
         found[name] = str(pinned or yaml.safe_load(own.read_text())["appVersion"])
     return found
@@ -127,7 +116,7 @@ def judge(component: str, before: str, after: str, known: dict[str, list[Verdict
         if within(before, one.before) and within(after, one.after):
             return Judgement(component, before, after, one.verdict, one.why, one.preconditions, one.steps)
     return Judgement(
-        component, before, after, "blocked", f"nobody has assessed this move; see upgrades/{component}.yaml"
+        component, before, after, "blocked", f"nobody has assessed this move; see components/{component}.yaml"
     )
 
 
@@ -135,7 +124,7 @@ def assess(release: str, folder: Path = FOLDER) -> list[Judgement]:
     """A judgement for each component of this tree, coming from an installed release of trainyard."""
     known, before, after = load(folder), releases(folder).get(release), installs()
     if before is None:
-        why = f"nobody has assessed release {release}; see upgrades/{RELEASES}"
+        why = f"nobody has assessed release {release}; see components/{RELEASES}"
         return [Judgement("trainyard", release, after["trainyard"], "blocked", why)]
     moves = [judge(name, before[name], version, known) for name, version in after.items() if name in before]
     new = [name for name in after if name not in before]

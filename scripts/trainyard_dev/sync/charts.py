@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from trainyard.components.registry import pin_of
 from trainyard_dev.sync.texts import by_repository, repository
 from trainyard_dev.sync.tree import Scalars, Tree
-from trainyard_dev.verify import cli as verify
 from trainyard_dev.verify import copies
 
 UMBRELLA = "charts/trainyard/Chart.yaml"
@@ -71,7 +71,7 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
             continue
         own = f"charts/{name}/Chart.yaml"
         wanted = Scalars(tree.read(own)).values()[("version",)] if tree.exists(own) else upstream(name)
-        component = raw["components"].get(verify.UPSTREAM_CHARTS.get(name, name))
+        component = raw["components"].get(pin_of(name))
         here = (*keys[:-1], "version")
         # A chart that can't be looked at may have kept its number over a patch release.
         if wanted is None and component and found[here].split(".")[:2] != component.split(".")[:2]:
@@ -82,7 +82,7 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
 
 
 def releases(tree: Tree, raw: dict[str, Any]) -> None:
-    """What this release installs, in `upgrades/releases.yaml`."""
+    """What this release installs, in `components/releases.yaml`."""
     wanted, file = copies.release(tree.root, raw), copies.RELEASES
     if wanted is None:
         return

@@ -11,8 +11,8 @@ import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard_dev.chart import parts, reference
-from trainyard_dev.sync import charts, modules, texts
+from trainyard_dev.chart import component_page, parts, reference
+from trainyard_dev.sync import charts, modules, new, texts
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
 from trainyard_dev.versions import read
@@ -58,6 +58,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
     texts.python(tree, raw)
     texts.references(tree, raw)
     texts.prose(tree, raw)
+    new.components(tree, raw)
     charts.values(tree, raw)
     charts.meta(tree, raw, upstream or _upstream)
     tree.save()
@@ -69,7 +70,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
 
 
 def _upstream(name: str) -> str | None:
-    if name not in {part.name for part in parts.UPSTREAM}:
+    if name not in {part.name for part in parts.upstream()}:
         return None
     try:
         meta: dict[str, Any] = yaml.safe_load((parts.chart_folder(name) / "Chart.yaml").read_text())
@@ -87,6 +88,7 @@ def _pages(tree: Tree) -> None:
     figures = "docs/benchmarks/summary.json"
     made: dict[str, tuple[str, Callable[[], str]]] = {
         "docs/values.md": ("charts/trainyard/values.schema.json", reference.render),
+        component_page.PAGE: ("components", component_page.render),
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
     }

@@ -18,14 +18,15 @@ Replacements = dict[str, tuple[str, str]]  # module -> (path, version), an empty
 
 
 def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
-    """Each set's go.mod requires the pinned version, and go.sum holds what its packages need."""
+    """Each set's go.mod requires the pinned version, go.sum holds what its packages need; a new set gets both."""
     for name, spec in raw["tools"].items():
         folder = f"tools/{spec.get('of', name)}"
         file = f"{folder}/go.mod"
-        if spec["module"].startswith(verify.OWN_MODULES) or not tree.exists(file):
+        if spec["module"].startswith(verify.OWN_MODULES):
             continue
         module, version = spec["module"], spec["version"]
-        found = verify.effective_modules(tree.read(file)).get(module)
+        new = not tree.exists(file)
+        found = "" if new else verify.effective_modules(tree.read(file)).get(module)
         sums = tree.root / folder / "go.sum"
         if found is None:
             tree.left.append(f"{file}: {module} is not required. write: require {module} {version}")
@@ -36,10 +37,13 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
         if tree.dry:
             continue
         try:
+            if new:
+                (tree.root / folder).mkdir(parents=True, exist_ok=True)
+                run(["go", "mod", "init", f"{verify.OWN_MODULES}{name}"], cwd=tree.root / folder, env=ENV)
             if found != version:
-                for name in _required(tree.root / folder, module, found, version):
+                for other in _required(tree.root / folder, module, found, version):
                     tree.left.append(
-                        f"{file}: upstream takes {name} from a folder of its own. look which release that is"
+                        f"{file}: upstream takes {other} from a folder of its own. look which release that is"
                     )
             _filled(tree.root / folder, spec)
         except CommandError as error:
@@ -49,7 +53,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
 
 
 def _required(folder: Path, module: str, before: str, version: str) -> list[str]:
-    """Writes what go.mod requires or replaces by it, and what upstream replaces otherwise than before.
+    """Writes what go.mod requires or replaces by it, and what upstream replaces otherwise than before ("" if new).
 
     Returns:
         modules that go.mod replaces and upstream has in a folder: whoever publishes them numbers them as they like.
@@ -59,7 +63,8 @@ def _required(folder: Path, module: str, before: str, version: str) -> list[str]
     edits = [f"-require={origin or module}@{version}"]
     if origin:
         edits.append(f"-replace={origin}={module}@{version}")
-    old, new = upstream_replacements(module, before), upstream_replacements(module, version)
+    old = upstream_replacements(module, before) if before else {}
+    new = upstream_replacements(module, version)
     for name in sorted(old.keys() | new.keys()):
         if name not in new:
             edits += [f"-dropreplace={name}"] if name in replaced else []

@@ -48,6 +48,7 @@ class Tree:
         if self.dry:
             return
         for file, text in self._texts.items():
+            (self.root / file).parent.mkdir(parents=True, exist_ok=True)
             (self.root / file).write_text(text)
         self._texts = {}
 

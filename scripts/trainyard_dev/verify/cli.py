@@ -17,6 +17,7 @@ import click
 import yaml
 from packaging.requirements import Requirement
 
+from trainyard.components.registry import pin_of
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.verify import copies as verify_copies
@@ -25,8 +26,6 @@ from trainyard_dev.verify import images as verify_images
 from trainyard_dev.versions import read
 
 OWN_MODULES = "trainyard.io/tools/"
-# Charts that come from upstream under a name of their own, and the component that each belongs to.
-UPSTREAM_CHARTS = {"nvidia-device-plugin": "device-plugin"}
 PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?==([^\s;\\]+)")
 
 
@@ -234,7 +233,7 @@ def charts(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
                 )
     for part in found.get("trainyard", {}).get("dependencies", []):
         name, version, file = part["name"], str(part["version"]), "charts/trainyard/Chart.yaml"
-        component = raw["components"].get(UPSTREAM_CHARTS.get(name, name))
+        component = raw["components"].get(pin_of(name))
         if name in found:
             if version != found[name].get("version"):
                 yield Difference(

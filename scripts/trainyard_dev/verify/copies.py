@@ -14,13 +14,13 @@ from typing import Any
 
 import yaml
 
+from trainyard.components.registry import pin_of
+
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
 
-RELEASES = "upgrades/releases.yaml"
+RELEASES = "components/releases.yaml"
 _NUMBER = r"(\d+\.\d+\.\d+)"
-# Components that versions.yaml knows by another name than the chart's dependency.
-PINS = {"nvidia-device-plugin": "device-plugin"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def places(root: Path, copies: tuple[Copy, ...] = COPIES) -> Iterator[tuple[str,
 
 
 def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
-    """Every copy with another version than its pin, and the entry of this release in `upgrades/`."""
+    """Every copy with another version than its pin, and the entry of this release in `components/`."""
     for file, copy in places(root):
         text, wanted = (root / file).read_text(), pinned(raw, copy.pin)
         for match in copy.pattern.finditer(text):
@@ -98,7 +98,7 @@ def written(text: str, copy: Copy, raw: dict[str, Any]) -> str:
 
 
 def release(root: Path, raw: dict[str, Any]) -> dict[str, str] | None:
-    """What this release installs, as `upgrades/releases.yaml` must say; None for a tree without that file."""
+    """What this release installs, as `components/releases.yaml` must say; None for a tree without that file."""
     umbrella = root / "charts" / "trainyard" / "Chart.yaml"
     if not (root / RELEASES).exists() or not umbrella.exists():
         return None
@@ -106,7 +106,7 @@ def release(root: Path, raw: dict[str, Any]) -> dict[str, str] | None:
     for dependency in yaml.safe_load(umbrella.read_text()).get("dependencies", []):
         name = dependency["name"]
         own = root / "charts" / name / "Chart.yaml"
-        version = raw["components"].get(PINS.get(name, name))
+        version = raw["components"].get(pin_of(name))
         if version is None and own.exists():
             version = yaml.safe_load(own.read_text()).get("appVersion")
         if version is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from trainyard.contract import render
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard_dev.chart import reference
+from trainyard_dev.chart import component_page, reference
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -27,6 +27,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     yield from _values(root)
     yield from _benchmarks(root)
     yield from _lint(root)
+    yield from _components(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -43,6 +44,12 @@ def _values(root: Path) -> Iterator[Finding]:
     if render.DEFAULTS.read_text() != render.text():
         where = render.DEFAULTS.relative_to(ROOT).as_posix()
         yield where, "it is not what the chart publishes by default", "run `bin/trainyard chart contract`"
+
+
+def _components(root: Path) -> Iterator[Finding]:
+    page = root / component_page.PAGE
+    if (root / "components").exists() and (not page.exists() or page.read_text() != component_page.render()):
+        yield component_page.PAGE, "the page is out of date", "run `bin/trainyard versions sync`"
 
 
 def _lint(root: Path) -> Iterator[Finding]:

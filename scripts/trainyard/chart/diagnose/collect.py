@@ -21,6 +21,7 @@ import yaml
 from trainyard.chart.diagnose import facts
 from trainyard.chart.diagnose.cause import probable_cause
 from trainyard.chart.diagnose.facts import Collected, Object
+from trainyard.components import all_components
 from trainyard.kinds import registry
 
 Kubectl = Callable[[list[str]], str]
@@ -32,23 +33,13 @@ LINES = 400  # lines of one log
 ONE = 20.0  # seconds for one command
 CHECKPOINT = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
 ALWAYS = (
-    "device-plugin",
-    "volcano",
-    "vc-",
-    "training-operator",
-    "trainyard-",
-    "kube-scheduler",
-    "minio",
-    "nfs",
-    "provision",
-)
+    *(part for one in all_components() for part in one.diagnosis.get("pods") or ()), "kube-scheduler", "provision",
+)  # fmt: skip
 # Volcano's jobs under the short name that kubectl knows them by.
 JOB_KINDS = {"vcjobs" if kind.part == registry.VOLCANO else kind.plural: kind for kind in registry.KINDS}
 KINDS = {
-    "podgroups": "podgroups.scheduling.volcano.sh",
-    "queues": "queues.scheduling.volcano.sh",
+    **{name: kind for one in all_components() for name, kind in (one.diagnosis.get("kinds") or {}).items()},
     **{name: kind.resource for name, kind in JOB_KINDS.items()},
-    "workflows": "workflows.argoproj.io",
     "claims": "persistentvolumeclaims",
     "quotas": "resourcequotas",
     "policy-bindings": "validatingadmissionpolicybindings.admissionregistration.k8s.io",

@@ -5,21 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard.chart.crds import ARGO_CRDS, OPERATOR_CRDS
 from trainyard.chart.release.compare import KEEP
 from trainyard.chart.release.installed import Installed
+from trainyard.components import all_components
+from trainyard.components.registry import crd_names
 from trainyard_agent.crds import VERSION as CRD_VERSION
 
 PROVISIONER = "trainyard.io/nfs"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 OWNER = "meta.helm.sh/release-name"
 APPLIED_BY = "trainyard.io/applied-by"  # label of what is the release's and stays
-ADMISSION = "volcano-admission-secret"  # made by Volcano's own job
-# CRDs that Helm installs from crds/, without a mark of its own.
-PLAIN_CRDS = (
-    *(f"{kind}.kubeflow.org" for kind in OPERATOR_CRDS), *(f"{kind}.argoproj.io" for kind in ARGO_CRDS),
-)  # fmt: skip
-CACHES = "workflows.argoproj.io/configmap-type=Cache"  # label of what Argo keeps of steps that were done
 
 
 @dataclass(frozen=True)
@@ -73,6 +68,7 @@ def remains(installed: Installed) -> Remains:
     """Ask the cluster. Works before and after the release is uninstalled."""
     kubectl, name, space = installed.kubectl, installed.name, installed.namespace
     label = f"{APPLIED_BY}={name}"
+    marks = [mark for one in all_components() for mark in one.left_over("configmaps")]
     teams = sorted(item["metadata"]["name"] for item in kubectl.get("namespaces", "-l", label))
     volumes = {item["metadata"]["name"]: item for item in kubectl.get("pv")}
     claims = [
@@ -86,7 +82,9 @@ def remains(installed: Installed) -> Remains:
         claims=[_claim(item) for item in claims],
         volumes=[_volume(volumes[key]) for key in sorted((bound | outlived) & set(volumes))],
         secrets=sorted(item["metadata"]["name"] for item in kubectl.get("secrets", "-n", space) if _made(item, name)),
-        caches=sorted(item["metadata"]["name"] for item in kubectl.get("configmaps", "-n", space, "-l", CACHES)),
+        caches=sorted(
+            item["metadata"]["name"] for mark in marks for item in kubectl.get("configmaps", "-n", space, "-l", mark)
+        ),
         crds=sorted(
             item["metadata"]["name"] for item in kubectl.get("crd", "--show-managed-fields") if _is_our_crd(item, name)
         ),
@@ -119,14 +117,15 @@ def _made(secret: dict[str, Any], release: str) -> bool:
     """Made for the release and kept by Helm; a site's own Secrets and Helm's records of revisions are not."""
     meta = secret["metadata"]
     kept = (meta.get("annotations") or {}).get(OWNER) == release and not goes(secret, release)
-    return kept or meta["name"] == ADMISSION or (meta.get("labels") or {}).get(APPLIED_BY) == release
+    made = {name for one in all_components() for name in one.left_over("secrets")}
+    return kept or meta["name"] in made or (meta.get("labels") or {}).get(APPLIED_BY) == release
 
 
 def _is_our_crd(crd: dict[str, Any], release: str) -> bool:
-    """Helm's own by its mark; training-operator's and Argo's by name and version, or by Helm's first apply."""
+    """Helm's own by its mark; those of `crds/`, which have none, by name and version, or by Helm's first apply."""
     meta = crd["metadata"]
     notes = meta.get("annotations") or {}
-    if meta["name"] in PLAIN_CRDS:
+    if meta["name"] in crd_names():
         return CRD_VERSION in notes or any(one.get("manager") == "helm" for one in meta.get("managedFields") or [])
     return notes.get(OWNER) == release
 

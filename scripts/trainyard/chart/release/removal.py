@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from trainyard.chart.release.installed import Installed
 from trainyard.chart.release.inventory import Claim, Remains, goes, remains
+from trainyard.components import all_components
 from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard_agent.teardown import ended, owner
@@ -14,10 +15,12 @@ from trainyard_agent.teardown import ended, owner
 Say = Callable[[str], None]
 UNINSTALL_S = 420
 WAIT_S = 180
-# Whatever a CRD of ours can hold; a purge ends the jobs before their operators go.
-# Workflows first, since a running one submits its job again.
-WORKFLOWS = ("cronworkflows.argoproj.io", "workflows.argoproj.io")
-JOBS = (*WORKFLOWS, *(kind.resource for kind in registry.with_gang()))
+# Whatever a CRD of ours can hold; a purge ends the jobs before their operators go. What components purge comes first:
+# a running workflow submits its job again.
+JOBS = (
+    *(resource for one in all_components() for resource in one.removal.get("purges") or ()),
+    *(kind.resource for kind in registry.with_gang()),
+)
 # A volume of the provisioner keeps here what is to become of its files; see tools/nfs-provisioner.
 ON_DELETE = "trainyard.io/nfs-on-delete"
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from trainyard import contract
-from trainyard.chart import crds
 from trainyard.chart.release import removal
+from trainyard.components import find
 from trainyard.kinds import Facts, JobSpec, check, manifest, registry, status
 from trainyard.observe import jobs
 from trainyard.paths import CHART, ROOT
@@ -80,7 +80,7 @@ def test_the_operator_runs_its_kinds_and_no_others() -> None:
     assert {f"{scheme}s" for scheme in schemes} == {kind.plural for kind in registry.of_part(registry.OPERATOR)}
     schema = json.loads((ROOT / "charts/training-operator/values.schema.json").read_text())
     assert set(schema["properties"]["schemes"]["items"]["enum"]) == set(schemes)
-    assert set(crds.OPERATOR_CRDS) == {kind.plural for kind in registry.of_part(registry.OPERATOR)}
+    assert set(find(registry.OPERATOR).crds.plurals) == {kind.plural for kind in registry.of_part(registry.OPERATOR)}
     assert all(file.exists() for file in parts.crd_files()["training-operator"])
 
 

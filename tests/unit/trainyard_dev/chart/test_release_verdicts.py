@@ -13,8 +13,8 @@ from trainyard_dev.chart import previous, verdicts
 from trainyard_dev.e2e.catalog import all_ids
 
 ENTRY = """
-component: volcano
-verdicts:
+about: Volcano.
+upgrades:
   - {from: "1.0", to: ">=1.1 <2.0", verdict: safe, why: tried}
   - {from: "<1.0", to: ">=1.0", verdict: steps, why: renamed, steps: [do this], preconditions: [that]}
 """
@@ -50,7 +50,7 @@ def test_what_nobody_assessed_is_blocked(tmp_path: Path) -> None:
     for component, before, after in (("volcano", "1.0", "2.0"), ("volcano", "1.5", "1.0"), ("minio", "1", "1")):
         judged = verdicts.judge(component, before, after, known)
         assert judged.verdict == "blocked"
-        assert f"upgrades/{component}.yaml" in judged.why
+        assert f"components/{component}.yaml" in judged.why
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_nobody_assessed_is_blocked(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, wrong: str, fault: str) -> None:
-    (tmp_path / "a.yaml").write_text(f"component: a\nverdicts: [{{from: '1', to: '2', why: x, {wrong}}}]\n")
+    (tmp_path / "a.yaml").write_text(f"about: a\nupgrades: [{{from: '1', to: '2', why: x, {wrong}}}]\n")
     with pytest.raises(TrainyardError, match=re.escape(fault)):
         verdicts.load(tmp_path)
 

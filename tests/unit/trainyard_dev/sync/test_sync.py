@@ -74,7 +74,7 @@ COPIES = [
      "# Argo's own\nversion: 3.8.0\nappVersion: v3.8.0\n"),
     ("charts/minio/Chart.yaml", "version: 0.2.0\nappVersion: 0.0.9\n", "version: 0.3.0\nappVersion: 0.1.0\n"),
     ("charts/nfs/Chart.yaml", 'version: 0.2.0\nappVersion: "4.3"\n', 'version: 0.3.0\nappVersion: "4.3"\n'),
-    ("upgrades/releases.yaml", "releases:\n  0.2.0:\n    trainyard: 0.2.0\n",
+    ("components/releases.yaml", "releases:\n  0.2.0:\n    trainyard: 0.2.0\n",
      'releases:\n  0.2.0:\n    trainyard: 0.2.0\n  0.3.0:\n    trainyard: 0.3.0\n    volcano: 1.15.0\n    argo: 3.8.0\n'
      '    minio: 0.1.0\n    nvidia-device-plugin: 0.18.0\n    nfs: "4.3"\n'),
 ]  # fmt: skip
@@ -117,11 +117,11 @@ def test_a_second_time_nothing_is_left_to_write(tree: Path) -> None:
 
 def test_a_component_that_a_release_lacks_is_added_to_it(tree: Path) -> None:
     written(tree)
-    file = tree / "upgrades/releases.yaml"
+    file = tree / "components/releases.yaml"
     whole = file.read_text()
     for broken in (whole.replace("    argo: 3.8.0\n", ""), whole.replace("argo: 3.8.0", "argo: 3.7.2")):
         file.write_text(broken + "  0.4.0:\n    trainyard: 0.4.0\n")
-        assert written(tree).changed == {"upgrades/releases.yaml": ["argo 3.8.0"]}
+        assert written(tree).changed == {"components/releases.yaml": ["argo 3.8.0"]}
         found = yaml.safe_load(file.read_text())["releases"]
         assert found == yaml.safe_load(whole)["releases"] | {"0.4.0": {"trainyard": "0.4.0"}}
 
@@ -228,3 +228,22 @@ def test_scalars_keep_quotes_and_stay_text() -> None:
     assert not scalars.set(("a",), "1.2")
     assert scalars.text() == 'a: \'1.3\'  # one\nb: [é, "w"]\nc: "1.10"\n'
     assert yaml.safe_load(scalars.text())["c"] == "1.10"
+
+
+def test_a_new_component_gets_its_chart_its_place_and_its_release(tree: Path) -> None:
+    written(tree)
+    (tree / "components/argo.yaml").write_text("about: Argo.\n")
+    (tree / "components/meter.yaml").write_text("about: It counts.\noptional: true\n")
+    versions = tree / "versions.yaml"
+    versions.write_text(versions.read_text().replace("components: {", "components: {meter: 2.1.0, "))
+    umbrella = tree / "charts/trainyard/Chart.yaml"
+    umbrella.write_text("kubeVersion: '>=1.32.0-0'\n" + umbrella.read_text())
+    made = written(tree)
+    assert made.left == []
+    assert set(made.changed) == {"charts/meter/Chart.yaml", "charts/trainyard/Chart.yaml", "components/releases.yaml"}
+    chart = yaml.safe_load((tree / "charts/meter/Chart.yaml").read_text())
+    assert (chart["description"], chart["version"], chart["appVersion"]) == ("It counts.", "2.1.0", "v2.1.0")
+    listed = yaml.safe_load(umbrella.read_text())["dependencies"]
+    assert listed[-1] == {"name": "meter", "version": "2.1.0", "condition": "meter.enabled"}
+    assert yaml.safe_load((tree / "components/releases.yaml").read_text())["releases"]["0.3.0"]["meter"] == "2.1.0"
+    assert written(tree).changed == {}

@@ -1,0 +1,181 @@
+"""Reads the registry of components: what the chart, the laboratory and the docs know of each part of the release.
+
+Packaging, CRDs, rights of members, network, uninstallation, diagnosis, verdicts on upgrades, tests of permissions and
+placement, and docs/components.md read these entries; the chart gets them as data (`files/components.json`, written
+when it is packaged). How to add one: docs/contributing/add-a-component.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard.kinds import registry as kinds
+from trainyard.paths import ROOT
+
+FOLDER = ROOT / "components"
+RELEASES = "releases.yaml"  # lies there, too, and is no component
+UMBRELLA = "trainyard"  # the chart itself: the one entry that is no dependency of it
+
+
+@dataclass(frozen=True)
+class Crds:
+    """CRDs that lie in the component's own module, which Helm installs once and our hook moves on an upgrade."""
+
+    path: str  # folder of the module
+    file: str  # name of a file, with {plural}
+    group: str
+    plurals: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """`workflows.argoproj.io`, …"""
+        return tuple(f"{plural}.{self.group}" for plural in self.plurals)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths below the module."""
+        return tuple(f"{self.path}/{self.file.format(plural=plural)}" for plural in self.plurals)
+
+
+@dataclass(frozen=True)
+class Component:
+    """One part of the release.
+
+    Args:
+        name: of its chart, its block of values and its file.
+        about: what it is, in one sentence; the description of its block of values.
+        optional: off by default.
+        pin: its name in versions.yaml, under components and tools; without a pin the appVersion of its chart counts.
+        chart: where an upstream chart comes from: `module` and `path` of a tool set, or `repository`; empty: ours.
+        images: names in versions.yaml of the images that its pods run.
+        crds: those that our hook moves; None where Helm does that, or where there are none.
+        viewers: rules that everyone of a team has in the team's namespace on what it brings.
+        members: rules that those who may run jobs have beside these.
+        network: what teams' pods may reach of it: `policy` (name of the network policy), `name` of its pods, `port`.
+        placement: its workloads that belong elsewhere than on CPU nodes, with `gpu` or `every`.
+        stationary: its Deployments that no autoscaler may move, as they serve data that jobs are using.
+        permissions: far-reaching ones: `role`, `grants`, `reason`.
+        unrestricted: pods that Pod Security's level "restricted" would refuse: `pod`, `violations`, `reason`.
+        removal: `ends`: kinds (group/version/plural) whose objects end before it goes; `purges`: those that a purge
+            removes; `leaves`: `secrets` by name and `configmaps` by label that it made and Helm does not know.
+        diagnosis: `kinds` (short name to resource) that tell why it fails; `pods`: parts of names whose logs count.
+        upgrades: verdicts; see trainyard_dev/chart/verdicts.py.
+    """
+
+    name: str
+    about: str
+    optional: bool = False
+    pin: str = ""
+    chart: Mapping[str, str] = field(default_factory=dict)
+    images: tuple[str, ...] = ()
+    crds: Crds | None = None
+    viewers: tuple[dict[str, Any], ...] = ()
+    members: tuple[dict[str, Any], ...] = ()
+    network: Mapping[str, Any] = field(default_factory=dict)
+    placement: Mapping[str, str] = field(default_factory=dict)
+    stationary: tuple[str, ...] = ()
+    permissions: tuple[dict[str, Any], ...] = ()
+    unrestricted: tuple[dict[str, Any], ...] = ()
+    removal: Mapping[str, Any] = field(default_factory=dict)
+    diagnosis: Mapping[str, Any] = field(default_factory=dict)
+    upgrades: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether its chart lies in charts/."""
+        return not self.chart
+
+    def left_over(self, kind: str) -> list[str]:
+        """`secrets` or `configmaps` that it leaves behind."""
+        return list((self.removal.get("leaves") or {}).get(kind) or ())
+
+
+_KEYS = {one.name for one in fields(Component)} - {"name"}
+# What a mapping of an entry may hold.
+_INSIDE = {
+    "chart": {"module", "path", "repository"},
+    "network": {"policy", "name", "port"},
+    "removal": {"ends", "purges", "leaves"},
+    "diagnosis": {"kinds", "pods"},
+    "crds": {"path", "file", "group", "plurals"},
+}
+
+
+def load(folder: Path = FOLDER) -> tuple[Component, ...]:
+    """Every entry of a folder, by name.
+
+    Raises:
+        TrainyardError: an entry can't be read, or has a key that nothing knows.
+    """
+    files = (file for file in sorted(folder.glob("*.yaml")) if file.name != RELEASES)
+    return tuple(_component(file) for file in files)
+
+
+@cache
+def all_components() -> tuple[Component, ...]:
+    """Every entry, the chart itself included."""
+    return load()
+
+
+def dependencies() -> tuple[Component, ...]:
+    """Every entry but the chart itself."""
+    return tuple(one for one in all_components() if one.name != UMBRELLA)
+
+
+def find(name: str) -> Component:
+    """The entry of this name. Raises KeyError."""
+    return {one.name: one for one in all_components()}[name]
+
+
+def pin_of(name: str) -> str:
+    """Under which name versions.yaml has the version of a chart, of the registry or not."""
+    return next((one.pin for one in all_components() if one.name == name and one.pin), name)
+
+
+def crd_names() -> tuple[str, ...]:
+    """Every CRD that our hook moves: Helm installs it without a mark of its own."""
+    return tuple(name for one in all_components() if one.crds for name in one.crds.names)
+
+
+def rendered() -> list[dict[str, Any]]:
+    """What the chart gets of the entries."""
+    return [
+        {
+            "name": one.name,
+            "viewers": list(one.viewers),
+            "members": list(one.members),
+            "network": dict(one.network),
+            "ends": list(one.removal.get("ends") or ()),
+            "crds": bool(one.crds),
+        }
+        for one in dependencies()
+    ]
+
+
+def _component(file: Path) -> Component:
+    data = yaml.safe_load(file.read_text())
+    if not isinstance(data, dict) or not data.get("about"):
+        raise TrainyardError("an entry says in `about` what the component is", where=f"components/{file.name}")
+    for place, known in (("", _KEYS), *_INSIDE.items()):
+        unknown = sorted(set(data.get(place) or {} if place else data) - known)
+        if unknown:
+            what = f"nothing knows the key {f'{place}.' if place else ''}{unknown[0]}"
+            raise TrainyardError(what, where=f"components/{file.name}", hint=f"use one of: {', '.join(sorted(known))}")
+    lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
+    return Component(**{**data, **lists, "name": file.stem, "crds": _crds(file.stem, data.get("crds"))})
+
+
+def _crds(name: str, data: dict[str, Any] | None) -> Crds | None:
+    if not data:
+        return None
+    brought = kinds.of_part(name)  # of an operator: the registry of kinds says which
+    group = data.get("group") or brought[0].group
+    plurals = data.get("plurals") or [kind.plural for kind in brought]
+    return Crds(data["path"], data["file"], group, tuple(plurals))

@@ -1,0 +1,55 @@
+"""Writes docs/components.md: every component of the release, with its images and far-reaching permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainyard import components
+from trainyard.components import Component
+from trainyard_dev.chart import verdicts
+from trainyard_dev.versions import load
+
+PAGE = "docs/components.md"
+HEAD = """\
+# Components
+
+What the release consists of, written by `bin/trainyard versions sync` out of `components/`, one entry a component;
+`make verify` tells when the page is out of date. Values of each are in [values](values.md), moves between versions in
+[upgrades](upgrades.md), how to add one in [add a component](contributing/add-a-component.md).
+"""
+
+
+def render() -> str:
+    """The whole page as text, the same for the same entries and pins."""
+    versions = verdicts.installs()
+    lines = [HEAD, "| component | version | by default | what |", "|---|---|---|---|"]
+    for one in components.dependencies():
+        default = "off" if one.optional else "on"
+        lines.append(f"| [`{one.name}`](values.md#{one.name}) | {versions[one.name]} | {default} | {one.about} |")
+    for one in components.all_components():
+        lines += [f"\n## {one.name}\n", *_section(one)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(one: Component) -> Iterator[str]:
+    images = [load().raw["images"][name]["ref"] for name in one.images]
+    if images:
+        yield "Images: " + ", ".join(f"`{ref}`" for ref in images) + "."
+    for who, rules in (("Everyone of a team may look at", one.viewers), ("Members may change", one.members)):
+        for rule in rules:
+            things = ", ".join(f"`{name}.{rule['apiGroups'][0]}`" for name in rule["resources"])
+            yield f"\n{who} {things} ({', '.join(rule['verbs'])})."
+    if one.network:
+        yield f"\nPods of teams reach it at port {one.network['port']}."
+    if one.crds:
+        yield "\nAn upgrade moves its CRDs: " + ", ".join(f"`{name}`" for name in one.crds.names) + "."
+    if one.permissions:
+        yield "\n| holder | far-reaching permissions | why |\n|---|---|---|"
+        for entry in one.permissions:
+            yield f"| {entry['role']} | {', '.join(entry['grants'])} | {entry['reason']} |"
+    if one.unrestricted:
+        yield "\n| pod that Pod Security's `restricted` would refuse | for | why |\n|---|---|---|"
+        for entry in one.unrestricted:
+            yield f"| {entry['pod']} | {', '.join(entry['violations'])} | {entry['reason']} |"
+    if not (one.images or one.permissions or one.unrestricted):
+        yield "Its images and permissions are upstream's; packaging takes its right to read Secrets."
