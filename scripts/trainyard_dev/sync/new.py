@@ -46,7 +46,8 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
             if version is None:
                 tree.left.append(f"versions.yaml: components has no {entry.name}. write its version there")
                 continue
-            text = CHART.format(name=entry.name, about=json.dumps(entry.about, ensure_ascii=False), version=version, kube=meta["kubeVersion"])
+            about = json.dumps(entry.about, ensure_ascii=False)
+            text = CHART.format(name=entry.name, about=about, version=version, kube=meta["kubeVersion"])
             tree.write(chart, text, f"the chart of {entry.name}")
         if entry.name not in known:
             wanted = version or yaml.safe_load(tree.read(chart))["version"]
