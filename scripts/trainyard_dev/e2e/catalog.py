@@ -36,7 +36,7 @@ from trainyard_dev.e2e.context import Context
 
 # What entries hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
 GPUS = "gpus"  # every GPU of the cluster
-RELEASE = "release"  # the Helm release: an entry that upgrades it holds it alone
+RELEASE = "release"  # the Helm release: an entry that upgrades it holds it alone; who only runs jobs notices nothing
 VOLUMES = "volumes"  # the teams' claims and what lies in them
 ALONE = "*"  # nothing else may run
 
@@ -93,7 +93,7 @@ RELEASE_CODE = (
     "scripts/trainyard_agent",
     "charts/patches",
     "charts/trainyard/templates",
-    "upgrades",
+    "components",
 )
 
 _POLICIES = ("installed", "pytorchjob-refused", "mpijob-refused", "vcjob-refused", "operator-pod-refused",
@@ -123,7 +123,7 @@ def _training(kind: training.Kind, *images: str, needs: tuple[str, ...] = (DATA,
         lambda context: training.train(context, kind, context.dataset),
         main=(kind.id,) if main else (),
         needs=needs,
-        shares=frozenset({GPUS, RELEASE}),
+        shares=GPU_USE,
         images=images,
         inputs=KINDS_CODE,
     )
@@ -153,7 +153,7 @@ def _csi(context: Context) -> None:
 
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
-GPU_USE, VOLUME_USE = frozenset({GPUS, RELEASE}), frozenset({VOLUMES})
+GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
 
 ENTRIES = (
     Entry(("teams.made",), teams.made, main=("teams.made",), shares=frozenset({RELEASE, VOLUMES}), inputs=RELEASE_CODE),
@@ -178,6 +178,11 @@ ENTRIES = (
         parts=_each(MNIST),
     ),
     _training(MPI, TORCH, "kubectl-delivery"),
+    # Both mostly wait for Helm: beside trainings they cost little.
+    Entry(("teams.add", "teams.change", "teams.remove"), teams.changed, locks=frozenset({RELEASE, VOLUMES}),
+          inputs=RELEASE_CODE),
+    Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
+          inputs=("charts/metrics-server",)),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(
@@ -246,10 +251,6 @@ ENTRIES = (
     Entry(("network.nfs-closed",), network.storage_closed, inputs=("charts/nfs",)),
     Entry(_ids("policies", _POLICIES), policies.enforced, inputs=("policies",),
           parts=_each(_ids("policies", _POLICIES))),
-    Entry(("teams.add", "teams.change", "teams.remove"), teams.changed, locks=frozenset({RELEASE, VOLUMES}),
-          inputs=RELEASE_CODE),
-    Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
-          inputs=("charts/metrics-server",)),
     Entry(("queues.strict",), turns.strict, locks=frozenset({GPUS, RELEASE}),
           inputs=("charts/trainyard/templates", "scripts/trainyard_agent")),
     Entry(("gpu.xid",), nodes.xid, locks=frozenset({GPUS}), inputs=("tools/device-plugin",)),
