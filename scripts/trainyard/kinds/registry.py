@@ -32,6 +32,7 @@ class Kind:
         modules: packages whose import tells that code is for this kind.
         environment: variables by which ranks find each other, with what they hold: {address}, {port}, {size}, {rank}.
         component: the function of pipelines/components/ that runs it as a step; empty: FRAMEWORK_job.
+        about: what that step does, in one sentence: how ranks find each other. Empty: there is no such step.
         fields: further fields of its spec, with what they hold.
         children: kinds of objects between the job and its pods, from the top: ("JobSet", "Job") for a TrainJob.
         suspend: below its spec, the field that ends its pods and keeps the job; "" where it has none.
@@ -54,6 +55,7 @@ class Kind:
     modules: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     component: str = ""
+    about: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     children: tuple[str, ...] = ()
     suspend: str = "runPolicy.suspend"
@@ -83,6 +85,7 @@ KINDS = (
         modules=("torch", "lightning", "pytorch_lightning", "accelerate", "transformers"),
         environment=RENDEZVOUS,
         fields={"elasticPolicy": OBJECT, "nprocPerNode": TEXT},
+        about="Trains with PyTorch: ranks get RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
     ),
     Kind(
         "TFJob", "kubeflow.org", "v1", "tfjobs", "tensorflow", OPERATOR, "tensorflow", "-chief-0", "trainerTensorflow",
@@ -91,6 +94,7 @@ KINDS = (
         environment={"TF_CONFIG": "the cluster as JSON"},
         component="tf_job",
         fields={"successPolicy": TEXT, "enableDynamicWorker": FLAG},
+        about="Trains with TensorFlow: a chief, workers and parameter servers get TF_CONFIG.",
     ),
     Kind(
         "MPIJob", "kubeflow.org", "v1", "mpijobs", "mpi", OPERATOR, "mpi", "-launcher", "trainerHorovod",
@@ -99,6 +103,7 @@ KINDS = (
         environment={"OMPI_COMM_WORLD_RANK": "{rank}", "OMPI_COMM_WORLD_SIZE": "{size}"},
         fields={"slotsPerWorker": COUNT, "mainContainer": TEXT, "cleanPodPolicy": TEXT},
         restarts="the launcher starts anew, and all ranks with it",
+        about="Trains with MPI: a launcher runs the command by mpirun on all nodes.",
     ),
     Kind(
         "JAXJob", "kubeflow.org", "v1", "jaxjobs", "jax", OPERATOR, "jax", "-worker-0", "trainerJax",
@@ -106,6 +111,7 @@ KINDS = (
         modules=("jax", "flax", "optax"),
         environment={"COORDINATOR_ADDRESS": "{address}", "COORDINATOR_PORT": "{port}", "NUM_PROCESSES": "{size}",
                      "PROCESS_ID": "{rank}"},
+        about="Trains with JAX: ranks get COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID.",
     ),
     Kind(
         "PaddleJob", "kubeflow.org", "v1", "paddlejobs", "paddle", OPERATOR, "paddle", "-worker-0", "trainerPaddle",
@@ -113,6 +119,7 @@ KINDS = (
         modules=("paddle",),
         environment={"PADDLE_MASTER": "{address}:{port}", "PADDLE_NNODES": "{size}"},
         fields={"elasticPolicy": OBJECT},
+        about="Trains with PaddlePaddle: ranks get PADDLE_MASTER and PADDLE_NNODES.",
     ),
     Kind(
         "XGBoostJob", "kubeflow.org", "v1", "xgboostjobs", "xgboost", OPERATOR, "xgboost", "-master-0",
@@ -120,6 +127,7 @@ KINDS = (
         replicas="xgbReplicaSpecs", roles=("Master", "Worker"), single="Master",
         modules=("xgboost",),
         environment=RENDEZVOUS,
+        about="Trains with XGBoost: ranks get RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
     ),
     Kind(
         "Job", "batch.volcano.sh", "v1alpha1", "jobs", "volcano", VOLCANO, "main", "-master-0", "trainerTorch",
@@ -127,6 +135,7 @@ KINDS = (
         environment=RENDEZVOUS,
         suspend="",
         restarts="the whole job starts anew, as often as retries say",
+        about="Runs a gang of any kind: pods get the same variables as PyTorch's, and a name each.",
     ),
     Kind("Job", "batch", "v1", "jobs", "job", "", "main", "", "trainerTorch", suspend="suspend"),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from trainyard_dev.chart import component_page, parts, reference
 from trainyard_dev.sync import charts, modules, new, texts
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
+from trainyard_dev.verify import steps
 from trainyard_dev.versions import read
 
 
@@ -80,7 +81,7 @@ def _upstream(name: str) -> str | None:
 
 
 def _pages(tree: Tree) -> None:
-    """Pages that are made from others, where the tree has what they are made from."""
+    """Pages and steps of pipelines that are made from others, where the tree has what they are made from."""
     from trainyard.policy.lint import page as lint
     from trainyard_dev.bench import page as bench
     from trainyard_dev.bench import summary
@@ -92,6 +93,8 @@ def _pages(tree: Tree) -> None:
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
     }
+    for file, text in steps.files() if (tree.root / steps.FOLDER).exists() else ():
+        tree.write(file, text, "generated again")
     for file, (source, render) in made.items():
         if (tree.root / source).exists():
             try:

@@ -11,6 +11,7 @@ from trainyard.contract import render
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, reference
+from trainyard_dev.verify import steps
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -28,6 +29,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     yield from _benchmarks(root)
     yield from _lint(root)
     yield from _components(root)
+    yield from _steps(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -50,6 +52,13 @@ def _components(root: Path) -> Iterator[Finding]:
     page = root / component_page.PAGE
     if (root / "components").exists() and (not page.exists() or page.read_text() != component_page.render()):
         yield component_page.PAGE, "the page is out of date", "run `bin/trainyard versions sync`"
+
+
+def _steps(root: Path) -> Iterator[Finding]:
+    if (root / "pipelines").exists():
+        for file, text in steps.files():
+            if not (root / file).exists() or (root / file).read_text() != text:
+                yield file, "it is not what the registry of kinds says", "run `bin/trainyard versions sync`"
 
 
 def _lint(root: Path) -> Iterator[Finding]:

@@ -1,0 +1,127 @@
+"""What `pipelines/components/` must be: one function for each kind of job, out of the registry of kinds.
+
+kfp reads a component's source, so that each is a file of its own; what they share is told once, here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trainyard.kinds import registry
+from trainyard.kinds.registry import Kind
+
+FOLDER = "pipelines/components"
+STORE = "with_store"  # of store.py beside them, written by hand
+STEP = '''\
+"""The {title} as a step."""
+
+from typing import Optional
+
+from kfp import dsl
+
+from components.images import PIPELINE
+from components.store import stored
+
+
+@stored
+@dsl.component(base_image=PIPELINE, install_kfp_package=False)
+def {step}(
+    command: list,
+    model: dsl.Output[dsl.Model],
+    metrics: dsl.Output[dsl.Metrics],
+    name: str = "train",
+    arguments: str = "",
+    image: str = "",
+    nodes: int = 1,
+    gpus: int = 0,
+{parameter}    queue: str = "",
+    priority: str = "",
+    pool: str = "",
+    cpu: str = "1",
+    memory: str = "2Gi",
+    shared_memory: str = "256Mi",
+    env: dict = {{}},
+    mounts: list = [],
+    results: str = "",
+    checkpoints: str = "",
+    retries: int = 0,
+    deadline: str = "1d",
+    settings: dict = {{}},
+    data: Optional[dsl.Input[dsl.Dataset]] = None,
+) -> str:
+    """{about}
+
+    Args:
+        command: the program and its words, the same on every node.
+        name: what the job's name begins with.
+        arguments: further words, as in a shell; put values of other steps here: f"--lr={{lr}}".
+        image: what the command runs in; empty takes the platform's {image}.
+        nodes: pods of the gang; all start together or none does.
+        gpus: GPUs of each node.
+{described}        queue: of the team; empty takes the run's.
+        priority: class; empty takes the run's.
+        pool: nodes to run on; empty takes the default one for this many GPUs.
+        cpu, memory, shared_memory: of each node.
+        env: variables: a text, or {{"secret": …, "key": …}}.
+        mounts: volumes: {{"claim": …, "path": …, "readOnly": …}}.
+        results: folder that the command writes to and the platform keeps; empty where the command writes to {{out}}.
+        checkpoints: folder that is kept while the job runs, and is there again when a node starts anew.
+        retries: how often a rank may fail and start anew.
+        deadline: the longest the job may take: 90m, 12h, 2d.
+        settings: what {{name}} in words of the command stands for; kept in the metadata of `model`, too.
+        data: what to train on.
+
+    Returns the job's name as `Output`, beside the artifacts `model` and `metrics`.
+    """
+    from trainyard.pipelines import steps
+
+    return steps.train("{framework}", locals())
+'''
+HEAD = '''\
+"""Training as steps of kfp pipelines, one function for each kind of job. Copy this folder beside your pipeline.
+
+    from components import pytorch_job
+
+    @dsl.pipeline
+    def mine(lr: float = 0.1):
+        data = prepare()
+        trained = pytorch_job(
+            command=["python3", "train.py", "--data={data}", "--out={out}"],
+            arguments=f"--lr={lr}",
+            image="…", nodes=2, gpus=1, data=data.output,
+        )
+        evaluate(model=trained.outputs["model"])
+
+In words of the command `{data}` is where the input artifact is, `{out}` where results go, `{checkpoints}` where
+checkpoints go (all of them readable by every rank), `{job}` the job's name. What lies at `{out}` when the job has
+succeeded becomes the artifact `model`, and numbers of its `metrics.json` become `metrics`.
+"""
+'''
+# A parameter that only some kinds have, and what it is.
+PROCESSES = ("processes", "ranks on each node; 0 means one for each GPU, at least one.")
+SERVERS = ("parameter_servers", "further pods without GPU that hold the weights.")
+
+
+def files() -> Iterator[tuple[str, str]]:
+    """Every file with its text."""
+    kinds = [kind for kind in registry.KINDS if kind.about]
+    for kind in kinds:
+        yield f"{FOLDER}/{kind.framework}.py", _step(kind)
+    modules = sorted([(kind.framework, kind.step) for kind in kinds] + [("store", STORE)])
+    imports = "".join(f"from components.{module} import {name}\n" for module, name in modules)
+    names = "".join(f'    "{name}",\n' for name in sorted(name for _, name in modules))
+    yield f"{FOLDER}/__init__.py", f"{HEAD}\n{imports}\n__all__ = [\n{names}]\n"
+
+
+def _step(kind: Kind) -> str:
+    further = PROCESSES if kind.per_gpu else SERVERS if "PS" in kind.roles else None
+    return STEP.format(
+        title=f"{kind.framework.capitalize()} Job" if kind.kind == "Job" else kind.kind,
+        step=kind.step,
+        parameter=f"    {further[0]}: int = 0,\n" if further else "",
+        about=kind.about,
+        described=f"        {further[0]}: {further[1]}\n" if further else "",
+        image=re.sub("[A-Z]", lambda big: f"-{big[0].lower()}", kind.image),
+        framework=kind.framework,
+    )
