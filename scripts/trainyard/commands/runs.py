@@ -15,6 +15,7 @@ from trainyard.commands.run_names import complete, complete_pipelines
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError, options
 from trainyard.observe.listing import FORMATS
+from trainyard.terminal import coloured
 
 if TYPE_CHECKING:
     from trainyard.kube import Kube
@@ -113,7 +114,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
     elif form in ("json", "yaml"):
         click.echo(structured.text(output.data(seen.run), form), nl=False)
     else:
-        click.echo("\n".join(table.lines(seen, colour=sys.stdout.isatty(), wide=form == "wide")))
+        click.echo("\n".join(table.lines(seen, colour=coloured(sys.stdout), wide=form == "wide")))
         if seen.run.ended and not seen.run.succeeded:
             click.echo("\n" + explain.text(seen.run, kube))
 

@@ -13,10 +13,10 @@ from time import localtime, monotonic, strftime, time
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import OUT
-from trainyard.progress import Progress
 from trainyard_dev.bench import columns, environment, registry, results
 from trainyard_dev.bench.results import Result, Run
 from trainyard_dev.bench.world import World, world
+from trainyard_dev.progress import Progress
 
 FOLDER = OUT / "bench"
 RUNS, FAILED = "runs", "failed"

@@ -12,7 +12,6 @@ from trainyard.errors import TrainyardError
 from trainyard.kube.kubectl import Kubectl
 from trainyard.names import GPU
 from trainyard.paths import cache_dir
-from trainyard.progress import Progress
 from trainyard.shell import run, uninterrupted
 from trainyard_dev import tools
 from trainyard_dev.cluster import config, nodes
@@ -21,6 +20,7 @@ from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import registry
 from trainyard_dev.images.source import Source
 from trainyard_dev.images.supply import Supply
+from trainyard_dev.progress import Progress
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 INOTIFY = {"max_user_instances": 1024, "max_user_watches": 524288}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import click
 
+from trainyard.terminal import coloured
 from trainyard_dev.doctor import gpus, table
 from trainyard_dev.doctor.examine import examine
 from trainyard_dev.doctor.finding import Wanted, healthy
@@ -31,6 +31,6 @@ def doctor(context: click.Context, images: str, gpu: str, provider: str, output:
     if output == "json":
         click.echo(json.dumps(table.data(findings, known), indent=2, ensure_ascii=False))
     else:
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        colour = coloured(sys.stdout)
         click.echo(table.render(findings, known, colour=colour), nl=False, color=colour)
     context.exit(0 if healthy(findings) else 1)

@@ -13,7 +13,6 @@ from trainyard.chart import diagnose
 from trainyard.errors import TrainyardError
 from trainyard.kube.kubectl import Kubectl
 from trainyard.pipelines.local import dataset
-from trainyard.progress import Progress
 from trainyard.shell import uninterrupted
 from trainyard_dev import engine as engines
 from trainyard_dev.cluster import config, lifecycle, nodes
@@ -24,6 +23,7 @@ from trainyard_dev.gpu import detect
 from trainyard_dev.gpu.spec import MockGpuSpec
 from trainyard_dev.images import source
 from trainyard_dev.images.supply import Supply
+from trainyard_dev.progress import Progress
 from trainyard_dev.report import console, writer
 from trainyard_dev.report.model import Gpu, Run, Span
 from trainyard_dev.versions import Image, load

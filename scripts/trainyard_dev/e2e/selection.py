@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trainyard.errors import UsageError
+from trainyard.observe.listing import columns
 from trainyard_dev.e2e.catalog import ENTRIES, START, Entry, all_ids
 
 
@@ -73,7 +74,4 @@ def table() -> str:
         for check_id in entry.ids:
             tier = "main" if check_id in entry.main else "full"
             rows.append((check_id, tier, ", ".join(entry.needs), held))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return columns(rows)

@@ -1,5 +1,7 @@
 """Binaries and images made beside the work that needs them: a graph, walked by one compiler and two image builders.
 
+What all images stand on is a node of the graph like any other, made by a thread of its own.
+
 A cluster starts as soon as its own images are in the registry; the platform's follow while it comes up, the trainers'
 while the platform is installed. Whoever needs an image waits for it by name.
 """
@@ -21,6 +23,7 @@ from trainyard_dev.tools.build import is_built
 from trainyard_dev.versions import Image, ToolSet, load
 
 STAGES = ("cluster", "install", "check")  # in this order images are made
+BASE = "the base"  # the node of the graph that every image needs
 BUILDERS = 2  # at once; what they wait for is downloads and disks, the compiler takes the rest
 
 
@@ -39,11 +42,12 @@ class Supply:
         self.steps: list[tuple[str, float, float]] = []  # (what was made, start, end) in Unix seconds
         self._state = threading.Condition()
         self._waiting = [image for image in self.images if not self._is_there(image)]
-        self._done = {image.name for image in self.images if image not in self._waiting}
+        self._open = {image.name for image in self._waiting}  # what is not made yet
+        if self._open:
+            self._open.add(BASE)
         self._taken: set[str] = set()
         self._built: list[Image] = []  # made, and not yet in the registry
         self._pushing: set[str] = set()
-        self._base_taken = self._based = False
         self._address = ""
         self._error: BaseException | None = None
         self._stopped = False
@@ -52,11 +56,11 @@ class Supply:
     def missing(self, stage: str = "") -> list[str]:
         """Names of the images, of one stage or of all, that were not there at the beginning and are not yet made."""
         with self._state:
-            return [i.name for i in self._waiting if i.name not in self._done and stage in ("", i.stage)]
+            return [i.name for i in self._waiting if i.name in self._open and stage in ("", i.stage)]
 
     def start(self) -> None:
         """Begins; returns at once."""
-        jobs: list[Callable[[], None]] = [self._compile, *[self._build] * BUILDERS]
+        jobs: list[Callable[[], None]] = [self._compile, self._make_base, *[self._build] * BUILDERS]
         self._threads = [threading.Thread(target=self._guarded, args=(job,), daemon=True) for job in jobs]
         for thread in self._threads:
             thread.start()
@@ -74,9 +78,9 @@ class Supply:
         """Returns when these images, as far as they are made here, are there. Raises what kept one from being made."""
         wanted = {image.name for image in self.images} & set(names)
         with self._state:
-            self._state.wait_for(lambda: self._error or self._stopped or wanted <= self._done)
-            if not wanted <= self._done:
-                raise self._error or TrainyardError(f"{', '.join(sorted(wanted - self._done))}: not made any more")
+            self._state.wait_for(lambda: self._error or self._stopped or not wanted & self._open)
+            if left := wanted & self._open:
+                raise self._error or TrainyardError(f"{', '.join(sorted(left))}: not made any more")
 
     def wait_stage(self, stage: str) -> None:
         """`wait` for every image of a stage."""
@@ -119,38 +123,39 @@ class Supply:
                 with self._state:
                     self._state.notify_all()
 
+    def _make_base(self) -> None:
+        """What every image stands on; nothing where no image is to be made."""
+        if BASE in self._open:
+            self.source.base(self.engine)
+            self._made(BASE)
+
     def _build(self) -> None:
-        """Takes the first image whose binaries and parent are there, makes it, and takes the next."""
-        with self._state:
-            first, self._base_taken = not self._base_taken, True
-        if first:
-            if self._waiting:
-                self.source.base(self.engine)
-            with self._state:
-                self._based = True
-                self._state.notify_all()
-        with self._state:
-            self._state.wait_for(lambda: self._based or self._over())
+        """Takes the first image whose binaries, base and parent are there, makes it, and takes the next."""
         while image := self._next():
             if image in self._built:
                 with self._step(f"push {image.name}"):
                     registry.push(self.engine, image, self.base, self._address)
                 self._built.remove(image)
-                ready = True
+                self._made(image.name)
             else:
                 with self._step(f"image {image.name}"):
                     build(self.engine, image, self.base)
-                ready = image.local
-                if not ready:
-                    self._built.append(image)
-            with self._state:
-                self._done |= {image.name} if ready else set()
-                self._state.notify_all()
+                if image.local:
+                    self._made(image.name)
+                else:
+                    with self._state:
+                        self._built.append(image)
+                        self._state.notify_all()
+
+    def _made(self, name: str) -> None:
+        with self._state:
+            self._open.discard(name)
+            self._state.notify_all()
 
     def _next(self) -> Image | None:
         """What a builder does next: an image to push once there is a registry, else one that can be made."""
         with self._state:
-            while not self._over() and len(self._done) < len(self.images):
+            while not self._over() and self._open:
                 to_push = [image for image in self._built if self._address and image.name not in self._pushing]
                 if to_push:
                     self._pushing.add(to_push[0].name)
@@ -163,8 +168,7 @@ class Supply:
             return None
 
     def _can_be_made(self, image: Image) -> bool:
-        open_parent = image.parent and image.parent in {i.name for i in self._waiting} - self._done
-        return not open_parent and all(map(is_built, tools_of(image)))
+        return not {BASE, image.parent} & self._open and all(map(is_built, tools_of(image)))
 
     def _over(self) -> bool:
         return self._stopped or self._error is not None

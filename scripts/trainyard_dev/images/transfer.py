@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.progress import Progress
 from trainyard_dev.images import layout
 from trainyard_dev.images.remote import INDEXES, Manifest, Place, Registry
+from trainyard_dev.progress import Progress
 
 Fetch = Callable[[dict[str, Any]], Manifest]
 

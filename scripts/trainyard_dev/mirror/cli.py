@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from trainyard.errors import UsageError
-from trainyard.progress import Progress
 from trainyard_dev import engine as engines
 from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import parts
 from trainyard_dev.images import build as builder
 from trainyard_dev.images import registry, source, transfer
 from trainyard_dev.mirror import sources
+from trainyard_dev.progress import Progress
 from trainyard_dev.versions import load as load_versions
 
 _wanted = click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from trainyard.errors import TrainyardError
-from trainyard.progress import Progress
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry, source
 from trainyard_dev.images.registry import NETWORK
 from trainyard_dev.images.remote import Place, Registry
 from trainyard_dev.images.transfer import Item
+from trainyard_dev.progress import Progress
 from trainyard_dev.versions import load
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from trainyard.terminal import coloured
 from trainyard_dev.report import groups
 from trainyard_dev.report.model import Check, Run
 from trainyard_dev.report.plain import clean, duration, figure, words
@@ -20,7 +20,7 @@ NARROW, WIDE = 60, 140
 def show(run: Run, *, stream: TextIO | None = None, width: int | None = None, colour: bool | None = None) -> None:
     """Print the table and the verdict to ``stream`` (standard output)."""
     target = stream or sys.stdout
-    target.write(render(run, width=width or _width(), colour=_coloured(target) if colour is None else colour))
+    target.write(render(run, width=width or _width(), colour=coloured(target) if colour is None else colour))
 
 
 def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
@@ -89,7 +89,3 @@ def _refused(check: Check) -> str:
 
 def _width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
-
-
-def _coloured(stream: TextIO) -> bool:
-    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

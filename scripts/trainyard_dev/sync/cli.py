@@ -13,6 +13,7 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, parts, reference
 from trainyard_dev.sync import charts, modules, new, texts
+from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
 from trainyard_dev.verify import steps
@@ -45,6 +46,23 @@ def sync(check: bool) -> None:
     if left:
         raise TrainyardError(f"{len(left)} left, which no command writes", hint="change what is named above")
     click.echo(f"written: {_files(tree)}" if tree.changed else "every copy is what versions.yaml says")
+
+
+@versions.command()
+@click.option("--all", "again", is_flag=True, help="Ask for every hash anew, and for what each package asks for.")
+def wheels(again: bool) -> None:
+    """Write the Python pins of images, with hashes: images/<image>/requirements.txt.
+
+    They follow requirements.lock and images/requirements.yaml. What a package asks for and an image lacks is told.
+    """
+    written, unmet = pins_of_images.compile_all(ROOT, pins_of_images.ask, again=again)
+    for line in [*(f"written: {file}" for file in written), *unmet]:
+        click.echo(line)
+    if unmet:
+        hint = f"add what is needed to {pins_of_images.wheels.LIST}, or name it under `without`"
+        raise TrainyardError(f"{len(unmet)} wishes of packages that no image fulfils", hint=hint)
+    if not written:
+        click.echo("every image pins what it should")
 
 
 def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None] | None = None) -> Tree:

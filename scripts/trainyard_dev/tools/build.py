@@ -15,8 +15,8 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
-from trainyard.progress import Progress
 from trainyard.shell import CommandError, run
+from trainyard_dev.progress import Progress
 from trainyard_dev.versions import ToolSet, load
 
 # Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built

@@ -23,6 +23,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.verify import copies as verify_copies
 from trainyard_dev.verify import generated as verify_generated
 from trainyard_dev.verify import images as verify_images
+from trainyard_dev.verify import wheels as verify_wheels
 from trainyard_dev.versions import read
 
 OWN_MODULES = "trainyard.io/tools/"
@@ -204,6 +205,8 @@ def python(root: Path, raw: dict[str, Any],
             if not line.startswith("--hash") and not PIN.match(line):
                 where = f"{file.relative_to(root)}:{number}"
                 yield Difference(where, f"`{line}` is no exact pin", "write NAME==VERSION with its hash")
+    for name, what, hint in verify_wheels.differences(root):
+        yield Difference(name, what, hint)
 
 
 def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Difference]:

@@ -1,4 +1,4 @@
-"""The command line: every verb loads, every fault is one sentence with its exit code, progress reads well in a log."""
+"""The command line: every verb loads, every fault is one sentence with its exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 from trainyard import cli
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT, data_dir
-from trainyard.progress import Progress
 from trainyard_dev.versions import load
 
 Call = Callable[..., Any]
@@ -121,48 +120,3 @@ def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     assert data_dir() is None
     monkeypatch.setenv("TRAINYARD_DATA", str(tmp_path))
     assert data_dir() == tmp_path.resolve()
-
-
-# progress
-
-
-def test_progress_in_a_log_is_one_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(2, "Work")
-    with progress.step("first"):
-        assert capsys.readouterr().out == "Work (2 steps)\n"
-    with pytest.raises(ValueError, match="no"), progress.step("second"):
-        raise ValueError("no")
-    shown = capsys.readouterr().out
-    assert "\r" not in shown
-    first, second = shown.splitlines()
-    assert re.fullmatch(r"  \[1/2\] first … \d+\.\d s", first)
-    assert re.fullmatch(r"  \[2/2\] second … FAILED after \d+\.\d s", second)
-
-
-def test_progress_keeps_the_times_of_its_steps() -> None:
-    progress = Progress(3)
-    with progress.step("a"):
-        pass
-    progress.skip(2)
-    ((name, start, end),) = progress.steps
-    assert name == "a"
-    assert start <= end
-    assert progress.done == 3
-
-
-def test_progress_says_step_for_one(capsys: pytest.CaptureFixture[str]) -> None:
-    Progress(1, "Work")
-    assert capsys.readouterr().out == "Work (1 step)\n"
-
-
-def test_progress_on_a_terminal_ticks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    progress = Progress(1)
-    assert progress.live
-    with progress.step("slow"):
-        import time
-
-        time.sleep(1.1)
-    shown = capsys.readouterr().out
-    assert "\r  [1/1] slow … 1 s" in shown
-    assert shown.endswith(" s\n")

@@ -43,7 +43,7 @@ class Looker:
 def to_end(kube: Kube, name: str) -> Run:
     """Returns the run when it has ended. Ctrl-C ends the following only, which is said."""
     try:
-        if sys.stdin.isatty() and sys.stdout.isatty() and live.possible():
+        if live.possible():
             return live.follow(kube, name, Looker, LOOK_S)
         return _plain(kube, name)
     except KeyboardInterrupt:

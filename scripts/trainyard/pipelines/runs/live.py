@@ -17,6 +17,7 @@ from trainyard.kube import Kube
 from trainyard.pipelines.runs import logs, nodes, scene, table
 from trainyard.pipelines.runs.model import Run
 from trainyard.pipelines.runs.scene import Scene
+from trainyard.terminal import coloured, redrawable
 
 UP, DOWN, ENTER, LEAVE = "up", "down", "enter", "leave"
 KEYS = {"\x1b[A": UP, "\x1bOA": UP, "k": UP, "\x1b[B": DOWN, "\x1bOB": DOWN, "j": DOWN, "\r": ENTER, "\n": ENTER}
@@ -28,8 +29,8 @@ CLEAR, HOME, REST, END_OF_LINE = "\x1b[2J\x1b[H", "\x1b[H", "\x1b[J", "\x1b[K"
 
 
 def possible() -> bool:
-    """Whether this terminal can be redrawn."""
-    if os.environ.get("TERM", "dumb") == "dumb":
+    """Whether this is a terminal that can be redrawn and has keys."""
+    if not (sys.stdin.isatty() and redrawable(sys.stdout)):
         return False
     with contextlib.suppress(ImportError):
         import termios  # noqa: F401  absent where there are no such terminals
@@ -97,12 +98,12 @@ def follow(kube: Kube, name: str, looker: Callable[..., Callable[[], Scene | Non
             print(HOME + REST, end="", flush=True)
             if watch.seen:
                 size = shutil.get_terminal_size()
-                print("\n".join(table.lines(watch.seen, width=size.columns, colour=True)), flush=True)
+                print("\n".join(table.lines(watch.seen, width=size.columns, colour=coloured(sys.stdout))), flush=True)
 
 
 def _draw(seen: Scene, chosen: str, notice: str) -> None:
     size = shutil.get_terminal_size()
-    lines = table.lines(seen, width=size.columns, height=size.lines - 1, colour=True, chosen=chosen)
+    lines = table.lines(seen, width=size.columns, height=size.lines - 1, colour=coloured(sys.stdout), chosen=chosen)
     lines += [notice or HELP[: size.columns]]
     print(HOME + "".join(f"{line}{END_OF_LINE}\n" for line in lines) + REST, end="", flush=True)
 

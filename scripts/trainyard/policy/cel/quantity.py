@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal, localcontext
 from typing import Any
@@ -66,11 +67,7 @@ def amount(text: Any) -> Decimal:
 
 def is_amount(text: str) -> bool:
     """Whether `text` is a quantity."""
-    try:
-        parse(text)
-    except CelError:
-        return False
-    return True
+    return _gives(parse, text)
 
 
 def as_int(one: Quantity) -> int:
@@ -82,11 +79,7 @@ def as_int(one: Quantity) -> int:
 
 def is_whole(one: Quantity) -> bool:
     """Whether `as_int` gives a number."""
-    try:
-        as_int(one)
-    except CelError:
-        return False
-    return True
+    return _gives(as_int, one)
 
 
 def as_float(one: Quantity) -> float:
@@ -113,3 +106,11 @@ def add(one: Quantity, other: Quantity | int, sign: int = 1) -> Quantity:
 def order(one: Quantity, other: Quantity) -> int:
     """-1, 0 or 1."""
     return int(one.number > other.number) - int(one.number < other.number)
+
+
+def _gives(work: Callable[[Any], object], value: Any) -> bool:
+    try:
+        work(value)
+    except CelError:
+        return False
+    return True

@@ -97,6 +97,20 @@ def test_installs_go_on_while_the_compiler_works(world: World) -> None:
     made.close()
 
 
+def test_the_compiler_does_not_wait_for_the_base_and_every_image_does(world: World) -> None:
+    world.held = "base"
+    world.gate.clear()
+    made = start(set())
+    while "compile helm" not in world.made:
+        assert threading.Event().wait(0.01) is False
+    assert not [what for what in world.made if what.startswith("build")]
+    world.gate.set()
+    made.serve()
+    made.wait_stage("cluster")
+    made.close()
+    assert world.made.count("base") == 1
+
+
 def test_an_image_on_another_comes_after_it(world: World) -> None:
     made = start({"trainer-torch", "trainer-horovod"})
     made.serve()

@@ -23,7 +23,7 @@ def run_of(*checks: Check) -> Run:
 
 def rows(page: str, check: str) -> list[str]:
     """Texts of the cells of a check's row, every one of them: a row twice on the page is a mistake."""
-    (row,) = re.findall(rf'<tr role="row" id="{check}">(.*?)</tr>', page)
+    (row,) = re.findall(rf'<tr role="row" id="{check}">(.*?)</tr>', page, re.S)
     cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
     return [unescape(re.sub(r"<[^>]+>", "", cell)) for cell in cells]
 

@@ -64,6 +64,12 @@ FILES = {
     "images/b/Containerfile": (
         f"ARG BASE={BASE}\nFROM ${{BASE}} AS build\nRUN x\nFROM scratch\nCOPY --from=build /x /x\n"
     ),
+    "images/requirements.yaml": (
+        "sets: {store: [minio]}\n"
+        "images: {b: {sets: [store], packages: [numpy]}}\n"
+        "versions: {minio: 7.2, numpy: 1.24}\n"
+        "otherwise: [{images: [b], why: x, versions: {numpy: 1.26}}]\n"
+    ),
     "images/b/requirements.txt": ("# pins\nminio==7.2 \\\n    --hash=sha256:0\nnumpy==1.26 --hash=sha256:1\n"),
     "charts/trainyard/Chart.yaml": (
         "version: 0.1.0\n"
@@ -172,6 +178,24 @@ CHANGES = [
      "requirements.lock: more 1.0 is pinned, absent is installed. run the command by bin/trainyard."),
     ("images/b/requirements.txt", "numpy==1.26", "numpy",
      "images/b/requirements.txt:4: `numpy --hash=sha256:1` is no exact pin. write NAME==VERSION with its hash."),
+    ("images/b/requirements.txt", "minio==7.2", "minio==7.1",
+     "images/b/requirements.txt: minio is 7.1, due is 7.2. run `bin/trainyard versions wheels`."),
+    ("images/b/requirements.txt", "minio==7.2", "Mini_O==7.2",
+     "images/b/requirements.txt: mini-o is 7.2, due is absent. run `bin/trainyard versions wheels`."),
+    ("images/requirements.yaml", "[numpy]", "[numpy, click]",
+     "images/b/requirements.txt: click is absent, due is 8.1. run `bin/trainyard versions wheels`."),
+    ("images/requirements.yaml", "[numpy]", "[numpy, other]",
+     "images/requirements.yaml: other of b has no version. add it under `versions`."),
+    ("images/requirements.yaml", "1.26", "1.24",
+     "images/requirements.yaml: numpy 1.24 of b is no exception. take it out."),
+    ("images/requirements.yaml", "{numpy: 1.26}", "{numpy: 1.26, click: 8.0}",
+     "images/requirements.yaml: b has no click to make an exception of. take it out."),
+    ("images/requirements.yaml", "minio: 7.2,", "minio: 7.2, click: 8.1,",
+     "images/requirements.yaml: click is in requirements.lock, too. take it out of `versions`."),
+    ("images/requirements.yaml", "{b: {sets: [store], packages: [numpy]}}", "{}",
+     "images/b/requirements.txt: images/requirements.yaml does not name the image. add it there."),
+    ("images/requirements.yaml", "{b:", "{c: {}, b:",
+     "images/c/requirements.txt: the file is missing. run `bin/trainyard versions wheels`."),
     ("images/b/Containerfile", "bookworm-1", "bookworm",
      f"images/b/Containerfile:1: the default base is docker.io/library/debian:bookworm. write ARG BASE={BASE}."),
     ("images/b/Containerfile", "FROM scratch", "FROM alpine:3",

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress as Ticker
+from rich.progress import TextColumn
+
+from trainyard.terminal import redrawable
 
 
 class Progress:
@@ -15,7 +20,7 @@ class Progress:
     def __init__(self, total: int, title: str = "") -> None:
         self.total, self.done, self.started = total, 0, time.monotonic()
         self.steps: list[tuple[str, float, float]] = []  # (name, start, end) in Unix seconds, ended steps only
-        self.live = sys.stdout.isatty()
+        self.live = redrawable(sys.stdout)
         if title:
             print(f"{title} ({total} {'step' if total == 1 else 'steps'})", flush=True)
 
@@ -24,24 +29,15 @@ class Progress:
         """One step; its line ends with the seconds it took, or with FAILED."""
         self.done += 1
         head = f"  [{self.done}/{self.total}] {name}"
-        began, since, stop = time.monotonic(), time.time(), threading.Event()
-
-        def tick() -> None:
-            while not stop.wait(1.0):
-                print(f"\r{head} … {time.monotonic() - began:.0f} s", end="", flush=True)
-
-        ticker = threading.Thread(target=tick, daemon=True)
-        if self.live:
-            ticker.start()
-        ending = "FAILED after "
+        began, since, ending = time.monotonic(), time.time(), "FAILED after "
+        seconds = TextColumn("{task.description} … {task.elapsed:.0f} s", markup=False)
         try:
-            yield
+            # What others print meanwhile goes above the line that ticks.
+            with Ticker(seconds, console=Console(), transient=True, disable=not self.live) as ticker:
+                ticker.add_task(head, total=None)
+                yield
             ending = ""
         finally:
-            stop.set()
-            if self.live:
-                ticker.join()
-                print("\r", end="")
             self.steps.append((name, since, time.time()))
             print(f"{head} … {ending}{time.monotonic() - began:.1f} s", flush=True)
 

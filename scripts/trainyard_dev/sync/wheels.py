@@ -1,0 +1,115 @@
+"""Writes `images/<name>/requirements.txt`: what the list of images and `requirements.lock` say, with a hash of each.
+
+pip chooses the file of a package as it does in the image, and tells its hash and what the package asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from trainyard.errors import TrainyardError
+from trainyard.shell import run
+from trainyard_dev.verify import wheels
+
+PYTHON, GLIBC = "3.11", 36  # of the images' base: Debian 12
+OLD_NAMES = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
+MARKERS = {
+    "extra": "",
+    "implementation_name": "cpython",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_system": "Linux",
+    "python_full_version": f"{PYTHON}.2",
+    "python_version": PYTHON,
+    "sys_platform": "linux",
+}
+
+
+@dataclass(frozen=True)
+class Release:
+    """The file of a package that an image installs: `hash`, and what the package asks for."""
+
+    hash: str
+    requires: tuple[str, ...] = ()
+
+
+Index = Callable[[Mapping[str, str], bool], dict[str, Release]]
+
+
+def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[str], list[str]]:
+    """Writes the files that pin something else than is wanted; what they pin already keeps its hash.
+
+    Args:
+        again: ask for every hash anew.
+
+    Returns:
+        the files written, and what packages ask for that an image neither holds nor leaves out on purpose.
+    """
+    made = wheels.wishes(root, wheels.locked(root))
+    if made.findings:
+        raise TrainyardError(f"{made.findings[0][1]}", where=wheels.LIST, hint=made.findings[0][2])
+    written, unmet = [], []
+    for image, wanted in made.images.items():
+        path = root / wheels.file_of(image)
+        text = path.read_text() if path.exists() else f"# What {wheels.LIST} says of {image}.\n"
+        have = wheels.pins(text)
+        new = {n: v for n, v in wanted.pins.items() if again or n not in have or have[n][0] != v}
+        found = index(new, wanted.source) if new else {}
+        unmet += [f"{image}: {line}" for line in _unmet(wanted, found)]
+        hashes = {name: found[name].hash if name in found else have[name][1] for name in wanted.pins}
+        if {name: (version, hashes[name]) for name, version in wanted.pins.items()} != have:
+            path.write_text(_text(text, wanted.pins, hashes))
+            written.append(wheels.file_of(image))
+    return written, unmet
+
+
+def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
+    """What pip would install into an image; nothing is installed. Raises TrainyardError."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        argv = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"]
+        argv += ["--ignore-installed", "--no-deps", f"--report={report}"]
+        argv += ["--no-binary=:all:"] if source else ["--only-binary=:all:", f"--target={folder}", *_target()]
+        hint = "check the network, and that these versions exist for the images' Python"
+        run([*argv, *(f"{name}=={version}" for name, version in pins.items())], timeout=600, hint=hint)
+        found = {}
+        for one in json.loads(report.read_text())["install"]:
+            digest = one["download_info"]["archive_info"]["hashes"]["sha256"]
+            name = canonicalize_name(one["metadata"]["name"])
+            found[name] = Release(f"sha256:{digest}", tuple(one["metadata"].get("requires_dist", ())))
+        return found
+
+
+def _target() -> Iterator[str]:
+    yield from (f"--python-version={PYTHON}", "--implementation=cp", f"--abi=cp{PYTHON.replace('.', '')}")
+    for minor in range(GLIBC, 4, -1):
+        yield f"--platform=manylinux_2_{minor}_x86_64"
+        if minor in OLD_NAMES:
+            yield f"--platform={OLD_NAMES[minor]}"
+
+
+def _unmet(wanted: wheels.Wanted, found: Mapping[str, Release]) -> Iterator[str]:
+    for name, release in found.items():
+        for text in release.requires:
+            wish = Requirement(text)
+            needed = canonicalize_name(wish.name)
+            if needed in wanted.without or (wish.marker and not wish.marker.evaluate(MARKERS)):
+                continue
+            have = wanted.pins.get(needed, "absent")
+            if have == "absent" or not wish.specifier.contains(have, prereleases=True):
+                yield f"{name} asks for {needed}{wish.specifier}, which is {have}"
+
+
+def _text(before: str, pins: Mapping[str, str], hashes: Mapping[str, str]) -> str:
+    """The comment at the file's head stays."""
+    lines = before.splitlines()
+    head = lines[: next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))]
+    return "\n".join([*head, *(f"{n}=={v} \\\n    --hash={hashes[n]}" for n, v in pins.items())]) + "\n"
