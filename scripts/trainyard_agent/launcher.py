@@ -1,6 +1,6 @@
 """A small admission webhook beside training-operator: closes the init container that it adds to MPI launchers.
 
-training-operator v1.9.3 appends a container `kubectl-delivery` to the launcher of an MPIJob without a security
+training-operator appends a container `kubectl-delivery` to the launcher of an MPIJob without a security
 context and without a way to set one, so a namespace at Pod Security's level "restricted" refuses the launcher.
 """
 

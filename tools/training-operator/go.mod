@@ -1,5 +1,5 @@
 module trainyard.io/tools/training-operator
 
-go 1.25
+go 1.26.0
 
-require github.com/kubeflow/training-operator v1.9.3
+require github.com/kubeflow/training-operator v1.9.4
