@@ -217,6 +217,6 @@ def test_the_linter_knows_the_plugins_of_this_release() -> None:
     source = parts.chart_folder("volcano").parents[3] / "pkg" / "scheduler"
     names = [re.search(r'PluginName\s*=\s*"([\w-]+)"', file.read_text()) for file in source.glob("plugins/*/*.go")]
     text = (parts.UMBRELLA / "templates" / "_scheduler.tpl").read_text()
-    text += (parts.UMBRELLA / "templates" / "_faults-scheduler.tpl").read_text()
+    text += (parts.UMBRELLA / "templates" / "_validate-scheduler.tpl").read_text()
     known = text.split('define "trainyard.schedulerPlugins" -}}')[1].split("{{")[0].split()
     assert sorted(known) == sorted({name[1] for name in names if name})
