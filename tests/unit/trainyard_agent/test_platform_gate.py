@@ -13,26 +13,27 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent import turns
+from trainyard_agent import gate
+from trainyard_agent.gate import StrictFifoGate
 from trainyard_dev.apiserver.processes import free_ports
 
 ALLOCATED, PIPELINED = 2, 4
 
 
-def may_go(order: turns.Turns, queue: str = "q") -> bool:
+def may_go(order: StrictFifoGate, queue: str = "q") -> bool:
     return not order.overused({"queue": {"UID": queue}})["overused"]
 
 
-def give(order: turns.Turns, pod: str, status: int = ALLOCATED) -> None:
+def give(order: StrictFifoGate, pod: str, status: int = ALLOCATED) -> None:
     order.allocate({"task": {"UID": pod, "Status": status}})
 
 
-def take(order: turns.Turns, pod: str) -> None:
+def take(order: StrictFifoGate, pod: str) -> None:
     order.deallocate({"task": {"UID": pod, "Status": 1}})
 
 
 def test_the_next_job_has_its_turn_when_the_one_before_was_placed() -> None:
-    order = turns.Turns()
+    order = StrictFifoGate()
     assert may_go(order)
     give(order, "a-0")
     give(order, "a-1")
@@ -40,13 +41,13 @@ def test_the_next_job_has_its_turn_when_the_one_before_was_placed() -> None:
 
 
 def test_nothing_passes_a_job_that_got_no_place() -> None:
-    order = turns.Turns()
+    order = StrictFifoGate()
     assert may_go(order)
     assert not may_go(order)
 
 
 def test_a_gang_that_was_taken_back_counts_as_not_placed() -> None:
-    order = turns.Turns()
+    order = StrictFifoGate()
     assert may_go(order)
     give(order, "a-0")
     take(order, "a-0")
@@ -54,7 +55,7 @@ def test_a_gang_that_was_taken_back_counts_as_not_placed() -> None:
 
 
 def test_a_promise_of_what_another_still_holds_is_no_place_yet() -> None:
-    order = turns.Turns()
+    order = StrictFifoGate()
     assert may_go(order)
     give(order, "a-0")
     give(order, "a-1", PIPELINED)
@@ -62,7 +63,7 @@ def test_a_promise_of_what_another_still_holds_is_no_place_yet() -> None:
 
 
 def test_queues_wait_for_themselves_only() -> None:
-    order = turns.Turns()
+    order = StrictFifoGate()
     assert may_go(order, "first")
     assert may_go(order, "second")
     give(order, "b-0")
@@ -71,7 +72,7 @@ def test_queues_wait_for_themselves_only() -> None:
 
 
 def test_the_next_round_begins_anew() -> None:
-    order = turns.Turns()
+    order = StrictFifoGate()
     assert may_go(order)
     assert not may_go(order)
     order.close({})
@@ -81,7 +82,7 @@ def test_the_next_round_begins_anew() -> None:
 @contextmanager
 def program(port: int) -> Iterator[subprocess.Popen[str]]:
     argv = [sys.executable, "-m", "trainyard_agent", "scheduler-turns", "--port", str(port)]
-    found = {"PYTHONPATH": str(Path(turns.__file__).parents[1])}
+    found = {"PYTHONPATH": str(Path(gate.__file__).parents[1])}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=os.environ | found) as running:
         watchdog = threading.Timer(20, running.kill)
         watchdog.start()

@@ -1,8 +1,8 @@
-"""Keeps a queue's order: while its first job can't start, none behind it does. Volcano's extender asks here.
+"""The gate for StrictFIFO: while a queue's first job can't start, none behind it does. Volcano's extender asks here.
 
 Volcano takes the jobs of a queue in turn, by priority and then by age, and goes on to the next when one doesn't fit.
 Before each it asks whether the queue has had enough. It has when the job before got no place: then all the others wait
-for the next round, which begins with the same job. That is strict order, whatever keeps the first from starting
+for the next round, which begins with the same job. That is StrictFIFO, whatever keeps the first from starting
 (too few GPUs, too few on one node, the queue's own bound), in every queue for itself.
 """
 
@@ -19,7 +19,7 @@ from trainyard_agent.say import say
 PIPELINED = 4  # Volcano's number for a pod that is promised what another still holds
 
 
-class Turns:
+class StrictFifoGate:
     """What happened in the scheduler's present round, from its questions."""
 
     def __init__(self) -> None:
@@ -76,12 +76,12 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        turns = Turns()
+        gate = StrictFifoGate()
         self.actions = {
-            "/close": turns.close,
-            "/overused": turns.overused,
-            "/allocate": turns.allocate,
-            "/deallocate": turns.deallocate,
+            "/close": gate.close,
+            "/overused": gate.overused,
+            "/allocate": gate.allocate,
+            "/deallocate": gate.deallocate,
         }
 
 
