@@ -16,6 +16,7 @@ from trainyard_dev.chart import package, parts
 Faults = Callable[..., list[str]]
 OWN = "volcano.custom.scheduler_config_override"
 SWITCH = "global.contract.scheduler"
+RESERVING, STRICT = {"queueingStrategy": "ReservingFIFO"}, {"queueingStrategy": "StrictFIFO"}
 
 
 def override(actions: str = "allocate, backfill", *tiers: list[Any], **contract: Any) -> dict[str, Any]:
@@ -65,20 +66,20 @@ def test_preempt_compares_nodes(chart: Path) -> None:
 
 
 def test_submission_order_puts_sla_before_gang(chart: Path) -> None:
-    text = conf(chart, f"{SWITCH}.order=submission")
+    text = conf(chart, f"{SWITCH}.queueingStrategy=ReservingFIFO")
     assert plugins(text)[:2] == [["priority", "sla"], ["gang", "conformance"]]
     assert yaml.safe_load(text)["actions"] == "allocate, backfill"
 
 
 def test_strict_order_puts_a_program_beside_the_scheduler_that_its_extender_asks(chart: Path) -> None:
-    objects = package.render("kind", chart, [f"{SWITCH}.order=strict"])
+    objects = package.render("kind", chart, [f"{SWITCH}.queueingStrategy=StrictFIFO"])
     scheduler = next(o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "trainyard-scheduler")
-    _, turns = scheduler["spec"]["template"]["spec"]["containers"]
-    extender = yaml.safe_load(conf(chart, f"{SWITCH}.order=strict"))["tiers"][0]["plugins"][-1]
+    _, gate = scheduler["spec"]["template"]["spec"]["containers"]
+    extender = yaml.safe_load(conf(chart, f"{SWITCH}.queueingStrategy=StrictFIFO"))["tiers"][0]["plugins"][-1]
     assert extender["name"] == "extender"
-    port = turns["args"][1].removeprefix("--port=")
+    port = gate["args"][1].removeprefix("--port=")
     assert extender["arguments"]["extender.urlPrefix"] == f"http://127.0.0.1:{port}"
-    assert turns["securityContext"]["readOnlyRootFilesystem"]
+    assert gate["securityContext"]["readOnlyRootFilesystem"]
     plain = next(
         o
         for o in package.render("kind", chart)
@@ -157,28 +158,28 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
             f"{OWN}: the action reclaim fights with sla before gang",
         ),
         (
-            {"global": {"contract": {"scheduler": {"preempt": True, "order": "submission"}}}},
-            f"{SWITCH}: preempt fights with order: submission",
+            {"global": {"contract": {"scheduler": {"preempt": True, "queueingStrategy": "ReservingFIFO"}}}},
+            f"{SWITCH}: preempt fights with queueingStrategy: ReservingFIFO",
         ),
         (
-            {"global": {"contract": {"scheduler": {"reclaim": True, "order": "submission"}}}},
-            f"{SWITCH}: reclaim fights with order: submission",
+            {"global": {"contract": {"scheduler": {"reclaim": True, "queueingStrategy": "ReservingFIFO"}}}},
+            f"{SWITCH}: reclaim fights with queueingStrategy: ReservingFIFO",
         ),
         (override(scheduler={"reclaim": True}), f"{SWITCH}.reclaim is true, but {OWN} lacks the action reclaim"),
         (override("allocate, preempt"), f"{OWN} has the action preempt, but {SWITCH}.preempt is false"),
-        (override(scheduler={"order": "submission"}), f"{SWITCH}.order is submission, but {OWN} has no plugin sla"),
-        (override(scheduler={"order": "strict"}), f"{SWITCH}.order is strict, but {OWN} has no plugin extender"),
+        (override(scheduler=RESERVING), f"{SWITCH}.queueingStrategy is ReservingFIFO, but {OWN} has no plugin sla"),
+        (override(scheduler=STRICT), f"{SWITCH}.queueingStrategy is StrictFIFO, but {OWN} has no plugin extender"),
         (
-            {"global": {"contract": {"scheduler": {"preempt": True, "order": "strict"}}}},
-            f"{SWITCH}: preempt fights with order: strict",
+            {"global": {"contract": {"scheduler": {"preempt": True, "queueingStrategy": "StrictFIFO"}}}},
+            f"{SWITCH}: preempt fights with queueingStrategy: StrictFIFO",
         ),
         (
-            {"global": {"contract": {"scheduler": {"reclaim": True, "order": "strict"}}}},
-            f"{SWITCH}: reclaim fights with order: strict",
+            {"global": {"contract": {"scheduler": {"reclaim": True, "queueingStrategy": "StrictFIFO"}}}},
+            f"{SWITCH}: reclaim fights with queueingStrategy: StrictFIFO",
         ),
         (
-            override("enqueue, allocate", ["sla"], ["gang"], ["capacity"], scheduler={"order": "submission"}),
-            f"{SWITCH}.order is submission, but {OWN} has the action enqueue",
+            override("enqueue, allocate", ["sla"], ["gang"], ["capacity"], scheduler=RESERVING),
+            f"{SWITCH}.queueingStrategy is ReservingFIFO, but {OWN} has the action enqueue",
         ),
         (
             override("allocate, reclaim", scheduler={"reclaim": True}),

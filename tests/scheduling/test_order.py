@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bed import Bed
 
 Config = Callable[..., str]
-STRICT = "global.contract.scheduler.order=strict"
+STRICT = "global.contract.scheduler.queueingStrategy=StrictFIFO"
 
 
 def _two_halves(bed: Bed) -> None:
@@ -24,7 +24,7 @@ def _two_halves(bed: Bed) -> None:
 
 
 def test_leftovers_that_the_first_cannot_use_go_to_others_with_submission_order(bed: Bed, config: Config) -> None:
-    with bed.scheduler(config("global.contract.scheduler.order=submission")):
+    with bed.scheduler(config("global.contract.scheduler.queueingStrategy=ReservingFIFO")):
         _two_halves(bed)
         assert bed.runs("late")
 

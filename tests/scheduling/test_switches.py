@@ -105,7 +105,7 @@ def test_smaller_jobs_pass_one_that_does_not_fit_by_default(bed: Bed, config: Co
 
 
 def test_submission_order_keeps_what_is_free_for_the_oldest(bed: Bed, config: Config) -> None:
-    with bed.scheduler(config("global.contract.scheduler.order=submission")):
+    with bed.scheduler(config("global.contract.scheduler.queueingStrategy=ReservingFIFO")):
         _smaller_behind_larger(bed)
         assert bed.stays_out("late")
         bed.finish("first")

@@ -1,6 +1,6 @@
-{{/* With order strict: the container beside the scheduler that keeps the order of queues; see scripts/trainyard_agent/turns.py. */}}
-{{- define "trainyard.schedulerTurns" -}}
-{{- if eq .Values.global.contract.scheduler.order "strict" -}}
+{{/* With StrictFIFO: the gate, the container beside the scheduler that keeps the order of queues; see scripts/trainyard_agent/gate.py. */}}
+{{- define "trainyard.schedulerGate" -}}
+{{- if eq .Values.global.contract.scheduler.queueingStrategy "StrictFIFO" -}}
 - name: turns
   image: {{ include "trainyard.image" (list . "platform") }}
   imagePullPolicy: {{ .Values.basic.image_pull_policy }}

@@ -1,5 +1,5 @@
-{{/* Faults among the values of policies, one a line. */}}
-{{- define "trainyard.faults.policies" -}}
+{{/* Validation errors among the values of policies, one a line. */}}
+{{- define "trainyard.validate.policies" -}}
 {{- $p := .Values.policies -}}
 {{- range $account := list "default" "training" }}
 {{- if has $account $p.tokenServiceAccounts }}

@@ -1,11 +1,11 @@
-{{/* Faults among the node pools and what follows them, one a line. */}}
-{{- define "trainyard.faults.pools" -}}
+{{/* Validation errors among the node pools and what follows them, one a line. */}}
+{{- define "trainyard.validate.pools" -}}
 {{- $plugin := index .Values "nvidia-device-plugin" -}}
 {{- $pools := .Values.global.contract.nodePools -}}
 {{- $where := "global.contract.nodePools" -}}
 {{- $names := list -}}{{- $whole := dict -}}{{- $reserves := dict -}}{{- $open := list -}}{{- $closed := list -}}
 {{- range $pool := $pools }}
-{{- include "trainyard.faults.pool" (list $where .) }}
+{{- include "trainyard.validate.pool" (list $where .) }}
 {{- if has .name $names }}
 {{ $where }} names the pool {{ .name }} twice; give each its own name.
 {{- end }}
@@ -54,8 +54,8 @@ nvidia-device-plugin.nvidiaDriverRoot ({{ default "unset" $plugin.nvidiaDriverRo
 {{- end }}
 {{- end }}
 
-{{/* Faults of one pool by itself: (list where pool). */}}
-{{- define "trainyard.faults.pool" -}}
+{{/* Validation errors of one pool by itself: (list where pool). */}}
+{{- define "trainyard.validate.pool" -}}
 {{- $where := index . 0 -}}
 {{- with index . 1 }}
 {{- $label := dig "labels" "trainyard.io/pool" "" . }}

@@ -1,5 +1,5 @@
-{{/* Faults among the queues, those of the teams included, one a line. */}}
-{{- define "trainyard.faults.queues" -}}
+{{/* Validation errors among the queues, those of the teams included, one a line. */}}
+{{- define "trainyard.validate.queues" -}}
 {{- $c := .Values.global.contract -}}
 {{- $all := include "trainyard.queues" . | fromJsonArray -}}
 {{- $shared := list -}}{{- range $c.queues }}{{ $shared = append $shared .name }}{{ end -}}
@@ -37,12 +37,12 @@ global.contract.queues: queue {{ $queue.name }} stands below itself; let one of 
 {{- end }}{{ end }}
 {{- end }}
 {{- range $all }}
-{{- include "trainyard.faults.queue" (list $ .) }}
+{{- include "trainyard.validate.queue" (list $ .) }}
 {{- end }}
 {{- range $parent := append $all (dict "name" "root") }}
 {{- $children := list }}{{ range $all }}{{ if eq .parent $parent.name }}{{ $children = append $children . }}{{ end }}{{ end }}
 {{- range $kind := list "guarantee" "deserved" }}
-{{- include "trainyard.faults.sum" (list $ $parent $children $kind) }}
+{{- include "trainyard.validate.sum" (list $ $parent $children $kind) }}
 {{- end }}
 {{- if ne $parent.name "root" }}
 {{- range $child := $children }}
@@ -57,8 +57,8 @@ global.contract.queues: queue {{ $queue.name }} stands below itself; let one of 
 {{- end }}
 {{- end }}
 
-{{/* Faults of one queue by itself: (list root queue). */}}
-{{- define "trainyard.faults.queue" -}}
+{{/* Validation errors of one queue by itself: (list root queue). */}}
+{{- define "trainyard.validate.queue" -}}
 {{- $queue := index . 1 -}}
 {{- $resources := concat (list "cpu" "memory") (include "trainyard.gpuResources" (index . 0) | fromJsonArray) -}}
 {{- $resources = concat $resources (keys $queue.capability) (keys $queue.deserved) (keys $queue.guarantee) | uniq | sortAlpha -}}
@@ -92,7 +92,7 @@ global.contract.queues: queue {{ $queue.name }} stands below itself; let one of 
 {{- end }}
 
 {{/* Does what the queues below one promise fit into it? (list root parent children kind) */}}
-{{- define "trainyard.faults.sum" -}}
+{{- define "trainyard.validate.sum" -}}
 {{- $parent := index . 1 -}}{{- $kind := index . 3 -}}
 {{- $bounds := eq $parent.name "root" | ternary (include "trainyard.capacity" (index . 0) | fromJson) (get $parent $kind) -}}
 {{- $sums := dict -}}{{- $who := dict -}}

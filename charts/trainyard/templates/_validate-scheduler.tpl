@@ -1,5 +1,5 @@
-{{/* Faults among the scheduler's settings and between them and the queues, one a line. Read from the configuration that is in force. */}}
-{{- define "trainyard.faults.scheduler" -}}
+{{/* Validation errors among the scheduler's settings and between them and the queues, one a line. Read from the configuration that is in force. */}}
+{{- define "trainyard.validate.scheduler" -}}
 {{- if .Values.volcano.enabled -}}
 {{- $switches := .Values.global.contract.scheduler -}}
 {{- $set := .Values.volcano.custom.scheduler_config_override -}}
@@ -37,12 +37,12 @@
 {{ $own }}: the plugins proportion and capacity both decide what a queue may have; keep capacity, which the contract's queues are made for, and set enabledOverused and enabledAllocatable of proportion to false.
 {{- end }}
 {{- range $action := list "preempt" "reclaim" }}
-{{- $both := and (eq $switches.order "submission") (get $switches $action) }}
+{{- $both := and (eq $switches.queueingStrategy "ReservingFIFO") (get $switches $action) }}
 {{- if and (has $action $actions) $sla (not $both) }}
-{{ $own }}: the action {{ $action }} fights with sla before gang (order: submission), it would evict pods for a gang that doesn't fit yet; use one of them.
+{{ $own }}: the action {{ $action }} fights with sla before gang (queueingStrategy: ReservingFIFO), it would evict pods for a gang that doesn't fit yet; use one of them.
 {{- end }}
 {{- if $both }}
-global.contract.scheduler: {{ $action }} fights with order: submission, it would evict pods for a gang that doesn't fit yet; set {{ $action }} to false or order to priority.
+global.contract.scheduler: {{ $action }} fights with queueingStrategy: ReservingFIFO, it would evict pods for a gang that doesn't fit yet; set {{ $action }} to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
 {{- if and (get $switches $action) (not (has $action $actions)) }}
 global.contract.scheduler.{{ $action }} is true, but {{ $own }} lacks the action {{ $action }}; add it or leave the configuration to the contract.
@@ -51,31 +51,31 @@ global.contract.scheduler.{{ $action }} is true, but {{ $own }} lacks the action
 {{ $own }} has the action {{ $action }}, but global.contract.scheduler.{{ $action }} is false; set it to true, so that people are told.
 {{- end }}
 {{- end }}
-{{- if and (eq $switches.order "submission") (not $sla) }}
-global.contract.scheduler.order is submission, but {{ $own }} has no plugin sla in a tier before gang; add it or leave the configuration to the contract.
+{{- if and (eq $switches.queueingStrategy "ReservingFIFO") (not $sla) }}
+global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has no plugin sla in a tier before gang; add it or leave the configuration to the contract.
 {{- end }}
-{{- if and (eq $switches.order "strict") (not (has "extender" $plugins)) }}
-global.contract.scheduler.order is strict, but {{ $own }} has no plugin extender that asks the program beside the scheduler; add it or leave the configuration to the contract.
+{{- if and (eq $switches.queueingStrategy "StrictFIFO") (not (has "extender" $plugins)) }}
+global.contract.scheduler.queueingStrategy is StrictFIFO, but {{ $own }} has no plugin extender that asks the program beside the scheduler; add it or leave the configuration to the contract.
 {{- end }}
-{{- if and (eq $switches.order "strict") $switches.reclaim }}
-global.contract.scheduler: reclaim fights with order: strict, a queue whose first job waits could not take its share back; set reclaim to false or order to priority.
+{{- if and (eq $switches.queueingStrategy "StrictFIFO") $switches.reclaim }}
+global.contract.scheduler: reclaim fights with queueingStrategy: StrictFIFO, a queue whose first job waits could not take its share back; set reclaim to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
-{{- if and (eq $switches.order "strict") $switches.preempt }}
-global.contract.scheduler: preempt fights with order: strict, it would evict pods for jobs that may not start before the first; set preempt to false or order to priority.
+{{- if and (eq $switches.queueingStrategy "StrictFIFO") $switches.preempt }}
+global.contract.scheduler: preempt fights with queueingStrategy: StrictFIFO, it would evict pods for jobs that may not start before the first; set preempt to false or queueingStrategy to BestEffortFIFO.
 {{- end }}
-{{- if and (eq $switches.order "submission") (has "enqueue" $actions) }}
-global.contract.scheduler.order is submission, but {{ $own }} has the action enqueue, which lets later jobs pass; take it out.
+{{- if and (eq $switches.queueingStrategy "ReservingFIFO") (has "enqueue" $actions) }}
+global.contract.scheduler.queueingStrategy is ReservingFIFO, but {{ $own }} has the action enqueue, which lets later jobs pass; take it out.
 {{- end }}
 {{- if and (has "reclaim" $actions) (has "capacity" $plugins) (not (has "capacity" $deciders)) }}
 {{ $own }}: reclaim would take pods from queues within their share, since {{ join ", " $deciders }} decides in a tier before capacity; put capacity into that tier.
 {{- end }}
-{{- include "trainyard.faults.promises" (list . (has "capacity" $plugins) $capacityTree) }}
+{{- include "trainyard.validate.promises" (list . (has "capacity" $plugins) $capacityTree) }}
 {{- end }}
 {{- end }}
 {{- end }}
 
 {{/* What the queues promise and the scheduler doesn't keep: (list root hasCapacity knowsTree). */}}
-{{- define "trainyard.faults.promises" -}}
+{{- define "trainyard.validate.promises" -}}
 {{- $root := index . 0 -}}{{- $capacity := index . 1 -}}{{- $tree := index . 2 -}}
 {{- range $queue := include "trainyard.queues" $root | fromJsonArray }}
 {{- if and (not $capacity) (or .capability .deserved .guarantee) }}

@@ -1,5 +1,5 @@
-{{/* Faults among the values of storage, one a line. */}}
-{{- define "trainyard.faults.storage" -}}
+{{/* Validation errors among the values of storage, one a line. */}}
+{{- define "trainyard.validate.storage" -}}
 {{- $c := .Values.global.contract -}}
 {{- if and (eq $c.storage.s3.mode "external") (not $c.storage.s3.endpoint) }}
 global.contract.storage.s3.mode is external: set global.contract.storage.s3.endpoint to the store's URL.

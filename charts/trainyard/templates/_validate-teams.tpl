@@ -1,5 +1,5 @@
-{{/* Faults among the values of teams, one a line. */}}
-{{- define "trainyard.faults.teams" -}}
+{{/* Validation errors among the values of teams, one a line. */}}
+{{- define "trainyard.validate.teams" -}}
 {{- $root := . -}}
 {{- $c := .Values.global.contract -}}
 {{- $teams := include "trainyard.teams" . | fromJsonArray -}}

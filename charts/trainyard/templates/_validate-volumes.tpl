@@ -1,5 +1,5 @@
-{{/* Faults among the values of static volumes, one a line. */}}
-{{- define "trainyard.faults.volumes" -}}
+{{/* Validation errors among the values of static volumes, one a line. */}}
+{{- define "trainyard.validate.volumes" -}}
 {{- $c := .Values.global.contract -}}
 {{- $teams := list -}}{{- range $c.teams }}{{ $teams = append $teams .name }}{{ end -}}
 {{- $names := list -}}

@@ -236,11 +236,11 @@ passed it, together with all before it: the table counts such pairs and jobs, an
 CAUSES = """
 Where order is lost in Volcano 1.14, and what helps:
 
-- **A job that doesn't fit lets later ones pass.** Volcano goes on to the queue's next job. `order: submission` lets the
-  first hold what its pods could use; `order: strict` stops the queue there. On `burst` passing then delays more jobs
+- **A job that doesn't fit lets later ones pass.** Volcano goes on to the queue's next job. `ReservingFIFO` lets the
+  first reserve what its pods could use; `StrictFIFO` stops the queue there. On `burst` passing then delays more jobs
   than with neither, but each by far less.
-- **Leftovers.** With `order: submission` a later job may still take GPUs of a node on which no pod of the first has
-  room, and so keep that node from becoming free. `order: strict` leaves them idle.
+- **Leftovers.** With `ReservingFIFO` a later job may still take GPUs of a node on which no pod of the first has
+  room, and so keep that node from becoming free. `StrictFIFO` leaves them idle.
 - **Names.** Volcano orders by whole seconds, then by namespace and name. Jobs of one second need names that rise with
   submission, a priority class each, or a gate. Kueue with `StrictFIFO`, which is not its default,
   orders by whole seconds too, and those of one second at will.

@@ -21,7 +21,7 @@ from trainyard.paths import OUT, cache_dir
 from trainyard.policy.rules import policy, policy_files
 from trainyard.shell import CommandError, run
 from trainyard_dev import tools
-from trainyard_dev.chart import adapt, parts
+from trainyard_dev.chart import adapt, parts, renamed
 from trainyard_dev.chart.schema import complete
 from trainyard_dev.versions import load
 
@@ -69,7 +69,7 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
         (chart / "files" / "policies" / file.name).write_text(yaml.safe_dump(policy(file), sort_keys=False, width=120))
     (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": components}))
-    schema = json.loads((chart / "values.schema.json").read_text())
+    schema = renamed.allow(json.loads((chart / "values.schema.json").read_text()))
     (chart / "values.schema.json").write_text(json.dumps(complete(schema, kept), indent=1))
     return chart
 

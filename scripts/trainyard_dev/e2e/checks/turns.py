@@ -1,4 +1,4 @@
-"""Strict order on the real scheduler: with the switch on, nothing passes the first job of a queue."""
+"""StrictFIFO on the real scheduler: with the switch on, nothing passes the first job of a queue."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put
 from trainyard_dev.versions import load
 
-ID, TITLE = "queues.strict", "order: strict: a small pod doesn't pass the large one that came first"
+ID, TITLE = "queues.strict", "queueingStrategy: StrictFIFO: a small pod doesn't pass the large one that came first"
 WAITS_S = 10  # several rounds of the scheduler
 STARTS_S = 60
 HEAD, LATE = "turn-head", "turn-late"
 
 
 def strict(context: Context) -> None:
-    """With the default order the small pod behind starts; after an upgrade to strict it waits for the first."""
+    """By default the small pod behind starts; after an upgrade to StrictFIFO it waits for the first."""
     most = max(context.gpus.values())
     if most < 2:
         context.recorder.skip(ID, TITLE, "it needs a node with two GPUs")
@@ -31,9 +31,9 @@ def strict(context: Context) -> None:
     with context.recorder.check(ID, TITLE) as figures, TemporaryDirectory() as folder:
         package = chart.package(Path(folder))
         with _line(context, most):
-            require(_starts(context, LATE), "with the default order the pod behind should have started")
+            require(_starts(context, LATE), "with BestEffortFIFO the pod behind should have started")
         try:
-            figures["upgrade_seconds"] = _upgrade(context, package, "strict")
+            figures["upgrade_seconds"] = _upgrade(context, package, "StrictFIFO")
             scheduler = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app=volcano-scheduler")
             names = {one["name"] for pod in scheduler for one in pod["spec"]["containers"]}
             require("turns" in names, f"the scheduler's pod has the containers {sorted(names)}")
@@ -44,7 +44,7 @@ def strict(context: Context) -> None:
                 require(_starts(context, HEAD), "the first of the queue doesn't start though it fits")
                 require(_starts(context, LATE), "the pod behind doesn't start after the first")
         finally:
-            _upgrade(context, package, "priority")
+            _upgrade(context, package, "BestEffortFIFO")
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def _remove(context: Context, names: list[str]) -> None:
     context.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, timeout=90)
 
 
-def _upgrade(context: Context, package: Path, order: str) -> float:
-    seconds = put(context, "upgrade", package, change=f"global.contract.scheduler.order={order}")
+def _upgrade(context: Context, package: Path, strategy: str) -> float:
+    seconds = put(context, "upgrade", package, change=f"global.contract.scheduler.queueingStrategy={strategy}")
     context.contract = read_contract(context.kubectl)
     return seconds
