@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.bench import columns
+from trainyard_dev.bench import configurations
 from trainyard_dev.chart import package, parts
 
 Faults = Callable[..., list[str]]
@@ -40,8 +40,8 @@ def plugins(text: str) -> list[list[str]]:
 def test_a_comment_is_no_other_configuration(chart: Path) -> None:
     """What measurements are tied to is the parsed configuration."""
     text = conf(chart)
-    assert columns.canonical(f"# changed\n{text}") == columns.canonical(text)
-    assert columns.canonical(text.replace("backfill", "preempt")) != columns.canonical(text)
+    assert configurations.canonical(f"# changed\n{text}") == configurations.canonical(text)
+    assert configurations.canonical(text.replace("backfill", "preempt")) != configurations.canonical(text)
 
 
 def test_reclaim_asks_capacity_in_the_tier_that_names_victims(chart: Path) -> None:

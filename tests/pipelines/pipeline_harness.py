@@ -17,7 +17,7 @@ from store import Store
 from trainyard.contract import Contract
 from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
-from trainyard.pipelines.runs import boxes
+from trainyard.pipelines.runs import memoization
 from trainyard_dev.apiserver import ApiServer, Identity
 
 WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/{}/workflows"
@@ -30,14 +30,14 @@ ENDED = ("Succeeded", "Failed", "Error")
 class Run:
     """One workflow as it stands."""
 
-    yard: Yard
+    harness: PipelineHarness
     team: str
     name: str
     body: dict[str, Any]
 
     def refresh(self) -> Run:
         """Reads it again."""
-        answer = self.yard.server.call("GET", f"{WORKFLOWS.format(self.team)}/{self.name}")
+        answer = self.harness.server.call("GET", f"{WORKFLOWS.format(self.team)}/{self.name}")
         assert answer.ok, answer.message
         self.body = answer.body
         return self
@@ -48,7 +48,7 @@ class Run:
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
-        return list(boxes.opened(self.body.get("status", {}).get("nodes", {})).values())
+        return list(memoization.unwrap(self.body.get("status", {}).get("nodes", {})).values())
 
     def node(self, task: str) -> dict[str, Any]:
         """The task's own node: the one above its attempts, when there are some."""
@@ -92,7 +92,7 @@ class Run:
 
     def lineage(self, task: str) -> dict[str, Any]:
         """The lineage file of a task."""
-        return dict(json.loads(self.yard.store.read(self.key(task, "lineage"))))
+        return dict(json.loads(self.harness.store.read(self.key(task, "lineage"))))
 
     def wait(self, until: Callable[[Run], bool] = lambda run: run.phase in ENDED) -> Run:
         """Waits until it has ended, or for something else."""
@@ -108,7 +108,7 @@ class Run:
 
     def log(self) -> str:
         """What the containers of all its pods have written."""
-        return "\n".join(life.log for life in self.yard.kubelet.of(self.name))
+        return "\n".join(life.log for life in self.harness.kubelet.of(self.name))
 
 
 def member(team: str) -> Identity:
@@ -117,7 +117,7 @@ def member(team: str) -> Identity:
 
 
 @dataclass
-class Yard:
+class PipelineHarness:
     """The platform: API server with rules and rights, controller, kubelet, store."""
 
     server: ApiServer

@@ -45,7 +45,7 @@ def job(
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
     """
     from trainyard import contract
-    from trainyard.kinds import Facts, JobSpec, manifest
+    from trainyard.kinds import JobSpec, TeamConfig, manifest
     from trainyard.training import detect
 
     if "name" in settings:
@@ -63,7 +63,7 @@ def job(
     known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
     spec = JobSpec.of(found)
     click.echo(
-        structured.text(manifest(spec, Facts.of(known, team or (kube.namespace if kube else ""))), form), nl=False
+        structured.text(manifest(spec, TeamConfig.of(known, team or (kube.namespace if kube else ""))), form), nl=False
     )
 
 

@@ -30,7 +30,7 @@ class NodePool:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TeamConfig:
     """One team's view of the contract."""
 
     team: str
@@ -45,7 +45,7 @@ class Facts:
     images: Mapping[str, str]  # of the contract, by key
 
     @classmethod
-    def of(cls, contract: Contract, team: str) -> Facts:
+    def of(cls, contract: Contract, team: str) -> TeamConfig:
         """From the contract. Raises UsageError when the team isn't there."""
         own = contract.team(team)
         values = {one["name"]: int(one.get("value", 0)) for one in contract.raw.get("priorityClasses") or []}

@@ -46,7 +46,7 @@ dist.destroy_process_group()
 """
 
 
-class Survivor:
+class ProbeJob:
     """The job in its namespace, and what was seen of its pods when it had started."""
 
     def __init__(self, context: Context, manifest: dict[str, Any], namespace: str, image: str) -> None:
@@ -93,7 +93,7 @@ class Survivor:
         while not jobs.outcome(trace.job):
             require(time.monotonic() < end, f"the job {NAME} did not end within {END_S} s")
             time.sleep(1)
-            jobs.look(self.context, trace, self.job, self.namespace)
+            jobs.poll(self.context, trace, self.job, self.namespace)
         require(jobs.outcome(trace.job) == "succeeded", f"the job {NAME} {jobs.outcome(trace.job)}")
         steps = self.steps()
         pauses = [after[1] - before[1] for before, after in itertools.pairwise(steps)]

@@ -38,7 +38,7 @@ class Platform:
         return Identity.account(self.namespace, f"{self.release}-{part}")
 
 
-def offspring(obj: Object, platform: Platform) -> Iterator[tuple[Object, Identity]]:
+def child_objects(obj: Object, platform: Platform) -> Iterator[tuple[Object, Identity]]:
     """Every object that a controller would make of `obj`, one of each kind and replica type, with who makes it."""
     spec = obj.get("spec") or {}
     kind, group = obj.get("kind"), str(obj.get("apiVersion", "")).partition("/")[0]
@@ -55,7 +55,7 @@ def offspring(obj: Object, platform: Platform) -> Iterator[tuple[Object, Identit
             "spec": job.get("spec") or {},
         }
         yield made, _kubernetes("cronjob-controller")
-        yield from offspring(made, platform)
+        yield from child_objects(made, platform)
     elif kind in ("Job", "Deployment", "StatefulSet") and spec.get("template"):
         maker = {"Job": "job", "Deployment": "replicaset", "StatefulSet": "statefulset"}[kind]
         yield _pod(obj, "0", spec["template"]), _kubernetes(f"{maker}-controller")

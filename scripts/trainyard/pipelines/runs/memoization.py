@@ -1,4 +1,4 @@
-"""Nodes without the DAGs that translation puts around steps with a cache (see trainyard.pipelines.translate.boxes)."""
+"""Nodes without the DAGs that wrap steps with a cache (see trainyard.pipelines.translate.memoization)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 Nodes = dict[str, dict[str, Any]]
 
 
-def opened(nodes: Nodes) -> Nodes:
+def unwrap(nodes: Nodes) -> Nodes:
     """The nodes as if a step with a cache were one retry with its attempts: what people think of as the step."""
-    boxes = {key: node for key, node in nodes.items() if node.get("type") == "DAG" and "memoizationStatus" in node}
-    inside: dict[str, str] = {}  # id of a box -> id of the retry in it
+    wrappers = {key: node for key, node in nodes.items() if node.get("type") == "DAG" and "memoizationStatus" in node}
+    inside: dict[str, str] = {}  # id of a wrapper -> id of the retry in it
     for key, node in nodes.items():
-        if node.get("boundaryID") in boxes and node.get("type") == "Retry":
+        if node.get("boundaryID") in wrappers and node.get("type") == "Retry":
             inside[node["boundaryID"]] = key
     found: Nodes = {}
     for key, node in nodes.items():
         around = node.get("boundaryID", "")
-        if key in boxes:
+        if key in wrappers:
             if key not in inside:
                 found[key] = {**node, "type": "Retry"}  # served from cache, or not begun
         elif around in inside:
-            found[key] = _named(node, boxes[around], nodes[inside[around]])
+            found[key] = _named(node, wrappers[around], nodes[inside[around]])
         else:
             found[key] = node
     for key, node in found.items():
@@ -30,13 +30,13 @@ def opened(nodes: Nodes) -> Nodes:
     return found
 
 
-def _named(node: dict[str, Any], box: dict[str, Any], retry: dict[str, Any]) -> dict[str, Any]:
+def _named(node: dict[str, Any], wrapper: dict[str, Any], retry: dict[str, Any]) -> dict[str, Any]:
     """A retry or one of its attempts, called as the task is."""
     attempt = node["name"].removeprefix(retry["name"])
     return {
         **node,
-        "name": box["name"] + attempt,
-        "displayName": box.get("displayName", box["name"]) + attempt,
-        "boundaryID": box.get("boundaryID", ""),
-        "templateName": box.get("templateName", ""),
+        "name": wrapper["name"] + attempt,
+        "displayName": wrapper.get("displayName", wrapper["name"]) + attempt,
+        "boundaryID": wrapper.get("boundaryID", ""),
+        "templateName": wrapper.get("templateName", ""),
     }

@@ -1,4 +1,4 @@
-"""What the cluster adds to a run: where its pods wait and why, its place in the queue, recent complaints."""
+"""What the cluster adds to a run: where its pods wait and why, its place in the queue, recent warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainyard.pipelines.runs import model, nodes
 from trainyard.times import now, when
 
 JOBS = {(kind.group, kind.kind): (kind.api_version, kind.plural) for kind in registry.with_gang()}
-RECENT = timedelta(minutes=5)  # older complaints were about something that is over
+RECENT = timedelta(minutes=5)  # older warnings were about something that is over
 HELD = ("queued", "blocked", "pending")
 QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
 
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Scene:
+class RunSnapshot:
     """A run and what was seen around it at one moment. Keys of `places` and `notes` are steps' ids."""
 
     run: model.Run
@@ -64,16 +64,16 @@ class Observer:
         self._runs_of_jobs: dict[str, str] = {}
         self._lengths: dict[str, int] = {}  # of queues
 
-    def look(self) -> Scene:
+    def poll(self) -> RunSnapshot:
         """The run now. Raises KubeError when it is gone or the cluster can't be asked."""
         run = nodes.run(fetch(self.kube, self.name))
         if run.ended:
-            return Scene(run, now())
+            return RunSnapshot(run, now())
         if self._priorities is None:
             self._priorities = gangs.priorities(self.kube)
-        return self.scene(run, jobs.around(self.kube, self._priorities))
+        return self.snapshot(run, jobs.around(self.kube, self._priorities))
 
-    def scene(self, run: model.Run, around: jobs.Around) -> Scene:
+    def snapshot(self, run: model.Run, around: jobs.Around) -> RunSnapshot:
         """A run that has not ended, in what was seen of its namespace."""
         at, pods, events, groups = now(), around.pods, around.events, around.groups
         self._lengths.clear()
@@ -95,7 +95,7 @@ class Observer:
                 notes[step.id] = said.strip()
         own = [node for step in run.steps for node in step.nodes if node in by_node]
         names = {node: by_node[node]["metadata"]["name"] for node in own}
-        return Scene(run, at, places, notes, names, tuple(self._jobs(run, around, at)))
+        return RunSnapshot(run, at, places, notes, names, tuple(self._jobs(run, around, at)))
 
     def _jobs(self, run: model.Run, around: jobs.Around, at: datetime) -> Iterable[str]:
         """Training jobs of the run that wait for their gang, or whose pods are refused."""

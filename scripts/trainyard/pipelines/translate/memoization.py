@@ -18,31 +18,31 @@ INSIDE = "run"  # the one task of such a DAG
 NAMED = "trainyard-task"  # the input by which the step still knows its task
 
 
-def around(templates: Iterable[Object]) -> list[Object]:
+def wrap(templates: Iterable[Object]) -> list[Object]:
     """The templates, with two in the place of each that has a cache."""
     found = list(templates)
     unique = Unique()
     for template in found:
         unique(template["name"])
-    boxed: list[Object] = []
+    wrapped: list[Object] = []
     names: dict[str, str] = {}
     for template in found:
         name = template["name"]
         if "memoize" in template:
             names[name] = unique(f"{name}-cached")
-            boxed += _box(template, names[name])
+            wrapped += _wrapped(template, names[name])
         else:
-            boxed.append(template)
+            wrapped.append(template)
     for template in found:
         for task in template.get("dag", {}).get("tasks", ()):
-            if box := names.get(task["template"]):
-                task["template"] = box
+            if wrapper := names.get(task["template"]):
+                task["template"] = wrapper
                 arguments = task.setdefault("arguments", {})
                 arguments["parameters"] = [{"name": NAMED, "value": task["name"]}, *arguments.get("parameters", ())]
-    return boxed
+    return wrapped
 
 
-def _box(template: Object, name: str) -> list[Object]:
+def _wrapped(template: Object, name: str) -> list[Object]:
     """The DAG, called `name`, that tasks run in the template's place, and what is left of the template."""
     inputs, outputs = template.get("inputs", {}), template.get("outputs", {})
     parameters = [{"name": NAMED}, *inputs.get("parameters", ())]
@@ -60,7 +60,7 @@ def _box(template: Object, name: str) -> list[Object]:
         ]
     if made := outputs.get("artifacts"):
         given["artifacts"] = [{"name": one["name"], "from": _made("artifacts", one), **_optional(one)} for one in made]
-    box: Object = {
+    wrapper: Object = {
         "name": name,
         "inputs": _without_paths({**inputs, "parameters": parameters}),
         "dag": {"tasks": [{"name": INSIDE, "template": template["name"], "arguments": handed}]},
@@ -69,7 +69,7 @@ def _box(template: Object, name: str) -> list[Object]:
     }
     rest = {key: value for key, value in template.items() if key not in ("memoize", "inputs")}
     rest = json.loads(json.dumps(rest).replace(TASK, f"{{{{inputs.parameters.{NAMED}}}}}"))
-    return [box, {**rest, "inputs": {**inputs, "parameters": parameters}}]
+    return [wrapper, {**rest, "inputs": {**inputs, "parameters": parameters}}]
 
 
 def _without_paths(inputs: Object) -> Object:

@@ -1,6 +1,6 @@
 """A step with a cache is one step again, whatever Argo made of it."""
 
-from trainyard.pipelines.runs.boxes import opened
+from trainyard.pipelines.runs.memoization import unwrap
 
 
 def node(key: str, kind: str, **more) -> dict:
@@ -16,7 +16,7 @@ def test_a_box_becomes_the_retry_in_it() -> None:
         "read": node("read", "DAG", boundaryID="root", memoizationStatus={"hit": True}),
         "group": node("group", "DAG", boundaryID="root"),
     }
-    found = opened(nodes)
+    found = unwrap(nodes)
     assert sorted(found) == ["a", "b", "group", "read", "root"]
     assert found["root"]["children"] == ["a"]
     assert (found["a"]["name"], found["a"]["displayName"], found["a"]["boundaryID"]) == ("run.write", "write", "root")

@@ -1,4 +1,4 @@
-"""What stands around a run: queues, pods on their way, training jobs of steps, complaints."""
+"""What stands around a run: queues, pods on their way, training jobs of steps, warnings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trainyard.kube import KubeError
-from trainyard.pipelines.runs.scene import Observer
+from trainyard.pipelines.runs.snapshot import Observer
 
 GROUP_OF_POD = "scheduling.k8s.io/group-name"
 FULL = (
@@ -85,9 +85,9 @@ GROUPS = [
 
 
 def _seen(cluster: Cluster) -> tuple[str, str]:
-    scene = Observer(cluster, "w").look()
-    (step,) = scene.run.steps
-    return scene.state(step), scene.note(step)
+    snapshot = Observer(cluster, "w").poll()
+    (step,) = snapshot.run.steps
+    return snapshot.state(step), snapshot.note(step)
 
 
 def test_a_place_in_the_queue() -> None:
@@ -162,6 +162,6 @@ def test_a_training_job_of_the_run_that_waits() -> None:
         podgroups=[gang("ours"), gang("theirs")],
         pytorchjobs=[job("ours", "w"), job("theirs", "v")],
     )
-    assert Observer(cluster, "w").look().jobs == (
+    assert Observer(cluster, "w").poll().jobs == (
         "PyTorchJob ours has 2 pods, which wait to start together; 1 of 2 in queue vision",
     )
