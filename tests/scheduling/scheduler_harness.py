@@ -1,4 +1,4 @@
-"""Short names for tests: a real scheduler on the benchmarks' world, with nodes that are only objects."""
+"""Short names for tests: a real scheduler on the benchmarks' harness, with nodes that are only objects."""
 
 from __future__ import annotations
 
@@ -8,60 +8,60 @@ from time import monotonic, sleep
 from typing import Any
 
 from trainyard_dev.bench import objects
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import GPU, MERGE, Harness, Seen
 from trainyard_dev.bench.schedulers import Scheduler, scheduler
 from trainyard_dev.bench.traces import Node, Pod
-from trainyard_dev.bench.world import GPU, MERGE, Seen, World
 
 LATE_S = 30.0
 FLAGS = ("--percentage-nodes-to-find=100",)
 
 
-class Bed:
-    """One world; `scheduler` runs vc-scheduler on it with a configuration."""
+class SchedulerHarness:
+    """One harness; `scheduler` runs vc-scheduler on it with a configuration."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
         self._scheduler: Scheduler | None = None
 
     @contextmanager
     def scheduler(self, config: str) -> Iterator[None]:
         """Runs vc-scheduler with this configuration for the time of the body; what was made there goes afterwards."""
         try:
-            with scheduler(self.world, Column("test", "test", "volcano", config, FLAGS)) as self._scheduler:
+            with scheduler(self.harness, Configuration("test", "test", "volcano", config, FLAGS)) as self._scheduler:
                 yield
         finally:
-            self.world.clear()
+            self.harness.clear()
 
     def node(self, name: str, *, gpus: int = 0, cpu: str = "16", memory: str = "64G", taint: str = "") -> None:
         """A ready node."""
-        self.world.add_nodes([Node(name, _milli(cpu), _mib(memory), gpus)], effect=taint)
+        self.harness.add_nodes([Node(name, _milli(cpu), _mib(memory), gpus)], effect=taint)
 
     def gpus(self, name: str, count: int) -> None:
         """The node has another number of GPUs from now on."""
         room = {GPU: str(count)}
         status = {"status": {"allocatable": room, "capacity": room}}
-        answer = self.world.server.call("PATCH", f"/api/v1/nodes/{name}/status", status, content=MERGE)
+        answer = self.harness.server.call("PATCH", f"/api/v1/nodes/{name}/status", status, content=MERGE)
         assert answer.ok, answer.message
 
     def queue(self, name: str, **spec: Any) -> None:
         """An open queue."""
-        self.world.add_queue(name, **spec)
+        self.harness.add_queue(name, **spec)
 
     def job(self, name: str, queue: str, *, pods: int = 1, gpus: int = 0, cpu: str = "1", memory: str = "1G",
             priority: str = "", least: int = 0) -> None:  # fmt: skip
         """A gang of equal pods; with `least` it may run with that many of them."""
         asked = [Pod(f"{name}-{index}", _milli(cpu), _mib(memory), gpus) for index in range(pods)]
-        self.world.create([objects.pod_group(name, least or pods, queue=queue, priority=priority)])
-        self.world.create(
+        self.harness.create([objects.pod_group(name, least or pods, queue=queue, priority=priority)])
+        self.harness.create(
             [objects.pod(one, "volcano", group=name, priority=priority, labels={"job": name}) for one in asked]
         )
-        self.world.sees(one.name for one in asked)
+        self.harness.sees(one.name for one in asked)
 
     def placed(self, job: str) -> list[str]:
         """Nodes of the job's pods that are not being evicted; those just bound start to run."""
         bound = {name: pod for name, pod in self._pods(job).items() if pod.node and not pod.leaving}
-        self.world.set_phase([name for name, pod in bound.items() if pod.phase != "Running"], "Running")
+        self.harness.set_phase([name for name, pod in bound.items() if pod.phase != "Running"], "Running")
         return sorted(pod.node for pod in bound.values())
 
     def unschedulable(self, job: str) -> int:
@@ -71,13 +71,13 @@ class Bed:
     def evicted(self, job: str) -> int:
         """How many of the job's pods the scheduler took away; they go at once, as kubelet would let them."""
         gone = [name for name, pod in self._pods(job).items() if pod.leaving]
-        self.world.delete(gone)
-        self.world.sees(gone, gone=True)
+        self.harness.delete(gone)
+        self.harness.sees(gone, gone=True)
         return len(gone)
 
     def finish(self, job: str) -> None:
         """The job's pods end well."""
-        self.world.set_phase(list(self._pods(job)), "Succeeded")
+        self.harness.set_phase(list(self._pods(job)), "Succeeded")
 
     def runs(self, job: str, pods: int = 1) -> bool:
         """Waits until that many pods of the job run; False when it takes too long."""
@@ -86,7 +86,7 @@ class Bed:
     def stays_out(self, job: str) -> bool:
         """Whether no pod of the job is placed once the scheduler has nothing more to do."""
         assert self._scheduler is not None
-        self._scheduler.settle(self.world)
+        self._scheduler.settle(self.harness)
         return not self.placed(job)
 
     def wait(self, ready: Callable[[], bool]) -> bool:
@@ -99,7 +99,7 @@ class Bed:
         return True
 
     def _pods(self, job: str) -> dict[str, Seen]:
-        return {name: pod for name, pod in list(self.world.pods.items()) if pod.labels.get("job") == job}
+        return {name: pod for name, pod in list(self.harness.pods.items()) if pod.labels.get("job") == job}
 
 
 def _milli(cpu: str) -> int:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainyard_dev.bench.columns import Column
+    from trainyard_dev.bench.configurations import Configuration
 
 ALL_NODES = "--percentage-nodes-to-find=100"
-Change = Callable[["Column"], "Column"]
+Change = Callable[["Configuration"], "Configuration"]
 
 
-def column(name: str, ours: Column) -> Column:
+def column(name: str, ours: Configuration) -> Configuration:
     """Ours with the change of this name."""
     label, change = NAMES[name]
     return replace(change(ours), name=name, label=label)

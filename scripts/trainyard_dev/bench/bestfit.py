@@ -21,24 +21,24 @@ def place(nodes: Sequence[Node], pods: Sequence[Pod]) -> list[str]:
     cpu = np.array([node.cpu_milli for node in nodes], dtype=float)
     memory = np.array([node.memory_mib for node in nodes], dtype=float)
     count = np.array([node.gpus for node in nodes])
-    cards = np.where(np.arange(CARDS) < count[:, None], float(WHOLE), -1.0)  # free of each card; -1: no card
+    fractional_gpus = np.where(np.arange(CARDS) < count[:, None], float(WHOLE), -1.0)  # free of each card; -1: no card
     models = np.array([node.model for node in nodes])
     found = []
     for pod in pods:
         fits = (cpu >= pod.cpu_milli) & (memory >= pod.memory_mib)
         if pod.models:
             fits &= np.isin(models, pod.models)
-        takes = cards >= pod.gpu_milli
+        takes = fractional_gpus >= pod.gpu_milli
         if pod.gpus:
             fits &= takes.sum(axis=1) >= pod.gpus
         if not fits.any():
             found.append("")
             continue
-        left = (cpu - pod.cpu_milli) / LARGEST_CPU + (cards.clip(min=0).sum(axis=1) - pod.milli) / LARGEST_GPU
+        left = (cpu - pod.cpu_milli) / LARGEST_CPU + (fractional_gpus.clip(min=0).sum(axis=1) - pod.milli) / LARGEST_GPU
         chosen = int(np.where(fits, left, np.inf).argmin())
         cpu[chosen] -= pod.cpu_milli
         memory[chosen] -= pod.memory_mib
-        cards[chosen][_fullest(cards[chosen], takes[chosen], pod.gpus)] -= pod.gpu_milli
+        fractional_gpus[chosen][_fullest(fractional_gpus[chosen], takes[chosen], pod.gpus)] -= pod.gpu_milli
         found.append(nodes[chosen].name)
     return found
 

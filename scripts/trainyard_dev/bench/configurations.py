@@ -18,8 +18,8 @@ import yaml
 
 from trainyard.errors import UsageError
 from trainyard_dev import tools
-from trainyard_dev.bench import cards
-from trainyard_dev.bench.world import GPU
+from trainyard_dev.bench import fractional_gpus
+from trainyard_dev.bench.harness import GPU
 from trainyard_dev.chart import package, parts
 
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
@@ -30,7 +30,7 @@ LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics
 
 
 @dataclass(frozen=True)
-class Column:
+class Configuration:
     """One configuration.
 
     `scheduler` is volcano, kube, kueue or raw; `taint` is the effect of the taint on nodes with GPUs, "" for none;
@@ -56,7 +56,7 @@ class Column:
         text = "\n".join((self.scheduler, canonical(self.config), *self.flags, self.taint, *environment, *models))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def changed(self, change: Callable[[dict[str, Any]], None]) -> Column:
+    def changed(self, change: Callable[[dict[str, Any]], None]) -> Configuration:
         """The same with a change to its parsed configuration."""
         config = yaml.safe_load(self.config)
         change(config)
@@ -68,36 +68,36 @@ def canonical(config: str) -> str:
     return json.dumps(yaml.safe_load(config), sort_keys=True)
 
 
-Maker = Callable[[str], Column]  # makes the column of this name
+Maker = Callable[[str], Configuration]  # makes the column of this name
 
 
 @functools.cache
-def column(name: str) -> Column:
+def column(name: str) -> Configuration:
     """The configuration of this name; the chart is rendered only for its own. Raises UsageError that lists all."""
     if name not in _makers():
         raise UsageError(f"there is no configuration {name}", hint=f"use one of {', '.join(_makers())}")
     return _makers()[name](name)
 
 
-def columns() -> dict[str, Column]:
+def configurations() -> dict[str, Configuration]:
     """All configurations by name, in the order of tables."""
     return {name: column(name) for name in _makers()}
 
 
 @functools.cache
 def _makers() -> dict[str, Maker]:
-    from trainyard_dev.bench import knobs
+    from trainyard_dev.bench import ablations
 
     ours, default = "ours", "volcano-default"
     return {
-        "kube-default": lambda name: Column(name, "kube-scheduler, default", "kube", ""),
-        "kube-tuned": lambda name: Column(
+        "kube-default": lambda name: Configuration(name, "kube-scheduler, default", "kube", ""),
+        "kube-tuned": lambda name: Configuration(
             name, "kube-scheduler, tuned", "kube", kube_tuned(), taint="PreferNoSchedule"
         ),
-        default: lambda name: Column(name, "Volcano, its chart's default", "volcano", volcano_default()),
+        default: lambda name: Configuration(name, "Volcano, its chart's default", "volcano", volcano_default()),
         "default+gpu": _changed(default, "… + GPUs weigh in binpack", _gpu_weight),
         "default+nodeorder": _changed(default, "… + nodeorder without spreading", _no_spreading),
-        "default+nodes": _replaced(default, "… + all nodes searched", flags=(knobs.ALL_NODES,)),
+        "default+nodes": _replaced(default, "… + all nodes searched", flags=(ablations.ALL_NODES,)),
         "default+taint": _replaced(default, "… + GPU nodes tainted (NoSchedule)", taint="NoSchedule"),
         "default+capacity": _changed(default, "… + capacity instead of proportion", _capacity),
         "default+no-enqueue": _changed(default, "… + no enqueue", _no_enqueue),
@@ -119,8 +119,8 @@ def _makers() -> dict[str, Maker]:
         "kueue": _kueue("Kueue, StrictFIFO (its default is BestEffortFIFO)", "StrictFIFO"),
         "kueue-best-effort": _kueue("Kueue, BestEffortFIFO", "BestEffortFIFO"),
         "kueue-topology": _kueue("Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
-        "raw": lambda name: Column(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
-        **{name: lambda name: knobs.column(name, column(ours)) for name in knobs.NAMES},
+        "raw": lambda name: Configuration(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
+        **{name: lambda name: ablations.column(name, column(ours)) for name in ablations.NAMES},
         "ours-sharing": _changed(ours, "ours, cards shared by Volcano's deviceshare", _packed_sharing),
         "default-sharing": _changed(default, "Volcano's default, cards shared as its guide has it", _guide_sharing),
     }
@@ -144,25 +144,25 @@ def _chosen(label: str, value: str) -> Maker:
 def _kueue(label: str, strategy: str, *, topology: bool = False) -> Maker:
     """Kueue with one queue for all, before a default kube-scheduler. `topology`: it chooses each pod's node, too."""
     config = {"strategy": strategy, "topology": topology}
-    return lambda name: Column(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
+    return lambda name: Configuration(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
 
 
-def chart_column(name: str, label: str, *sets: str) -> Column:
+def chart_column(name: str, label: str, *sets: str) -> Configuration:
     """What the chart renders with these values after `OVERLAY`."""
     objects = _rendered(sets, packed=True)
     config = next(o["data"] for o in objects if o["metadata"]["name"] == "trainyard-scheduler-configmap")
     container = _container("trainyard-scheduler", objects)
     flags = tuple(word for word in _args(container) if not word.startswith((*LOGGING, PERIOD)))
     env = tuple((one["name"], one["value"]) for one in container.get("env", ()) if one["name"].startswith("GO"))
-    return Column(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule", env)
+    return Configuration(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule", env)
 
 
 def period_ms(name: str) -> int:
     """Milliseconds between the rounds of a column's Volcano: the chart's for ours, its own default for others."""
-    from trainyard_dev.bench import knobs
+    from trainyard_dev.bench import ablations
 
-    if name in knobs.PERIODS_MS:
-        return knobs.PERIODS_MS[name]
+    if name in ablations.PERIODS_MS:
+        return ablations.PERIODS_MS[name]
     if not name.startswith("ours"):
         return DEFAULT_PERIOD_MS
     args = _args(_container("trainyard-scheduler", _rendered()))
@@ -274,12 +274,12 @@ def _reclaim(config: dict[str, Any]) -> None:
 
 
 def _guide_sharing(config: dict[str, Any]) -> None:
-    cards.sharing(config, {"deviceshare.VGPUEnable": True, "deviceshare.SchedulePolicy": "binpack"})
+    fractional_gpus.sharing(config, {"deviceshare.VGPUEnable": True, "deviceshare.SchedulePolicy": "binpack"})
 
 
 def _packed_sharing(config: dict[str, Any]) -> None:
     arguments = {"VGPUEnable": True, "SchedulePolicy": "binpack", "ScheduleWeight": 10}
-    cards.sharing(config, {f"deviceshare.{name}": value for name, value in arguments.items()})
+    fractional_gpus.sharing(config, {f"deviceshare.{name}": value for name, value in arguments.items()})
 
 
 def _no_enqueue(config: dict[str, Any]) -> None:

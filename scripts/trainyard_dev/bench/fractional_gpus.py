@@ -14,8 +14,8 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.bench import objects
+from trainyard_dev.bench.harness import GPU, MERGE, PODS, Harness
 from trainyard_dev.bench.traces import WHOLE, Node, Pod
-from trainyard_dev.bench.world import GPU, MERGE, PODS, World
 
 NUMBER, CORES, MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-cores", "volcano.sh/vgpu-memory"
 REGISTER, HANDSHAKE = "volcano.sh/node-vgpu-register", "volcano.sh/node-vgpu-handshake"
@@ -30,8 +30,8 @@ LATER = datetime(2099, 1, 1)
 class DevicePlugin:
     """Speaks for the device plugins of all nodes."""
 
-    def __init__(self, world: World, nodes: Iterable[Node]) -> None:
-        self._world = world
+    def __init__(self, harness: Harness, nodes: Iterable[Node]) -> None:
+        self._world = harness
         self._nodes = {node.name: node for node in nodes if node.gpus}
         self._reports = 0
 
@@ -64,10 +64,10 @@ class DevicePlugin:
         self._world.each([self._nodes[name] for name in names if name in self._nodes], tell)
 
 
-def offered(world: World, nodes: Sequence[Node]) -> DevicePlugin:
+def offered(harness: Harness, nodes: Sequence[Node]) -> DevicePlugin:
     """Adds the nodes, whose cards a device plugin offers, and no kubelet's count of GPUs."""
-    world.add_nodes([replace(node, gpus=0) for node in nodes])
-    plugin = DevicePlugin(world, nodes)
+    harness.add_nodes([replace(node, gpus=0) for node in nodes])
+    plugin = DevicePlugin(harness, nodes)
     plugin.register()
     return plugin
 
@@ -82,9 +82,9 @@ def pod(asked: Pod) -> dict[str, Any]:
     return made
 
 
-def assigned(world: World) -> dict[str, dict[str, int]]:
+def assigned(harness: Harness) -> dict[str, dict[str, int]]:
     """Pod -> card -> parts of it, as the scheduler wrote it on each bound pod; empty for a pod without a card."""
-    found = world.server.call("GET", PODS).body["items"]
+    found = harness.server.call("GET", PODS).body["items"]
     notes = {one["metadata"]["name"]: one["metadata"].get("annotations", {}) for one in found if _bound(one)}
     return {name: _cards(said.get(ASSIGNED, "")) for name, said in notes.items()}
 

@@ -7,12 +7,12 @@ from time import monotonic, sleep
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import cards, costs, objects, traces
-from trainyard_dev.bench.columns import column
+from trainyard_dev.bench import costs, fractional_gpus, objects, traces
+from trainyard_dev.bench.configurations import column
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Measured, Run
 from trainyard_dev.bench.schedulers import Volcano, scheduler
 from trainyard_dev.bench.traces import WHOLE, Node, Pod
-from trainyard_dev.bench.world import World
 
 COLUMNS = ("ours-sharing", "ours")
 SHARES = (0.1, 0.3, 1.0)  # of openb's nodes that have GPUs
@@ -30,38 +30,38 @@ def plan() -> list[Run]:
     ]
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """Processor milliseconds of the scheduler for a round: every card has a pod, and there is nothing to do."""
     nodes, chosen = traces.openb_nodes(run.settings["share"], "gpu"), column(run.column)
-    world.add_queue("default")
-    plugin = cards.offered(world, nodes) if cards.PLUGIN in chosen.config else None
+    harness.add_queue("default")
+    plugin = fractional_gpus.offered(harness, nodes) if fractional_gpus.PLUGIN in chosen.config else None
     if not plugin:
-        world.add_nodes(nodes, effect=chosen.taint)
-    fill(world, nodes, shared=bool(plugin))
-    with scheduler(world, chosen) as running:
+        harness.add_nodes(nodes, effect=chosen.taint)
+    fill(harness, nodes, shared=bool(plugin))
+    with scheduler(harness, chosen) as running:
         assert isinstance(running, Volcano)
         if plugin:
             plugin.report(node.name for node in nodes)
-        running.settle(world)
+        running.settle(harness)
         return Measured({METRIC: _round_cpu_ms(running, run.settings["rounds"])}, {})
 
 
-def fill(world: World, nodes: Sequence[Node], *, shared: bool) -> None:
+def fill(harness: Harness, nodes: Sequence[Node], *, shared: bool) -> None:
     """Makes a pod on every card, or on every GPU where cards are not `shared`."""
     pods = [_placed(node, index, shared=shared) for node in nodes for index in range(node.gpus)]
     names = [one["metadata"]["name"] for one in pods]
-    world.create([objects.pod_group(name, 1) for name in names])
-    world.create(pods)
-    world.sees(names)
+    harness.create([objects.pod_group(name, 1) for name in names])
+    harness.create(pods)
+    harness.sees(names)
 
 
 def _placed(node: Node, index: int, *, shared: bool) -> dict[str, Any]:
     """A pod on this card of the node."""
     asked = Pod(f"{node.name}-{index}", 100, 100, 1, WHOLE)
-    made = cards.pod(asked) if shared else objects.pod(asked, "volcano", group=asked.name)
+    made = fractional_gpus.pod(asked) if shared else objects.pod(asked, "volcano", group=asked.name)
     made["spec"]["nodeName"] = node.name
     if shared:
-        made["metadata"]["annotations"][cards.ASSIGNED] = cards.assignment(node, index)
+        made["metadata"]["annotations"][fractional_gpus.ASSIGNED] = fractional_gpus.assignment(node, index)
     return made
 
 

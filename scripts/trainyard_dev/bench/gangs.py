@@ -9,13 +9,13 @@ from functools import cache
 from math import inf, isfinite
 from pathlib import Path
 
-from trainyard_dev.bench import lockstep, offline, plots, published, tables
-from trainyard_dev.bench.columns import column
-from trainyard_dev.bench.lockstep import HOUR, MEGA, NODE_GPUS, Task, Timeline
+from trainyard_dev.bench import offline, plots, published, simulator, tables
+from trainyard_dev.bench.configurations import column
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
 from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Task, Timeline
 from trainyard_dev.bench.traces import philly
-from trainyard_dev.bench.world import World
 
 TITLE = "Gangs: jobs that start whole or not at all"
 FRESH = False
@@ -66,26 +66,26 @@ def plan(full: bool) -> list[Run]:
     return [run for runs in part.values() for run in runs] + kueue + arrivals + whole + classes
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """Replays the jobs; see the section for what the values are."""
     jobs = dealt(run.settings["trace"], run.settings["count"], run.seed)
     if run.settings.get("classes"):
         classify(jobs)
     chosen = column(run.column)
-    world.add_nodes(lockstep.nodes(NODES), effect=chosen.taint)
-    world.add_queue("default")
-    with scheduler(world, chosen) as running:
-        timeline = lockstep.play(world, running, chosen, jobs)
+    harness.add_nodes(simulator.nodes(NODES), effect=chosen.taint)
+    harness.add_queue("default")
+    with scheduler(harness, chosen) as running:
+        timeline = simulator.play(harness, running, chosen, jobs)
     return judged(timeline)
 
 
 def dealt(trace: str, count: int | None, seed: int) -> list[Task]:
     """The first `count` jobs of a trace; those of the same moment in random order, named in the order of submission."""
-    dice = random.Random(f"{trace}/{seed}")
+    rng = random.Random(f"{trace}/{seed}")
     jobs = philly(trace, count)
-    dice.shuffle(jobs)
+    rng.shuffle(jobs)
     jobs.sort(key=lambda job: job.submit_s)
-    return lockstep.tasks([replace(job, name=f"j{index:05d}") for index, job in enumerate(jobs)])
+    return simulator.tasks([replace(job, name=f"j{index:05d}") for index, job in enumerate(jobs)])
 
 
 def classify(jobs: Sequence[Task]) -> None:

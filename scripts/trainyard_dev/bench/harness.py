@@ -43,8 +43,8 @@ class Seen:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-class World:
-    """The objects of one run. Use `world()` to get one."""
+class Harness:
+    """The objects of one run. Use `harness()` to get one."""
 
     def __init__(self, server: ApiServer) -> None:
         self.server = server
@@ -197,13 +197,13 @@ class World:
 
 
 @contextmanager
-def world(crds: Sequence[dict[str, Any]] = ()) -> Iterator[World]:
+def harness(crds: Sequence[dict[str, Any]] = ()) -> Iterator[Harness]:
     """A running API server with these CRDs and nothing else; it ends, and everything goes, with the body."""
     from trainyard_dev.apiserver.install import install
 
     with running(audit=False) as server:
         install(server, list(crds))
-        made = World(server)
+        made = Harness(server)
         try:
             yield made
         finally:

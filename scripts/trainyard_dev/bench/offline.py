@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-from trainyard_dev.bench.lockstep import NODE_GPUS, Task
+from trainyard_dev.bench.simulator import NODE_GPUS, Task
 
 Order = Callable[[Task], tuple[float | str, ...]]
 Place = Callable[[Sequence[int], int, int], list[tuple[int, int]]]

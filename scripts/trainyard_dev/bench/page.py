@@ -247,10 +247,10 @@ def _environment(found: Summary) -> str:
 
 def _configurations(found: Summary) -> str:
     lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
-    lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.columns.items()]
+    lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.configurations.items()]
     note = "\nThe digest is of the parsed configuration, flags, environment and taints; a result of another one is not"
     note += "\npublished. `bin/trainyard bench config NAME` prints one."
-    if any("…" in said["label"] for said in found.columns.values()):
+    if any("…" in said["label"] for said in found.configurations.values()):
         note += "\n… stands for the nearest configuration above that is written out."
     return "\n".join(lines) + "\n" + note + "\n"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from trainyard_dev.bench import offline, tables
-from trainyard_dev.bench.lockstep import HOUR, MEGA, Task
 from trainyard_dev.bench.results import Figure, rounded
+from trainyard_dev.bench.simulator import HOUR, MEGA, Task
 
 WITH_CLASSES = "+classes"
 TITLE = "### Beside published policies"

@@ -10,13 +10,13 @@ from pathlib import Path
 from statistics import fmean
 from time import monotonic, sleep
 
-from trainyard_dev.bench import bestfit, card_rounds, cards, objects, plots, traces
-from trainyard_dev.bench.columns import Column, column
+from trainyard_dev.bench import bestfit, fractional_gpus, fractional_rounds, objects, plots, traces
+from trainyard_dev.bench.configurations import Configuration, column
+from trainyard_dev.bench.harness import PODGROUPS, Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, figure, grouped, summarise
 from trainyard_dev.bench.schedulers import Scheduler, scheduler
 from trainyard_dev.bench.sources import trace
 from trainyard_dev.bench.traces import WHOLE, Node, Pod
-from trainyard_dev.bench.world import PODGROUPS, World
 
 TITLE = "Sharing cards"
 FRESH = False
@@ -50,18 +50,18 @@ def plan(full: bool) -> list[Run]:
     tenth = [_run("default", 0.1, COLUMNS[0], seed) for seed in SEEDS]
     tenth += [_run("default", 0.1, COLUMNS[1], seed) for seed in SEEDS[:3]]
     together = [_run("default", 0.1, "ours-sharing", seed, TOGETHER) for seed in SEEDS]
-    return tenth + together + card_rounds.plan()
+    return tenth + together + fractional_rounds.plan()
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """Places the run's list on nodes with cards, and checks on every pod which card it got; or what a round costs."""
     if "list" not in run.settings:
-        return card_rounds.measure(run, world)
+        return fractional_rounds.measure(run, harness)
     nodes = traces.openb_nodes(run.settings["share"], "gpu")
     pods = traces.workload(run.settings["list"], run.seed, nodes, fractional=True)
-    world.add_queue("default")
-    placed = place(world, column(run.column), nodes, pods, run.settings["together"])
-    taken = cards.assigned(world)
+    harness.add_queue("default")
+    placed = place(harness, column(run.column), nodes, pods, run.settings["together"])
+    taken = fractional_gpus.assigned(harness)
     lost = {one.name for one in pods if one.gpus and placed[one.name] and not taken[one.name]}
     real = [placed[one.name] if one.name not in lost else "" for one in pods]
     capacity = WHOLE * sum(node.gpus for node in nodes)
@@ -72,40 +72,40 @@ def measure(run: Run, world: World) -> Measured:
     values |= {f"refused_{kind}": _refused(pods, real, kind) for kind in KINDS}
     cpu = [bool(node) for one, node in zip(pods, real, strict=True) if not one.gpus]
     values["cpu_placed"] = 100 * fmean(cpu) if cpu else 100.0
-    values |= {"cardless": len(lost), "overfull": cards.overfull(taken)}
+    values |= {"cardless": len(lost), "overfull": fractional_gpus.overfull(taken)}
     return Measured(values, {"curve": _thin(curve), PAPER: _thin(paper)})
 
 
 def place(
-    world: World, with_column: Column, nodes: Sequence[Node], pods: Sequence[Pod], together: int = 1
+    harness: Harness, with_column: Configuration, nodes: Sequence[Node], pods: Sequence[Pod], together: int = 1
 ) -> dict[str, str]:
     """Node of each pod by its name, "" where it was refused: when all cards were told of anew and it was tried again.
 
     `together` pods arrive at a time; when they have an answer the device plugin speaks of the nodes that took some.
     """
-    plugin = cards.offered(world, nodes)
+    plugin = fractional_gpus.offered(harness, nodes)
     placed: dict[str, str] = {}
-    with scheduler(world, with_column) as running:
+    with scheduler(harness, with_column) as running:
         plugin.report(node.name for node in nodes)
-        running.settle(world)
+        running.settle(harness)
         for start in range(0, len(pods), together):
             batch = pods[start : start + together]
             names = [one.name for one in batch]
             with running.process.paused() if together > 1 else nullcontext():
-                world.create([objects.pod_group(name, 1) for name in names])
-                world.create([cards.pod(one) for one in batch])
-                world.sees(names)
-            refused = _refused_of(world, running, plugin, names)
-            placed |= {name: world.pods[name].node for name in names}
-            world.delete(refused)
-            world.sees(refused, gone=True)
-            world.delete(refused, PODGROUPS)
+                harness.create([objects.pod_group(name, 1) for name in names])
+                harness.create([fractional_gpus.pod(one) for one in batch])
+                harness.sees(names)
+            refused = _refused_of(harness, running, plugin, names)
+            placed |= {name: harness.pods[name].node for name in names}
+            harness.delete(refused)
+            harness.sees(refused, gone=True)
+            harness.delete(refused, PODGROUPS)
     return placed
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
     """What was measured, best fit on paper for the same pods, and the published table's means for the same lists."""
-    rounds, results = summarise(results, card_rounds.METRIC, "ms"), _replays(results)
+    rounds, results = summarise(results, fractional_rounds.METRIC, "ms"), _replays(results)
     found = [one for mark in MARKS for one in summarise(results, f"allocated@{mark}", "%", 100)]
     for kind in KINDS:
         found += summarise(results, f"refused_{kind}", "%")
@@ -143,20 +143,22 @@ def _replays(results: Sequence[Result]) -> list[Result]:
     return [one for one in results if "list" in one.run.settings]
 
 
-def _refused_of(world: World, running: Scheduler, plugin: cards.DevicePlugin, names: Collection[str]) -> list[str]:
+def _refused_of(
+    harness: Harness, running: Scheduler, plugin: fractional_gpus.DevicePlugin, names: Collection[str]
+) -> list[str]:
     """Those of the pods that the scheduler doesn't place, though it knows all cards anew after each that it placed."""
     end = monotonic() + ANSWER_S
-    while monotonic() < end and not all(world.pods[name].node or world.pods[name].refused for name in names):
+    while monotonic() < end and not all(harness.pods[name].node or harness.pods[name].refused for name in names):
         sleep(0.002)
     waiting = list(names)
     while True:
-        nodes = {name: world.pods[name].node for name in waiting}
+        nodes = {name: harness.pods[name].node for name in waiting}
         plugin.report(set(nodes.values()) - {""})
         waiting = [name for name, node in nodes.items() if not node]
         if not waiting:
             return waiting
-        running.settle(world)
-        if not any(world.pods[name].node for name in waiting):
+        running.settle(harness)
+        if not any(harness.pods[name].node for name in waiting):
             return waiting
 
 

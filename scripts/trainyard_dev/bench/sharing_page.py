@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from trainyard_dev.bench import card_rounds, tables
+from trainyard_dev.bench import fractional_rounds, tables
 from trainyard_dev.bench.results import Figure
 
 INTRODUCTION = """\
@@ -46,7 +46,7 @@ def section(figures: Sequence[Figure], shown: Mapping[str, str], file: Callable[
     """The section of the page."""
     text = [INTRODUCTION]
     measured = [one for one in figures if not one.column.startswith("published")]
-    rounds = [one for one in measured if one.metric == card_rounds.METRIC]
+    rounds = [one for one in measured if one.metric == fractional_rounds.METRIC]
     for case in tables.cases([one for one in measured if one not in rounds]):
         text += [
             f"### {case}\n",
@@ -60,5 +60,5 @@ def section(figures: Sequence[Figure], shown: Mapping[str, str], file: Callable[
             tables.by_column(published, case, {key: shown[key] for key in shown if key.startswith("allocated")}),
         ]
     if rounds:
-        text += [ROUNDS, tables.by_case(rounds, card_rounds.METRIC)]
+        text += [ROUNDS, tables.by_case(rounds, fractional_rounds.METRIC)]
     return "\n".join([*text, CAVEAT])

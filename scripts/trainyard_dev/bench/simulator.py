@@ -16,11 +16,11 @@ from typing import Any
 import yaml
 
 from trainyard_dev.bench import objects
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import PODGROUPS, Harness
 from trainyard_dev.bench.kueue_setup import ORDER_S, WORKLOADS
 from trainyard_dev.bench.schedulers import Scheduler
 from trainyard_dev.bench.traces import Job, Node, Pod
-from trainyard_dev.bench.world import PODGROUPS, World
 
 HOUR, MEGA = 3600.0, 1e6  # seconds
 NODE_GPUS, CPU_MILLI, MEMORY_MIB = 8, 8000, 32 * 1024  # the latter two are asked for with each GPU
@@ -108,8 +108,8 @@ def shape(task: Task) -> list[Pod]:
 class Replay:
     """The state of a replay, for hooks: `now`, `held` (arrived, not submitted), `waiting` and `working`."""
 
-    def __init__(self, world: World, column: Column, jobs: Sequence[Task]) -> None:
-        self.world, self.column = world, column
+    def __init__(self, harness: Harness, column: Configuration, jobs: Sequence[Task]) -> None:
+        self.harness, self.column = harness, column
         self.now = 0.0
         self.held: list[Task] = []
         self.waiting: dict[str, Task] = {}
@@ -118,7 +118,7 @@ class Replay:
 
     def bound(self, task: Task) -> list[str]:
         """Those of the job's pods that have a node."""
-        return [name for name in task.pods if (seen := self.world.pods.get(name)) and seen.node]
+        return [name for name in task.pods if (seen := self.harness.pods.get(name)) and seen.node]
 
     def make(self, task: Task, pods: Sequence[Pod]) -> list[dict[str, Any]]:
         """The objects of a job that is submitted, or started again, in order."""
@@ -131,17 +131,17 @@ class Replay:
 
     def remove(self, finished: Sequence[Task]) -> None:
         """Removes what belongs to jobs that are over."""
-        self.world.delete([name for task in finished for name in task.pods])
+        self.harness.delete([name for task in finished for name in task.pods])
         if self.column.scheduler == "volcano":
-            self.world.delete([task.name for task in finished], PODGROUPS)
+            self.harness.delete([task.name for task in finished], PODGROUPS)
         if self.column.scheduler == "kueue":
-            self.world.delete([task.name for task in finished], WORKLOADS)
+            self.harness.delete([task.name for task in finished], WORKLOADS)
 
 
 def play(
-    world: World,
+    harness: Harness,
     running: Scheduler,
-    column: Column,
+    column: Configuration,
     jobs: Sequence[Task],
     *,
     admit: Callable[[Replay], Sequence[Task]] = lambda replay: replay.held,
@@ -149,7 +149,7 @@ def play(
     keep_work: bool = False,
     each_instant: Callable[[Replay], None] = lambda replay: None,
 ) -> Timeline:
-    """Replays the jobs on a world that has its nodes and queues.
+    """Replays the jobs on a harness that has its nodes and queues.
 
     Names should rise with submission: Volcano orders the jobs of one second by name.
 
@@ -159,7 +159,7 @@ def play(
         keep_work: a job that was evicted goes on where it was, as with a checkpoint of that very second.
         each_instant: called when the scheduler has come to rest.
     """
-    replay = Replay(world, column, jobs)
+    replay = Replay(harness, column, jobs)
     timeline = replay.timeline
     age_s = _waiting_time(column)
     arrivals = sorted(jobs, key=lambda task: (task.submit_s, task.name), reverse=True)
@@ -174,17 +174,17 @@ def play(
         with running.process.paused():
             if over:
                 replay.remove(over)
-            world.delete([name for task in again for name in task.pods])
+            harness.delete([name for task in again for name in task.pods])
             made = []
             for task in (*again, *new):
                 pods = shape(task)
                 task.pods = [pod.name for pod in pods]
                 made += replay.make(task, pods)
                 replay.waiting[task.name] = task
-            world.create(made, in_order=True)
+            harness.create(made, in_order=True)
             replay.held = [task for task in replay.held if task not in new]
-            world.sees(gone, gone=True)
-            world.sees(name for task in (*again, *new) for name in task.pods)
+            harness.sees(gone, gone=True)
+            harness.sees(name for task in (*again, *new) for name in task.pods)
             if new:
                 sleep(age_s)
         return True
@@ -194,7 +194,7 @@ def play(
         whole = []
         for task in replay.waiting.values():
             if len(replay.bound(task)) == len(task.pods):
-                whole.append((max(world.pods[name].bound for name in task.pods), task.name))
+                whole.append((max(harness.pods[name].bound for name in task.pods), task.name))
         for _, name in sorted(whole):
             task = replay.working[name] = replay.waiting.pop(name)
             task.start_s = replay.now
@@ -205,7 +205,7 @@ def play(
     def evicted() -> list[Task]:
         """Jobs that lost a pod, which go back whole."""
         active = [*replay.working.values(), *replay.waiting.values()]
-        found = [task for task in active if any(_lost(world, name) for name in task.pods)]
+        found = [task for task in active if any(_lost(harness, name) for name in task.pods)]
         for task in found:
             replay.working.pop(task.name, None)
             task.evictions += 1
@@ -219,8 +219,8 @@ def play(
     def runs() -> bool:
         """Says Running for pods that have been bound since; False when there are none."""
         active = [*replay.working.values(), *replay.waiting.values()]
-        new = [name for task in active for name in replay.bound(task) if world.pods[name].phase == "Pending"]
-        world.set_phase(new, "Running")
+        new = [name for task in active for name in replay.bound(task) if harness.pods[name].phase == "Pending"]
+        harness.set_phase(new, "Running")
         return bool(new)
 
     while arrivals or finishes:
@@ -239,7 +239,7 @@ def play(
             if not apply(over, again) and not (phases and runs()):
                 break
             over = []
-            running.settle(world)
+            running.settle(harness)
             started()
             again = evicted()
         else:
@@ -263,12 +263,12 @@ def _sample(replay: Replay) -> Sample:
     return Sample(replay.now, used, asked, incomplete)
 
 
-def _lost(world: World, pod: str) -> bool:
-    seen = world.pods.get(pod)
+def _lost(harness: Harness, pod: str) -> bool:
+    seen = harness.pods.get(pod)
     return seen is None or seen.leaving
 
 
-def _waiting_time(column: Column) -> float:
+def _waiting_time(column: Configuration) -> float:
     """Seconds of the machine's time between instants with arrivals, so that its speed makes no difference.
 
     Volcano's sla plugin counts a job as late when it is that old; Kueue tells only seconds apart.

@@ -101,21 +101,21 @@ def workload(
 
     Without `fractional` pods that ask for a part of a card are left out. Names number the order of arrival.
     """
-    dice = random.Random(f"{name}/{seed}")
+    rng = random.Random(f"{name}/{seed}")
     pods = [pod for pod in openb_pods(name) if fractional or pod.gpu_milli == WHOLE]
     wanted = demand * WHOLE * sum(node.gpus for node in nodes)
-    dice.shuffle(pods)
+    rng.shuffle(pods)
     taken: list[Pod] = []
     sum_milli = 0
     rest = list(pods)
     while sum_milli < wanted:
         if not rest:
             rest = list(pods)
-            dice.shuffle(rest)
+            rng.shuffle(rest)
         pod = rest.pop()
         taken.append(pod)
         sum_milli += pod.milli
-    dice.shuffle(taken)
+    rng.shuffle(taken)
     return [replace(pod, name=f"p{index:05d}") for index, pod in enumerate(taken)]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from trainyard_dev.bench import gangs, offline, published
-from trainyard_dev.bench.lockstep import Sample, Task, Timeline
 from trainyard_dev.bench.results import Figure, Measured, Result, Run
+from trainyard_dev.bench.simulator import Sample, Task, Timeline
 
 HEAD = "job_id,num_gpu,submit_time,duration\n"
 

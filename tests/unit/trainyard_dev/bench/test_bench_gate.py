@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import columns, gate, registry
+from trainyard_dev.bench import configurations, gate, registry
 from trainyard_dev.bench.results import Result, Run
 
 WANTED = [
@@ -56,4 +56,4 @@ def test_the_gate_s_runs_are_of_a_plan_and_have_passed() -> None:
     wanted = gate.ranges()
     planned = {run.id for name in registry.names() for full in (True, False) for run in registry.plan(name, full)}
     assert {one.run for one in wanted} <= planned
-    assert gate.passed() == {name: columns.column(name).digest for name in {one.column for one in wanted}}
+    assert gate.passed() == {name: configurations.column(name).digest for name in {one.column for one in wanted}}

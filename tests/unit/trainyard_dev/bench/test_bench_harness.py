@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from trainyard_dev.bench.world import ALL_TOLD, World
+from trainyard_dev.bench.harness import ALL_TOLD, Harness
 
 
 def event(kind: str, name: str = "", **annotations: str) -> dict[str, Any]:
@@ -39,11 +39,11 @@ class Server:
 
 def test_pods_that_went_while_no_watch_was_open_are_gone() -> None:
     server = Server()
-    world = World(server)  # type: ignore[arg-type]
+    harness = Harness(server)  # type: ignore[arg-type]
     try:
-        world.sees(["stays", "new"])
-        world.sees(["goes"], gone=True)
-        assert set(world.pods) == {"stays", "new"}
+        harness.sees(["stays", "new"])
+        harness.sees(["goes"], gone=True)
+        assert set(harness.pods) == {"stays", "new"}
     finally:
-        world.close()
+        harness.close()
         server.end.set()

@@ -1,4 +1,4 @@
-"""Virtual time, with a world in memory and schedulers of a few lines."""
+"""Virtual time, with a harness in memory and schedulers of a few lines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from trainyard_dev.bench import lockstep
-from trainyard_dev.bench.columns import Column
-from trainyard_dev.bench.lockstep import Task, Timeline, play
-from trainyard_dev.bench.world import GPU, Seen
+from trainyard_dev.bench import simulator
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import GPU, Seen
+from trainyard_dev.bench.simulator import Task, Timeline, play
 
-COLUMN = Column("test", "test", "volcano", "actions: allocate")
+COLUMN = Configuration("test", "test", "volcano", "actions: allocate")
 
 
 class FakeWorld:
@@ -61,35 +61,35 @@ class FakeWorld:
 class FakeScheduler:
     """Gives away `gpus`: whole jobs in the order of submission, or pod by pod."""
 
-    def __init__(self, world: FakeWorld, gpus: int, *, whole: bool = True) -> None:
-        self.world, self.gpus, self.whole = world, gpus, whole
+    def __init__(self, harness: FakeWorld, gpus: int, *, whole: bool = True) -> None:
+        self.harness, self.gpus, self.whole = harness, gpus, whole
         self.process = self
         self.evict: Callable[[], list[str]] = list
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        self.world.stopped = True
+        self.harness.stopped = True
         yield
-        self.world.stopped = False
+        self.harness.stopped = False
 
-    def settle(self, world: FakeWorld) -> None:
+    def settle(self, harness: FakeWorld) -> None:
         for name in self.evict():
-            world.pods[name].leaving = True
-        free = self.gpus - sum(world.jobs[name][1] for name, pod in world.pods.items() if pod.node)
+            harness.pods[name].leaving = True
+        free = self.gpus - sum(harness.jobs[name][1] for name, pod in harness.pods.items() if pod.node)
         waiting: dict[str, list[str]] = {}
-        for name, pod in world.pods.items():
+        for name, pod in harness.pods.items():
             if not pod.node:
-                waiting.setdefault(world.jobs[name][0] if self.whole else name, []).append(name)
+                waiting.setdefault(harness.jobs[name][0] if self.whole else name, []).append(name)
         for pods in waiting.values():
-            asked = sum(world.jobs[name][1] for name in pods)
+            asked = sum(harness.jobs[name][1] for name in pods)
             if asked <= free:
                 free -= asked
                 for name in pods:
-                    world.bind(name)
+                    harness.bind(name)
 
 
 def _play(scheduler: FakeScheduler, jobs: list[Task], **hooks: Any) -> Timeline:
-    return play(scheduler.world, scheduler, COLUMN, jobs, **hooks)  # type: ignore[arg-type]
+    return play(scheduler.harness, scheduler, COLUMN, jobs, **hooks)  # type: ignore[arg-type]
 
 
 def _jobs() -> list[Task]:
@@ -97,18 +97,18 @@ def _jobs() -> list[Task]:
 
 
 def test_a_job_of_more_than_a_node_has_several_equal_pods() -> None:
-    shapes = [[pod.gpus for pod in lockstep.shape(Task("j", gpus, 0, 1))] for gpus in (1, 4, 8, 32)]
+    shapes = [[pod.gpus for pod in simulator.shape(Task("j", gpus, 0, 1))] for gpus in (1, 4, 8, 32)]
     assert shapes == [[1], [4], [8], [8, 8, 8, 8]]
 
 
 def test_whole_jobs_start_when_they_fit_and_hold_nothing_before() -> None:
-    world = FakeWorld()
-    timeline = _play(FakeScheduler(world, 16), _jobs())
+    harness = FakeWorld()
+    timeline = _play(FakeScheduler(harness, 16), _jobs())
     assert timeline.starts == [(0, "a"), (20, "c"), (100, "b")]
     assert [task.wait_s for task in timeline.tasks] == [0, 90, 0]
     assert timeline.makespan_s == 150
     assert timeline.incomplete_gpu_s == 0
-    assert (timeline.stuck, world.pods, world.groups) == ([], {}, set())
+    assert (timeline.stuck, harness.pods, harness.groups) == ([], {}, set())
 
 
 def test_gpus_of_incomplete_jobs_are_counted_while_they_last() -> None:
@@ -130,9 +130,9 @@ def test_a_deadlock_ends_the_replay_and_names_the_jobs() -> None:
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_job_that_loses_a_pod_starts_again_as_a_whole(kept: bool) -> None:
-    world = FakeWorld()
-    scheduler = FakeScheduler(world, 16)
-    scheduler.evict = lambda: ["b-0-1"] if "c-0-0" in world.pods and "b-0-1" in world.pods else []
+    harness = FakeWorld()
+    scheduler = FakeScheduler(harness, 16)
+    scheduler.evict = lambda: ["b-0-1"] if "c-0-0" in harness.pods and "b-0-1" in harness.pods else []
     jobs = [Task("b", 16, 0, 100), Task("c", 8, 40, 10)]
     timeline = _play(scheduler, jobs, keep_work=kept)
     large = timeline.tasks[0]
@@ -144,9 +144,9 @@ def test_a_job_that_loses_a_pod_starts_again_as_a_whole(kept: bool) -> None:
 
 
 def test_a_scheduler_that_evicts_without_end_is_left_after_a_while() -> None:
-    world = FakeWorld()
-    scheduler = FakeScheduler(world, 8)
-    scheduler.evict = lambda: [name for name in world.pods if name.startswith("a")]
+    harness = FakeWorld()
+    scheduler = FakeScheduler(harness, 8)
+    scheduler.evict = lambda: [name for name in harness.pods if name.startswith("a")]
     timeline = _play(scheduler, [Task("a", 8, 0, 10)])
     assert timeline.circles > 0
 
@@ -164,12 +164,12 @@ def test_a_hook_holds_jobs_back_until_others_have_started() -> None:
 
 def test_bound_pods_run_where_the_bench_needs_it() -> None:
     phases = []
-    world = FakeWorld()
+    harness = FakeWorld()
     _play(
-        FakeScheduler(world, 16),
+        FakeScheduler(harness, 16),
         _jobs(),
         phases=True,
-        each_instant=lambda replay: phases.append(sorted(p.phase for p in world.pods.values())),
+        each_instant=lambda replay: phases.append(sorted(p.phase for p in harness.pods.values())),
     )
     assert phases[1] == ["Pending", "Pending", "Running"]
 
@@ -181,5 +181,5 @@ def test_jobs_are_shown_when_they_are_old_enough_for_the_scheduler_to_hold_gpus_
       - name: sla
         arguments: {sla-waiting-time: 2s}
     """
-    assert lockstep._waiting_time(Column("late", "late", "volcano", late)) == pytest.approx(2.1)
-    assert lockstep._waiting_time(COLUMN) == 0
+    assert simulator._waiting_time(Configuration("late", "late", "volcano", late)) == pytest.approx(2.1)
+    assert simulator._waiting_time(COLUMN) == 0
