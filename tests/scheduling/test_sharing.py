@@ -1,4 +1,4 @@
-"""Shared cards with a real vc-scheduler: no card is given away twice, and why the device plugin must speak often."""
+"""Shared GPUs with a real vc-scheduler: no GPU is allocated twice, and why the device plugin must speak often."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def empty(harness: Harness) -> Iterator[Harness]:
 
 
 def asked(name: str, milli: int, gpus: int = 1) -> Pod:
-    """A pod that asks for so much of each of its cards."""
+    """A pod that asks for so much of each of its GPUs."""
     return Pod(name, 1000, 1000, gpus, milli)
 
 

@@ -121,8 +121,8 @@ def _makers() -> dict[str, Maker]:
         "kueue-topology": _kueue("Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
         "raw": lambda name: Configuration(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
         **{name: lambda name: ablations.column(name, column(ours)) for name in ablations.NAMES},
-        "ours-sharing": _changed(ours, "ours, cards shared by Volcano's deviceshare", _packed_sharing),
-        "default-sharing": _changed(default, "Volcano's default, cards shared as its guide has it", _guide_sharing),
+        "ours-sharing": _changed(ours, "ours, GPUs shared by Volcano's deviceshare", _packed_sharing),
+        "default-sharing": _changed(default, "Volcano's default, GPUs shared as its guide has it", _guide_sharing),
     }
 
 

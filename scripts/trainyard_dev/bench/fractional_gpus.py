@@ -1,6 +1,6 @@
-"""Cards that pods share, in Volcano's terms: what its device plugin says of a node, what a pod asks for, what it got.
+"""GPUs that pods share, in Volcano's terms: what its device plugin says of a node, what a pod asks for, what it got.
 
-A card has 100 parts. Its memory has 100 parts as well and a pod asks for as many of these as of the card, because the
+A GPU has 100 parts. Its memory has 100 parts as well and a pod asks for as many of these as of the GPU, because the
 trace has one figure for both.
 """
 
@@ -36,7 +36,7 @@ class DevicePlugin:
         self._reports = 0
 
     def register(self) -> None:
-        """Offers the parts of every card of every node."""
+        """Offers fractions of every GPU of every node."""
 
         def offer(lane: Any, node: Node) -> None:
             parts = str(PARTS * node.gpus)
@@ -48,10 +48,10 @@ class DevicePlugin:
         self.report(self._nodes)
 
     def report(self, names: Iterable[str]) -> None:
-        """Tells of these nodes' cards anew, whereupon the scheduler counts anew what is taken of them.
+        """Tells of these nodes' GPUs anew, whereupon the scheduler counts anew what is taken of them.
 
         It must: vc-scheduler 1.14 counts a pod twice, when it places it and when it sees it placed (its issue 4809),
-        and knows no card of a node that it saw before it read its configuration.
+        and knows no GPU of a node that it saw before it read its configuration.
         """
         self._reports += 1
         stamp = f"Requesting_{LATER + timedelta(seconds=self._reports):%Y.%m.%d %H:%M:%S}"
@@ -65,7 +65,7 @@ class DevicePlugin:
 
 
 def offered(harness: Harness, nodes: Sequence[Node]) -> DevicePlugin:
-    """Adds the nodes, whose cards a device plugin offers, and no kubelet's count of GPUs."""
+    """Adds the nodes, whose GPUs a device plugin offers, and no kubelet's count of GPUs."""
     harness.add_nodes([replace(node, gpus=0) for node in nodes])
     plugin = DevicePlugin(harness, nodes)
     plugin.register()
@@ -73,7 +73,7 @@ def offered(harness: Harness, nodes: Sequence[Node]) -> DevicePlugin:
 
 
 def pod(asked: Pod) -> dict[str, Any]:
-    """A pod that asks for parts of cards: `gpus` cards, of each the same share."""
+    """A pod that asks for fractions of GPUs: `gpus` GPUs, of each the same share."""
     made = objects.pod(asked, "volcano", group=asked.name)
     room = made["spec"]["containers"][0]["resources"]["limits"]  # the requests are the same
     if room.pop(GPU, None):
@@ -83,19 +83,19 @@ def pod(asked: Pod) -> dict[str, Any]:
 
 
 def assigned(harness: Harness) -> dict[str, dict[str, int]]:
-    """Pod -> card -> parts of it, as the scheduler wrote it on each bound pod; empty for a pod without a card."""
+    """Pod -> GPU -> parts of it, as the scheduler wrote it on each bound pod; empty for a pod without a GPU."""
     found = harness.server.call("GET", PODS).body["items"]
     notes = {one["metadata"]["name"]: one["metadata"].get("annotations", {}) for one in found if _bound(one)}
     return {name: _cards(said.get(ASSIGNED, "")) for name, said in notes.items()}
 
 
 def assignment(node: Node, index: int) -> str:
-    """What the scheduler writes on a pod that gets all of this card."""
+    """What the scheduler writes on a pod that gets all of this GPU."""
     return f"{_id(node, index)},NVIDIA,{PARTS},{PARTS}:"
 
 
 def overfull(taken: Mapping[str, Mapping[str, int]]) -> int:
-    """How many cards were given away more than once."""
+    """How many GPUs were allocated more than once."""
     sums: Counter[str] = Counter()
     for parts in taken.values():
         sums.update(parts)
@@ -103,9 +103,9 @@ def overfull(taken: Mapping[str, Mapping[str, int]]) -> int:
 
 
 def sharing(config: dict[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Lets a Volcano configuration share cards; GPUs that it weighs become parts of cards.
+    """Lets a Volcano configuration share GPUs; GPUs that it weighs become fractions of GPUs.
 
-    What it keeps free for whole GPUs goes: all nodes have cards, so pods without one have nowhere else to be.
+    What it keeps free for whole GPUs goes: all nodes have GPUs, so pods without one have nowhere else to be.
     """
     for tier in config["tiers"]:
         tier["plugins"] = [plugin for plugin in tier["plugins"] if plugin["name"] != RESERVE]
@@ -119,7 +119,7 @@ def sharing(config: dict[str, Any], arguments: Mapping[str, Any]) -> None:
 
 
 def _register(node: Node) -> str:
-    """Id, most pods, memory, model, health and way of sharing of each card."""
+    """Id, most pods, memory, model, health and way of sharing of each GPU."""
     return "".join(
         f"{_id(node, index)},{PARTS},{PARTS},NVIDIA-{node.model},true,hami-core:" for index in range(node.gpus)
     )

@@ -1,4 +1,4 @@
-"""What a round costs a scheduler that shares cards, by the number of nodes: why not all of them are replayed."""
+"""What a round costs a scheduler that shares GPUs, by the number of nodes: why not all of them are replayed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_S = 120.0  # for a round
 
 
 def plan() -> list[Run]:
-    """The same nodes for a scheduler that shares cards and for one that knows whole GPUs only."""
+    """The same nodes for a scheduler that shares GPUs and for one that knows whole GPUs only."""
     return [
         Run("sharing", f"busy@{share:g}", of, 1, {"share": share, "rounds": ROUNDS})
         for share in SHARES
@@ -31,7 +31,7 @@ def plan() -> list[Run]:
 
 
 def measure(run: Run, harness: Harness) -> Measured:
-    """Processor milliseconds of the scheduler for a round: every card has a pod, and there is nothing to do."""
+    """Processor milliseconds of the scheduler for a round: every GPU has a pod, and there is nothing to do."""
     nodes, chosen = traces.openb_nodes(run.settings["share"], "gpu"), column(run.column)
     harness.add_queue("default")
     plugin = fractional_gpus.offered(harness, nodes) if fractional_gpus.PLUGIN in chosen.config else None
@@ -47,7 +47,7 @@ def measure(run: Run, harness: Harness) -> Measured:
 
 
 def fill(harness: Harness, nodes: Sequence[Node], *, shared: bool) -> None:
-    """Makes a pod on every card, or on every GPU where cards are not `shared`."""
+    """Makes a pod on every GPU, or on every GPU where GPUs are not `shared`."""
     pods = [_placed(node, index, shared=shared) for node in nodes for index in range(node.gpus)]
     names = [one["metadata"]["name"] for one in pods]
     harness.create([objects.pod_group(name, 1) for name in names])
@@ -56,7 +56,7 @@ def fill(harness: Harness, nodes: Sequence[Node], *, shared: bool) -> None:
 
 
 def _placed(node: Node, index: int, *, shared: bool) -> dict[str, Any]:
-    """A pod on this card of the node."""
+    """A pod on this GPU of the node."""
     asked = Pod(f"{node.name}-{index}", 100, 100, 1, WHOLE)
     made = fractional_gpus.pod(asked) if shared else objects.pod(asked, "volcano", group=asked.name)
     made["spec"]["nodeName"] = node.name

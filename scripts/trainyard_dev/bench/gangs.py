@@ -49,7 +49,7 @@ HEADINGS = HELD | {metric: f"h from submission to start: {of}" for metric, of in
 HEADINGS |= {"delay_max_32": "h from submission to start: 32 GPUs, longest", "starved_32": DELAYS["starved_32"]}
 WHOLE = ("trace3_pr", "trace1_pr")
 SEEDS = range(1, 6)
-SPREAD_SEEDS = {"trace3_pr": SEEDS, "trace3": [1]}  # parts on paper as Volcano's default places pods, and their seeds
+SPREAD_SEEDS = {"trace3_pr": SEEDS, "trace3": [1]}  # parts simulated as Volcano's default places pods, and their seeds
 REFERENCES = ("reference_pool", "reference_nodes", "reference_longest")
 
 
@@ -194,7 +194,7 @@ def rank(ordered: Sequence[float], share: float) -> float:
 
 
 def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
-    """Starts by the scheduler on paper, in the order of REFERENCES."""
+    """Starts by the simulated scheduler, in the order of REFERENCES."""
     return [
         offline.starts(jobs, NODES, order=_turn, place=offline.pooled),
         offline.starts(jobs, NODES, order=_turn),

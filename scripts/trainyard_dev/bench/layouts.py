@@ -1,4 +1,4 @@
-"""Full clusters on paper, claims on them, and the fewest that must leave: every choice is tried."""
+"""Simulated full clusters, reclaim requests on them, and the fewest that must leave: every choice is tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packing: pods of openb arrive until they ask for 130 % of the GPUs and never leave; how many GPUs are given away?"""
+"""Packing: pods of openb arrive until they ask for 130 % of the GPUs and never leave; how many GPUs are allocated?"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MEMORY_MIB = 1024  # that a scheduler may need
 CURVES = {"allocated": 1, "fragmented": 2}  # place of each in a point of the curve
 
 INTRODUCTION = """\
-Pods of openb's lists arrive in random order, those that ask for a part of a card left out, until they have asked for
+Pods of openb's lists arrive in random order, those that ask for a fraction of a GPU left out, until they have asked for
 130 % of the GPUs. None ever leaves, and what a scheduler refuses is gone. So a GPU is lost when it lies idle among
 others that are busy, or on a node without cores. `default@0.25` is the list `default` on a quarter of the cluster,
 `@1` on all of it: 1,523 nodes, 6,212 GPUs.
@@ -63,19 +63,19 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
   one that is least sought, and leave the others to pods that take nothing else.
 """
 COMPARED = {
-    "allocated@100": "GPUs given away when the pods have asked for 100 % of them, %",
+    "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",
     "allocated@130": "The same at 130 %",
     f"refused{WIDE}@100": "Pods of 8 GPUs refused at 100 %, in %",
     "cpu_placed": "Pods without GPUs placed at the end, %",
 }
 TABLES = (
     {
-        "allocated@100": "GPUs given away @100, %", "fragmented@100": "fragmented @100, %",
+        "allocated@100": "GPUs allocated @100, %", "fragmented@100": "fragmented @100, %",
         "slots@100": "nodes with room for 8 GPUs @100",
         **{f"refused{n}@100": f"{n}-GPU pods refused @100, %" for n in SIZES},
     },
     {
-        "allocated@130": "GPUs given away @130, %",
+        "allocated@130": "GPUs allocated @130, %",
         **{f"refused{n}@130": f"{n}-GPU pods refused @130, %" for n in SIZES},
         "cpu_placed": "pods without GPUs placed, %",
         "cpu_refused_fitting": "pods without GPUs refused though they fit",

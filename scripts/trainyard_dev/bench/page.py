@@ -34,7 +34,7 @@ start-up take is in none.
 
 - **Virtual time.** The clock goes to the next arrival or end of a job, waits until the scheduler has nothing left to
   do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput, and what
-  rounds cost with shared cards, is measured in real time: its figures compare with each other, not with those of
+  rounds cost with shared GPUs, is measured in real time: its figures compare with each other, not with those of
   another machine.
 - **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ. Which
   seeds stands above each section: rows with other seeds had other work and compare only roughly. Settings were chosen
@@ -76,7 +76,7 @@ PHILLY = (
 )
 TABLE = (
     "FGD's table",
-    "what six policies allocated on openb, simulated 1,020 times (ATC'23); the section on sharing cards quotes it",
+    "what six policies allocated on openb, simulated 1,020 times (ATC'23); the section on sharing GPUs quotes it",
     FGD,
     "`experiments/analysis/expected_results`",
     "Apache-2.0",

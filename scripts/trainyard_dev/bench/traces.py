@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """What one pod asks for. `gpu_milli` below 1000 is a part of one card; `models`: the only ones, () for any."""
+    """What one pod asks for. `gpu_milli` below 1000 is a fraction of a GPU; `models`: the only ones, () for any."""
 
     name: str
     cpu_milli: int
@@ -99,7 +99,7 @@ def workload(
 ) -> list[Pod]:
     """Pods of a list, cloned or left out at random until they ask for `demand` times the nodes' GPUs, in random order.
 
-    Without `fractional` pods that ask for a part of a card are left out. Names number the order of arrival.
+    Without `fractional` pods that ask for a fraction of a GPU are left out. Names number the order of arrival.
     """
     rng = random.Random(f"{name}/{seed}")
     pods = [pod for pod in openb_pods(name) if fractional or pod.gpu_milli == WHOLE]

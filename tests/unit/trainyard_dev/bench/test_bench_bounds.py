@@ -1,4 +1,4 @@
-"""How many GPUs could be given away at best: bounds that hold, and where they are tight."""
+"""How many GPUs could be allocated at best: bounds that hold, and where they are tight."""
 
 from __future__ import annotations
 

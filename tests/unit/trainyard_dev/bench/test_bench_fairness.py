@@ -1,4 +1,4 @@
-"""Fairness on paper: weighted max-min, its distance, who must leave at least."""
+"""Fairness in simulation: weighted max-min, its distance, who must leave at least."""
 
 from __future__ import annotations
 

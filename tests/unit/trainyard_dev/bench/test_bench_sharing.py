@@ -1,4 +1,4 @@
-"""Sharing cards: what nodes and pods say, best fit on paper, and the figures."""
+"""Sharing GPUs: what nodes and pods say, simulated best fit, and the figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NODE = Node("n1", 8000, 8000, 2, "T4")
 
 
 def half(name: str, milli: int = 500, models: tuple[str, ...] = ()) -> Pod:
-    """A pod that asks for a part of a card."""
+    """A pod that asks for a fraction of a GPU."""
     return Pod(name, 1000, 1000, 1, milli, models)
 
 
@@ -113,11 +113,11 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     def result(column: str, seed: int, value: float) -> Result:
         run = sharing._run("default", 0.1, column, seed)
         values = {f"allocated@{mark}": value for mark in sharing.MARKS}
-        values |= {f"{sharing.PAPER}@{mark}": 93.0 + seed for mark in sharing.MARKS}
+        values |= {f"{sharing.SIMULATED}@{mark}": 93.0 + seed for mark in sharing.MARKS}
         values |= {"cpu_placed": 100.0, "cardless": 0, "overfull": 0}
         values |= {f"refused_{kind}": 10.0 for kind in sharing.KINDS}
         curve = [[2.0, 2.0], [130.0, value]]
-        measured = Measured(values, {"curve": curve, sharing.PAPER: curve})
+        measured = Measured(values, {"curve": curve, sharing.SIMULATED: curve})
         return Result(run, measured.values, measured.series, "d", {}, 1.0, run.command)
 
     return [
