@@ -13,7 +13,7 @@ import yaml
 from trainyard_dev.bench import configurations
 from trainyard_dev.chart import package, parts
 
-Faults = Callable[..., list[str]]
+Refused = Callable[..., list[str]]
 OWN = "volcano.custom.scheduler_config_override"
 SWITCH = "global.contract.scheduler"
 RESERVING, STRICT = {"queueingStrategy": "ReservingFIFO"}, {"queueingStrategy": "StrictFIFO"}
@@ -200,18 +200,23 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
     ],
     ids=lambda value: value[-70:] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_a_configuration_that_fights_is_refused(values: dict[str, Any], sentence: str, faults: Faults) -> None:
-    told = faults(values)
+def test_a_configuration_that_fights_is_refused(
+    values: dict[str, Any], sentence: str, validation_errors: Refused
+) -> None:
+    told = validation_errors(values)
     assert any(line.startswith(sentence) for line in told), told
 
 
-def test_a_sound_configuration_of_ones_own_is_taken(faults: Faults) -> None:
-    assert faults(override()) == []
+def test_a_sound_configuration_of_ones_own_is_taken(validation_errors: Refused) -> None:
+    assert validation_errors(override()) == []
     gang = {"name": "gang", "enableReclaimable": False}
     tiers = (["priority", gang, "conformance", {"name": "capacity", "enableHierarchy": True}], ["predicates"])
-    assert faults(override("allocate, reclaim, preempt", *tiers, scheduler={"reclaim": True, "preempt": True})) == []
+    assert (
+        validation_errors(override("allocate, reclaim, preempt", *tiers, scheduler={"reclaim": True, "preempt": True}))
+        == []
+    )
     order = {"name": "proportion", "enabledOverused": False, "enabledAllocatable": False}
-    assert faults(override("allocate", ["gang", "conformance"], ["capacity", order])) == []
+    assert validation_errors(override("allocate", ["gang", "conformance"], ["capacity", order])) == []
 
 
 def test_the_linter_knows_the_plugins_of_this_release() -> None:

@@ -25,8 +25,8 @@ def migrate(files: tuple[Path, ...], write: bool) -> int:
     Ends with 0 where nothing is to do or all was written, with 1 where --write would change something, and with 2
     where a file can't be read or must be changed by hand; then no file is written.
     """
-    texts = [(file, _read(file)) for file in files]
-    changed = [(file, old, new) for file, old in texts if (new := migration.migrate(old, str(file))) != old]
+    strings = [(file, _read(file)) for file in files]
+    changed = [(file, old, new) for file, old in strings if (new := migration.migrate(old, str(file))) != old]
     for file, old, new in changed:
         lines = difflib.unified_diff(_lines(old), _lines(new), str(file), f"{file} (migrated)")
         click.echo("".join(lines), nl=False)

@@ -187,7 +187,7 @@ def defaulted(obj: Object, team: Team | None) -> Object:
         spec.setdefault("schedulerName", "default-scheduler")
         for key in ("containers", "initContainers", "ephemeralContainers"):
             for container in spec.get(key) or []:
-                amounts(container, team.limits if team and key != "ephemeralContainers" else {})
+                quantities(container, team.limits if team and key != "ephemeralContainers" else {})
     elif str(done.get("apiVersion")).startswith("batch.volcano.sh/"):
         spec.setdefault("queue", "default")
     elif kind in ("Job", "CronJob", "Deployment", "StatefulSet"):
@@ -200,7 +200,7 @@ def defaulted(obj: Object, team: Team | None) -> Object:
     return done
 
 
-def amounts(container: Object, limits: Object) -> None:
+def quantities(container: Object, limits: Object) -> None:
     """Fills in what the API server and a team's LimitRange give to a container of a pod."""
     resources = container.setdefault("resources", {})
     given = resources.get("limits") or {}

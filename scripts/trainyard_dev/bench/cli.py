@@ -128,11 +128,11 @@ def run_gate() -> None:
     outcome = runner.execute(runs, runner.FOLDER, again=True)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     _print(found)
-    faults = gate.judge(wanted, found)
-    for fault in faults:
+    missed = gate.judge(wanted, found)
+    for fault in missed:
         click.echo(fault, err=True)
     _end(outcome)
-    if faults:
+    if missed:
         sys.exit(1)
     gate.remember(wanted)
     click.echo(f"{len(wanted)} figures of {len(runs)} runs are within their ranges")

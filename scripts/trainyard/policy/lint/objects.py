@@ -27,7 +27,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "") -> None:
             "TY106", lines(()), f"{kind} is a kind that lint doesn't know", "nothing of it was checked", task=told
         )
         return
-    broken = list(shapes.faults(obj))
+    broken = list(shapes.validation_errors(obj))
     for path, what, hint in broken:
         report.add("TY105", lines(path), what, hint, task=told, at=path)
     _name(obj, lines, report, told)

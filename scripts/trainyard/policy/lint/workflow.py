@@ -11,7 +11,7 @@ from trainyard.policy import cel
 from trainyard.policy.lint import admission, graph, pod_rules
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import Lines, Path, Report, near
-from trainyard.policy.offline import Request, Requester, amounts
+from trainyard.policy.offline import Request, Requester, quantities
 
 Object = dict[str, Any]
 PRODUCER = re.compile(r"\{\{=?\s*(?:tasks|steps)(?:\.([A-Za-z0-9_-]+)|\['([^']+)'\])\.")
@@ -93,7 +93,7 @@ def _pods(spec: Object, template: Object, team: Team, contract: Contract) -> Ite
     if (token := template.get("automountServiceAccountToken", spec.get("automountServiceAccountToken"))) is not None:
         pod["automountServiceAccountToken"] = token
     for container in containers:
-        amounts(container, team.limits)
+        quantities(container, team.limits)
     given = [one.get(key) or {} for one, key in ((spec, "podMetadata"), (template, "metadata"))]
     meta: Object = {
         key: {**(given[0].get(key) or {}), **(given[1].get(key) or {})} for key in ("labels", "annotations")

@@ -67,8 +67,8 @@ def _line(context: Context, most: int) -> Iterator[list[str]]:
 def _create(context: Context, name: str, gpus: int, node: str | None = None) -> None:
     image = load().image("base")
     pod = context.pod(name, "sleep 300", image=image, node=node, queue=NAMESPACE)
-    for amounts in pod["spec"]["containers"][0]["resources"].values():
-        amounts[GPU] = str(gpus)
+    for quantities in pod["spec"]["containers"][0]["resources"].values():
+        quantities[GPU] = str(gpus)
     context.kubectl.apply([pod], NAMESPACE)
 
 

@@ -21,7 +21,7 @@ def measured(**values: float) -> list[Result]:
 
 
 @pytest.mark.parametrize(
-    ("values", "faults"),
+    ("values", "failures"),
     [
         ({"allocated": 97.0, "held": 0}, []),
         ({"allocated": 96.9, "held": 0}, ["packing.default@0.1.ours.s1: allocated is 96.9, the least is 97"]),
@@ -29,8 +29,8 @@ def measured(**values: float) -> list[Result]:
         ({"allocated": 99}, ["packing.default@0.1.ours.s1 gave no held"]),
     ],
 )
-def test_figures_outside_of_their_range_are_told(values: dict[str, float], faults: list[str]) -> None:
-    assert gate.judge(WANTED, measured(**values)) == faults
+def test_figures_outside_of_their_range_are_told(values: dict[str, float], failures: list[str]) -> None:
+    assert gate.judge(WANTED, measured(**values)) == failures
 
 
 def test_a_run_that_was_not_measured_does_not_pass() -> None:
