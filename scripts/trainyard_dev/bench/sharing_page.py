@@ -12,10 +12,10 @@ Here pods may ask for a fraction of a GPU, as 3,078 of openb's do: `default`, th
 leave, in random order, until they ask for 130 % of the GPUs; a pod that is refused is taken away. That is how FGD's
 published table (ATC'23) was made, by simulation. Kubernetes' own count of GPUs knows no parts, so Volcano runs with
 its plugin `deviceshare`: nodes register their GPUs in annotations, as its device plugin does; a pod asks for
-`vgpu-number` GPUs and of each for `vgpu-cores` and `vgpu-memory` hundredths; the scheduler chooses the GPU and
-writes it on the pod. The harness adds up what was written: no GPU may be allocated twice, and a pod bound without a GPU counts as
-refused. `best-fit` is the published table's policy BestFit, simulated, with the same pods. On a tenth of the cluster
-it allocates within half a point of what was published for the whole, so that the two can be compared.
+`vgpu-number` GPUs and of each for `vgpu-cores` and `vgpu-memory` hundredths; the scheduler chooses the GPU and writes
+it on the pod. The harness adds up what was written: no GPU may be allocated twice, and a pod bound without a GPU
+counts as refused. `best-fit` is the published table's policy BestFit, simulated, with the same pods. On a tenth of
+the cluster it allocates within half a point of what was published for the whole, so that the two can be compared.
 """
 CAVEAT = """\
 What Volcano 1.14 does with shared GPUs, from its source and seen here:
