@@ -1,4 +1,4 @@
-# Every verb of the project; `make` alone lists them.
+# Every target of the project; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 TRAINYARD := bin/trainyard
@@ -7,7 +7,7 @@ GPU ?= auto
 IMAGES ?= auto
 
 .PHONY: help
-help: ## list the verbs
+help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ unit: ## unit tests, in Python and Go
 storage-test: ## buckets, users, backup and restore on a real MinIO
 	@$(TRAINYARD) tools path minio >/dev/null
 	@$$(bin/bootstrap) -m pytest tests/storage -q
-chart-test: ## render every profile, check schemas, subchart keys and rights
+chart-test: ## render every profile, check schemas, subchart keys and permissions
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/chart -q
 policy-test: ## every admission rule, right and hook on a real API server; KUBERNETES=1.35: on that version's

@@ -25,6 +25,7 @@ COMMANDS = {
     "submit": "trainyard.commands.submit",
     "train": "trainyard.commands.train",
     "uninstall": "trainyard.commands.uninstall",
+    "values": "trainyard.commands.values",
 }
 
 

@@ -91,8 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     files.add_argument("--every", type=float, default=30.0, help="keep: seconds between two rounds")
     files.add_argument("--only", default="", help="keep: do nothing unless the pod's name ends like this")
 
-    turns = commands.add_parser("scheduler-turns", help="beside the scheduler: keep the order of queues, for ever")
-    turns.add_argument("--port", type=int, required=True)
+    gate = commands.add_parser("scheduler-turns", help="beside the scheduler: keep the order of queues, for ever")
+    gate.add_argument("--port", type=int, required=True)
 
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
@@ -162,9 +162,9 @@ def main(argv: list[str] | None = None) -> int:
                 return run_files.fetch(args.root, args.code, args.sha256, args.folder, args.restore)
             return run_files.keep(args.root, args.to, args.folder, args.every, args.only)
         if args.command == "scheduler-turns":
-            from trainyard_agent import turns
+            from trainyard_agent import gate
 
-            return turns.run(args.port)
+            return gate.run(args.port)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

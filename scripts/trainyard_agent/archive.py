@@ -107,7 +107,7 @@ def reading(source: IO[bytes]) -> Iterator[tarfile.TarFile]:
 
 
 @contextmanager
-def passing() -> Iterator[None]:
+def ignore_gone() -> Iterator[None]:
     """Lets pass that something was removed or replaced since it was listed."""
     try:
         yield
@@ -127,7 +127,7 @@ def _walk(root: int) -> Iterator[tuple[int, str, str, os.stat_result]]:
                 os.close(folder)
                 stack.pop()
                 continue
-            with passing():
+            with ignore_gone():
                 facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISDIR(facts.st_mode):
                     inner = os.open(name, FOLDER, dir_fd=folder)
@@ -175,7 +175,7 @@ def _add(
         info.type = tarfile.DIRTYPE
     elif stat.S_ISLNK(mode):
         info.type = tarfile.SYMTYPE
-        with passing():
+        with ignore_gone():
             info.linkname = os.readlink(name, dir_fd=folder)
         if not info.linkname:
             return
@@ -195,7 +195,7 @@ def _add(
 
 def _add_file(tar: tarfile.TarFile, counts: Counts, path: str, folder: int, name: str) -> None:
     descriptor = -1
-    with passing():
+    with ignore_gone():
         descriptor = os.open(name, FILE, dir_fd=folder)
     if descriptor < 0:
         return

@@ -40,7 +40,7 @@ class RefusedError(PlatformError):
     """The store won't do it, however often it is asked."""
 
 
-class SilentError(PlatformError):
+class UnavailableError(PlatformError):
     """The store doesn't answer, or says that it can't just now."""
 
     exit_code = 75  # EX_TEMPFAIL: the same may succeed a moment later
@@ -79,12 +79,12 @@ def told(place: str) -> Iterator[None]:
     try:
         yield
     except S3Error as error:
-        kind = RefusedError if error.code in FINAL else SilentError
+        kind = RefusedError if error.code in FINAL else UnavailableError
         raise kind(f"the object store refuses {place}: {error.code}, {error.message}") from None
     except urllib3.exceptions.HTTPError as error:
-        raise SilentError(f"the object store does not answer for {place}: {cause(error)}") from None
+        raise UnavailableError(f"the object store does not answer for {place}: {cause(error)}") from None
     except (ServerError, InvalidResponseError) as error:
-        raise SilentError(f"{place}: {error}") from None
+        raise UnavailableError(f"{place}: {error}") from None
     except (OSError, ValueError) as error:
         raise PlatformError(f"{place}: {error}") from None
 

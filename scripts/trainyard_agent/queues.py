@@ -76,14 +76,14 @@ def apply_all(api: Api, objects: list[dict[str, Any]], clock: Clock) -> list[dic
 
 def must_apply(api: Api, objects: list[dict[str, Any]], clock: Clock) -> None:
     """As apply_all, but a refusal is the end. Raises PlatformError with Volcano's words about each."""
-    faults = []
+    refusals = []
     for obj in apply_all(api, objects, clock):
         try:
             apply(api, obj)
         except RefusedError as refusal:
-            faults.append(f"queue {obj['metadata']['name']}: {refusal}")
-    if faults:
-        raise PlatformError("Volcano refuses " + "; ".join(faults))
+            refusals.append(f"queue {obj['metadata']['name']}: {refusal}")
+    if refusals:
+        raise PlatformError("Volcano refuses " + "; ".join(refusals))
 
 
 def _items(api: Api, path: str, label: str = "") -> list[dict[str, Any]]:

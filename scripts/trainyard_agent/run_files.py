@@ -62,7 +62,7 @@ def patiently(action: Callable[[], T], sleep: Callable[[float], None] = time.sle
     while True:
         try:
             return action()
-        except objects.SilentError as error:
+        except objects.UnavailableError as error:
             if waited >= PATIENCE_S:
                 raise
             say(f"{error}; again in {wait:.0f} s")

@@ -72,10 +72,10 @@ def find(wanted: str = "auto") -> Engine:
         TrainyardError: none is installed, or none answers; says which command fixes it.
     """
     names = ["docker", "podman"] if wanted == "auto" else [wanted]
-    faults = []
+    failures = []
     for name in names:
         if not shutil.which(name):
-            faults.append(f"{name} is not installed")
+            failures.append(f"{name} is not installed")
             continue
         engine = Engine(name)
         probe = (
@@ -86,14 +86,15 @@ def find(wanted: str = "auto") -> Engine:
         try:
             answer = engine(*probe, check=False, timeout=30)
         except TrainyardError as error:
-            faults.append(error.what)
+            failures.append(error.what)
             continue
         if answer.returncode == 0 and answer.stdout.strip():
             return engine
         last = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
-        faults.append(f"{name} does not answer ({last})")
+        failures.append(f"{name} does not answer ({last})")
     raise TrainyardError(
-        "no container engine: " + "; ".join(faults), hint=f"start the Docker service, or install podman: `{INSTALL}`"
+        "no container engine: " + "; ".join(failures),
+        hint=f"start the Docker service, or install podman: `{INSTALL}`",
     )
 
 

@@ -45,7 +45,7 @@ def _no_cluster() -> None:
 
 
 @pytest.fixture(scope="session")
-def faults(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
+def validation_errors(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
     """What the chart says against values, one sentence each; an empty list when it takes them."""
     folder = tmp_path_factory.mktemp("values")
 

@@ -14,7 +14,7 @@ from trainyard.components import all_components
 from trainyard.paths import ROOT
 from trainyard_agent import node_prep
 from trainyard_agent.gpus import Gpus
-from trainyard_dev.bench import columns
+from trainyard_dev.bench import configurations
 from trainyard_dev.chart import package, parts
 
 Objects = list[dict[str, Any]]
@@ -60,7 +60,7 @@ def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pyt
     """Every object of each profile: as it is, with two teams, with a zoo of node pools, and with the overlay."""
     profile, what = request.param
     if what == "packed":
-        return package.render(profile, chart, values=[columns.OVERLAY])
+        return package.render(profile, chart, values=[configurations.OVERLAY])
     contract: dict[str, Any] = {"no teams": {}, "two teams": {"teams": TEAMS}, "many pools": ZOO}[what]
     if what == "two teams":
         contract |= {"network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}}
@@ -246,6 +246,6 @@ def _leaves(node: Any, key: str = "") -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("profile", parts.profiles())
 def test_every_profile_with_the_overlay_schedules_as_the_benchmarks_did(chart: Path, profile: str) -> None:
-    objects = package.render(profile, chart, values=[columns.OVERLAY])
+    objects = package.render(profile, chart, values=[configurations.OVERLAY])
     [config] = [obj["data"] for obj in objects if obj["metadata"]["name"] == "trainyard-scheduler-configmap"]
-    assert config["volcano-scheduler.conf"] == columns.column("ours").config
+    assert config["volcano-scheduler.conf"] == configurations.column("ours").config

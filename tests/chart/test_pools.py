@@ -9,7 +9,7 @@ import pytest
 
 from trainyard.errors import TrainyardError
 
-Faults = Callable[..., list[str]]
+Refused = Callable[..., list[str]]
 NVIDIA = "nvidia.com/gpu"
 TAINT = {"key": NVIDIA, "value": "present", "effect": "NoSchedule"}
 SOFT = TAINT | {"effect": "PreferNoSchedule"}
@@ -43,8 +43,8 @@ def pools(*found: dict[str, Any], **rest: Any) -> dict[str, Any]:
         pools(gpu(), cpu("data", selector={"a": "b"}, taint=TAINT | {"key": "data"}), cpu()),
     ],
 )  # fmt: skip
-def test_pools_that_work_are_taken(values: dict[str, Any], faults: Faults) -> None:
-    assert faults(values) == []
+def test_pools_that_work_are_taken(values: dict[str, Any], validation_errors: Refused) -> None:
+    assert validation_errors(values) == []
 
 
 @pytest.mark.parametrize(
@@ -90,21 +90,23 @@ def test_pools_that_work_are_taken(values: dict[str, Any], faults: Faults) -> No
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_pools_that_would_not_work_are_refused(values: dict[str, Any], sentence: str, faults: Faults) -> None:
-    told = faults(values)
+def test_pools_that_would_not_work_are_refused(
+    values: dict[str, Any], sentence: str, validation_errors: Refused
+) -> None:
+    told = validation_errors(values)
     assert any(sentence in line for line in told), told
 
 
-def test_tolerations_of_ones_own_may_say_more(faults: Faults) -> None:
+def test_tolerations_of_ones_own_may_say_more(validation_errors: Refused) -> None:
     for toleration in ({"operator": "Exists"}, {"key": NVIDIA, "operator": "Exists"}, TAINT):
-        assert faults({"nvidia-device-plugin": {"tolerations": [toleration]}}) == []
+        assert validation_errors({"nvidia-device-plugin": {"tolerations": [toleration]}}) == []
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [("cpu", "4 cores"), ("cpu", "-1"), ("cpu", -1), ("memory", "16GB"), ("memory", "lots")],
 )
-def test_an_amount_that_is_none_is_refused(key: str, value: Any, faults: Faults) -> None:
+def test_an_amount_that_is_none_is_refused(key: str, value: Any, validation_errors: Refused) -> None:
     pool = gpu(gpu={"resource": NVIDIA, "reserve": RESERVE | {key: value}})
     with pytest.raises(TrainyardError, match=f"reserve/{key}"):
-        faults(pools(pool, cpu()))
+        validation_errors(pools(pool, cpu()))

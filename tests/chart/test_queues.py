@@ -10,7 +10,7 @@ import yaml
 
 from trainyard.paths import ROOT
 
-Faults = Callable[..., list[str]]
+Refused = Callable[..., list[str]]
 GPU = "nvidia.com/gpu"
 GPU_POOL = {
     "name": "gpu", "kind": "gpu", "labels": {"trainyard.io/pool": "gpu"}, "count": 2,
@@ -45,7 +45,7 @@ POOLS = {"nodePools": [GPU_POOL, CPU_POOL]}
 WHERE = "global.contract.queues: queue"
 
 
-def test_a_tree_that_sums_is_taken(faults: Faults) -> None:
+def test_a_tree_that_sums_is_taken(validation_errors: Refused) -> None:
     values = contract(
         queue("all", capability=room(16, "90", "300Gi"), deserved=room(12, 80, "250Gi"),
               guarantee=room(8, 40, "100Gi")),
@@ -57,19 +57,19 @@ def test_a_tree_that_sums_is_taken(faults: Faults) -> None:
         ],
         **POOLS, **RECLAIM,
     )  # fmt: skip
-    assert faults(values) == []
+    assert validation_errors(values) == []
 
 
-def test_what_the_page_of_queues_shows_is_taken(faults: Faults) -> None:
+def test_what_the_page_of_queues_shows_is_taken(validation_errors: Refused) -> None:
     blocks = (ROOT / "docs" / "queues.md").read_text().split("```yaml\n")[1:]
     assert blocks
-    assert [faults(yaml.safe_load(block.split("```")[0])) for block in blocks] == [[]] * len(blocks)
+    assert [validation_errors(yaml.safe_load(block.split("```")[0])) for block in blocks] == [[]] * len(blocks)
 
 
-def test_exactly_the_capacity_of_the_pools_is_taken(faults: Faults) -> None:
+def test_exactly_the_capacity_of_the_pools_is_taken(validation_errors: Refused) -> None:
     """96 cores and 384Gi, in other units than the pools'."""
     whole = room(16, "96e0", "393216Mi")
-    assert faults(contract(queue("q", guarantee=whole, deserved=whole), **POOLS)) == []
+    assert validation_errors(contract(queue("q", guarantee=whole, deserved=whole), **POOLS)) == []
 
 
 @pytest.mark.parametrize(
@@ -165,24 +165,24 @@ def test_exactly_the_capacity_of_the_pools_is_taken(faults: Faults) -> None:
     ],
     ids=lambda value: value[:60] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_a_fault_is_told(values: dict[str, Any], sentence: str, faults: Faults) -> None:
-    told = faults(values)
+def test_a_fault_is_told(values: dict[str, Any], sentence: str, validation_errors: Refused) -> None:
+    told = validation_errors(values)
     assert any(sentence in line for line in told), told
 
 
-def test_sums_are_not_compared_where_a_pool_says_no_number(faults: Faults) -> None:
+def test_sums_are_not_compared_where_a_pool_says_no_number(validation_errors: Refused) -> None:
     much = room(1000, 1000, "1000Gi")
     values = contract(queue("q", guarantee=much, deserved=much))
     for key in ("count", "capacity"):
         pools = [GPU_POOL, {name: value for name, value in CPU_POOL.items() if name != key}]
-        told = faults({"global": {"contract": values["global"]["contract"] | {"nodePools": pools}}})
+        told = validation_errors({"global": {"contract": values["global"]["contract"] | {"nodePools": pools}}})
         assert {line.split(" as ")[0] for line in told} == {
             f"global.contract.nodePools has 16 {GPU}, but 1000 are promised"
         }
-    assert faults(values) == []
+    assert validation_errors(values) == []
 
 
-def test_all_faults_come_in_one_message(faults: Faults) -> None:
+def test_all_faults_come_in_one_message(validation_errors: Refused) -> None:
     values = contract(
         queue("a", parent="nobody", deserved={GPU: 40}),
         queue("b", guarantee=room(20, 1, 1), deserved=room(10, 1, 1)),
@@ -191,7 +191,7 @@ def test_all_faults_come_in_one_message(faults: Faults) -> None:
         **POOLS,
     )
     values["minio"] = {"enabled": False}
-    told = faults(values)
+    told = validation_errors(values)
     for words in ("defaultQueue", 'parent "nobody"', "a: deserved leaves out", "b guarantees 20",
                   "20 are promised as guarantee (queues: b)", "team vision: capability leaves out",
                   "minio.enabled is false", "reclaim is false"):  # fmt: skip

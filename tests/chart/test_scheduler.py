@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard_dev.bench import columns
+from trainyard_dev.bench import configurations
 from trainyard_dev.chart import package, parts
 
-Faults = Callable[..., list[str]]
+Refused = Callable[..., list[str]]
 OWN = "volcano.custom.scheduler_config_override"
 SWITCH = "global.contract.scheduler"
+RESERVING, STRICT = {"queueingStrategy": "ReservingFIFO"}, {"queueingStrategy": "StrictFIFO"}
 
 
 def override(actions: str = "allocate, backfill", *tiers: list[Any], **contract: Any) -> dict[str, Any]:
@@ -39,8 +40,8 @@ def plugins(text: str) -> list[list[str]]:
 def test_a_comment_is_no_other_configuration(chart: Path) -> None:
     """What measurements are tied to is the parsed configuration."""
     text = conf(chart)
-    assert columns.canonical(f"# changed\n{text}") == columns.canonical(text)
-    assert columns.canonical(text.replace("backfill", "preempt")) != columns.canonical(text)
+    assert configurations.canonical(f"# changed\n{text}") == configurations.canonical(text)
+    assert configurations.canonical(text.replace("backfill", "preempt")) != configurations.canonical(text)
 
 
 def test_reclaim_asks_capacity_in_the_tier_that_names_victims(chart: Path) -> None:
@@ -65,20 +66,20 @@ def test_preempt_compares_nodes(chart: Path) -> None:
 
 
 def test_submission_order_puts_sla_before_gang(chart: Path) -> None:
-    text = conf(chart, f"{SWITCH}.order=submission")
+    text = conf(chart, f"{SWITCH}.queueingStrategy=ReservingFIFO")
     assert plugins(text)[:2] == [["priority", "sla"], ["gang", "conformance"]]
     assert yaml.safe_load(text)["actions"] == "allocate, backfill"
 
 
 def test_strict_order_puts_a_program_beside_the_scheduler_that_its_extender_asks(chart: Path) -> None:
-    objects = package.render("kind", chart, [f"{SWITCH}.order=strict"])
+    objects = package.render("kind", chart, [f"{SWITCH}.queueingStrategy=StrictFIFO"])
     scheduler = next(o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "trainyard-scheduler")
-    _, turns = scheduler["spec"]["template"]["spec"]["containers"]
-    extender = yaml.safe_load(conf(chart, f"{SWITCH}.order=strict"))["tiers"][0]["plugins"][-1]
+    _, gate = scheduler["spec"]["template"]["spec"]["containers"]
+    extender = yaml.safe_load(conf(chart, f"{SWITCH}.queueingStrategy=StrictFIFO"))["tiers"][0]["plugins"][-1]
     assert extender["name"] == "extender"
-    port = turns["args"][1].removeprefix("--port=")
+    port = gate["args"][1].removeprefix("--port=")
     assert extender["arguments"]["extender.urlPrefix"] == f"http://127.0.0.1:{port}"
-    assert turns["securityContext"]["readOnlyRootFilesystem"]
+    assert gate["securityContext"]["readOnlyRootFilesystem"]
     plain = next(
         o
         for o in package.render("kind", chart)
@@ -157,28 +158,28 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
             f"{OWN}: the action reclaim fights with sla before gang",
         ),
         (
-            {"global": {"contract": {"scheduler": {"preempt": True, "order": "submission"}}}},
-            f"{SWITCH}: preempt fights with order: submission",
+            {"global": {"contract": {"scheduler": {"preempt": True, "queueingStrategy": "ReservingFIFO"}}}},
+            f"{SWITCH}: preempt fights with queueingStrategy: ReservingFIFO",
         ),
         (
-            {"global": {"contract": {"scheduler": {"reclaim": True, "order": "submission"}}}},
-            f"{SWITCH}: reclaim fights with order: submission",
+            {"global": {"contract": {"scheduler": {"reclaim": True, "queueingStrategy": "ReservingFIFO"}}}},
+            f"{SWITCH}: reclaim fights with queueingStrategy: ReservingFIFO",
         ),
         (override(scheduler={"reclaim": True}), f"{SWITCH}.reclaim is true, but {OWN} lacks the action reclaim"),
         (override("allocate, preempt"), f"{OWN} has the action preempt, but {SWITCH}.preempt is false"),
-        (override(scheduler={"order": "submission"}), f"{SWITCH}.order is submission, but {OWN} has no plugin sla"),
-        (override(scheduler={"order": "strict"}), f"{SWITCH}.order is strict, but {OWN} has no plugin extender"),
+        (override(scheduler=RESERVING), f"{SWITCH}.queueingStrategy is ReservingFIFO, but {OWN} has no plugin sla"),
+        (override(scheduler=STRICT), f"{SWITCH}.queueingStrategy is StrictFIFO, but {OWN} has no plugin extender"),
         (
-            {"global": {"contract": {"scheduler": {"preempt": True, "order": "strict"}}}},
-            f"{SWITCH}: preempt fights with order: strict",
+            {"global": {"contract": {"scheduler": {"preempt": True, "queueingStrategy": "StrictFIFO"}}}},
+            f"{SWITCH}: preempt fights with queueingStrategy: StrictFIFO",
         ),
         (
-            {"global": {"contract": {"scheduler": {"reclaim": True, "order": "strict"}}}},
-            f"{SWITCH}: reclaim fights with order: strict",
+            {"global": {"contract": {"scheduler": {"reclaim": True, "queueingStrategy": "StrictFIFO"}}}},
+            f"{SWITCH}: reclaim fights with queueingStrategy: StrictFIFO",
         ),
         (
-            override("enqueue, allocate", ["sla"], ["gang"], ["capacity"], scheduler={"order": "submission"}),
-            f"{SWITCH}.order is submission, but {OWN} has the action enqueue",
+            override("enqueue, allocate", ["sla"], ["gang"], ["capacity"], scheduler=RESERVING),
+            f"{SWITCH}.queueingStrategy is ReservingFIFO, but {OWN} has the action enqueue",
         ),
         (
             override("allocate, reclaim", scheduler={"reclaim": True}),
@@ -199,24 +200,29 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
     ],
     ids=lambda value: value[-70:] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_a_configuration_that_fights_is_refused(values: dict[str, Any], sentence: str, faults: Faults) -> None:
-    told = faults(values)
+def test_a_configuration_that_fights_is_refused(
+    values: dict[str, Any], sentence: str, validation_errors: Refused
+) -> None:
+    told = validation_errors(values)
     assert any(line.startswith(sentence) for line in told), told
 
 
-def test_a_sound_configuration_of_ones_own_is_taken(faults: Faults) -> None:
-    assert faults(override()) == []
+def test_a_sound_configuration_of_ones_own_is_taken(validation_errors: Refused) -> None:
+    assert validation_errors(override()) == []
     gang = {"name": "gang", "enableReclaimable": False}
     tiers = (["priority", gang, "conformance", {"name": "capacity", "enableHierarchy": True}], ["predicates"])
-    assert faults(override("allocate, reclaim, preempt", *tiers, scheduler={"reclaim": True, "preempt": True})) == []
+    assert (
+        validation_errors(override("allocate, reclaim, preempt", *tiers, scheduler={"reclaim": True, "preempt": True}))
+        == []
+    )
     order = {"name": "proportion", "enabledOverused": False, "enabledAllocatable": False}
-    assert faults(override("allocate", ["gang", "conformance"], ["capacity", order])) == []
+    assert validation_errors(override("allocate", ["gang", "conformance"], ["capacity", order])) == []
 
 
 def test_the_linter_knows_the_plugins_of_this_release() -> None:
     source = parts.chart_folder("volcano").parents[3] / "pkg" / "scheduler"
     names = [re.search(r'PluginName\s*=\s*"([\w-]+)"', file.read_text()) for file in source.glob("plugins/*/*.go")]
     text = (parts.UMBRELLA / "templates" / "_scheduler.tpl").read_text()
-    text += (parts.UMBRELLA / "templates" / "_faults-scheduler.tpl").read_text()
+    text += (parts.UMBRELLA / "templates" / "_validate-scheduler.tpl").read_text()
     known = text.split('define "trainyard.schedulerPlugins" -}}')[1].split("{{")[0].split()
     assert sorted(known) == sorted({name[1] for name in names if name})

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from trainyard.contract import renamed
 from trainyard.errors import TrainyardError
 from trainyard_dev.chart import package, parts
 
@@ -50,6 +51,22 @@ def test_wrong_value_is_refused_by_name(sets: list[str], words: list[str], chart
         package.render("kind", chart, sets)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("rename", renamed.table(), ids=lambda rename: ".".join(rename.old))
+def test_an_old_name_is_refused_with_the_present_one(rename: renamed.Rename, chart: Path) -> None:
+    """The chart takes the new name with each new word, and says both for each old one."""
+    for old, new in (rename.values or {"x": "x"}).items():
+        with pytest.raises(TrainyardError) as caught:
+            package.render("kind", chart, [f"{'.'.join(rename.old)}={old}"])
+        assert f"{rename.sentence(old)}; write {rename.new[-1]}: {new}, or let `trainyard values" in str(caught.value)
+        if rename.values:
+            assert package.render("kind", chart, [f"{'.'.join(rename.new)}={new}"])
+
+
+def test_an_old_name_set_to_null_is_none(chart: Path) -> None:
+    for rename in renamed.table():
+        assert package.render("kind", chart, [f"{'.'.join(rename.old)}=null"])
 
 
 def test_csi_without_its_chart_is_refused_in_one_sentence(chart: Path) -> None:

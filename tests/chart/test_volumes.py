@@ -178,14 +178,16 @@ def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(chart: Path
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
-def test_volumes_that_do_not_fit_are_told(faults: Callable[..., list[str]], given: dict[str, Any], told: str) -> None:
-    [fault] = faults(given)
+def test_volumes_that_do_not_fit_are_told(
+    validation_errors: Callable[..., list[str]], given: dict[str, Any], told: str
+) -> None:
+    [fault] = validation_errors(given)
     assert fault.startswith("global.contract.storage.")
     assert told in fault
 
 
-def test_volumes_that_fit_are_taken(faults: Callable[..., list[str]]) -> None:
-    assert faults(values([IMAGES, SCRATCH])) == []
+def test_volumes_that_fit_are_taken(validation_errors: Callable[..., list[str]]) -> None:
+    assert validation_errors(values([IMAGES, SCRATCH])) == []
 
 
 @pytest.mark.parametrize(
@@ -204,17 +206,17 @@ def test_volumes_that_fit_are_taken(faults: Callable[..., list[str]]) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_hostile_or_misspelt_volume_is_refused_by_name(
-    faults: Callable[..., list[str]], volume: dict[str, Any], word: str
+    validation_errors: Callable[..., list[str]], volume: dict[str, Any], word: str
 ) -> None:
     with pytest.raises(TrainyardError) as caught:
-        faults(values([volume]))
+        validation_errors(values([volume]))
     assert word in str(caught.value)
 
 
 @pytest.mark.parametrize("place", ["../x", "/etc", "a/../../b", ".trainyard/claims", "${pvc.annotations.path}", "a//b"])
-def test_a_directory_that_leads_outside_is_refused(faults: Callable[..., list[str]], place: str) -> None:
+def test_a_directory_that_leads_outside_is_refused(validation_errors: Callable[..., list[str]], place: str) -> None:
     with pytest.raises(TrainyardError, match="subDir"):
-        faults({"nfs": {"subDir": place}})
+        validation_errors({"nfs": {"subDir": place}})
 
 
 def test_only_the_test_profile_lets_a_port_forward_in(rendered: dict[str, Objects]) -> None:

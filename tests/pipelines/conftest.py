@@ -11,7 +11,7 @@ import controller
 import kubelet
 import pytest
 import store
-from yard import Yard
+from pipeline_harness import PipelineHarness
 
 from trainyard import contract
 from trainyard_dev.apiserver import running
@@ -22,13 +22,15 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipelineHarness]:
     """The running platform with the teams vision and speech."""
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
-    folder = tmp_path_factory.mktemp("yard")
+    folder = tmp_path_factory.mktemp("harness")
     objects = package.render("kind", values=[HERE / "teams.yaml"])
     controller.quiet(objects)
     with store.running(folder / "store") as objects_store, running() as server:
         install(server, objects)
         with kubelet.running(server, objects_store) as pods, controller.running(server, objects, folder) as argo:
-            yield Yard(server, objects, objects_store, pods, argo, contract.load(HERE / "teams.yaml"), folder)
+            yield PipelineHarness(
+                server, objects, objects_store, pods, argo, contract.load(HERE / "teams.yaml"), folder
+            )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import samples
 from kfp import dsl
-from yard import Run, Yard
+from pipeline_harness import PipelineHarness, Run
 
 STEPS = ("write", "upper", "read")
 
@@ -35,9 +35,9 @@ def variant(image: str = samples.IMAGE, script: str = 'tr a-z A-Z < "$1" > "$2"'
 
 
 @pytest.fixture(scope="module")
-def first(yard: Yard) -> Run:
+def first(harness: PipelineHarness) -> Run:
     """A run that has filled the cache."""
-    run = yard.run(line, {"text": "a b"})
+    run = harness.run(line, {"text": "a b"})
     assert run.phase == "Succeeded", run.message
     assert [run.cached(run.node(task)) for task in STEPS] == [False] * 3
     return run
@@ -52,35 +52,35 @@ def hits(run: Run) -> list[bool]:
     return found
 
 
-def test_an_equal_run_has_no_pods(yard: Yard, first: Run) -> None:
-    run = yard.run(line, {"text": "a b"})
+def test_an_equal_run_has_no_pods(harness: PipelineHarness, first: Run) -> None:
+    run = harness.run(line, {"text": "a b"})
     assert hits(run) == [True] * 3
     assert run.value("read", "text") == first.value("read", "text")
 
 
-def test_equal_content_from_other_arguments_is_found(yard: Yard, first: Run) -> None:
-    assert hits(yard.run(line, {"text": " a   b "})) == [False, True, True]
+def test_equal_content_from_other_arguments_is_found(harness: PipelineHarness, first: Run) -> None:
+    assert hits(harness.run(line, {"text": " a   b "})) == [False, True, True]
 
 
-def test_another_image_is_another_step(yard: Yard, first: Run) -> None:
-    assert hits(yard.run(variant(image=f"{samples.IMAGE}1"), {"text": "a b"})) == [True, False, True]
+def test_another_image_is_another_step(harness: PipelineHarness, first: Run) -> None:
+    assert hits(harness.run(variant(image=f"{samples.IMAGE}1"), {"text": "a b"})) == [True, False, True]
 
 
-def test_another_command_is_another_step(yard: Yard, first: Run) -> None:
-    assert hits(yard.run(variant(script='tr abc ABC < "$1" > "$2"'), {"text": "a b"})) == [True, False, True]
+def test_another_command_is_another_step(harness: PipelineHarness, first: Run) -> None:
+    assert hits(harness.run(variant(script='tr abc ABC < "$1" > "$2"'), {"text": "a b"})) == [True, False, True]
 
 
-def test_a_task_can_stay_out(yard: Yard, first: Run) -> None:
-    assert hits(yard.run(variant(cached=False), {"text": "a b"})) == [True, False, True]
+def test_a_task_can_stay_out(harness: PipelineHarness, first: Run) -> None:
+    assert hits(harness.run(variant(cached=False), {"text": "a b"})) == [True, False, True]
 
 
-def test_a_run_can_stay_out(yard: Yard, first: Run) -> None:
-    assert hits(yard.run(line, {"text": "a b"}, cache=False)) == [False] * 3
+def test_a_run_can_stay_out(harness: PipelineHarness, first: Run) -> None:
+    assert hits(harness.run(line, {"text": "a b"}, cache=False)) == [False] * 3
 
 
-def test_teams_share_nothing(yard: Yard, first: Run) -> None:
-    assert hits(yard.run(line, {"text": "a b"}, team="speech")) == [False] * 3
-    kept = yard.server.call("GET", f"/api/v1/namespaces/{yard.controller.namespace}/configmaps").body["items"]
+def test_teams_share_nothing(harness: PipelineHarness, first: Run) -> None:
+    assert hits(harness.run(line, {"text": "a b"}, team="speech")) == [False] * 3
+    kept = harness.server.call("GET", f"/api/v1/namespaces/{harness.controller.namespace}/configmaps").body["items"]
     caches = [one for one in kept if one["metadata"].get("labels", {}).get("workflows.argoproj.io/configmap-type")]
     assert {one["metadata"]["name"].split(".")[0] for one in caches} == {"vision", "speech"}
     for one in caches:
@@ -95,35 +95,35 @@ def full(text: str) -> str:
     return samples.read(taken=written.output).outputs["text"]
 
 
-def caches(yard: Yard, prefix: str) -> dict[str, dict[str, Any]]:
+def caches(harness: PipelineHarness, prefix: str) -> dict[str, dict[str, Any]]:
     """The caches whose names begin so."""
-    kept = yard.server.call("GET", f"/api/v1/namespaces/{yard.controller.namespace}/configmaps").body["items"]
+    kept = harness.server.call("GET", f"/api/v1/namespaces/{harness.controller.namespace}/configmaps").body["items"]
     return {one["metadata"]["name"]: one for one in kept if one["metadata"]["name"].startswith(prefix)}
 
 
-def test_a_full_cache_fails_no_run(yard: Yard) -> None:
+def test_a_full_cache_fails_no_run(harness: PipelineHarness) -> None:
     """A ConfigMap holds a MiB. What finds no room is not remembered; what was remembered is still found."""
-    assert yard.run(full, {"text": "first"}).phase == "Succeeded"
-    for name, one in caches(yard, "vision.full.").items():
+    assert harness.run(full, {"text": "first"}).phase == "Succeeded"
+    for name, one in caches(harness, "vision.full.").items():
         (text,) = one["data"].values()
         ballast = json.dumps(json.loads(text) | {"nodeID": ""})
         room = 2**20 - len(text) - len("k-" + "0" * 77) - len("k-ballast")
         one["data"]["k-ballast"] = ballast.replace('"nodeID": ""', f'"nodeID": "{"x" * (room - len(ballast))}"')
-        answer = yard.server.call("PUT", f"/api/v1/namespaces/{yard.controller.namespace}/configmaps/{name}", one)
+        answer = harness.server.call("PUT", f"/api/v1/namespaces/{harness.controller.namespace}/configmaps/{name}", one)
         assert answer.ok, answer.message
     for text, hit in (("second", False), ("second", False), ("first", True)):
-        run = yard.run(full, {"text": text})
+        run = harness.run(full, {"text": text})
         assert run.phase == "Succeeded", run.message
         assert run.value("read", "text") == text
         assert [run.cached(run.node(task)) for task in ("write", "read")] == [hit, hit]
-    assert "error creating cache entry" in yard.controller.log
+    assert "error creating cache entry" in harness.controller.log
 
 
-def test_a_deleted_artifact_is_named(yard: Yard) -> None:
+def test_a_deleted_artifact_is_named(harness: PipelineHarness) -> None:
     """The cache still has the step; who needs its bytes says what is missing, and a run without cache helps."""
-    run = yard.run(line, {"text": "gone"})
-    assert yard.store.delete(run.key("write", "made"))
-    again = yard.run(variant(script='cat "$1" > "$2"'), {"text": "gone"}, cache=True)
+    run = harness.run(line, {"text": "gone"})
+    assert harness.store.delete(run.key("write", "made"))
+    again = harness.run(variant(script='cat "$1" > "$2"'), {"text": "gone"}, cache=True)
     assert again.phase in ("Failed", "Error")
     assert f"input artifact taken is not in the store any more: s3://runs/{run.key('write', 'made')}" in again.message
-    assert yard.run(line, {"text": "gone"}, cache=False).value("read", "text") == "GONE"
+    assert harness.run(line, {"text": "gone"}, cache=False).value("read", "text") == "GONE"

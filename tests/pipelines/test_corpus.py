@@ -8,7 +8,7 @@ from typing import Any
 import corpus
 import pytest
 import samples
-from yard import Yard
+from pipeline_harness import PipelineHarness
 
 from trainyard.errors import TrainyardError
 from trainyard.pipelines import translate
@@ -66,13 +66,13 @@ def test_nearly_all_translate_and_are_clean(module: Path) -> None:
     assert all("uses" in reason for reason in others.values()), others
 
 
-def forget(yard: Yard) -> None:
+def forget(harness: PipelineHarness) -> None:
     """Takes ended pods out of the quota's sums: nothing here does that, as a cluster's controllers do."""
     path = "/api/v1/namespaces/vision/resourcequotas"
-    for quota in yard.server.call("GET", path).body["items"]:
+    for quota in harness.server.call("GET", path).body["items"]:
         used = {"status": {"used": dict.fromkeys(quota["status"].get("used", {}), "0")}}
         merge = "application/merge-patch+json"
-        assert yard.server.call("PATCH", f"{path}/{quota['metadata']['name']}/status", used, content=merge).ok
+        assert harness.server.call("PATCH", f"{path}/{quota['metadata']['name']}/status", used, content=merge).ok
 
 
 def runnable(workflow: dict[str, Any]) -> dict[str, Any]:
@@ -96,14 +96,14 @@ def _without_pip(word: str) -> str:
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_a_sample_ends_as_kfp_says(yard: Yard, module: Path, name: str) -> None:
-    forget(yard)
+def test_a_sample_ends_as_kfp_says(harness: PipelineHarness, module: Path, name: str) -> None:
+    forget(harness)
     pipeline = load.file(module / PIPELINES / f"{name}.yaml")
     given = corpus.arguments(pipeline) | {
         key: value for key, value in GIVEN.items() if key in corpus.arguments(pipeline)
     }
-    made = translate.workflow(pipeline, given, translate.Settings.of(yard.contract, "vision", cache=False))
-    run = yard.submit(runnable(made)).wait()
+    made = translate.workflow(pipeline, given, translate.Settings.of(harness.contract, "vision", cache=False))
+    run = harness.submit(runnable(made)).wait()
     assert run.phase == ENDS[name], f"{run.summary()}\n{run.log()[-3000:]}"
     if ENDS[name] == FAILED:
         assert "exit" in run.message.lower() or "error" in run.message.lower()

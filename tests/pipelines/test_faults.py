@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import samples
 from kfp import dsl
-from yard import MERGE, WORKFLOWS, Run, Yard, member
+from pipeline_harness import MERGE, WORKFLOWS, PipelineHarness, Run, member
 
 from trainyard.errors import TrainyardError
 
@@ -17,8 +17,8 @@ def guarded(folder: str, reason: str):
         samples.broken(reason=reason)
 
 
-def test_a_failed_task_fails_the_run_and_the_exit_task_still_runs(yard: Yard, tmp_path: Path) -> None:
-    run = yard.run(guarded, {"folder": str(tmp_path), "reason": "no labels"})
+def test_a_failed_task_fails_the_run_and_the_exit_task_still_runs(harness: PipelineHarness, tmp_path: Path) -> None:
+    run = harness.run(guarded, {"folder": str(tmp_path), "reason": "no labels"})
     assert run.phase == "Failed", run.summary()
     # The exit task is told which task failed, and with what words.
     assert (tmp_path / "status").read_text() == (
@@ -35,35 +35,35 @@ def plain(script: str):
 
 
 @pytest.mark.parametrize("fault", ["upload", "evicted"])
-def test_what_infrastructure_breaks_is_tried_again(yard: Yard, tmp_path: Path, fault: str) -> None:
-    yard.kubelet.faults["shell"] = [fault]
-    run = yard.run(plain, {"script": f"true {tmp_path}"})
+def test_what_infrastructure_breaks_is_tried_again(harness: PipelineHarness, tmp_path: Path, fault: str) -> None:
+    harness.kubelet.faults["shell"] = [fault]
+    run = harness.run(plain, {"script": f"true {tmp_path}"})
     assert run.phase == "Succeeded", run.summary()
     assert len(run.pods()) == 2
 
 
-def test_a_command_that_was_told_to_go_is_tried_again(yard: Yard, tmp_path: Path) -> None:
+def test_a_command_that_was_told_to_go_is_tried_again(harness: PipelineHarness, tmp_path: Path) -> None:
     """As a preempted pod's is, before it vanishes."""
     script = f"test -e {tmp_path}/again || {{ touch {tmp_path}/again; kill -TERM $$; }}"
-    run = yard.run(plain, {"script": script})
+    run = harness.run(plain, {"script": script})
     assert (run.phase, len(run.pods())) == ("Succeeded", 2), run.summary()
 
 
-def test_a_killed_controller_repeats_nothing(yard: Yard, tmp_path: Path) -> None:
+def test_a_killed_controller_repeats_nothing(harness: PipelineHarness, tmp_path: Path) -> None:
     script = f"echo x >> {tmp_path}/began; while ! test -e {tmp_path}/go; do sleep 0.1; done"
-    run = yard.start(plain, {"script": script}).wait(lambda run: (tmp_path / "began").exists())
-    yard.controller.kill()
+    run = harness.start(plain, {"script": script}).wait(lambda run: (tmp_path / "began").exists())
+    harness.controller.kill()
     (tmp_path / "go").touch()
-    yard.controller.start()
+    harness.controller.start()
     assert run.wait().phase == "Succeeded"
     assert (tmp_path / "began").read_text() == "x\n" and len(run.pods()) == 1
 
 
-def test_a_stopped_run_ends_its_commands(yard: Yard, tmp_path: Path) -> None:
+def test_a_stopped_run_ends_its_commands(harness: PipelineHarness, tmp_path: Path) -> None:
     script = (
         f"trap 'echo cleaned up > {tmp_path}/seen; exit 143' TERM; touch {tmp_path}/began; while :; do sleep 0.1; done"
     )
-    run = yard.start(plain, {"script": script}).wait(lambda run: (tmp_path / "began").exists())
+    run = harness.start(plain, {"script": script}).wait(lambda run: (tmp_path / "began").exists())
     stop(run, "Stop")
     assert run.wait().phase == "Failed"
     # Argo calls it failed as soon as it has sent the signal.
@@ -77,31 +77,31 @@ def guarded_shell(folder: str, script: str):
         samples.shell(script=script)
 
 
-def test_braces_and_quotes_in_a_failure_reach_the_exit_task_as_text(yard: Yard, tmp_path: Path) -> None:
+def test_braces_and_quotes_in_a_failure_reach_the_exit_task_as_text(harness: PipelineHarness, tmp_path: Path) -> None:
     script = """printf 'no {%s} of "%s" \\n: %s\n' '{item}' a '{{=1+1}}' | tr -d '#' >&2; exit 3""".replace(
         "{{=", "{#{="
     )
-    run = yard.run(guarded_shell, {"folder": str(tmp_path), "script": script})
+    run = harness.run(guarded_shell, {"folder": str(tmp_path), "script": script})
     assert run.phase == "Failed", run.summary()
     told = (tmp_path / "status").read_text()
     assert 'no { {item}} of "a"\n: { {=1+1}}' in told, told
 
 
-def test_failures_without_end_still_reach_the_exit_task(yard: Yard, tmp_path: Path) -> None:
+def test_failures_without_end_still_reach_the_exit_task(harness: PipelineHarness, tmp_path: Path) -> None:
     @dsl.pipeline(name="many-failures")
     def many(folder: str):
         with dsl.ExitHandler(samples.status(folder=folder)), dsl.ParallelFor(list(range(12))) as number:
             samples.shell(script=f"yes 'no such file \"data\"' | head -c 1900 >&2; exit 3 # {number}")
 
-    run = yard.run(many, {"folder": str(tmp_path)})
+    run = harness.run(many, {"folder": str(tmp_path)})
     assert run.phase == "Failed", run.summary()
     told = (tmp_path / "status").read_text()
     assert told.startswith("FAILED exit-handler-1: shell") and told.count("exit code 3") >= 2, told
 
 
-def test_the_exit_task_runs_after_a_stop(yard: Yard, tmp_path: Path) -> None:
+def test_the_exit_task_runs_after_a_stop(harness: PipelineHarness, tmp_path: Path) -> None:
     script = f"touch {tmp_path}/began; while :; do sleep 0.1; done"
-    run = yard.start(guarded_shell, {"folder": str(tmp_path), "script": script})
+    run = harness.start(guarded_shell, {"folder": str(tmp_path), "script": script})
     run.wait(lambda run: (tmp_path / "began").exists())
     stop(run, "Stop")
     assert run.wait().phase == "Failed"
@@ -112,7 +112,9 @@ def test_the_exit_task_runs_after_a_stop(yard: Yard, tmp_path: Path) -> None:
 def stop(run: Run, how: str) -> None:
     """What `trainyard runs stop` does, as a member."""
     path = f"{WORKFLOWS.format(run.team)}/{run.name}"
-    answer = run.yard.server.call("PATCH", path, {"spec": {"shutdown": how}}, content=MERGE, identity=member(run.team))
+    answer = run.harness.server.call(
+        "PATCH", path, {"spec": {"shutdown": how}}, content=MERGE, identity=member(run.team)
+    )
     assert answer.ok, answer.message
 
 
@@ -121,9 +123,9 @@ def big_output(upto: int):
     samples.numbers(upto=upto)
 
 
-def test_a_big_parameter_is_refused_by_name(yard: Yard) -> None:
-    run = yard.run(big_output, {"upto": 30000})
+def test_a_big_parameter_is_refused_by_name(harness: PipelineHarness) -> None:
+    run = harness.run(big_output, {"upto": 30000})
     assert run.phase == "Failed"
     assert "output parameter made has 168895 bytes, a parameter may have 100000: write it as an artifact" in run.message
     with pytest.raises(TrainyardError, match=r"script has 200,000 bytes, a parameter may have 100,000.*artifacts"):
-        yard.workflow(plain, {"script": "x" * 200_000})
+        harness.workflow(plain, {"script": "x" * 200_000})

@@ -6,7 +6,7 @@ from typing import List  # noqa: UP035  (kfp reads annotations of its own kinds)
 import samples
 from kfp import dsl
 from kfp.dsl import Dataset
-from yard import Yard
+from pipeline_harness import PipelineHarness
 
 
 @dsl.pipeline(name="branches")
@@ -29,9 +29,9 @@ def root(run) -> dict:
     return {one["name"]: one["value"] for one in node.get("outputs", {}).get("parameters", [])}
 
 
-def test_one_branch_runs(yard: Yard) -> None:
+def test_one_branch_runs(harness: PipelineHarness) -> None:
     for word, said in (("left", "went left"), ("right", "went right"), ("x", "went on")):
-        run = yard.run(branches, {"word": word, "times": 3})
+        run = harness.run(branches, {"word": word, "times": 3})
         assert run.phase == "Succeeded", run.message
         assert root(run)["Output"] == said
         assert not run.of("note") and len(run.pods()) + sum(map(run.cached, run.nodes)) == 2
@@ -48,9 +48,9 @@ def chosen_artifact(word: str) -> str:
     return samples.read(taken=picked).outputs["text"]
 
 
-def test_the_artifact_of_the_branch_that_ran_is_used(yard: Yard) -> None:
+def test_the_artifact_of_the_branch_that_ran_is_used(harness: PipelineHarness) -> None:
     for word, said in (("left", "left hand"), ("other", "right hand")):
-        run = yard.run(chosen_artifact, {"word": word})
+        run = harness.run(chosen_artifact, {"word": word})
         assert (run.phase, root(run).get("Output")) == ("Succeeded", said), run.message
 
 
@@ -62,8 +62,8 @@ def squares(upto: int) -> str:
     return samples.listed(values=dsl.Collected(one.outputs["result"])).outputs["text"]
 
 
-def test_a_loop_collects_in_order_and_keeps_types(yard: Yard) -> None:
-    run = yard.run(squares, {"upto": 12})
+def test_a_loop_collects_in_order_and_keeps_types(harness: PipelineHarness) -> None:
+    run = harness.run(squares, {"upto": 12})
     assert run.phase == "Succeeded", run.message
     assert json.loads(root(run)["Output"]) == [n * n for n in range(1, 13)]
 
@@ -75,8 +75,8 @@ def nothing(items: list = []) -> str:  # noqa: B006
     return samples.listed(values=dsl.Collected(one.outputs["result"])).outputs["text"]
 
 
-def test_an_empty_loop_collects_nothing(yard: Yard) -> None:
-    run = yard.run(nothing, {})
+def test_an_empty_loop_collects_nothing(harness: PipelineHarness) -> None:
+    run = harness.run(nothing, {})
     assert (run.phase, root(run).get("Output")) == ("Succeeded", "[]"), run.message
 
 
@@ -87,8 +87,8 @@ def words() -> str:
     return samples.listed(values=dsl.Collected(one.outputs["text"])).outputs["text"]
 
 
-def test_collected_texts_stay_texts(yard: Yard) -> None:
-    run = yard.run(words)
+def test_collected_texts_stay_texts(harness: PipelineHarness) -> None:
+    run = harness.run(words)
     assert run.phase == "Succeeded", run.message
     assert json.loads(root(run)["Output"]) == ["007", "1.50", "true", "[1]", "a \"b\" 'c'"]
 
@@ -100,8 +100,8 @@ def table(rows: List[dict]) -> str:  # noqa: UP006
     return samples.listed(values=dsl.Collected(one.outputs["text"])).outputs["text"]
 
 
-def test_loops_nest_and_parts_of_items_are_read(yard: Yard) -> None:
-    run = yard.run(table, {"rows": [{"title": "a"}, {"title": "b"}]})
+def test_loops_nest_and_parts_of_items_are_read(harness: PipelineHarness) -> None:
+    run = harness.run(table, {"rows": [{"title": "a"}, {"title": "b"}]})
     assert run.phase == "Succeeded", run.message
     assert json.loads(root(run)["Output"]) == [["a", "a"], ["b", "b"]]
 
@@ -113,8 +113,8 @@ def models() -> str:
     return samples.count(models=dsl.Collected(one.outputs["made"])).output
 
 
-def test_artifacts_are_collected(yard: Yard) -> None:
-    run = yard.run(models)
+def test_artifacts_are_collected(harness: PipelineHarness) -> None:
+    run = harness.run(models)
     assert (run.phase, root(run).get("Output")) == ("Succeeded", "a|b|c"), run.message
 
 
@@ -133,9 +133,9 @@ def over_artifacts(words: list, suffix: str = "!") -> str:
     return samples.count(models=dsl.Collected(one.outputs["made"])).output
 
 
-def test_a_loop_over_artifacts_takes_each_and_collects_again(yard: Yard) -> None:
+def test_a_loop_over_artifacts_takes_each_and_collects_again(harness: PipelineHarness) -> None:
     for words, said in ((["a", "b", "c"], "a!|b!|c!"), ([], "")):
-        run = yard.run(over_artifacts, {"words": words})
+        run = harness.run(over_artifacts, {"words": words})
         assert (run.phase, root(run).get("Output")) == ("Succeeded", said), run.message
 
 
@@ -152,8 +152,8 @@ def outer(text: str = "deep") -> str:
     return samples.read(taken=two.output).outputs["text"]
 
 
-def test_pipelines_nest_with_defaults(yard: Yard) -> None:
-    run = yard.run(outer)
+def test_pipelines_nest_with_defaults(harness: PipelineHarness) -> None:
+    run = harness.run(outer)
     assert (run.phase, root(run).get("Output")) == ("Succeeded", "deep!?"), run.message
 
 
@@ -164,15 +164,15 @@ def guarded(folder: str, script: str):
         samples.shell(script=script).set_caching_options(False)
 
 
-def test_an_exit_task_runs_and_a_failed_run_stays_failed(yard: Yard, tmp_path) -> None:
-    run = yard.run(guarded, {"folder": str(tmp_path), "script": "echo lost >&2; exit 3"})
+def test_an_exit_task_runs_and_a_failed_run_stays_failed(harness: PipelineHarness, tmp_path) -> None:
+    run = harness.run(guarded, {"folder": str(tmp_path), "script": "echo lost >&2; exit 3"})
     assert run.phase == "Failed"
     assert run.node("status")["phase"] == "Succeeded"
     assert (tmp_path / "status").read_text().startswith("FAILED exit-handler-1")
 
 
-def test_an_exit_task_runs_after_success(yard: Yard, tmp_path) -> None:
-    run = yard.run(guarded, {"folder": str(tmp_path), "script": "true"})
+def test_an_exit_task_runs_after_success(harness: PipelineHarness, tmp_path) -> None:
+    run = harness.run(guarded, {"folder": str(tmp_path), "script": "true"})
     assert run.phase == "Succeeded", run.message
     assert (tmp_path / "status").read_text().startswith("SUCCEEDED exit-handler-1")
 
@@ -188,8 +188,8 @@ def regardless() -> str:
     return kept(word=bad.output).ignore_upstream_failure().outputs["text"]
 
 
-def test_a_task_that_ignores_failures_hides_none(yard: Yard) -> None:
-    run = yard.run(regardless)
+def test_a_task_that_ignores_failures_hides_none(harness: PipelineHarness) -> None:
+    run = harness.run(regardless)
     assert run.phase == "Failed" and "ValueError: lost" in run.message
     assert run.node("kept")["phase"] == "Succeeded" and run.value("kept", "text") == "nothing"
 
@@ -200,17 +200,17 @@ def tried(folder: str, tries: int):
     step.set_caching_options(False).set_retry(num_retries=2, backoff_duration="1s", backoff_factor=2)
 
 
-def test_retries_end_with_success_or_after_the_last(yard: Yard, tmp_path) -> None:
+def test_retries_end_with_success_or_after_the_last(harness: PipelineHarness, tmp_path) -> None:
     for tries, phase, count in ((2, "Succeeded", 3), (9, "Failed", 3)):
         folder = tmp_path / phase
         folder.mkdir()
-        run = yard.run(tried, {"folder": str(folder), "tries": tries})
+        run = harness.run(tried, {"folder": str(folder), "tries": tries})
         assert run.phase == phase, run.message
         assert len((folder / "tries").read_text().split()) == count
 
 
-def test_a_failing_command_is_not_tried_again_unless_asked(yard: Yard, tmp_path) -> None:
-    run = yard.run(guarded, {"folder": str(tmp_path), "script": f'echo x >> "{tmp_path}/tries"; exit 3'})
+def test_a_failing_command_is_not_tried_again_unless_asked(harness: PipelineHarness, tmp_path) -> None:
+    run = harness.run(guarded, {"folder": str(tmp_path), "script": f'echo x >> "{tmp_path}/tries"; exit 3'})
     assert run.phase == "Failed"
     assert (tmp_path / "tries").read_text().split() == ["x"]
 
@@ -222,8 +222,8 @@ def some(items: List[int]) -> str:  # noqa: UP006
     return samples.listed(values=dsl.Collected(one.outputs["result"])).outputs["text"]
 
 
-def test_skipped_iterations_are_left_out(yard: Yard) -> None:
-    run = yard.run(some, {"items": [1, 2, 3, 4]})
+def test_skipped_iterations_are_left_out(harness: PipelineHarness) -> None:
+    run = harness.run(some, {"items": [1, 2, 3, 4]})
     assert run.phase == "Succeeded", run.message
     assert json.loads(root(run)["Output"]) == [9, 16]
 
@@ -234,10 +234,10 @@ def imports(uri: str) -> str:
     return samples.read(taken=brought.output).outputs["text"]
 
 
-def test_an_object_of_the_store_is_imported(yard: Yard) -> None:
-    first = yard.run(models)
+def test_an_object_of_the_store_is_imported(harness: PipelineHarness) -> None:
+    first = harness.run(models)
     uri = f"s3://runs/{first.key('write', 'made')}/data"
-    run = yard.run(imports, {"uri": uri})
+    run = harness.run(imports, {"uri": uri})
     assert run.phase == "Succeeded", run.message
     assert root(run)["Output"] in ("a", "b", "c")
 
@@ -248,8 +248,8 @@ def formats(name: str, upto: int = 2) -> str:
     return samples.same(value=f"<{said.outputs['text']}>").outputs["text"]
 
 
-def test_texts_are_put_together(yard: Yard) -> None:
-    run = yard.run(formats, {"name": 'it\'s "x" ~ {y}'})
+def test_texts_are_put_together(harness: PipelineHarness) -> None:
+    run = harness.run(formats, {"name": 'it\'s "x" ~ {y}'})
     assert (run.phase, root(run).get("Output")) == ("Succeeded", f'<it\'s "x" ~ {{y}} has 2 in {run.name}>'), (
         run.message
     )
@@ -260,8 +260,8 @@ def given(taken: dsl.Input[Dataset]) -> str:
     return samples.read(taken=taken).outputs["text"]
 
 
-def test_an_artifact_is_given_by_its_uri(yard: Yard) -> None:
-    first = yard.run(models)
-    run = yard.run(given, {"taken": f"s3://runs/{first.key('write', 'made')}/data"})
+def test_an_artifact_is_given_by_its_uri(harness: PipelineHarness) -> None:
+    first = harness.run(models)
+    run = harness.run(given, {"taken": f"s3://runs/{first.key('write', 'made')}/data"})
     assert run.phase == "Succeeded", run.message
     assert run.value("read", "text") in ("a", "b", "c")

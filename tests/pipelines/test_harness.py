@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from yard import Yard
+from pipeline_harness import PipelineHarness
 
 
 def template(name: str, step: dict[str, Any], script: str, *words: str, **more: Any) -> dict[str, Any]:
@@ -68,16 +68,16 @@ def workflow(*scripts: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_artifacts_travel_through_the_store(yard: Yard) -> None:
-    run = yard.submit(workflow('echo hello > "$1"', 'tr a-z A-Z < "$2" > "$1"')).wait()
+def test_artifacts_travel_through_the_store(harness: PipelineHarness) -> None:
+    run = harness.submit(workflow('echo hello > "$1"', 'tr a-z A-Z < "$2" > "$1"')).wait()
     assert run.phase == "Succeeded", run.message
-    assert yard.store.read(run.key("second", "made") + "/data") == b"HELLO\n"
+    assert harness.store.read(run.key("second", "made") + "/data") == b"HELLO\n"
     assert run.key("first", "made").startswith(f"vision/pipelines/{run.name}/")
     (taken,) = run.lineage("second")["inputs"]
     assert (taken["run"], taken["task"], taken["sha256"]) == (run.name, "first", run.value("first", "sha-made"))
 
 
-def test_the_steps_error_is_the_nodes_message(yard: Yard) -> None:
-    run = yard.submit(workflow("echo no data >&2; exit 3", "true")).wait()
+def test_the_steps_error_is_the_nodes_message(harness: PipelineHarness) -> None:
+    run = harness.submit(workflow("echo no data >&2; exit 3", "true")).wait()
     assert run.phase == "Failed"
     assert run.node("first")["message"] == "main: Error (exit code 3): no data"

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from yard import Yard
+from pipeline_harness import PipelineHarness
 
 from trainyard.kube import Access, Kube, KubeError
 from trainyard.kube.client import JSON_PATCH
 
 
 @pytest.fixture
-def kube(yard: Yard) -> Kube:
+def kube(harness: PipelineHarness) -> Kube:
     """Somebody of team vision."""
     groups = ("vision-members", "system:authenticated")
-    return Access(str(yard.server.kubeconfig), namespace="vision", user="ada", groups=groups).connect()
+    return Access(str(harness.server.kubeconfig), namespace="vision", user="ada", groups=groups).connect()
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yard import Run, Yard
+from pipeline_harness import PipelineHarness, Run
 
 from trainyard.kube import Access, gangs
 from trainyard.paths import ROOT
-from trainyard.pipelines.runs import nodes, scene
+from trainyard.pipelines.runs import nodes, snapshot
 
 SAMPLES = Path(__file__).with_name("samples.py")
 HEAD = "import sys\nsys.path.insert(0, {folder!r})\nfrom kfp import dsl\nfrom samples import *\n"
@@ -53,9 +53,18 @@ with Workflow(generate_name="hello-", entrypoint="say") as w:
 
 
 @pytest.fixture
-def member(yard: Yard, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+def member(harness: PipelineHarness, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     """`member("submit", …)` starts the command line as somebody of team vision."""
-    who = ["--kubeconfig", str(yard.server.kubeconfig), "-n", "vision", "--as", "ada", "--as-group", "vision-members"]
+    who = [
+        "--kubeconfig",
+        str(harness.server.kubeconfig),
+        "-n",
+        "vision",
+        "--as",
+        "ada",
+        "--as-group",
+        "vision-members",
+    ]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "HOME": str(tmp_path), "TERM": "dumb"}
     env["TRAINYARD_CACHE"] = os.environ.get("TRAINYARD_CACHE") or str(Path.home() / ".cache" / "trainyard")
 
@@ -98,18 +107,18 @@ def _name(text: str) -> str:
     return next(line.split()[1] for line in text.splitlines() if line.startswith("run ") and " created in " in line)
 
 
-def _run(yard: Yard, name: str) -> Run:
-    return Run(yard, "vision", name, {}).refresh()
+def _run(harness: PipelineHarness, name: str) -> Run:
+    return Run(harness, "vision", name, {}).refresh()
 
 
-def test_a_pipeline_runs_and_its_result_is_shown(yard: Yard, call: Any, file: Any) -> None:
+def test_a_pipeline_runs_and_its_result_is_shown(harness: PipelineHarness, call: Any, file: Any) -> None:
     code, out, err = call("submit", file(LINE), "--param", "word=hello", "--queue", "training", "-e", "first")
     assert code == 0, err
     name = _name(err)
     assert f"run {name} succeeded in " in out
     assert "= HELLO" in out
     assert "upper: done" in out
-    run = _run(yard, name)
+    run = _run(harness, name)
     assert run.body["metadata"]["annotations"]["trainyard.io/submitted-by"] == "ada"
     assert run.body["spec"]["podMetadata"]["annotations"]["scheduling.volcano.sh/queue-name"] == "training"
 
@@ -141,39 +150,41 @@ def test_a_pipeline_runs_and_its_result_is_shown(yard: Yard, call: Any, file: An
     )  # fmt: skip
 
 
-def test_a_failed_run_says_why_and_can_be_tried_again(yard: Yard, call: Any, file: Any) -> None:
+def test_a_failed_run_says_why_and_can_be_tried_again(harness: PipelineHarness, call: Any, file: Any) -> None:
     code, out, err = call("submit", file(FAILS), "--no-cache")
     assert code == 1
     name = _name(err)
     assert "step shell-2 failed after 2 tries: no such file (exit code 3)" in err
     assert f"run {name} failed after " in err
     assert "shell-2: failed" in out
-    before = len(_run(yard, name).pods())
+    before = len(_run(harness, name).pods())
     code, out, err = call("runs", "retry", name)
     assert code == 1, out
     assert f"run {name} is tried again" in err
-    again = _run(yard, name)
+    again = _run(harness, name)
     assert len(again.pods("shell")) == 1, "what succeeded is not run again"
-    assert len(yard.kubelet.of(name)) > before
+    assert len(harness.kubelet.of(name)) > before
 
 
-def test_stopping_ends_the_step_and_the_run(yard: Yard, member: Any, call: Any, file: Any) -> None:
+def test_stopping_ends_the_step_and_the_run(harness: PipelineHarness, member: Any, call: Any, file: Any) -> None:
     code, out, err = call("submit", file(SLOW), "--detach", "-o", "name")
     assert code == 0, err
     name = out.strip()
     assert f"follow: `trainyard runs show {name} -n vision --follow`" in err
-    _run(yard, name).wait(lambda run: any(node["phase"] == "Running" and node["type"] == "Pod" for node in run.nodes))
+    _run(harness, name).wait(
+        lambda run: any(node["phase"] == "Running" and node["type"] == "Pod" for node in run.nodes)
+    )
     code, _, err = call("runs", "delete", name)
     assert (code, err) == (2, f"trainyard: run {name} is running. stop it first, or add --force.\n")
     code, out, _ = call("runs", "stop", name)
     assert (code, out) == (0, f"run {name} is stopping\n")
-    assert _run(yard, name).wait().phase == "Failed"
+    assert _run(harness, name).wait().phase == "Failed"
     assert call("runs", "stop", name)[1] == f"run {name} had ended already\n"
     code, out, _ = call("runs", "show", name)
     assert f"{name} in vision: stopped" in out
 
 
-def test_leaving_does_not_end_the_run(yard: Yard, member: Any, call: Any, file: Any) -> None:
+def test_leaving_does_not_end_the_run(harness: PipelineHarness, member: Any, call: Any, file: Any) -> None:
     process = member("submit", file(SLOW))
     lines = []
     for line in process.stdout:
@@ -185,12 +196,12 @@ def test_leaving_does_not_end_the_run(yard: Yard, member: Any, call: Any, file: 
     name = _name(err)
     assert process.returncode == 130
     assert f"the run goes on. follow: `trainyard runs show {name} -n vision --follow`" in err
-    assert _run(yard, name).phase == "Running"
+    assert _run(harness, name).phase == "Running"
     assert call("runs", "delete", name, "--force")[0] == 0
 
 
-def test_a_run_can_wait_for_its_turn(yard: Yard, member: Any, file: Any) -> None:
-    kube = Access(str(yard.server.kubeconfig), namespace="vision").connect()
+def test_a_run_can_wait_for_its_turn(harness: PipelineHarness, member: Any, file: Any) -> None:
+    kube = Access(str(harness.server.kubeconfig), namespace="vision").connect()
     group = {"apiVersion": gangs.PODGROUPS, "kind": "PodGroup", "metadata": {"name": "earlier", "namespace": "vision"}}
     kube.create(group | {"spec": {"queue": "vision", "minMember": 1}})
     process = member("submit", file(LINE), "-p", "word=turn", "--after-started", "--detach", "-e", "turn")
@@ -207,14 +218,14 @@ def test_a_run_can_wait_for_its_turn(yard: Yard, member: Any, file: Any) -> None
         process.kill()
 
 
-def test_a_hera_workflow(yard: Yard, call: Any, file: Any) -> None:
+def test_a_hera_workflow(harness: PipelineHarness, call: Any, file: Any) -> None:
     code, out, err = call("submit", file(HERA), "--wait")
     assert code == 0, err
     assert "say:" not in out
     assert f"run {_name(err)} succeeded in " in out
 
 
-def test_a_dry_run_sends_nothing(yard: Yard, call: Any, file: Any) -> None:
+def test_a_dry_run_sends_nothing(harness: PipelineHarness, call: Any, file: Any) -> None:
     code, out, err = call("submit", file(LINE), "-p", "word=no", "--dry-run", "-o", "json")
     assert code == 0, err
     assert json.loads(out)["metadata"]["generateName"] == "line-"
@@ -235,10 +246,10 @@ def test_what_is_refused_before_it_is_sent(call: Any, file: Any, words: list[str
     assert fault in err
 
 
-def test_another_team_s_runs_are_not_ours(yard: Yard, call: Any) -> None:
+def test_another_team_s_runs_are_not_ours(harness: PipelineHarness, call: Any) -> None:
     process = subprocess.run(
-        [sys.executable, "-m", "trainyard_dev", "runs", "list", "--kubeconfig", yard.server.kubeconfig, "-n", "speech",
-         "--as", "ada", "--as-group", "vision-members"],
+        [sys.executable, "-m", "trainyard_dev", "runs", "list", "--kubeconfig", harness.server.kubeconfig,
+         "-n", "speech", "--as", "ada", "--as-group", "vision-members"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")}, capture_output=True, text=True,
     )  # fmt: skip
     assert process.returncode == 1
@@ -247,7 +258,7 @@ def test_another_team_s_runs_are_not_ours(yard: Yard, call: Any) -> None:
 
 
 @contextmanager
-def _waiting(yard: Yard, file: Path, call: Any) -> Any:
+def _waiting(harness: PipelineHarness, file: Path, call: Any) -> Any:
     """A run whose first pod nobody has placed yet."""
     code, out, err = call("submit", file, "--detach", "-o", "name")
     assert code == 0, err
@@ -258,16 +269,16 @@ def _waiting(yard: Yard, file: Path, call: Any) -> Any:
         call("runs", "delete", name, "--force")
 
 
-def test_why_a_pod_waits_is_shown(yard: Yard, call: Any, file: Any) -> None:
+def test_why_a_pod_waits_is_shown(harness: PipelineHarness, call: Any, file: Any) -> None:
     """The kubelet of the tests places pods at once; a condition that a scheduler would set is set by hand."""
-    kube = Access(str(yard.server.kubeconfig), namespace="vision").connect()
-    with _waiting(yard, file(SLOW), call) as name:
-        _run(yard, name).wait(lambda run: any(node["type"] == "Pod" for node in run.nodes))
-        observer = scene.Observer(kube, name)
+    kube = Access(str(harness.server.kubeconfig), namespace="vision").connect()
+    with _waiting(harness, file(SLOW), call) as name:
+        _run(harness, name).wait(lambda run: any(node["type"] == "Pod" for node in run.nodes))
+        observer = snapshot.Observer(kube, name)
         end = time.monotonic() + 30
-        while not observer.look().pods and time.monotonic() < end:
+        while not observer.poll().pods and time.monotonic() < end:
             time.sleep(0.2)
-        (pod,) = observer.look().pods.values()
+        (pod,) = observer.poll().pods.values()
         event = {
             "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{pod}.1", "namespace": "vision"},
             "involvedObject": {"kind": "Pod", "name": pod, "namespace": "vision"}, "type": "Warning",
@@ -275,7 +286,7 @@ def test_why_a_pod_waits_is_shown(yard: Yard, call: Any, file: Any) -> None:
             "lastTimestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }  # fmt: skip
         kube.create(event)
-        seen = observer.look()
+        seen = observer.poll()
         step = next(one for one in seen.run.steps if one.nodes)
         assert seen.note(step) == "FailedMount: claim data is not there"
-        assert nodes.run(scene.fetch(kube, name)).find(step.name).id == step.id
+        assert nodes.run(snapshot.fetch(kube, name)).find(step.name).id == step.id

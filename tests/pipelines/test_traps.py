@@ -4,7 +4,7 @@ from typing import Any
 
 import samples
 from kfp import dsl
-from yard import Yard
+from pipeline_harness import PipelineHarness
 
 from trainyard_dev.apiserver import Identity
 
@@ -18,13 +18,13 @@ def config_map(namespace: str, name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}}
 
 
-def test_steps_pass_pod_security_and_share_one_queue(yard: Yard) -> None:
+def test_steps_pass_pod_security_and_share_one_queue(harness: PipelineHarness) -> None:
     """Argo's own containers too; Volcano makes one group of a workflow's pods, so all must say the same."""
-    labels = yard.server.call("GET", "/api/v1/namespaces/vision").body["metadata"]["labels"]
+    labels = harness.server.call("GET", "/api/v1/namespaces/vision").body["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
-    run = yard.run(two_steps, queue="training", cache=False)
+    run = harness.run(two_steps, queue="training", cache=False)
     assert run.phase == "Succeeded", run.message
-    pods = [life.pod for life in yard.kubelet.of(run.name)]
+    pods = [life.pod for life in harness.kubelet.of(run.name)]
     assert len(pods) == 2
     for pod in pods:
         assert pod["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] == "training"
@@ -32,9 +32,9 @@ def test_steps_pass_pod_security_and_share_one_queue(yard: Yard) -> None:
         assert pod["metadata"]["labels"]["trainyard.io/api-access"] == "true"
 
 
-def test_a_steps_account_notes_results_and_reads_no_secrets(yard: Yard) -> None:
+def test_a_steps_account_notes_results_and_reads_no_secrets(harness: PipelineHarness) -> None:
     pipeline = Identity.account("vision", "pipeline")
-    secrets = yard.server.call("GET", "/api/v1/namespaces/vision/secrets/trainyard-s3", identity=pipeline)
+    secrets = harness.server.call("GET", "/api/v1/namespaces/vision/secrets/trainyard-s3", identity=pipeline)
     assert secrets.status == 403
     pod = {
         "apiVersion": "v1",
@@ -42,19 +42,19 @@ def test_a_steps_account_notes_results_and_reads_no_secrets(yard: Yard) -> None:
         "metadata": {"name": "x", "namespace": "vision"},
         "spec": {"containers": []},
     }
-    assert yard.server.create(pod, identity=pipeline).status == 403
-    other = yard.server.call("GET", "/api/v1/namespaces/speech/pods", identity=pipeline)
+    assert harness.server.create(pod, identity=pipeline).status == 403
+    other = harness.server.call("GET", "/api/v1/namespaces/speech/pods", identity=pipeline)
     assert other.status == 403
 
 
-def test_the_controller_writes_caches_only(yard: Yard) -> None:
+def test_the_controller_writes_caches_only(harness: PipelineHarness) -> None:
     """A workflow names its cache: without a rule it could have the controller write any ConfigMap of the platform."""
-    namespace = yard.controller.namespace
+    namespace = harness.controller.namespace
     argo = Identity.account(namespace, "trainyard-workflow-controller")
-    assert yard.server.create(config_map(namespace, "vision.mine"), identity=argo, dry_run=True).ok
-    refused = yard.server.create(config_map(namespace, "mine"), identity=argo, dry_run=True)
+    assert harness.server.create(config_map(namespace, "vision.mine"), identity=argo, dry_run=True).ok
+    refused = harness.server.create(config_map(namespace, "mine"), identity=argo, dry_run=True)
     assert "Argo may change only caches" in refused.message
-    changed = yard.server.patch(
+    changed = harness.server.patch(
         config_map(namespace, "trainyard-contract"),
         [{"op": "add", "path": "/metadata/labels", "value": {}}],
         identity=argo,
@@ -65,25 +65,25 @@ def test_the_controller_writes_caches_only(yard: Yard) -> None:
     places = {
         name: f"/api/v1/namespaces/{namespace}/configmaps/{name}" for name in ("vision.unused", "trainyard-contract")
     }
-    assert yard.server.create(config_map(namespace, "vision.unused")).ok
-    assert yard.server.call("DELETE", places["vision.unused"], identity=argo).ok
-    kept = yard.server.call("DELETE", places["trainyard-contract"], identity=argo)
+    assert harness.server.create(config_map(namespace, "vision.unused")).ok
+    assert harness.server.call("DELETE", places["vision.unused"], identity=argo).ok
+    kept = harness.server.call("DELETE", places["trainyard-contract"], identity=argo)
     assert "Argo may change only caches" in kept.message
 
 
-def test_another_teams_cache_is_refused(yard: Yard) -> None:
-    workflow = yard.workflow(two_steps)
+def test_another_teams_cache_is_refused(harness: PipelineHarness) -> None:
+    workflow = harness.workflow(two_steps)
     for template in workflow["spec"]["templates"]:
         if "memoize" in template:
             template["memoize"]["cache"]["configMap"]["name"] = "speech.two-steps.write"
-    answer = yard.server.create(
+    answer = harness.server.create(
         workflow, identity=Identity("somebody", ("vision-members", "system:authenticated")), dry_run=True
     )
     assert not answer.ok and "memoize" in answer.message, answer.message
 
 
-def test_artifacts_stay_in_the_teams_folder(yard: Yard) -> None:
-    run = yard.run(two_steps, cache=False, team="speech")
+def test_artifacts_stay_in_the_teams_folder(harness: PipelineHarness) -> None:
+    run = harness.run(two_steps, cache=False, team="speech")
     for node in run.pods():
         keys = [one["s3"]["key"] for one in node["outputs"]["artifacts"]]
         assert keys and all(key.startswith(f"speech/pipelines/{run.name}/") for key in keys)

@@ -10,7 +10,7 @@ import yaml
 from conftest import HERE
 
 from trainyard import contract
-from trainyard.kinds import Facts, JobSpec, Mount, manifest
+from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest
 from trainyard.training import transfer
 from trainyard_dev.chart import package
 from trainyard_dev.policy.check import Site, site
@@ -33,11 +33,11 @@ def vision() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def facts() -> Facts:
-    return Facts.of(contract.load(HERE / "teams.yaml"), "vision")
+def team_config() -> TeamConfig:
+    return TeamConfig.of(contract.load(HERE / "teams.yaml"), "vision")
 
 
-def objections(vision: Site, made: dict[str, Any]) -> list[Any]:
+def violations(vision: Site, made: dict[str, Any]) -> list[Any]:
     verdicts = vision.check([yaml.safe_load(yaml.safe_dump(made))])
     assert "Pod" in {verdict.kind for verdict in verdicts}
     return [(verdict.kind, verdict.name, verdict.findings) for verdict in verdicts if verdict.findings]
@@ -47,18 +47,18 @@ def objections(vision: Site, made: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize("more", [{}, FULL], ids=["bare", "with everything"])
 @pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "mpi", "volcano", "job"])
 def test_jobs_of_every_kind_are_admitted(
-    vision: Site, facts: Facts, framework: str, gpus: int, more: dict[str, Any]
+    vision: Site, team_config: TeamConfig, framework: str, gpus: int, more: dict[str, Any]
 ) -> None:
     nodes = 1 if framework == "job" else 3
     extra = {"parameter_servers": 1} if framework == "tensorflow" else {}
     spec = JobSpec("try", ("python", "train.py"), framework, nodes=nodes, gpus=gpus, cpu="12", **more, **extra)
-    assert objections(vision, manifest(spec, facts)) == []
+    assert violations(vision, manifest(spec, team_config)) == []
 
 
-def test_a_job_of_the_whole_allowance_is_admitted(vision: Site, facts: Facts) -> None:
-    spec = JobSpec("try", ("python", "train.py"), nodes=facts.most_gpus, gpus=1)
-    assert objections(vision, manifest(spec, facts)) == []
+def test_a_job_of_the_whole_allowance_is_admitted(vision: Site, team_config: TeamConfig) -> None:
+    spec = JobSpec("try", ("python", "train.py"), nodes=team_config.most_gpus, gpus=1)
+    assert violations(vision, manifest(spec, team_config)) == []
 
 
-def test_the_pod_of_a_transfer_is_admitted(vision: Site, facts: Facts) -> None:
-    assert objections(vision, transfer.manifest(facts, "trainyard-transfer-0a1b2c3d")) == []
+def test_the_pod_of_a_transfer_is_admitted(vision: Site, team_config: TeamConfig) -> None:
+    assert violations(vision, transfer.manifest(team_config, "trainyard-transfer-0a1b2c3d")) == []

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bed import Bed
+from scheduler_harness import SchedulerHarness
 
-from trainyard_dev.bench import columns
-from trainyard_dev.bench.world import World
-from trainyard_dev.bench.world import world as running_world
+from trainyard_dev.bench import configurations
+from trainyard_dev.bench.harness import Harness
+from trainyard_dev.bench.harness import harness as running_harness
 from trainyard_dev.chart import package
 
 
@@ -38,13 +38,13 @@ def config(chart: Path) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="session")
-def world() -> Iterator[World]:
+def harness() -> Iterator[Harness]:
     """An API server with Volcano's kinds, without nodes and queues."""
-    with running_world(columns.crds()) as made:
+    with running_harness(configurations.crds()) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
-def bed(world: World) -> Bed:
+def cluster(harness: Harness) -> SchedulerHarness:
     """The same with short names."""
-    return Bed(world)
+    return SchedulerHarness(harness)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from trainyard_dev.bench import columns, registry
+from trainyard_dev.bench import configurations, registry
 from trainyard_dev.bench.cli import select
 
 FACE = ("TITLE", "FRESH", "POOLED", "HEADINGS", "SHORT", "LESS", "plan", "measure", "figures", "draw", "section")
@@ -21,7 +21,7 @@ def test_a_plan_can_be_measured(name: str, full: bool) -> None:
     settings: dict[str, str] = {}
     for run in runs:
         assert run.bench == name
-        assert columns.column(run.column).digest
+        assert configurations.column(run.column).digest
         assert run.seed not in (0, *TUNED_ON)
         written = json.dumps(run.settings, sort_keys=True)
         assert settings.setdefault(run.id, written) == written, f"{run.id} means two things"

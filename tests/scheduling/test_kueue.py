@@ -5,14 +5,14 @@ from __future__ import annotations
 from time import sleep
 
 import pytest
-from bed import Bed
+from scheduler_harness import SchedulerHarness
 
 from trainyard_dev.bench import objects
-from trainyard_dev.bench.columns import column
+from trainyard_dev.bench.configurations import column
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.kueue_setup import ORDER_S, WORKLOADS
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.traces import Node, Pod
-from trainyard_dev.bench.world import World
 from trainyard_dev.tools.build import is_built
 from trainyard_dev.versions import load
 
@@ -21,16 +21,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def submit(world: World, job: str, pods: int, gpus: int) -> None:
+def submit(harness: Harness, job: str, pods: int, gpus: int) -> None:
     """A group of equal pods."""
     asked = [Pod(f"{job}-{index}", 1000, 1024, gpus) for index in range(pods)]
-    world.create([objects.pod(one, "kueue", group=job, of=pods, labels={"job": job}) for one in asked])
-    world.sees(one.name for one in asked)
+    harness.create([objects.pod(one, "kueue", group=job, of=pods, labels={"job": job}) for one in asked])
+    harness.sees(one.name for one in asked)
 
 
-def bound(world: World) -> dict[str, int]:
+def bound(harness: Harness) -> dict[str, int]:
     """How many pods of each job have a node; jobs without one are left out."""
-    jobs = [pod.labels["job"] for pod in world.pods.values() if pod.node]
+    jobs = [pod.labels["job"] for pod in harness.pods.values() if pod.node]
     return {job: jobs.count(job) for job in set(jobs)}
 
 
@@ -38,26 +38,26 @@ def bound(world: World) -> dict[str, int]:
     ("name", "passed"), [("kueue", {}), ("kueue-best-effort", {"small": 1}), ("kueue-topology", {})]
 )
 def test_a_group_waits_whole_and_whoever_is_behind_it_as_the_column_says(
-    bed: Bed, name: str, passed: dict[str, int]
+    cluster: SchedulerHarness, name: str, passed: dict[str, int]
 ) -> None:
-    world = bed.world
+    harness = cluster.harness
     try:
-        world.add_nodes([Node(f"n{index}", 16_000, 64_000, 8) for index in range(4)])
-        with scheduler(world, column(name)) as running:
-            submit(world, "first", 2, 8)
-            running.settle(world)
-            assert bound(world) == {"first": 2}
-            submit(world, "large", 4, 8)
-            running.settle(world)
+        harness.add_nodes([Node(f"n{index}", 16_000, 64_000, 8) for index in range(4)])
+        with scheduler(harness, column(name)) as running:
+            submit(harness, "first", 2, 8)
+            running.settle(harness)
+            assert bound(harness) == {"first": 2}
+            submit(harness, "large", 4, 8)
+            running.settle(harness)
             sleep(ORDER_S)
-            submit(world, "small", 1, 8)
-            running.settle(world)
-            assert bound(world) == {"first": 2} | passed
+            submit(harness, "small", 1, 8)
+            running.settle(harness)
+            assert bound(harness) == {"first": 2} | passed
             with running.process.paused():
-                world.delete(["first-0", "first-1"])
-                world.delete(["first"], WORKLOADS)
-                world.sees(["first-0", "first-1"], gone=True)
-            running.settle(world)
-            assert bound(world) == (passed or {"large": 4})
+                harness.delete(["first-0", "first-1"])
+                harness.delete(["first"], WORKLOADS)
+                harness.sees(["first-0", "first-1"], gone=True)
+            running.settle(harness)
+            assert bound(harness) == (passed or {"large": 4})
     finally:
-        world.clear()
+        harness.clear()

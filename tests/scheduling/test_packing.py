@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import columns, packing, traces
+from trainyard_dev.bench import configurations, packing, traces
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.packed import WIDE, Packed
 from trainyard_dev.bench.traces import Node, Pod
-from trainyard_dev.bench.world import World
 
 SHARE, SEED = 0.05, 43
 Load = tuple[list[Node], list[Pod]]
@@ -24,13 +24,13 @@ def load() -> Load:
         pytest.skip(str(error))
 
 
-def packed(world: World, load: Load, column: str) -> Packed:
+def packed(harness: Harness, load: Load, column: str) -> Packed:
     """The cluster after all pods have come, packed by this configuration."""
     nodes, pods = load
-    world.clear()
-    world.add_queue("default")
-    placed, _ = packing.place(world, columns.column(column), nodes, pods)
-    world.clear()
+    harness.clear()
+    harness.add_queue("default")
+    placed, _ = packing.place(harness, configurations.column(column), nodes, pods)
+    harness.clear()
     state = Packed(nodes, [pod for pod in pods if pod.gpus == WIDE])
     for pod, node in zip(pods, placed, strict=True):
         state.add(pod, node)
@@ -38,8 +38,8 @@ def packed(world: World, load: Load, column: str) -> Packed:
     return state
 
 
-def test_ours_packs_what_the_default_scatters(world: World, load: Load) -> None:
-    ours, default = packed(world, load, "ours"), packed(world, load, "volcano-default")
+def test_ours_packs_what_the_default_scatters(harness: Harness, load: Load) -> None:
+    ours, default = packed(harness, load, "ours"), packed(harness, load, "volcano-default")
     assert {gpus: ours.refused(gpus) for gpus in (0, 1, 2, 4, WIDE)} == dict.fromkeys((0, 1, 2, 4, WIDE), 0)
     assert ours.allocated == ours.arrived
     assert default.refused(0) == 0

@@ -1,4 +1,4 @@
-"""Shared cards with a real vc-scheduler: no card is given away twice, and why the device plugin must speak often."""
+"""Shared GPUs with a real vc-scheduler: no GPU is allocated twice, and why the device plugin must speak often."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from trainyard_dev.bench import card_rounds, cards, columns, objects, sharing
+from trainyard_dev.bench import configurations, fractional_gpus, fractional_rounds, objects, sharing
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.schedulers import Volcano, metrics, scheduler
 from trainyard_dev.bench.traces import Node, Pod
-from trainyard_dev.bench.world import World
 
 NODES = [Node("c-1", 64000, 64000, 1, "T4"), Node("c-2", 64000, 64000, 2, "T4")]
 
@@ -17,49 +17,49 @@ OF_POD = "volcano_vgpu_device_core_allocation_for_a_certain_pod"
 
 
 @pytest.fixture
-def empty(world: World) -> Iterator[World]:
-    """The world with a queue; what is made on it goes."""
-    world.add_queue("default")
-    yield world
-    world.clear()
+def empty(harness: Harness) -> Iterator[Harness]:
+    """The harness with a queue; what is made on it goes."""
+    harness.add_queue("default")
+    yield harness
+    harness.clear()
 
 
 def asked(name: str, milli: int, gpus: int = 1) -> Pod:
-    """A pod that asks for so much of each of its cards."""
+    """A pod that asks for so much of each of its GPUs."""
     return Pod(name, 1000, 1000, gpus, milli)
 
 
-def test_cards_are_shared_and_never_given_away_twice(empty: World) -> None:
+def test_cards_are_shared_and_never_given_away_twice(empty: Harness) -> None:
     pods = [
         asked("s0", 600), asked("s1", 600), asked("s2", 600), asked("s3", 600),  # one too many
         asked("s4", 400), asked("s5", 300), asked("s6", 1000), asked("s7", 400), asked("s8", 1000, 2),
     ]  # fmt: skip
-    placed = sharing.place(empty, columns.column("ours-sharing"), NODES, pods)
+    placed = sharing.place(empty, configurations.column("ours-sharing"), NODES, pods)
     assert [name for name, node in placed.items() if not node] == ["s3", "s6", "s8"]
-    taken = cards.assigned(empty)
-    assert cards.overfull(taken) == 0
+    taken = fractional_gpus.assigned(empty)
+    assert fractional_gpus.overfull(taken) == 0
     assert all(taken[name] for name, node in placed.items() if node)
     assert {card.rsplit("-", 1)[0] for card in taken["s0"]} == {f"GPU-{placed['s0']}"}
 
 
-def test_pods_together_end_in_the_same_refusals(empty: World) -> None:
+def test_pods_together_end_in_the_same_refusals(empty: Harness) -> None:
     pods = [asked(f"t{index}", 500) for index in range(8)]
-    placed = sharing.place(empty, columns.column("ours-sharing"), NODES, pods, together=8)
-    taken = cards.assigned(empty)
+    placed = sharing.place(empty, configurations.column("ours-sharing"), NODES, pods, together=8)
+    taken = fractional_gpus.assigned(empty)
     carded = [name for name, node in placed.items() if node and taken[name]]
     assert len(carded) == 6
-    assert cards.overfull(taken) == 0
+    assert fractional_gpus.overfull(taken) == 0
 
 
-def test_a_pod_counts_twice_until_its_nodes_device_plugin_speaks(empty: World) -> None:
+def test_a_pod_counts_twice_until_its_nodes_device_plugin_speaks(empty: Harness) -> None:
     """The fault of Volcano that the benchmark works around. When this fails the work-around can go."""
     node = NODES[0]
-    plugin = cards.offered(empty, [node])
-    with scheduler(empty, columns.column("ours-sharing")) as running:
+    plugin = fractional_gpus.offered(empty, [node])
+    with scheduler(empty, configurations.column("ours-sharing")) as running:
         plugin.report([node.name])
         for name in ("u0", "u1"):
             empty.create([objects.pod_group(name, 1)])
-            empty.create([cards.pod(asked(name, 500))])
+            empty.create([fractional_gpus.pod(asked(name, 500))])
             empty.sees([name])
             running.settle(empty)
         assert [empty.pods[name].node for name in ("u0", "u1")] == [node.name, ""]
@@ -68,13 +68,13 @@ def test_a_pod_counts_twice_until_its_nodes_device_plugin_speaks(empty: World) -
         assert empty.pods["u1"].node == node.name
 
 
-def test_a_pod_on_every_card_is_in_the_schedulers_metrics(empty: World) -> None:
+def test_a_pod_on_every_card_is_in_the_schedulers_metrics(empty: Harness) -> None:
     """What the cost of rounds is measured with."""
-    plugin = cards.offered(empty, NODES)
-    card_rounds.fill(empty, NODES, shared=True)
-    with scheduler(empty, columns.column("ours-sharing")) as running:
+    plugin = fractional_gpus.offered(empty, NODES)
+    fractional_rounds.fill(empty, NODES, shared=True)
+    with scheduler(empty, configurations.column("ours-sharing")) as running:
         plugin.report(node.name for node in NODES)
         running.settle(empty)
         assert isinstance(running, Volcano)
         found = [value for name, value in metrics(running.port).items() if name.startswith(OF_POD)]
-    assert found == [cards.PARTS] * 3
+    assert found == [fractional_gpus.PARTS] * 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trainyard_dev.bench import throughput
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Run
-from trainyard_dev.bench.world import World
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 
@@ -20,13 +20,13 @@ JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
         ("vcjobs-2x5@10", "ours", 3.0),
     ],
 )
-def test_all_pods_are_bound_and_counted(world: World, case: str, column: str, writes: float) -> None:
-    world.clear()
+def test_all_pods_are_bound_and_counted(harness: Harness, case: str, column: str, writes: float) -> None:
+    harness.clear()
     try:
-        found = throughput.measure(Run("throughput", case, column, 1, {"period_ms": 50}), world)
+        found = throughput.measure(Run("throughput", case, column, 1, {"period_ms": 50}), harness)
     finally:
-        world.server.call("DELETE", JOBS)
-        world.clear()
+        harness.server.call("DELETE", JOBS)
+        harness.clear()
     values = found.values
     assert values["pods_per_s"] > 0
     assert 0 <= values["wait_p50"] <= values["wait_p99"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from bed import Bed
+from scheduler_harness import SchedulerHarness
 
 Config = Callable[..., str]
 # Any queue below another makes the chart turn the tree on.
@@ -28,65 +28,65 @@ def room(gpus: int) -> dict[str, Any]:
     return {"cpu": str(gpus * 2), "memory": f"{gpus * 8}G", "nvidia.com/gpu": str(gpus)}
 
 
-def family(bed: Bed) -> None:
+def family(cluster: SchedulerHarness) -> None:
     """Two teams of four GPUs each below a department of six, on eight."""
-    bed.node("gpu-0", gpus=4, cpu="64")
-    bed.node("gpu-1", gpus=4, cpu="64")
-    bed.queue("all", capability=room(6), deserved=room(6))
-    bed.queue("vision", parent="all", capability=room(6), deserved=room(3), guarantee={"resource": room(2)})
-    bed.queue("speech", parent="all", capability=room(6), deserved=room(3), guarantee={"resource": room(2)})
+    cluster.node("gpu-0", gpus=4, cpu="64")
+    cluster.node("gpu-1", gpus=4, cpu="64")
+    cluster.queue("all", capability=room(6), deserved=room(6))
+    cluster.queue("vision", parent="all", capability=room(6), deserved=room(3), guarantee={"resource": room(2)})
+    cluster.queue("speech", parent="all", capability=room(6), deserved=room(3), guarantee={"resource": room(2)})
 
 
-def test_children_stay_within_their_parent(bed: Bed, config: Config) -> None:
-    with bed.scheduler(config(*TREE)):
-        family(bed)
-        bed.job("v", "vision", gpus=4)
-        bed.job("s", "speech", gpus=2)
-        assert bed.runs("v")
-        assert bed.runs("s")
-        bed.job("more", "speech", gpus=1)
-        assert bed.stays_out("more")  # the department has its six, though two are free
+def test_children_stay_within_their_parent(cluster: SchedulerHarness, config: Config) -> None:
+    with cluster.scheduler(config(*TREE)):
+        family(cluster)
+        cluster.job("v", "vision", gpus=4)
+        cluster.job("s", "speech", gpus=2)
+        assert cluster.runs("v")
+        assert cluster.runs("s")
+        cluster.job("more", "speech", gpus=1)
+        assert cluster.stays_out("more")  # the department has its six, though two are free
 
 
-def test_guarantee_of_a_sibling_is_kept_free(bed: Bed, config: Config) -> None:
-    with bed.scheduler(config(*TREE)):
-        family(bed)
-        bed.job("v4", "vision", gpus=4)
-        assert bed.runs("v4")
-        bed.job("v1", "vision", gpus=1)
-        assert bed.stays_out("v1")
-        bed.job("s2", "speech", gpus=2)
-        assert bed.runs("s2")
+def test_guarantee_of_a_sibling_is_kept_free(cluster: SchedulerHarness, config: Config) -> None:
+    with cluster.scheduler(config(*TREE)):
+        family(cluster)
+        cluster.job("v4", "vision", gpus=4)
+        assert cluster.runs("v4")
+        cluster.job("v1", "vision", gpus=1)
+        assert cluster.stays_out("v1")
+        cluster.job("s2", "speech", gpus=2)
+        assert cluster.runs("s2")
 
 
-def test_gpus_that_vanish_do_not_stop_the_others(bed: Bed, config: Config) -> None:
+def test_gpus_that_vanish_do_not_stop_the_others(cluster: SchedulerHarness, config: Config) -> None:
     """Guarantees and shares add up to more than is left: what older releases of Volcano stopped at (#4684)."""
-    with bed.scheduler(config(*TREE)):
-        family(bed)
-        bed.job("v", "vision", gpus=1)
-        assert bed.runs("v")
-        bed.gpus("gpu-0", 1)
-        bed.gpus("gpu-1", 1)
-        bed.job("v2", "vision", gpus=1)
-        bed.job("cpu", "speech")
-        assert bed.runs("v2")
-        assert bed.runs("cpu")
+    with cluster.scheduler(config(*TREE)):
+        family(cluster)
+        cluster.job("v", "vision", gpus=1)
+        assert cluster.runs("v")
+        cluster.gpus("gpu-0", 1)
+        cluster.gpus("gpu-1", 1)
+        cluster.job("v2", "vision", gpus=1)
+        cluster.job("cpu", "speech")
+        assert cluster.runs("v2")
+        assert cluster.runs("cpu")
 
 
 @pytest.mark.parametrize("queue", ["all", "root"])
-def test_a_job_in_a_parent_stops_everything(bed: Bed, config: Config, queue: str) -> None:
+def test_a_job_in_a_parent_stops_everything(cluster: SchedulerHarness, config: Config, queue: str) -> None:
     """Why no job may name one: admission refuses vcjobs, the policies PodGroups, the linter values."""
-    with bed.scheduler(config(*TREE)):
-        family(bed)
-        bed.job("wrong", queue, gpus=1)
-        bed.job("v", "vision", gpus=1)
-        assert bed.stays_out("v")
+    with cluster.scheduler(config(*TREE)):
+        family(cluster)
+        cluster.job("wrong", queue, gpus=1)
+        cluster.job("v", "vision", gpus=1)
+        assert cluster.stays_out("v")
 
 
-def test_a_parent_that_is_not_there_stops_everything(bed: Bed, config: Config) -> None:
+def test_a_parent_that_is_not_there_stops_everything(cluster: SchedulerHarness, config: Config) -> None:
     """Why the linter asks for it, and the setup job applies parents first."""
-    with bed.scheduler(config(*TREE)):
-        family(bed)
-        bed.queue("orphan", parent="nobody")
-        bed.job("v", "vision", gpus=1)
-        assert bed.stays_out("v")
+    with cluster.scheduler(config(*TREE)):
+        family(cluster)
+        cluster.queue("orphan", parent="nobody")
+        cluster.job("v", "vision", gpus=1)
+        assert cluster.stays_out("v")

@@ -16,7 +16,7 @@ from conftest import Server
 
 from trainyard import contract
 from trainyard.errors import TrainyardError
-from trainyard.kinds import Facts
+from trainyard.kinds import TeamConfig
 from trainyard.kube import KubeError
 from trainyard.kube.streams import Done
 from trainyard.paths import ROOT
@@ -89,16 +89,16 @@ def cluster(server: Server) -> Cluster:
 
 
 @pytest.fixture
-def facts(tmp_path: Path) -> Facts:
+def team_config(tmp_path: Path) -> TeamConfig:
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
-    return Facts.of(contract.load(file), "vision")
+    return TeamConfig.of(contract.load(file), "vision")
 
 
-def test_the_same_content_is_sent_once(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+def test_the_same_content_is_sent_once(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
     source, seen = tmp_path / "code", []
     source.write_bytes(os.urandom(100_000))
-    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+    with transfer.unwrap(cluster, team_config) as store:  # type: ignore[arg-type]
         place = f"{BUCKET}/vision/code/one"
         assert store.stat(place) is None
         assert store.put(source, place, progress=seen.append) is True
@@ -109,21 +109,21 @@ def test_the_same_content_is_sent_once(cluster: Cluster, facts: Facts, tmp_path:
     assert os.listdir(tmp_path / "deep") == ["back"]
 
 
-def test_a_folder_comes_back_as_files(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+def test_a_folder_comes_back_as_files(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
     for name in ("a.txt", "sub/b.txt"):
         (tmp_path / "x").write_text(name)
-        with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+        with transfer.unwrap(cluster, team_config) as store:  # type: ignore[arg-type]
             store.put(tmp_path / "x", f"{BUCKET}/vision/jobs/folder/{name}")
-    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+    with transfer.unwrap(cluster, team_config) as store:  # type: ignore[arg-type]
         assert store.tree(f"{BUCKET}/vision/jobs/folder", tmp_path / "out") == ["a.txt", "sub/b.txt"]
         assert store.list(f"{BUCKET}/vision/jobs/folder") == {"a.txt": 5, "sub/b.txt": 9}
     assert (tmp_path / "out/sub/b.txt").read_text() == "sub/b.txt"
 
 
-def test_a_broken_stream_is_begun_anew(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
+def test_a_broken_stream_is_begun_anew(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
     source = tmp_path / "x"
     source.write_text("hello")
-    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+    with transfer.unwrap(cluster, team_config) as store:  # type: ignore[arg-type]
         store.put(source, f"{BUCKET}/vision/broken")
         cluster.breaks = 2
         store.get(f"{BUCKET}/vision/broken", tmp_path / "y")
@@ -139,59 +139,61 @@ def test_a_broken_stream_is_begun_anew(cluster: Cluster, facts: Facts, tmp_path:
 
 
 def test_a_store_that_is_away_is_asked_again(
-    cluster: Cluster, facts: Facts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, team_config: TeamConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").write_text("hello")
-    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+    with transfer.unwrap(cluster, team_config) as store:  # type: ignore[arg-type]
         store.put(tmp_path / "x", f"{BUCKET}/vision/away")
         cluster.away = 1
         assert (found := store.stat(f"{BUCKET}/vision/away")) and found.size == 5
         monkeypatch.setattr("trainyard.training.transfer.store.AGAIN", 1)
         cluster.away = 1
-        with pytest.raises(transfer.SilentStoreError, match="does not answer for s3://runs/vision/away") as fault:
+        with pytest.raises(transfer.StoreUnavailableError, match="does not answer for s3://runs/vision/away") as fault:
             store.get(f"{BUCKET}/vision/away", tmp_path / "y")
-        assert transfer.passing(fault.value)
+        assert transfer.is_retryable(fault.value)
 
 
-def test_what_the_store_refuses_is_one_sentence_and_asked_once(cluster: Cluster, facts: Facts, tmp_path: Path) -> None:
-    with transfer.opened(cluster, facts) as store:  # type: ignore[arg-type]
+def test_what_the_store_refuses_is_one_sentence_and_asked_once(
+    cluster: Cluster, team_config: TeamConfig, tmp_path: Path
+) -> None:
+    with transfer.unwrap(cluster, team_config) as store:  # type: ignore[arg-type]
         with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey") as fault:
             store.get(f"{BUCKET}/none", tmp_path / "y")
-        assert not transfer.passing(fault.value)
+        assert not transfer.is_retryable(fault.value)
         assert cluster.ran.count("get") == 1
         assert not (tmp_path / "y").exists()
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, TrainyardError("no")])
-def test_the_pod_goes_whatever_ends_the_work(cluster: Cluster, facts: Facts, ending: Any) -> None:
-    with pytest.raises((KeyboardInterrupt, TrainyardError)), transfer.opened(cluster, facts):  # type: ignore[arg-type]
+def test_the_pod_goes_whatever_ends_the_work(cluster: Cluster, team_config: TeamConfig, ending: Any) -> None:
+    with pytest.raises((KeyboardInterrupt, TrainyardError)), transfer.unwrap(cluster, team_config):  # type: ignore[arg-type]
         assert len(cluster.jobs) == 1
         raise ending
     assert cluster.jobs == []
 
 
-def test_a_pod_that_is_refused_or_can_not_start_is_said_at_once(cluster: Cluster, facts: Facts) -> None:
+def test_a_pod_that_is_refused_or_can_not_start_is_said_at_once(cluster: Cluster, team_config: TeamConfig) -> None:
     cluster.pods = []
     cluster.events = [{"reason": "FailedCreate", "message": "exceeded quota: team"}]
     with (
         pytest.raises(TrainyardError, match="did not start: FailedCreate: exceeded quota: team"),
-        transfer.opened(cluster, facts),
+        transfer.unwrap(cluster, team_config),
     ):  # type: ignore[arg-type]
         pass
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
     cluster.pods = [{"metadata": {"name": "x"}, "status": {"containerStatuses": [{"state": waiting}]}}]
-    with pytest.raises(TrainyardError, match="ImagePullBackOff: no such image"), transfer.opened(cluster, facts):  # type: ignore[arg-type]
+    with pytest.raises(TrainyardError, match="ImagePullBackOff: no such image"), transfer.unwrap(cluster, team_config):  # type: ignore[arg-type]
         pass
     assert cluster.jobs == []
 
 
-def test_a_pod_that_does_not_come_in_time_is_said(cluster: Cluster, facts: Facts, monkeypatch: Any) -> None:
+def test_a_pod_that_does_not_come_in_time_is_said(cluster: Cluster, team_config: TeamConfig, monkeypatch: Any) -> None:
     monkeypatch.setattr(pod, "START_S", 0.5)
     full = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}
     cluster.pods = [{"metadata": {"name": "x"}, "status": {"phase": "Pending", "conditions": [full]}}]
     with (
         pytest.raises(TrainyardError, match="Unschedulable: 0/3 nodes are available"),
-        transfer.opened(cluster, replace(facts, priorities=())),
+        transfer.unwrap(cluster, replace(team_config, priorities=())),
     ):  # type: ignore[arg-type]
         pass
 

@@ -138,11 +138,11 @@ def _draw(figures: Sequence[Any], results: Sequence[Any], folder: Path) -> None:
 @pytest.fixture
 def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The only bench, `fake`, with two configurations; its parts may be replaced. No chart, no API server."""
-    from trainyard_dev.bench import columns, registry, tables
+    from trainyard_dev.bench import configurations, registry, tables
     from trainyard_dev.bench.results import Measured, Run, summarise
 
-    def column(name: str, config: str) -> columns.Column:
-        return columns.Column(name, f"label of {name}", "kube", config)
+    def column(name: str, config: str) -> configurations.Configuration:
+        return configurations.Configuration(name, f"label of {name}", "kube", config)
 
     made = SimpleNamespace(
         TITLE="A fake bench",
@@ -157,7 +157,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             for name in ("ours", "kube-default")
             for seed in (1, 2)
         ],
-        measure=lambda run, world: Measured({"used": 90.0 + run.seed}, {"curve": [[0.0, 1.0], [1.0, run.seed]]}),
+        measure=lambda run, harness: Measured({"used": 90.0 + run.seed}, {"curve": [[0.0, 1.0], [1.0, run.seed]]}),
         figures=lambda results: summarise(results, "used", "%", 100),
         draw=_draw,
         section=lambda figures: "\n".join(
@@ -167,10 +167,14 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
                 "![Not drawn](benchmarks/fake-absent.svg)\n",
             ]
         ),
-        columns={"ours": column("ours", "a"), "kube-default": column("kube-default", "b")},
+        configurations={"ours": column("ours", "a"), "kube-default": column("kube-default", "b")},
     )
-    monkeypatch.setattr(columns, "_makers", lambda: dict.fromkeys(made.columns, made.columns.__getitem__))
-    monkeypatch.setattr(columns, "column", columns.column.__wrapped__)  # nothing is kept
+
+    def makers() -> dict[str, Any]:
+        return dict.fromkeys(made.configurations, made.configurations.__getitem__)
+
+    monkeypatch.setattr(configurations, "_makers", makers)
+    monkeypatch.setattr(configurations, "column", configurations.column.__wrapped__)  # nothing is kept
     monkeypatch.setattr(registry, "ORDER", ("fake",))
     monkeypatch.setattr(registry, "names", lambda: ["fake"])
     monkeypatch.setattr(registry, "_module", lambda name: made)

@@ -16,7 +16,7 @@ parent (root where none is named), weight, reclaimable, owner, capability, deser
 {{- $rest := dict "capability" (default dict .capability) "deserved" (default dict .deserved) "guarantee" (default dict .guarantee) "owner" (default "" .owner) -}}
 {{- $whole = append $whole (merge (dict "parent" (default "root" .parent)) $rest .) -}}
 {{- end -}}
-{{- /* Level by level; what hangs on no root (a fault, told elsewhere) comes last. */ -}}
+{{- /* Level by level; what hangs on no root (a validation error, reported elsewhere) comes last. */ -}}
 {{- $sorted := list -}}
 {{- $above := list "root" -}}
 {{- range $whole -}}

@@ -20,7 +20,7 @@ configurations:
 {{- end }}
 {{- end }}
 tiers:
-{{- if eq $switches.order "submission" }}
+{{- if eq $switches.queueingStrategy "ReservingFIFO" }}
 # Before gang: a job that has waited a second keeps what it was given in a round, though it is not whole yet.
 - plugins:
   - name: priority
@@ -42,7 +42,7 @@ tiers:
   # In the tier of conformance: the first tier that names victims decides, so capacity would never be asked below.
   {{- include "trainyard.capacityPlugin" . | nindent 2 }}
 {{- end }}
-{{- if eq $switches.order "strict" }}
+{{- if eq $switches.queueingStrategy "StrictFIFO" }}
   # Before each job the program beside the scheduler is asked: a queue has had enough when its job before didn't fit.
   - name: extender
     arguments:

@@ -45,7 +45,7 @@ def job(
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
     """
     from trainyard import contract
-    from trainyard.kinds import Facts, JobSpec, manifest
+    from trainyard.kinds import JobSpec, TeamConfig, manifest
     from trainyard.training import detect
 
     if "name" in settings:
@@ -63,7 +63,7 @@ def job(
     known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
     spec = JobSpec.of(found)
     click.echo(
-        structured.text(manifest(spec, Facts.of(known, team or (kube.namespace if kube else ""))), form), nl=False
+        structured.text(manifest(spec, TeamConfig.of(known, team or (kube.namespace if kube else ""))), form), nl=False
     )
 
 
@@ -97,8 +97,8 @@ def queue(
 
     block: dict[str, Any] = {"name": name, "weight": weight, "reclaimable": reclaimable}
     block |= {key: text for key, text in (("owner", owner), ("parent", parent)) if text}
-    for key, texts in (("deserved", deserved), ("guarantee", guarantee), ("capability", capability)):
-        if found := values.amounts(texts, f"--{key}"):
+    for key, strings in (("deserved", deserved), ("guarantee", guarantee), ("capability", capability)):
+        if found := values.quantities(strings, f"--{key}"):
             block[key] = found
     own = values.read(file)
     _print_values(values.with_one(own, "queues", block, values.listed(values.defaults(), "queues")))
@@ -151,7 +151,7 @@ def team(
         block["members"] = members
     if viewers:
         block["viewers"] = {"groups": list(viewers)}
-    inner = {"deserved": values.amounts(deserved, "--deserved"), "parent": parent}
+    inner = {"deserved": values.quantities(deserved, "--deserved"), "parent": parent}
     if any(inner.values()):
         block["queue"] = {key: value for key, value in inner.items() if value}
     if max_gpus_per_job is not None:

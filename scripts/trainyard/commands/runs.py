@@ -80,7 +80,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
     from trainyard.commands.run_names import PIPELINE, Named, named, pipeline
     from trainyard.pipelines.runs import explain, output, table
     from trainyard.pipelines.runs import follow as following
-    from trainyard.pipelines.runs.scene import Observer
+    from trainyard.pipelines.runs.snapshot import Observer
 
     if follow and (lineage or form != "table"):
         raise UsageError("--follow shows the table only", hint="leave out --lineage and -o")
@@ -98,7 +98,7 @@ def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> No
         finish(kube, following.to_end(kube, run))
         return
     try:
-        seen = Observer(kube, run).look()
+        seen = Observer(kube, run).poll()
     except KubeError as error:
         if lineage and error.status == 404:
             pipeline(kube, run, "has no lineage", "`trainyard runs show {name}` shows it")
@@ -144,7 +144,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
     """
     from trainyard.commands.run_names import named
     from trainyard.pipelines.runs import logs as reading
-    from trainyard.pipelines.runs import nodes, scene
+    from trainyard.pipelines.runs import nodes, snapshot
 
     kube = access.connect()
     this = named(kube, run)
@@ -157,7 +157,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
             _write(line)
         return
     run = this.name
-    found = nodes.run(scene.fetch(kube, run))
+    found = nodes.run(snapshot.fetch(kube, run))
     if step is None:
         if follow or attempt:
             raise UsageError("--follow and --attempt need a STEP", hint=f"`trainyard runs show {run}` names them")
@@ -241,7 +241,7 @@ def retry(run: str, detach: bool, access: Access) -> None:
 def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
     """Delete runs and training jobs with their pods. Artifacts, logs, lineage and results stay in the store."""
     from trainyard.commands.run_names import named
-    from trainyard.pipelines.runs import actions, nodes, scene
+    from trainyard.pipelines.runs import actions, nodes, snapshot
     from trainyard.training import actions as of_jobs
 
     kube = access.connect()
@@ -250,7 +250,7 @@ def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
             click.echo(of_jobs.delete(kube, this.job, force=force))
             continue
         name = this.name
-        found = nodes.run(scene.fetch(kube, name))
+        found = nodes.run(snapshot.fetch(kube, name))
         if not found.ended and not force:
             raise UsageError(f"run {name} is {found.state}", hint="stop it first, or add --force")
         actions.delete(kube, name)
@@ -267,11 +267,11 @@ def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access
     """List what a run left in the store, or fetch one artifact of it."""
     from trainyard.commands.run_names import pipeline
     from trainyard.observe.listing import columns
-    from trainyard.pipelines.runs import nodes, scene, stored
+    from trainyard.pipelines.runs import nodes, snapshot, stored
 
     kube = access.connect()
     run = pipeline(kube, run, "has no artifacts", "`trainyard train --attach {name}` brings its results")
-    found = nodes.run(scene.fetch(kube, run))
+    found = nodes.run(snapshot.fetch(kube, run))
     if artifact is None:
         if to is not None:
             raise UsageError("--to needs an artifact", hint="name one as STEP/ARTIFACT")

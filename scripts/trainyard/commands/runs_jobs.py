@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def show(kube: Kube, job: dict[str, Any], follow: bool, form: str) -> None:
     """Prints how it stands; with `follow` until it ends. Raises click's Exit with code 1 when it failed."""
     if not follow:
-        sight = actions.look(kube, job)
+        snapshot = actions.poll(kube, job)
         if form in ("json", "yaml"):
-            click.echo(structured.text(report.data(sight), form), nl=False)
+            click.echo(structured.text(report.data(snapshot), form), nl=False)
         else:
-            click.echo("\n".join(report.lines(kube, sight)))
+            click.echo("\n".join(report.lines(kube, snapshot)))
         return
     end, name = following.follow(kube, job, take_away=False), job["metadata"]["name"]
     if end.succeeded:

@@ -8,7 +8,7 @@ from trainyard.errors import TrainyardError
 from trainyard.observe import jobs as observed
 from trainyard.observe.listing import Row
 from trainyard.pipelines.runs import actions, output
-from trainyard.pipelines.runs.scene import Observer
+from trainyard.pipelines.runs.snapshot import Observer
 from trainyard.training import report
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def found(kube: Kube, *, experiment: str = "", pipeline: str = "") -> tuple[list
 
 
 def rows(kube: Kube, runs: list[Run], jobs: list[Job]) -> list[Row]:
-    """A row for each, with why it waits; one look at the namespace serves all."""
+    """A row for each, with why it waits; one snapshot of the namespace serves all."""
     around = observed.around(kube)
     observer = Observer(kube)
-    made = [output.row(run, "" if run.ended else observer.scene(run, around).waits) for run in runs]
+    made = [output.row(run, "" if run.ended else observer.snapshot(run, around).waits) for run in runs]
     made += [report.row(job, around) for job in jobs]
     return sorted(made, key=lambda row: row.created.timestamp() if row.created else 0, reverse=True)
 
@@ -42,7 +42,7 @@ def data(kube: Kube, runs: list[Run], jobs: list[Job]) -> list[dict[str, Any]]:
     """The same as plain data."""
     around = observed.around(kube) if jobs else observed.Around()
     made = [output.data(run, steps=False) for run in runs]
-    made += [report.data(observed.sight_of(around, job, job["metadata"]["name"]), whole=False) for job in jobs]
+    made += [report.data(observed.snapshot_of(around, job, job["metadata"]["name"]), whole=False) for job in jobs]
     return sorted(made, key=lambda one: str(one["created"]), reverse=True)
 
 

@@ -16,7 +16,7 @@ from trainyard.training.settings import FILE, Settings, flags, merged
 
 if TYPE_CHECKING:
     from trainyard.contract import Contract
-    from trainyard.kinds import Facts, JobSpec
+    from trainyard.kinds import JobSpec, TeamConfig
     from trainyard.kube import Kube
     from trainyard.training.follow import End
 
@@ -62,7 +62,7 @@ def train(
     \b
     trainyard train --nodes 2 --gpus 2 --framework pytorch -- python train.py --epochs 3
     """
-    from trainyard.kinds import Facts
+    from trainyard.kinds import TeamConfig
     from trainyard.training import launch
 
     if build:
@@ -73,30 +73,30 @@ def train(
     access = replace(access, namespace=access.namespace or found.get("team", ""))
     if attach:
         kube = access.connect()
-        facts = Facts.of(_contract(kube, contract_file), kube.namespace)
-        return _attached(kube, facts, attach, folder, found, fetch)
+        team_config = TeamConfig.of(_contract(kube, contract_file), kube.namespace)
+        return _attached(kube, team_config, attach, folder, found, fetch)
 
     offline = dry_run and contract_file and access.namespace
     kube = None if offline else access.connect()
     known = _contract(kube, contract_file)
-    facts = Facts.of(known, access.namespace if kube is None else kube.namespace)
+    team_config = TeamConfig.of(known, access.namespace if kube is None else kube.namespace)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
-        ready = launch.prepare(folder, found, facts, Path(scratch) / "code.tar.gz", resume=resume)
+        ready = launch.prepare(folder, found, team_config, Path(scratch) / "code.tar.gz", resume=resume)
         if dry_run or kube is None:
             click.echo(structured.text(ready.manifest, form), nl=False)
             return None
-        _said(ready, facts)
+        _said(ready, team_config)
         for warning in launch.linted(ready, known):
             click.echo(f"warning: {warning}", err=True)
         if after_started:
-            _wait_for_turn(kube, ready.spec, facts)
-        new = launch.submit(kube, facts, ready)
+            _wait_for_turn(kube, ready.spec, team_config)
+        new = launch.submit(kube, team_config, ready)
     click.echo(f"{'code sent' if new else 'code unchanged, not sent'}; created {ready.spec.name}", err=True)
     if detach:
-        click.echo(f"follow it: trainyard train -n {facts.team} --attach {ready.spec.name}", err=True)
+        click.echo(f"follow it: trainyard train -n {team_config.team} --attach {ready.spec.name}", err=True)
         click.echo(ready.spec.name)
         return None
-    return _follow(kube, facts, ready.manifest, folder, ready.spec.results, fetch)
+    return _follow(kube, team_config, ready.manifest, folder, ready.spec.results, fetch)
 
 
 @click.command()
@@ -118,23 +118,28 @@ def _contract(kube: Kube | None, file: Path | None) -> Contract:
     return contract.load(file) if file or kube is None else contract.live(kube)
 
 
-def _wait_for_turn(kube: Kube, spec: JobSpec, facts: Facts) -> None:
+def _wait_for_turn(kube: Kube, spec: JobSpec, team_config: TeamConfig) -> None:
     from trainyard.pipelines.submit import turn
 
     turn.wait(
-        kube, spec.queue or facts.queues[0], spec.priority or facts.priority, lambda text: click.echo(text, err=True)
+        kube,
+        spec.queue or team_config.queues[0],
+        spec.priority or team_config.priority,
+        lambda text: click.echo(text, err=True),
     )
 
 
-def _attached(kube: Kube, facts: Facts, run: str, folder: Path, found: Settings, fetch: bool) -> int:
+def _attached(kube: Kube, team_config: TeamConfig, run: str, folder: Path, found: Settings, fetch: bool) -> int:
     from trainyard.kinds import JobSpec
     from trainyard.observe import jobs
 
     results = found.get("results") or JobSpec.__dataclass_fields__["results"].default
-    return _follow(kube, facts, jobs.find(kube, run), folder, results, fetch)
+    return _follow(kube, team_config, jobs.find(kube, run), folder, results, fetch)
 
 
-def _follow(kube: Kube, facts: Facts, manifest: dict[str, Any], folder: Path, results: str, fetch: bool) -> int:
+def _follow(
+    kube: Kube, team_config: TeamConfig, manifest: dict[str, Any], folder: Path, results: str, fetch: bool
+) -> int:
     """Follows, fetches, and returns the exit code of the job."""
     from trainyard.training import follow
 
@@ -142,18 +147,18 @@ def _follow(kube: Kube, facts: Facts, manifest: dict[str, Any], folder: Path, re
     try:
         end = follow.follow(kube, manifest)
         if fetch and end.ran:
-            _brought(kube, facts, name, folder / results / name, results)
+            _brought(kube, team_config, name, folder / results / name, results)
     except KeyboardInterrupt:
         _left(kube, manifest)
         raise click.exceptions.Exit(130) from None
     return _told(end, name)
 
 
-def _brought(kube: Kube, facts: Facts, name: str, target: Path, results: str) -> None:
+def _brought(kube: Kube, team_config: TeamConfig, name: str, target: Path, results: str) -> None:
     from trainyard.training import launch
 
     try:
-        files = launch.bring(kube, facts, name, results, target)
+        files = launch.bring(kube, team_config, name, results, target)
     except TrainyardError as error:
         click.echo(f"the results were not fetched: {error}", err=True)
         return
@@ -176,9 +181,9 @@ def _told(end: End, name: str) -> int:
     return end.code
 
 
-def _said(ready: Any, facts: Facts) -> None:
+def _said(ready: Any, team_config: TeamConfig) -> None:
     spec, body = ready.spec, ready.manifest
-    where = spec.queue or facts.queues[0]
+    where = spec.queue or team_config.queues[0]
     size = f"{spec.nodes} {'node' if spec.nodes == 1 else 'nodes'}"
     size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""
     why = f" ({ready.why})" if ready.why else ""

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from trainyard import programs
+from trainyard.contract import renamed
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import CHART
 from trainyard.shell import CommandError, run
@@ -41,8 +42,11 @@ def of_values(values: Raw, where: str) -> Raw:
     """The contract that the chart publishes with these values over its own.
 
     Raises:
-        UsageError: Helm is not there, or the chart can't be rendered with them.
+        UsageError: Helm is not there, the chart can't be rendered with them, or they use a name of old.
     """
+    for rename, old in renamed.used(values):
+        hint = "let `trainyard values migrate FILE` rewrite your values"
+        raise UsageError(rename.sentence(old), where=where, hint=hint)
     found: Raw = yaml.safe_load(_rendered(json.dumps(values, sort_keys=True, default=str), where))
     return found
 

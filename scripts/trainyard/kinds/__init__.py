@@ -3,8 +3,8 @@
 Standard library only, but for `check`: the same modules run inside the steps of pipelines.
 """
 
-from trainyard.kinds.facts import Facts
 from trainyard.kinds.manifests import manifest
 from trainyard.kinds.spec import JobSpec, Mount
+from trainyard.kinds.team_config import TeamConfig
 
-__all__ = ["Facts", "JobSpec", "Mount", "manifest"]
+__all__ = ["JobSpec", "Mount", "TeamConfig", "manifest"]

@@ -34,16 +34,16 @@ def settings(text: str, file: str) -> dict[str, Any]:
         return {}
     if len(found) > 1:
         raise UsageError("the file holds several documents", where=file, hint="keep one, remove the lines of ---")
-    faults(found[0], file)
+    validation_errors(found[0], file)
     return found[0].data
 
 
 def values(given: dict[str, Any], source: str) -> None:
     """The same for settings that come from no file. Raises UsageError."""
-    faults(Document(given, {}), source)
+    validation_errors(Document(given, {}), source)
 
 
-def faults(document: Document, file: str) -> None:
+def validation_errors(document: Document, file: str) -> None:
     """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
     for path, what, hint in found(document):
         raise UsageError(what, where=f"{file}:{document.line(*path)}" if document.lines else file, hint=hint)
@@ -56,15 +56,15 @@ def found(document: Document) -> list[tuple[Place, str, str]]:
     from jsonschema import Draft202012Validator
 
     bare = {key: value for key, value in schema().items() if key != "required"}
-    faults: list[tuple[Place, str, str]] = []
+    validation_errors: list[tuple[Place, str, str]] = []
     for error in Draft202012Validator(bare).iter_errors(document.data):
         path = list(error.absolute_path)
         if error.validator == "additionalProperties" and not path:
             unknown = [str(key) for key in document.data if key not in schema()["properties"]]
-            faults += [((one,), f"there is no setting {one}", _near(one)) for one in unknown]
+            validation_errors += [((one,), f"there is no setting {one}", _near(one)) for one in unknown]
         else:
-            faults.append((tuple(path), _said(error, path), _hint(path, error)))
-    return sorted(faults, key=lambda fault: document.line(*fault[0]))
+            validation_errors.append((tuple(path), _said(error, path), _hint(path, error)))
+    return sorted(validation_errors, key=lambda fault: document.line(*fault[0]))
 
 
 def _said(error: Any, path: list[str | int]) -> str:

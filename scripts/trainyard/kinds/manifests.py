@@ -6,24 +6,24 @@ import importlib
 from typing import Any
 
 from trainyard.kinds import pods, registry
-from trainyard.kinds.facts import Facts
 from trainyard.kinds.spec import JobSpec
+from trainyard.kinds.team_config import TeamConfig
 
 Object = dict[str, Any]
 
 
-def manifest(spec: JobSpec, facts: Facts) -> Object:
+def manifest(spec: JobSpec, team_config: TeamConfig) -> Object:
     """The job as the API server takes it, in the team's namespace.
 
     Raises:
         UsageError: the team may not have its queue, priority class or number of GPUs, or there is no such pool.
     """
-    queue = spec.queue or facts.queues[0]
-    facts.check(queue, spec.priority, spec.gpus * spec.nodes)
+    queue = spec.queue or team_config.queues[0]
+    team_config.check(queue, spec.priority, spec.gpus * spec.nodes)
     kind = registry.of_framework(spec.framework)
     builder = importlib.import_module(f"trainyard.kinds.builders.{kind.framework}")
-    meta: Object = {"name": spec.name, "namespace": facts.team, "labels": pods.labels(spec)}
+    meta: Object = {"name": spec.name, "namespace": team_config.team, "labels": pods.labels(spec)}
     if spec.owner:
         meta["ownerReferences"] = [dict(spec.owner)]
-    body: Object = builder.build(spec, facts, queue)
+    body: Object = builder.build(spec, team_config, queue)
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, "spec": body}

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainyard.kinds.facts import BUCKET, SECRET, Facts
 from trainyard.kinds.spec import JobSpec, amount_of
+from trainyard.kinds.team_config import BUCKET, SECRET, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
@@ -45,19 +45,19 @@ class Part:
     token: bool = False
 
 
-def template(spec: JobSpec, facts: Facts, part: Part) -> Object:
+def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     """The pod template of one part."""
     gpus = spec.gpus if part.gpus else 0
-    pool = facts.pool(spec.pool if gpus or not spec.gpus else "", gpus=gpus > 0)
-    priority = spec.priority or facts.priority
+    pool = team_config.pool(spec.pool if gpus or not spec.gpus else "", gpus=gpus > 0)
+    priority = spec.priority or team_config.priority
     mounts, volumes = _volumes(spec, part)
     inner: Object = {
-        "schedulerName": facts.scheduler,
+        "schedulerName": team_config.scheduler,
         "nodeSelector": dict(pool.labels),
         # The command is not process 1 then, and ends at the signal that asks it to, whatever it does about signals.
         "shareProcessNamespace": True,
         "securityContext": restricted(),
-        "containers": [_main(spec, facts, part, gpus, pool.resource, mounts)],
+        "containers": [_main(spec, team_config, part, gpus, pool.resource, mounts)],
         "volumes": volumes,
     }
     if priority:
@@ -69,9 +69,9 @@ def template(spec: JobSpec, facts: Facts, part: Part) -> Object:
     if gpus and spec.nodes > 1:
         inner["topologySpreadConstraints"] = [_spread(spec)]
     if part.works and moves(spec):
-        inner["initContainers"] = [_fetch(spec, facts)]
+        inner["initContainers"] = [_fetch(spec, team_config)]
         if part.keeps and spec.output:
-            inner["initContainers"].append(_keep(spec, facts, part))
+            inner["initContainers"].append(_keep(spec, team_config, part))
             inner["terminationGracePeriodSeconds"] = GRACE_S
     return {"metadata": {"labels": labels(spec)}, "spec": inner}
 
@@ -97,19 +97,19 @@ def literal(words: Sequence[str]) -> list[str]:
     return [word.replace("$(", "$$(") for word in words]
 
 
-def _main(spec: JobSpec, facts: Facts, part: Part, gpus: int, resource: str, mounts: list[Object]) -> Object:
+def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resource: str, mounts: list[Object]) -> Object:
     cpu, memory = (spec.cpu, spec.memory) if part.works else ("100m", "512Mi")
     requests: Object = {"cpu": cpu, "memory": memory}
     limits: Object = {"memory": memory}
-    if facts.most_cpu and amount_of(cpu) > amount_of(facts.most_cpu):
+    if team_config.most_cpu and amount_of(cpu) > amount_of(team_config.most_cpu):
         limits["cpu"] = cpu  # the team's default limit would be below the request
     if gpus:
         requests[resource] = limits[resource] = gpus
     found: Object = {
         "name": part.container,
-        "image": facts.image(spec.image, spec.framework),
+        "image": team_config.image(spec.image, spec.framework),
         "command": list(part.command),
-        "env": _environment(spec, facts, part),
+        "env": _environment(spec, team_config, part),
         "resources": {"requests": requests, "limits": limits},
         "securityContext": dict(CLOSED),
         "volumeMounts": mounts,
@@ -119,14 +119,14 @@ def _main(spec: JobSpec, facts: Facts, part: Part, gpus: int, resource: str, mou
     return found
 
 
-def _environment(spec: JobSpec, facts: Facts, part: Part) -> list[Object]:
+def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Object]:
     if not part.works:
         # The launcher's role allows `create` on pods/exec, which is what the older of kubectl's protocols asks.
         return [{"name": "KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "value": "false"}]
     found: list[Object] = [
         {"name": "HOME", "value": "/tmp"},
         {"name": "PYTHONUNBUFFERED", "value": "1"},
-        {"name": "TRAINYARD_TEAM", "value": facts.team},
+        {"name": "TRAINYARD_TEAM", "value": team_config.team},
         {"name": "TRAINYARD_JOB", "value": spec.name},
         {"name": "TRAINYARD_BUCKET", "value": BUCKET},
         {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
@@ -193,7 +193,7 @@ def _spread(spec: JobSpec) -> Object:
     }
 
 
-def _fetch(spec: JobSpec, facts: Facts) -> Object:
+def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
     """Before the command: the code from the store, folders, and checkpoints of an earlier start."""
     words = ["fetch", f"--into={home(spec)}", f"--folder={spec.results}"]
     if spec.code:
@@ -202,10 +202,10 @@ def _fetch(spec: JobSpec, facts: Facts) -> Object:
         words.append(f"--folder={spec.checkpoints}")
         for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
-    return _helper(FETCH, words, facts)
+    return _helper(FETCH, words, team_config)
 
 
-def _keep(spec: JobSpec, facts: Facts, part: Part) -> Object:
+def _keep(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     """Beside the command, and a little longer than it: copies what it writes to the store."""
     words = ["keep", f"--from={home(spec)}", f"--to={BUCKET}/{spec.output}", f"--every={SYNC_S}"]
     words.append(f"--folder={spec.results}")
@@ -213,14 +213,14 @@ def _keep(spec: JobSpec, facts: Facts, part: Part) -> Object:
         words.append(f"--folder={spec.checkpoints}")
     if part.keeper:
         words.append(f"--only={part.keeper}")
-    return _helper(KEEP, words, facts) | {"restartPolicy": "Always"}
+    return _helper(KEEP, words, team_config) | {"restartPolicy": "Always"}
 
 
-def _helper(name: str, words: list[str], facts: Facts) -> Object:
+def _helper(name: str, words: list[str], team_config: TeamConfig) -> Object:
     pod_name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     return {
         "name": name,
-        "image": facts.platform_image,
+        "image": team_config.platform_image,
         "args": ["run-files", *words],
         "env": [pod_name, {"name": "HOME", "value": "/tmp"}, *store_environment()],
         "resources": {"requests": {"cpu": "10m", "memory": "48Mi"}, "limits": {"memory": "256Mi"}},

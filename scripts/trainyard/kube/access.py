@@ -74,12 +74,12 @@ class Access:
                 f"no kubeconfig found at {asked}", hint="give --kubeconfig, or ask your platform engineer for one"
             )
         where = ", ".join(map(str, files))
-        complaints = _Complaints()
+        warnings = _Complaints()
         try:
             loader = _get_kube_config_loader(
                 filename=os.pathsep.join(map(str, files)), active_context=self.context or None
             )
-            with complaints:
+            with warnings:
                 loader.load_and_set(configuration)
             namespace = str(loader._current_context["context"].safe_get("namespace") or "")
             configuration.proxy = _proxy(configuration.host, str(loader._cluster.safe_get("proxy-url") or ""))
@@ -90,9 +90,9 @@ class Access:
                 where=where,
                 hint="choose another with --context or --kubeconfig; `kubectl config get-contexts` lists them",
             ) from None
-        if complaints.found:
+        if warnings.found:
             raise TrainyardError(
-                f"the log-in of the kubeconfig failed: {complaints.found[-1]}", where=where, hint="log in again"
+                f"the log-in of the kubeconfig failed: {warnings.found[-1]}", where=where, hint="log in again"
             )
         return namespace
 

@@ -1,4 +1,4 @@
-"""Training jobs as they are now: their own objects, their pods, their place in the queue, and what is complained of."""
+"""Training jobs as they are now: their own objects, their pods, their place in the queue, and warnings about them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUEUED, STARTING, WAITING, ENDING, BLOCKED = "queued", "starting", "waiting", "e
 
 @dataclass(frozen=True)
 class Around:
-    """One look at a namespace. `line` are its gangs that wait; `priorities` the values of the priority classes."""
+    """A snapshot of a namespace. `line` are its gangs that wait; `priorities` the values of the priority classes."""
 
     pods: list[Object] = field(default_factory=list)
     groups: list[Object] = field(default_factory=list)
@@ -36,8 +36,8 @@ class Around:
 
 
 @dataclass(frozen=True)
-class Sight:
-    """One look at a job. `job` is None when it is gone; `line` are the gangs of the whole namespace that wait."""
+class JobSnapshot:
+    """A snapshot of a job. `job` is None when it is gone; `line` are the gangs of the whole namespace that wait."""
 
     job: Object | None
     pods: list[Object]
@@ -55,12 +55,12 @@ class Watcher:
         self._priorities: dict[str, int] | None = None
         self._path = f"{kube.path_of(manifest)}/{self.name}"
 
-    def look(self) -> Sight:
+    def poll(self) -> JobSnapshot:
         """The job now. Raises KubeError when the cluster can't be asked."""
         if self._priorities is None:
             self._priorities = gangs.priorities(self.kube)
         seen = around(self.kube, self._priorities)
-        return sight_of(seen, self.kube.find(self._path), self.name)
+        return snapshot_of(seen, self.kube.find(self._path), self.name)
 
     def delete(self) -> None:
         """Takes the job and its pods away."""
@@ -76,11 +76,11 @@ def around(kube: Kube, priorities: dict[str, int] | None = None) -> Around:
     return Around(everybody, groups, gangs.waiting(groups, everybody), warnings, values)
 
 
-def sight_of(seen: Around, job: Object | None, name: str) -> Sight:
+def snapshot_of(seen: Around, job: Object | None, name: str) -> JobSnapshot:
     """One job in it."""
     own = sorted((pod for pod in seen.pods if _is_of(pod, job, name)), key=lambda pod: str(pod["metadata"]["name"]))
     told = [event for event in seen.events if _concerns(event, name, own)]
-    return Sight(job, own, seen.groups, seen.line, told, seen.priorities)
+    return JobSnapshot(job, own, seen.groups, seen.line, told, seen.priorities)
 
 
 def _is_of(pod: Object, job: Object | None, name: str) -> bool:
@@ -146,64 +146,64 @@ def made_by(job: Object) -> str:
     return str(_labels(job).get(RUN, ""))
 
 
-def outcome(sight: Sight) -> tuple[str, str]:
+def outcome(snapshot: JobSnapshot) -> tuple[str, str]:
     """(a word for how the job stands, why it waits or how it ended)."""
-    job = sight.job or {}
+    job = snapshot.job or {}
     state, message = status.outcome(job)
     name = str((job.get("metadata") or {}).get("name", ""))
-    if state == status.STOPPED and any(pods.phase(pod) in ("Pending", "Running") for pod in sight.pods):
+    if state == status.STOPPED and any(pods.phase(pod) in ("Pending", "Running") for pod in snapshot.pods):
         return "stopping", "its pods end"
     if state != status.RUNNING:
         return state, " ".join(message.split())
     if (job.get("metadata") or {}).get("deletionTimestamp"):
         return "deleting", "its pods end"
-    return standing(sight, name)
+    return standing(snapshot, name)
 
 
-def group_of(sight: Sight, name: str) -> Object | None:
+def group_of(snapshot: JobSnapshot, name: str) -> Object | None:
     """The gang of the job's pods: PodGroups are called after the job, or after it and its number."""
-    uid = ((sight.job or {}).get("metadata") or {}).get("uid", "")
-    pods = {pod["metadata"].get("uid", "") for pod in sight.pods}
-    for group in sight.groups:
+    uid = ((snapshot.job or {}).get("metadata") or {}).get("uid", "")
+    pods = {pod["metadata"].get("uid", "") for pod in snapshot.pods}
+    for group in snapshot.groups:
         owners = {owner.get("uid", "") for owner in group["metadata"].get("ownerReferences") or []}
         if group["metadata"]["name"] in (name, f"{name}-{uid}") or owners & (pods | {uid}) - {""}:
             return group
     return None
 
 
-def place(sight: Sight, name: str) -> str:
+def place(snapshot: JobSnapshot, name: str) -> str:
     """Where the job stands: in the queue with what the scheduler says, starting, or running on which nodes."""
-    return standing(sight, name)[1]
+    return standing(snapshot, name)[1]
 
 
-def standing(sight: Sight, name: str) -> tuple[str, str]:
+def standing(snapshot: JobSnapshot, name: str) -> tuple[str, str]:
     """The same, with a word for it before."""
-    group = group_of(sight, name)
-    running = [pod for pod in sight.pods if pods.phase(pod) == "Running"]
-    if running and len(running) == len(sight.pods):
+    group = group_of(snapshot, name)
+    running = [pod for pod in snapshot.pods if pods.phase(pod) == "Running"]
+    if running and len(running) == len(snapshot.pods):
         nodes = sorted({pod["spec"].get("nodeName", "?") for pod in running})
         return status.RUNNING, f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
-    if group and group in sight.line:
-        return QUEUED, _queued(sight, group)
-    done = [pod for pod in sight.pods if pods.phase(pod) in ("Succeeded", "Failed")]
+    if group and group in snapshot.line:
+        return QUEUED, _queued(snapshot, group)
+    done = [pod for pod in snapshot.pods if pods.phase(pod) in ("Succeeded", "Failed")]
     if done:
-        return ENDING, f"ending: {len(done)} of {len(sight.pods)} {_pods(sight.pods)} ended"
-    if any(pod["spec"].get("nodeName") for pod in sight.pods):
-        why = pods.stuck(sorted(sight.pods, key=place_of))[0]
-        text = f"starting: {len(running)} of {len(sight.pods)} {_pods(sight.pods)} run"
+        return ENDING, f"ending: {len(done)} of {len(snapshot.pods)} {_pods(snapshot.pods)} ended"
+    if any(pod["spec"].get("nodeName") for pod in snapshot.pods):
+        why = pods.stuck(sorted(snapshot.pods, key=place_of))[0]
+        text = f"starting: {len(running)} of {len(snapshot.pods)} {_pods(snapshot.pods)} run"
         return (BLOCKED, f"{text}; {why}") if why else (STARTING, text)
-    return WAITING, "waiting for a node" if sight.pods else "waiting for its pods"
+    return WAITING, "waiting for a node" if snapshot.pods else "waiting for its pods"
 
 
-def complaints(sight: Sight) -> list[str]:
+def warnings(snapshot: JobSnapshot) -> list[str]:
     """Warnings about the job and its pods, one sentence each, oldest first."""
-    told = sorted(sight.events, key=events.happened)
+    told = sorted(snapshot.events, key=events.happened)
     return list(dict.fromkeys(f"{events.about(one).get('name', '?')}: {events.sentence(one)}" for one in told))
 
 
-def blamed(kube: Kube, sight: Sight) -> blame.Blame | None:
+def blamed(kube: Kube, snapshot: JobSnapshot) -> blame.Blame | None:
     """The rank that failed first, and its error; None where none did."""
-    return blame.blamed(sight.pods, lambda pod, container, count: tail(kube, pod, container, count))
+    return blame.blamed(snapshot.pods, lambda pod, container, count: tail(kube, pod, container, count))
 
 
 def tail(kube: Kube, pod: str, container: str, count: int) -> list[str]:
@@ -214,12 +214,12 @@ def tail(kube: Kube, pod: str, container: str, count: int) -> list[str]:
         return []
 
 
-def first(sight: Sight, manifest: Object) -> Object | None:
+def first(snapshot: JobSnapshot, manifest: Object) -> Object | None:
     """The pod whose log tells the job's story."""
     name = status.first_pod(manifest)
-    found = next((pod for pod in sight.pods if not name or pod["metadata"]["name"] == name), None)
+    found = next((pod for pod in snapshot.pods if not name or pod["metadata"]["name"] == name), None)
     if found is None and not _is_ours(manifest):  # its roles may be others than ours
-        return min(sight.pods, key=place_of, default=None)
+        return min(snapshot.pods, key=place_of, default=None)
     return found
 
 
@@ -228,10 +228,10 @@ def container(manifest: Object, pod: Object) -> str:
     return status.container(manifest) if _is_ours(manifest) else pods.main_container(pod)
 
 
-def _queued(sight: Sight, group: Object) -> str:
+def _queued(snapshot: JobSnapshot, group: Object) -> str:
     """Its place among what waits in the queue, as far as the team's own namespace shows it, and why it waits."""
     queue, why = gangs.queue_of(group), gangs.reason(group)
-    number, count = gangs.position(sight.line, group, sight.priorities)
+    number, count = gangs.position(snapshot.line, group, snapshot.priorities)
     return f"in queue {queue}, number {number} of {count} of this team" + (f": {why}" if why else "")
 
 

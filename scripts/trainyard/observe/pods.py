@@ -120,8 +120,8 @@ def unplaced(pod: Object) -> Object:
 
 def waits_for(pods: Iterable[Object]) -> str:
     """Why the first of the waiting pods is not on a node yet; "" when none waits."""
-    texts = (" ".join(str(unplaced(pod).get("message", "")).split()) for pod in pods)
-    return next(filter(None, texts), "")
+    strings = (" ".join(str(unplaced(pod).get("message", "")).split()) for pod in pods)
+    return next(filter(None, strings), "")
 
 
 def blocked(pod: Object, *reasons: str) -> tuple[str, str, Object] | None:

@@ -26,7 +26,7 @@ def refusal(events: Iterable[dict[str, Any]]) -> str:
     return ""
 
 
-def hindrance(events: Iterable[dict[str, Any]]) -> str:
+def blocker(events: Iterable[dict[str, Any]]) -> str:
     """The last event's text that says why nothing starts yet, such as a full quota; "" when there is none."""
-    texts = [text_of(event) for event in events]
-    return texts[-1] if texts else ""
+    strings = [text_of(event) for event in events]
+    return strings[-1] if strings else ""

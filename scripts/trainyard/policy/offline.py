@@ -36,7 +36,7 @@ RESOURCES = {
 
 
 @dataclass(frozen=True)
-class Objection:
+class Violation:
     """What one rule says. `path` is the part of the object that it speaks of, as far as that can be told."""
 
     rule: str
@@ -45,7 +45,7 @@ class Objection:
 
 
 @dataclass(frozen=True)
-class Asker:
+class Requester:
     """Who asks: a user's name, the queues that they may use, and whether they may manage tenants."""
 
     user: str = "member"
@@ -58,7 +58,7 @@ class Request:
     """One request to the API server; `team` is None outside of teams' namespaces."""
 
     obj: Object
-    asker: Asker
+    requester: Requester
     team: Team | None
     old: Object | None = None
     sub: str = ""
@@ -120,9 +120,9 @@ def _policy(name: str, raw: Object) -> Policy:
     )
 
 
-def objections(request: Request, contract: Contract) -> list[Objection]:
+def violations(request: Request, contract: Contract) -> list[Violation]:
     """Everything that the rules in force say against the request, one for each validation that fails."""
-    found: list[Objection] = []
+    found: list[Violation] = []
     obj, old = cel.place(request.obj), None if request.old is None else cel.place(request.old)
     for policy in policies():
         if contract.modes.get(policy.name) != "off" and policy.concerns(request):
@@ -130,7 +130,7 @@ def objections(request: Request, contract: Contract) -> list[Objection]:
     return found
 
 
-def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contract) -> list[Objection]:
+def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contract) -> list[Violation]:
     """What one rule says of an object whose parts know their places (`cel.place`)."""
     scope: Object = {
         "object": obj,
@@ -138,30 +138,30 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
         "request": {
             "operation": "CREATE" if old is None else "UPDATE",
             "namespace": request.team.name if request.team else "",
-            "userInfo": {"username": request.asker.user},
+            "userInfo": {"username": request.requester.user},
         },
         "namespaceObject": {"metadata": {"annotations": annotations_of(request.team)}},
-        "authorizer": _Authorizer(request.asker),
+        "authorizer": _Authorizer(request.requester),
     }
     scope["variables"] = _Variables(policy.variables, scope, contract.parameters)
     try:
         if not all(cel.compile(condition)(scope) for condition in policy.conditions):
             return []
     except cel.CelError as error:
-        return [Objection(policy.name, f"the rule can't be asked: {error}")]
+        return [Violation(policy.name, f"the rule can't be asked: {error}")]
     found = []
     for expression, message, explains in policy.validations:
         try:
             if cel.compile(expression)(scope):
                 continue
         except cel.CelError as error:
-            found.append(Objection(policy.name, f"the rule can't be asked: {error}"))
+            found.append(Violation(policy.name, f"the rule can't be asked: {error}"))
             continue
         try:
             said = cel.compile(explains)(scope) if explains else message
         except cel.CelError:
             said = message
-        found.append(Objection(policy.name, str(said), cel.path(said)))
+        found.append(Violation(policy.name, str(said), cel.path(said)))
     return found
 
 
@@ -187,7 +187,7 @@ def defaulted(obj: Object, team: Team | None) -> Object:
         spec.setdefault("schedulerName", "default-scheduler")
         for key in ("containers", "initContainers", "ephemeralContainers"):
             for container in spec.get(key) or []:
-                amounts(container, team.limits if team and key != "ephemeralContainers" else {})
+                quantities(container, team.limits if team and key != "ephemeralContainers" else {})
     elif str(done.get("apiVersion")).startswith("batch.volcano.sh/"):
         spec.setdefault("queue", "default")
     elif kind in ("Job", "CronJob", "Deployment", "StatefulSet"):
@@ -200,7 +200,7 @@ def defaulted(obj: Object, team: Team | None) -> Object:
     return done
 
 
-def amounts(container: Object, limits: Object) -> None:
+def quantities(container: Object, limits: Object) -> None:
     """Fills in what the API server and a team's LimitRange give to a container of a pod."""
     resources = container.setdefault("resources", {})
     given = resources.get("limits") or {}
@@ -230,8 +230,8 @@ class _Variables:
 class _Authorizer:
     """`authorizer.group(…).resource(…).name(…).check(…).allowed()`, for the two rights that rules ask about."""
 
-    def __init__(self, asker: Asker, asked: Mapping[str, str] | None = None) -> None:
-        self._asker, self._asked = asker, dict(asked or {})
+    def __init__(self, requester: Requester, asked: Mapping[str, str] | None = None) -> None:
+        self._asker, self._asked = requester, dict(asked or {})
 
     def cel_call(self, name: str, arguments: list[Any]) -> Any:
         if name == "allowed":

@@ -15,12 +15,12 @@ from trainyard.observe import jobs, pods
 from trainyard.training import report
 
 Object = dict[str, Any]
-LOOK_S = 2.0
+POLL_INTERVAL_S = 2.0
 
 
-def look(kube: Kube, job: Object) -> jobs.Sight:
+def poll(kube: Kube, job: Object) -> jobs.JobSnapshot:
     """The job and what is around it now."""
-    return jobs.sight_of(jobs.around(kube), job, job["metadata"]["name"])
+    return jobs.snapshot_of(jobs.around(kube), job, job["metadata"]["name"])
 
 
 def stop(kube: Kube, job: Object) -> str:
@@ -72,15 +72,15 @@ def lines(
     """
     told = ""
     while True:
-        sight = look(kube, job)
-        pod = _chosen(sight, job, rank)
+        snapshot = poll(kube, job)
+        pod = _chosen(snapshot, job, rank)
         main = pods.main_container(pod) if pod else ""
         if pod and pods.starts(pod, main):
             break
-        state, why = jobs.outcome(sight)
+        state, why = jobs.outcome(snapshot)
         name = job["metadata"]["name"]
-        if pod is None and rank and sight.pods:
-            known = ", ".join(place_of(one)[2] for one in sorted(sight.pods, key=place_of))
+        if pod is None and rank and snapshot.pods:
+            known = ", ".join(place_of(one)[2] for one in sorted(snapshot.pods, key=place_of))
             raise TrainyardError(f"job {name} has no rank {rank}; it has: {known}")
         if not follow or state in report.OVER:
             gone = "its pods are gone" if state in report.OVER and not pod else why or "it has not started"
@@ -88,17 +88,17 @@ def lines(
         if why != told:
             say(f"{name} has not started yet: {why}")
             told = why
-        time.sleep(LOOK_S)
+        time.sleep(POLL_INTERVAL_S)
         job = _again(kube, job)
     for line in kube.logs(pod["metadata"]["name"], main, follow=follow, tail=tail):
         if not is_noise(line.decode(errors="replace")):
             yield line
 
 
-def _chosen(sight: jobs.Sight, job: Object, rank: str) -> Object | None:
+def _chosen(snapshot: jobs.JobSnapshot, job: Object, rank: str) -> Object | None:
     if not rank:
-        return jobs.first(sight, job)
-    return next((pod for pod in sight.pods if rank in (place_of(pod)[2], pod["metadata"]["name"])), None)
+        return jobs.first(snapshot, job)
+    return next((pod for pod in snapshot.pods if rank in (place_of(pod)[2], pod["metadata"]["name"])), None)
 
 
 def _again(kube: Kube, job: Object) -> Object:

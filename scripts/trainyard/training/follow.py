@@ -16,11 +16,11 @@ from trainyard.kinds import status
 from trainyard.kinds.launcher_log import is_noise
 from trainyard.kube import Kube, KubeError
 from trainyard.observe import jobs, pods
-from trainyard.observe.jobs import Sight, Watcher
+from trainyard.observe.jobs import JobSnapshot, Watcher
 from trainyard.observe.refusals import refusal
 
 Object = dict[str, Any]
-LOOK_S = 1.0
+POLL_INTERVAL_S = 1.0
 DRAIN_S = 10.0
 AWAY_S = 120.0
 
@@ -101,26 +101,26 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
     place, away, ran = "", 0.0, False
     while True:
         try:
-            sight = watcher.look()
+            snapshot = watcher.poll()
             away = 0.0
         except KubeError as error:
             away = away or time.monotonic()
             if error.status in (401, 403) or time.monotonic() - away > AWAY_S:
                 raise
-            time.sleep(LOOK_S)
+            time.sleep(POLL_INTERVAL_S)
             continue
-        if sight.job is None:
+        if snapshot.job is None:
             raise TrainyardError(f"the job {watcher.name} was deleted while it was followed", where=kube.namespace)
-        state, message = status.outcome(sight.job)
-        fresh = jobs.place(sight, watcher.name)
+        state, message = status.outcome(snapshot.job)
+        fresh = jobs.place(snapshot, watcher.name)
         if state == status.RUNNING and fresh != place:
             place = fresh
             say(place)
-        for text in jobs.complaints(sight):
+        for text in jobs.warnings(snapshot):
             if text not in told and state == status.RUNNING:
                 say(f"warning: {text}")
             told.add(text)
-        pod = jobs.first(sight, manifest)
+        pod = jobs.first(snapshot, manifest)
         if pod:
             log.follow(pod, jobs.container(manifest, pod))
             ran = ran or bool(log.pod)
@@ -128,20 +128,20 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
             log.drain()
             if state == status.STOPPED:  # whoever comes later can't know whether it has run
                 return End(False, 1, "it was stopped", ran or not place, stopped=True)
-            return _ended(kube, sight, state, message, ran)
-        if not sight.pods and (why := refusal(sight.events)):
+            return _ended(kube, snapshot, state, message, ran)
+        if not snapshot.pods and (why := refusal(snapshot.events)):
             hint = f"delete it: trainyard runs delete -n {kube.namespace} {watcher.name} --force"
             if take_away:
                 watcher.delete()
                 hint = "the job was taken away"
             raise TrainyardError(f"the job's pods are refused: {why}", where=watcher.name, hint=hint)
-        time.sleep(LOOK_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
-def _ended(kube: Kube, sight: Sight, state: str, message: str, ran: bool) -> End:
+def _ended(kube: Kube, snapshot: JobSnapshot, state: str, message: str, ran: bool) -> End:
     if state == status.SUCCEEDED:
         return End(True, 0, "", ran)
-    seen = jobs.blamed(kube, sight)
+    seen = jobs.blamed(kube, snapshot)
     if seen is None:
         return End(False, 1, message, ran)
     text = seen.sentence if seen.words else f"{seen.sentence}; {message}"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard.errors import UsageError
-from trainyard.kinds import Facts, JobSpec, manifest
-from trainyard.kinds.facts import BUCKET
+from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kinds.spec import JOB, several_nodes
+from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
 from trainyard.training import detect, results
 from trainyard.training.pack import Pack, pack
@@ -38,7 +38,7 @@ class Launch:
     why: str  # how the framework was found, when nobody named it
 
 
-def prepare(folder: Path, settings: Settings, facts: Facts, archive: Path, *, resume: str = "") -> Launch:
+def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
     """Packs the code and makes the manifest; nothing is sent anywhere.
 
     Args:
@@ -67,13 +67,13 @@ def prepare(folder: Path, settings: Settings, facts: Facts, archive: Path, *, re
     spec = replace(
         spec,
         name=run,
-        team=facts.team,
-        code=f"{facts.team}/code/{code.sha256}.tar.gz",
+        team=team_config.team,
+        code=f"{team_config.team}/code/{code.sha256}.tar.gz",
         code_sha256=code.sha256,
-        output=output_of(facts.team, run),
-        resume=output_of(facts.team, resume) if resume else "",
+        output=output_of(team_config.team, run),
+        resume=output_of(team_config.team, resume) if resume else "",
     )
-    return Launch(spec, manifest(spec, facts), code, why)
+    return Launch(spec, manifest(spec, team_config), code, why)
 
 
 def linted(launch: Launch, known: Contract) -> list[str]:
@@ -99,19 +99,19 @@ def send(store: Store, launch: Launch) -> bool:
         return store.put(launch.code.path, f"{BUCKET}/{launch.spec.code}", progress=bar.update)
 
 
-def submit(kube: Kube, facts: Facts, launch: Launch) -> bool:
+def submit(kube: Kube, team_config: TeamConfig, launch: Launch) -> bool:
     """Sends the code and creates the job; returns whether the code was new.
 
     Before anything is sent the cluster is asked whether it would take the job. Raises TrainyardError.
     """
     kube.create(launch.manifest, dry_run=True)
-    with opened(kube, facts) as store:
+    with opened(kube, team_config) as store:
         new = send(store, launch)
     kube.create(launch.manifest)
     return new
 
 
-def bring(kube: Kube, facts: Facts, run: str, folder: str, target: Path) -> list[str]:
+def bring(kube: Kube, team_config: TeamConfig, run: str, folder: str, target: Path) -> list[str]:
     """The results of a run, into `target`; returns the files' names. Raises TrainyardError."""
-    with opened(kube, facts) as store:
-        return results.fetch(store, output_of(facts.team, run), folder, target)
+    with opened(kube, team_config) as store:
+        return results.fetch(store, output_of(team_config.team, run), folder, target)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from trainyard.kinds import registry, status
-from trainyard.kinds.facts import BUCKET
 from trainyard.kinds.places import place_of
 from trainyard.kinds.pods import JOB_LABEL
+from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
 from trainyard.observe import jobs, pods, words
-from trainyard.observe.jobs import Sight
+from trainyard.observe.jobs import JobSnapshot
 from trainyard.observe.listing import Row, columns
 from trainyard.times import now, span, stamp, when
 
@@ -31,14 +31,14 @@ def full_name(job: Object) -> str:
 
 def row(job: Object, around: jobs.Around) -> Row:
     """A job in a list."""
-    sight = jobs.sight_of(around, job, job["metadata"]["name"])
-    state, note = jobs.outcome(sight)
-    ran = sum(pods.phase(pod) in ("Running", "Succeeded") for pod in sight.pods)
+    snapshot = jobs.snapshot_of(around, job, job["metadata"]["name"])
+    state, note = jobs.outcome(snapshot)
+    ran = sum(pods.phase(pod) in ("Running", "Succeeded") for pod in snapshot.pods)
     return Row(
         name=job["metadata"]["name"],
         kind=kind_of(job),
         state=state,
-        done=f"{ran}/{len(sight.pods)}" if sight.pods else "",
+        done=f"{ran}/{len(snapshot.pods)}" if snapshot.pods else "",
         created=when(job["metadata"].get("creationTimestamp")),
         seconds=_seconds(job),
         note=note,
@@ -47,10 +47,10 @@ def row(job: Object, around: jobs.Around) -> Row:
     )
 
 
-def data(sight: Sight, *, whole: bool = True) -> Object:
+def data(snapshot: JobSnapshot, *, whole: bool = True) -> Object:
     """One job as plain data; with `whole` its pods and warnings, too."""
-    job = sight.job or {}
-    state, note = jobs.outcome(sight)
+    job = snapshot.job or {}
+    state, note = jobs.outcome(snapshot)
     found: Object = {
         "name": job["metadata"]["name"],
         "kind": kind_of(job),
@@ -67,36 +67,36 @@ def data(sight: Sight, *, whole: bool = True) -> Object:
         "submittedBy": "",
     }
     if whole:
-        found["pods"] = [_pod(pod) for pod in sorted(sight.pods, key=place_of)]
-        found["warnings"] = jobs.complaints(sight)
+        found["pods"] = [_pod(pod) for pod in sorted(snapshot.pods, key=place_of)]
+        found["warnings"] = jobs.warnings(snapshot)
     return found
 
 
-def lines(kube: Kube, sight: Sight) -> list[str]:
+def lines(kube: Kube, snapshot: JobSnapshot) -> list[str]:
     """What to read of a job: how it stands and why, its pods, what is complained of; after a failure its error."""
-    job = sight.job or {}
-    state, note = jobs.outcome(sight)
+    job = snapshot.job or {}
+    state, note = jobs.outcome(snapshot)
     facts = [kind_of(job), span(_seconds(job)), f"queue {queue}" if (queue := status.queue_of(job)) else ""]
     found = [f"{job['metadata']['name']} in {kube.namespace}: {state}, {', '.join(filter(None, facts))}"]
     if note and state != status.FAILED:
         found.append(f"  {note}")
-    if sight.pods:
+    if snapshot.pods:
         rows = [["RANK", "STATE", "TIMES STARTED", "NODE", "POD", "NOTE"]]
-        rows += [list(map(str, _pod(pod).values())) for pod in sorted(sight.pods, key=place_of)]
+        rows += [list(map(str, _pod(pod).values())) for pod in sorted(snapshot.pods, key=place_of)]
         found += [f"  {line}" for line in columns(rows).splitlines()]
     if state not in OVER:
-        found += [f"  warning: {text}" for text in jobs.complaints(sight)]
+        found += [f"  warning: {text}" for text in jobs.warnings(snapshot)]
     if state == status.FAILED:
-        found += ["", *failure(kube, sight, note)]
+        found += ["", *failure(kube, snapshot, note)]
     elif state == status.STOPPED:
         found.append(f"  {kept(job, kube.namespace)}")
     return found
 
 
-def failure(kube: Kube, sight: Sight, message: str) -> list[str]:
+def failure(kube: Kube, snapshot: JobSnapshot, message: str) -> list[str]:
     """What failed first, and the end of its log."""
-    name = (sight.job or {})["metadata"]["name"]
-    seen = jobs.blamed(kube, sight)
+    name = (snapshot.job or {})["metadata"]["name"]
+    seen = jobs.blamed(kube, snapshot)
     if seen is None:
         return [f"{name} failed: {message}"]
     text = seen.sentence if seen.words else f"{seen.sentence}; {message}"

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from trainyard.errors import TrainyardError
-from trainyard.kinds.facts import BUCKET
-from trainyard.training.transfer import Store, passing
+from trainyard.kinds.team_config import BUCKET
+from trainyard.training.transfer import Store, is_retryable
 from trainyard_agent.run_files import INDEX
 
 WAIT_S = 90.0
-LOOK_S = 1.5
+POLL_INTERVAL_S = 1.5
 
 
 def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
@@ -26,10 +26,10 @@ def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
     """
     index = _index(store, f"{BUCKET}/{output}/{INDEX}")
     files = (index or {}).get("files", {})
-    wanted = {name.removeprefix(f"{folder}/"): facts for name, facts in files.items() if name.startswith(f"{folder}/")}
+    wanted = {name.removeprefix(f"{folder}/"): entry for name, entry in files.items() if name.startswith(f"{folder}/")}
     if not wanted:
         return []
-    total = sum(facts["size"] for facts in wanted.values())
+    total = sum(entry["size"] for entry in wanted.values())
     label, errors = f"fetching {len(wanted)} files", sys.stderr
     with click.progressbar(length=total, label=label, file=errors) as bar:
         names = store.tree(f"{BUCKET}/{output}/{folder}", target, progress=bar.update)
@@ -45,19 +45,19 @@ def _index(store: Store, place: str) -> dict | None:
     A store that doesn't answer meanwhile is asked again. Raises TrainyardError when it still doesn't in the end, or
     refuses.
     """
-    end, found, silent = time.monotonic() + WAIT_S, None, None
+    end, found, unavailable = time.monotonic() + WAIT_S, None, None
     while time.monotonic() < end:
         try:
-            silent = None
+            unavailable = None
             if store.stat(place):
                 found = json.loads(store.read(place))
                 if found.get("complete"):
                     return found
         except TrainyardError as error:
-            if not passing(error):
+            if not is_retryable(error):
                 raise
-            silent = error
-        time.sleep(LOOK_S)
-    if silent and not found:
-        raise silent
+            unavailable = error
+        time.sleep(POLL_INTERVAL_S)
+    if unavailable and not found:
+        raise unavailable
     return found

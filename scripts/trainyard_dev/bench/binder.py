@@ -16,33 +16,33 @@ from pathlib import Path
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.processes import Server
-from trainyard_dev.bench.world import PODS, World
+from trainyard_dev.bench.harness import PODS, Harness
 
 LANES = 8
 UNBOUND = f"{PODS}?fieldSelector=spec.nodeName="
 
 
 class Binder:
-    """The binder as a scheduler of `world`."""
+    """The binder as a scheduler of `harness`."""
 
-    def __init__(self, world: World) -> None:
-        folder = world.server.folder
+    def __init__(self, harness: Harness) -> None:
+        folder = harness.server.folder
         self.process = Server(
-            [sys.executable, "-c", f"from {__name__} import main; main()", world.server.kubeconfig, str(LANES)],
+            [sys.executable, "-c", f"from {__name__} import main; main()", harness.server.kubeconfig, str(LANES)],
             folder / "binder.log",
             env={"PYTHONPATH": str(ROOT / "scripts")},
         )
         self.process.wait(lambda: "ready" in (folder / "binder.log").read_text(), 30.0)
 
-    def settle(self, world: World) -> None:
+    def settle(self, harness: Harness) -> None:
         """Waits until every pod is bound: it does nothing else."""
-        world.wait("binding", lambda: all(pod.node for pod in list(world.pods.values())), 600.0)
+        harness.wait("binding", lambda: all(pod.node for pod in list(harness.pods.values())), 600.0)
 
 
 @contextmanager
-def binder(world: World) -> Iterator[Binder]:
-    """Runs it on the world for the time of the body."""
-    running = Binder(world)
+def binder(harness: Harness) -> Iterator[Binder]:
+    """Runs it on the harness for the time of the body."""
+    running = Binder(harness)
     try:
         yield running
     finally:

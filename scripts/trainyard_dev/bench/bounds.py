@@ -1,4 +1,4 @@
-"""How many GPUs could be given away at best: a bound from above."""
+"""How many GPUs could be allocated at best: a bound from above."""
 
 from __future__ import annotations
 

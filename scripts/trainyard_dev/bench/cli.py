@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard_dev.bench import columns, gate, page, pooled, registry, results, runner, summary, tables
+from trainyard_dev.bench import configurations, gate, page, pooled, registry, results, runner, summary, tables
 from trainyard_dev.bench.results import Result, Run
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
@@ -128,11 +128,11 @@ def run_gate() -> None:
     outcome = runner.execute(runs, runner.FOLDER, again=True)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     _print(found)
-    faults = gate.judge(wanted, found)
-    for fault in faults:
+    missed = gate.judge(wanted, found)
+    for fault in missed:
         click.echo(fault, err=True)
     _end(outcome)
-    if faults:
+    if missed:
         sys.exit(1)
     gate.remember(wanted)
     click.echo(f"{len(wanted)} figures of {len(runs)} runs are within their ranges")
@@ -142,7 +142,7 @@ def run_gate() -> None:
 @click.argument("name")
 def print_config(name: str) -> None:
     """Print a configuration: its text as it is measured, its flags, environment and taints as comments."""
-    found = columns.column(name)
+    found = configurations.column(name)
     click.echo(f"# {name}: {found.label}; digest {found.digest}")
     for what, values in (
         ("flag", found.flags),
@@ -179,7 +179,7 @@ def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]
         raise UsageError(f"{name} has no case {case}", hint=f"use one of {', '.join(cases)}")
     if not (case or column or seeds):
         return registry.plan(name, False)
-    if column and columns.column(column).scheduler == "raw" and all(one.column != column for one in everything):
+    if column and configurations.column(column).scheduler == "raw" and all(one.column != column for one in everything):
         raise UsageError(f"{name} needs a scheduler, and {column} is none", hint="use another configuration")
     chosen: dict[str, Run] = {}
     for one in everything:

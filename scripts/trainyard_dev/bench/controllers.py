@@ -7,21 +7,21 @@ from contextlib import contextmanager
 
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server
-from trainyard_dev.bench import columns
-from trainyard_dev.bench.columns import Column
-from trainyard_dev.bench.world import World
+from trainyard_dev.bench import configurations
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import Harness
 
 
 @contextmanager
-def controllers(world: World, column: Column) -> Iterator[Server]:
-    """Runs it on the world for the time of the body."""
+def controllers(harness: Harness, column: Configuration) -> Iterator[Server]:
+    """Runs it on the harness for the time of the body."""
     process = Server(
         [
-            tools.binary("vc-controller-manager"), "--kubeconfig", world.server.kubeconfig, "--leader-elect=false",
+            tools.binary("vc-controller-manager"), "--kubeconfig", harness.server.kubeconfig, "--leader-elect=false",
             "--enable-healthz=false", "--enable-metrics=false", "--scheduler-name=volcano",
-            *columns.controller_flags(column.name), "--v=1",
+            *configurations.controller_flags(column.name), "--v=1",
         ],
-        world.server.folder / "vc-controller-manager.log",
+        harness.server.folder / "vc-controller-manager.log",
     )  # fmt: skip
     try:
         yield process

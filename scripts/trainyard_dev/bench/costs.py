@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from trainyard_dev.bench.world import World
+from trainyard_dev.bench.harness import Harness
 
 SCHEDULED = 2  # the clock of a process that counts its time on processors: CPUCLOCK_SCHED in linux/posix-timers.h
 WRITES = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
@@ -30,9 +30,9 @@ def peak_mib(*pids: int) -> float:
     return sum(int(one[1]) for one in found if one) / 1024
 
 
-def writes(world: World) -> dict[str, float]:
+def writes(harness: Harness) -> dict[str, float]:
     """How often each resource was written so far, refused writes too."""
-    text = str(world.server.call("GET", "/metrics").body["text"])
+    text = str(harness.server.call("GET", "/metrics").body["text"])
     return counted(text)
 
 

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import trainyard
 from trainyard_dev.apiserver.processes import Server, free_ports
-from trainyard_dev.bench.columns import Column
-from trainyard_dev.bench.world import World
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import Harness
 
 TURNS = "127.0.0.1:10260"  # where the chart's configuration expects it
 START_S = 30.0
 
 
 @contextmanager
-def answering(world: World, column: Column) -> Iterator[Column]:
+def answering(harness: Harness, column: Configuration) -> Iterator[Configuration]:
     """The column with the address of a program that answers it while the body runs; as it is if it asks nobody."""
     if TURNS not in column.config:
         yield column
         return
     [port] = free_ports(1)
     package = str(Path(trainyard.__file__).parent.parent)
-    log = world.server.folder / "scheduler-turns.log"
+    log = harness.server.folder / "scheduler-turns.log"
     argv = ["env", f"PYTHONPATH={package}", sys.executable, "-m", "trainyard_agent", "scheduler-turns"]
     program = Server([*argv, "--port", str(port)], log)
     try:

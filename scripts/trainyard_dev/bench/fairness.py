@@ -9,13 +9,13 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.bench import columns, lockstep, plots, shares, tables, victims
-from trainyard_dev.bench.columns import Column
-from trainyard_dev.bench.lockstep import CPU_MILLI, MEMORY_MIB, NODE_GPUS, Task, Timeline
+from trainyard_dev.bench import configurations, plots, shares, simulator, tables, victims
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import GPU, Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.simulator import CPU_MILLI, MEMORY_MIB, NODE_GPUS, Task, Timeline
 from trainyard_dev.bench.traces import philly
-from trainyard_dev.bench.world import GPU, World
 
 TITLE = "Fairness, preemption and reclaim"
 FRESH = False
@@ -79,20 +79,20 @@ def _runs(cases: dict[str, dict[str, Any]], names: Sequence[str]) -> list[Run]:
     return [Run("fairness", case, name, seed, how) for seed in SEEDS for case, how in cases.items() for name in names]
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """One run: teams that share a cluster, or claims on a full one (a case that begins with `claims`)."""
-    column = columns.column(run.column)
+    column = configurations.column(run.column)
     if run.case.startswith("claims"):
-        return victims.measure(run, column, world)
+        return victims.measure(run, column, harness)
     jobs = dealt(run)
-    nodes = lockstep.nodes(NODES)
+    nodes = simulator.nodes(NODES)
     for name, spec in queues(column, *_room(run)):
-        world.add_queue(name, **spec)
-    world.add_queue("default")
-    world.add_nodes(nodes, effect=column.taint)
-    with scheduler(world, column) as running:
-        timeline = lockstep.play(
-            world, running, column, jobs, phases=_evicts(column), keep_work=run.settings.get("saved", False)
+        harness.add_queue(name, **spec)
+    harness.add_queue("default")
+    harness.add_nodes(nodes, effect=column.taint)
+    with scheduler(harness, column) as running:
+        timeline = simulator.play(
+            harness, running, column, jobs, phases=_evicts(column), keep_work=run.settings.get("saved", False)
         )
     capacity = NODES * NODE_GPUS
     found = shares.fairness(timeline, TEAMS, capacity)
@@ -113,11 +113,11 @@ def measure(run: Run, world: World) -> Measured:
 
 def dealt(run: Run) -> list[Task]:
     """The run's jobs, each given to a team by lot; `late_s`: the heaviest team hands in its own that much later."""
-    dice = random.Random(f"fairness/{run.seed}")
-    tasks = lockstep.tasks(philly(run.settings["trace"], run.settings["jobs"]))
+    rng = random.Random(f"fairness/{run.seed}")
+    tasks = simulator.tasks(philly(run.settings["trace"], run.settings["jobs"]))
     heaviest = max(TEAMS, key=lambda name: TEAMS[name])
     for task in tasks:
-        task.queue = dice.choice(list(TEAMS))
+        task.queue = rng.choice(list(TEAMS))
         if task.queue == heaviest:
             task.submit_s += run.settings.get("late_s", 0)
     return tasks
@@ -125,7 +125,7 @@ def dealt(run: Run) -> list[Task]:
 
 def _room(run: Run) -> tuple[int, int]:
     """Thousandths of a core and MiB in a team's deserved share with each GPU; `beside`: jobs', nodes' or none."""
-    [node] = lockstep.nodes(1)
+    [node] = simulator.nodes(1)
     return {
         "jobs": (CPU_MILLI, MEMORY_MIB),
         "nodes": (node.cpu_milli // NODE_GPUS, node.memory_mib // NODE_GPUS),
@@ -133,7 +133,7 @@ def _room(run: Run) -> tuple[int, int]:
     }[run.settings.get("beside", "jobs")]
 
 
-def queues(column: Column, cpu_milli: int, memory_mib: int) -> list[tuple[str, dict[str, Any]]]:
+def queues(column: Configuration, cpu_milli: int, memory_mib: int) -> list[tuple[str, dict[str, Any]]]:
     """The teams' queues as the chart makes them: by weight, and with what each deserves where that can be claimed.
 
     That is a part of the GPUs by weight, with `cpu_milli` and `memory_mib` to each.
@@ -152,15 +152,15 @@ def queues(column: Column, cpu_milli: int, memory_mib: int) -> list[tuple[str, d
             }
             sets += [f"{team}.queue.deserved.{resource}={amount}" for resource, amount in room.items()]
     switch = ["global.contract.scheduler.reclaim=true"] if reclaim else []
-    return [(name, spec) for name, spec in columns.chart_queues(*switch, *sets) if name in TEAMS]
+    return [(name, spec) for name, spec in configurations.chart_queues(*switch, *sets) if name in TEAMS]
 
 
-def _actions(column: Column) -> list[str]:
+def _actions(column: Configuration) -> list[str]:
     config = yaml.safe_load(column.config) or {}
     return [action.strip() for action in config.get("actions", "").split(",")]
 
 
-def _evicts(column: Column) -> bool:
+def _evicts(column: Configuration) -> bool:
     return bool({"reclaim", "preempt"} & set(_actions(column)))
 
 
@@ -250,7 +250,7 @@ sharing and preemption are not measured.
     if any(figure.metric == "circles" and figure.value for figure in shared):
         text += "As taking back may find no end, the chart takes nothing back unless it is told to.\n\n"
     first = tables.cases(shared)[:1]
-    for column in tables.columns(shared, first[0]) if first else ():
+    for column in tables.configurations(shared, first[0]) if first else ():
         text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{plots.word(column)}.svg)\n"
     return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])
 
@@ -259,7 +259,7 @@ def _reading(figures: Sequence[Figure], case: str) -> str:
     """Who comes nearer than ours by leaving GPUs idle, and where taking back found no end; nothing where neither is."""
     said = []
     mine, my_use = (tables.find(figures, case, "ours", metric) for metric in ("distance", "used_percent"))
-    for column in tables.columns(figures, case):
+    for column in tables.configurations(figures, case):
         near, used, circles, stuck = (
             tables.find(figures, case, column, metric)
             for metric in ("distance", "used_percent", "circles", "never_finished")

@@ -9,13 +9,13 @@ from functools import cache
 from math import inf, isfinite
 from pathlib import Path
 
-from trainyard_dev.bench import lockstep, offline, plots, published, tables
-from trainyard_dev.bench.columns import column
-from trainyard_dev.bench.lockstep import HOUR, MEGA, NODE_GPUS, Task, Timeline
+from trainyard_dev.bench import offline, plots, published, simulator, tables
+from trainyard_dev.bench.configurations import column
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
 from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Task, Timeline
 from trainyard_dev.bench.traces import philly
-from trainyard_dev.bench.world import World
 
 TITLE = "Gangs: jobs that start whole or not at all"
 FRESH = False
@@ -49,7 +49,7 @@ HEADINGS = HELD | {metric: f"h from submission to start: {of}" for metric, of in
 HEADINGS |= {"delay_max_32": "h from submission to start: 32 GPUs, longest", "starved_32": DELAYS["starved_32"]}
 WHOLE = ("trace3_pr", "trace1_pr")
 SEEDS = range(1, 6)
-SPREAD_SEEDS = {"trace3_pr": SEEDS, "trace3": [1]}  # parts on paper as Volcano's default places pods, and their seeds
+SPREAD_SEEDS = {"trace3_pr": SEEDS, "trace3": [1]}  # parts simulated as Volcano's default places pods, and their seeds
 REFERENCES = ("reference_pool", "reference_nodes", "reference_longest")
 
 
@@ -66,26 +66,26 @@ def plan(full: bool) -> list[Run]:
     return [run for runs in part.values() for run in runs] + kueue + arrivals + whole + classes
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """Replays the jobs; see the section for what the values are."""
     jobs = dealt(run.settings["trace"], run.settings["count"], run.seed)
     if run.settings.get("classes"):
         classify(jobs)
     chosen = column(run.column)
-    world.add_nodes(lockstep.nodes(NODES), effect=chosen.taint)
-    world.add_queue("default")
-    with scheduler(world, chosen) as running:
-        timeline = lockstep.play(world, running, chosen, jobs)
+    harness.add_nodes(simulator.nodes(NODES), effect=chosen.taint)
+    harness.add_queue("default")
+    with scheduler(harness, chosen) as running:
+        timeline = simulator.play(harness, running, chosen, jobs)
     return judged(timeline)
 
 
 def dealt(trace: str, count: int | None, seed: int) -> list[Task]:
     """The first `count` jobs of a trace; those of the same moment in random order, named in the order of submission."""
-    dice = random.Random(f"{trace}/{seed}")
+    rng = random.Random(f"{trace}/{seed}")
     jobs = philly(trace, count)
-    dice.shuffle(jobs)
+    rng.shuffle(jobs)
     jobs.sort(key=lambda job: job.submit_s)
-    return lockstep.tasks([replace(job, name=f"j{index:05d}") for index, job in enumerate(jobs)])
+    return simulator.tasks([replace(job, name=f"j{index:05d}") for index, job in enumerate(jobs)])
 
 
 def classify(jobs: Sequence[Task]) -> None:
@@ -194,7 +194,7 @@ def rank(ordered: Sequence[float], share: float) -> float:
 
 
 def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
-    """Starts by the scheduler on paper, in the order of REFERENCES."""
+    """Starts by the simulated scheduler, in the order of REFERENCES."""
     return [
         offline.starts(jobs, NODES, order=_turn, place=offline.pooled),
         offline.starts(jobs, NODES, order=_turn),

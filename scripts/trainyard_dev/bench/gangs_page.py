@@ -64,7 +64,7 @@ def _reading(every: Sequence[Figure], case: str) -> str:
     if ours and ours.bound and pool and nodes and longest:
         limit, order = ours.bound, "priority and submission" if case.endswith(WITH_CLASSES) else "submission"
         said.append(
-            f"The makespan of ours is {_over(ours.value, limit)} above the limit. On paper, what fits started in the"
+            f"The makespan of ours is {_over(ours.value, limit)} above the limit. Simulated, what fits started in the"
             f" order of {order} and nothing evicted, it is {_over(nodes.value, limit)} above, and"
             f" {_over(pool.value, limit)} if all GPUs were one node; with the longest job first, for which one must"
             f" know durations, {_over(longest.value, limit)}."
@@ -77,7 +77,7 @@ def _reading(every: Sequence[Figure], case: str) -> str:
     same = tables.find(figures, case, "ours", "as_on_paper")
     if same:
         said.append(
-            f"With ours {tables.number(same.value)} % of the jobs start in the very second that they do on paper."
+            f"With ours {tables.number(same.value)} % of the jobs start in the very second that they do in simulation."
         )
     if spread := _spread(every, case):
         said.append(spread)
@@ -94,7 +94,7 @@ def _spread(figures: Sequence[Figure], case: str) -> str:
     if not (wait and end):
         return ""
     said = (
-        "Volcano's default prefers the emptiest node: on paper that alone makes the mean wait"
+        "Volcano's default prefers the emptiest node: in simulation that alone makes the mean wait"
         f" {tables.number(wait.value)} h and the makespan {tables.number(end.value)} million s."
     )
     ours = tables.find(figures, case, "ours", "delay_mean")

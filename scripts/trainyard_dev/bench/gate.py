@@ -14,7 +14,7 @@ import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard_dev.bench import columns
+from trainyard_dev.bench import configurations
 from trainyard_dev.bench.results import Result
 
 FILE = ROOT / "docs" / "benchmarks" / "gate.yaml"
@@ -74,7 +74,7 @@ def passed(file: Path = FILE) -> dict[str, str]:
 
 def remember(wanted: Sequence[Range], digest: Callable[[str], str] | None = None, file: Path = FILE) -> dict[str, str]:
     """Notes that today's configurations of the ranges passed; keeps the file's comments."""
-    of = digest or (lambda name: columns.column(name).digest)
+    of = digest or (lambda name: configurations.column(name).digest)
     held = {name: of(name) for name in dict.fromkeys(one.column for one in wanted)}
     head = file.read_text().split(f"\n{PASSED}:")[0].rstrip()
     file.write_text(f"{head}\n{PASSED}:\n" + "".join(f"  {name}: {text}\n" for name, text in held.items()))

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from trainyard_dev import tools
+from trainyard_dev.bench.harness import GPU, POOL
 from trainyard_dev.bench.objects import KUEUE
-from trainyard_dev.bench.world import GPU, POOL
 
 SYSTEM, ACCOUNT, SECRET = "kueue-system", "kueue-metrics", "kueue-webhook-server-cert"
 API = f"/apis/{KUEUE}/v1beta1"

@@ -1,4 +1,4 @@
-"""Full clusters on paper, claims on them, and the fewest that must leave: every choice is tried."""
+"""Simulated full clusters, reclaim requests on them, and the fewest that must leave: every choice is tried."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ class Least:
     gpu_hours: float
 
 
-def layout(dice: random.Random, nodes: int = 4) -> Layout:
+def layout(rng: random.Random, nodes: int = 4) -> Layout:
     """A cluster filled at random until little is free, and a claim that needs somebody to leave."""
     while True:
         free, jobs = [NODE_GPUS] * nodes, []
         for _ in range(40):
-            pods, each = dice.choice(SHAPES)
+            pods, each = rng.choice(SHAPES)
             fitting = [node for node in range(nodes) for _ in range(free[node] // each)]
             if len(fitting) >= pods and len(jobs) < MOST_JOBS:
-                places = tuple(dice.sample(fitting, pods))
+                places = tuple(rng.sample(fitting, pods))
                 for node in places:
                     free[node] -= each
                 jobs.append((places, each))
-        hours = sorted((round(dice.uniform(0.1, HOURS), 1) for _ in jobs), reverse=True)
+        hours = sorted((round(rng.uniform(0.1, HOURS), 1) for _ in jobs), reverse=True)
         held = tuple(Held(f"j{n:02d}", *job, hours[n]) for n, job in enumerate(jobs))
-        pods, each = dice.choice(CLAIMS)
+        pods, each = rng.choice(CLAIMS)
         found = Layout(nodes, held, pods, each)
         if sum(free) <= NODE_GPUS // 2 and sum(room // each for room in found.free) < pods:
             return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trainyard_dev.bench.harness import GPU, GROUP, MODEL_LABEL, PRESENT
 from trainyard_dev.bench.traces import Pod
-from trainyard_dev.bench.world import GPU, GROUP, MODEL_LABEL, PRESENT
 
 KUEUE = "kueue.x-k8s.io"
 NAMES = {"volcano": "volcano", "kube": "default-scheduler", "kueue": "default-scheduler"}

@@ -1,6 +1,6 @@
-"""What is possible for gangs: the bound on the makespan, and a scheduler on paper that never evicts.
+"""What is possible for gangs: the bound on the makespan, and a simulated scheduler that never evicts.
 
-The paper scheduler tells what is lost by which cause: with one pool of GPUs only by the order of jobs, with nodes also
+The simulation tells what is lost by which cause: with one pool of GPUs only by the order of jobs, with nodes also
 by their edges, and what a real scheduler loses beyond that is its own.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-from trainyard_dev.bench.lockstep import NODE_GPUS, Task
+from trainyard_dev.bench.simulator import NODE_GPUS, Task
 
 Order = Callable[[Task], tuple[float | str, ...]]
 Place = Callable[[Sequence[int], int, int], list[tuple[int, int]]]

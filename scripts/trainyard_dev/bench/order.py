@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.pipelines.submit.gate import Turn, next_turns
-from trainyard_dev.bench import lockstep, offline, passing, plots, tables
-from trainyard_dev.bench.columns import column
-from trainyard_dev.bench.lockstep import HOUR, MEGA, NODE_GPUS, Replay, Task
-from trainyard_dev.bench.passing import Course
+from trainyard_dev.bench import offline, overtaking, plots, simulator, tables
+from trainyard_dev.bench.configurations import column
+from trainyard_dev.bench.harness import Harness
+from trainyard_dev.bench.overtaking import Course
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard_dev.bench.schedulers import scheduler
+from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Replay, Task
 from trainyard_dev.bench.traces import philly
-from trainyard_dev.bench.world import World
 
 TITLE = "Order: who passes whom when the cluster is full"
 FRESH = False
@@ -80,15 +80,15 @@ def plan(full: bool) -> list[Run]:
     return main + arrivals + classes + teams + names + more + late
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """Replays the jobs of the case; see the section for what the values are."""
     jobs = dealt(run.settings, run.seed)
     ranks = {task.name: rank for rank, task in enumerate(jobs)}
     chosen = column(run.column)
-    cluster = lockstep.nodes(NODES)
-    world.add_nodes(cluster, effect=chosen.taint)
+    cluster = simulator.nodes(NODES)
+    harness.add_nodes(cluster, effect=chosen.taint)
     for queue in sorted({"default", *(task.queue for task in jobs)}):
-        world.add_queue(queue)
+        harness.add_queue(queue)
     places: dict[str, dict[str, int]] = {}
 
     def note(replay: Replay) -> None:
@@ -96,12 +96,12 @@ def measure(run: Run, world: World) -> Measured:
             if task.name not in places:
                 places[task.name] = {}
                 for pod in task.pods:
-                    node = world.pods[pod].node
+                    node = harness.pods[pod].node
                     places[task.name][node] = places[task.name].get(node, 0) + task.gpus // len(task.pods)
 
     admit: Callable[[Replay], Sequence[Task]] = gate(ranks) if run.settings.get("gate") else in_turn(ranks)
-    with ranked(world, jobs if run.settings.get("ranked") else []), scheduler(world, chosen) as running:
-        timeline = lockstep.play(world, running, chosen, jobs, admit=admit, each_instant=note)
+    with ranked(harness, jobs if run.settings.get("ranked") else []), scheduler(harness, chosen) as running:
+        timeline = simulator.play(harness, running, chosen, jobs, admit=admit, each_instant=note)
     courses = [_course(task, ranks[task.name], places.get(task.name, {})) for task in timeline.tasks]
     measured = judged(courses, {node.name: node.gpus for node in cluster})
     spans = [(span, sum(s.used.values()), sum(s.asked.values())) for s, span in timeline.spans()]
@@ -118,37 +118,37 @@ def measure(run: Run, world: World) -> Measured:
 
 def dealt(settings: Any, seed: int) -> list[Task]:
     """The jobs of a case in the order of submission; what the trace leaves open is drawn with the seed."""
-    dice = random.Random(f"order/{settings['trace']}/{seed}")
+    rng = random.Random(f"order/{settings['trace']}/{seed}")
     found = philly(settings["trace"])
     count = settings["count"]
     if settings["trace"].endswith("_pr"):  # all at once: any of them, in any order
-        found = dice.sample(found, count)
+        found = rng.sample(found, count)
     else:  # one after the other: a part of the trace
-        first = dice.randrange(len(found) - count)
+        first = rng.randrange(len(found) - count)
         found = [replace(job, submit_s=job.submit_s - found[first].submit_s) for job in found[first : first + count]]
     names = [f"j{index:05d}" for index in range(len(found))]
     if settings.get("names"):
-        dice.shuffle(names)
-    jobs = lockstep.tasks([replace(job, name=name) for job, name in zip(found, names, strict=True)])
+        rng.shuffle(names)
+    jobs = simulator.tasks([replace(job, name=name) for job, name in zip(found, names, strict=True)])
     for task in jobs:
-        task.priority = dice.choice(list(CLASSES)) if settings.get("classes") else ""
-        task.queue = f"team-{dice.randrange(settings['queues'])}" if settings.get("queues") else "default"
+        task.priority = rng.choice(list(CLASSES)) if settings.get("classes") else ""
+        task.queue = f"team-{rng.randrange(settings['queues'])}" if settings.get("queues") else "default"
     return jobs
 
 
 @contextmanager
-def ranked(world: World, jobs: Sequence[Task]) -> Iterator[None]:
+def ranked(harness: Harness, jobs: Sequence[Task]) -> Iterator[None]:
     """Gives every job a priority class of its own, the first the highest; the classes are gone afterwards."""
     for rank, task in enumerate(jobs):
         task.priority = f"place-{rank:05d}"
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    world.create(
+    harness.create(
         [kind | {"metadata": {"name": task.priority}, "value": len(jobs) - rank} for rank, task in enumerate(jobs)]
     )
     try:
         yield
     finally:
-        world.delete([task.priority for task in jobs], PRIORITIES)
+        harness.delete([task.priority for task in jobs], PRIORITIES)
 
 
 def in_turn(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
@@ -170,15 +170,15 @@ def gate(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
     return admit
 
 
-def judged(jobs: Sequence[Course], nodes: passing.Room) -> Measured:
+def judged(jobs: Sequence[Course], nodes: overtaking.Room) -> Measured:
     """What the courses of all jobs say about order."""
-    broken, inverted = passing.violations(jobs), passing.inversions(jobs)
-    late = passing.delays(jobs, nodes, NODE_GPUS)
+    broken, inverted = overtaking.violations(jobs), overtaking.inversions(jobs)
+    late = overtaking.delays(jobs, nodes, NODE_GPUS)
     waits = [job.start_s - job.submit_s for job in jobs if job.nodes]
     lost = [delay.job.start_s - delay.could_s for delay in late if delay.job.nodes]
     values = {
         "violations": len(broken),
-        "leftovers": sum(passing.from_leftovers(i, j, jobs, nodes, NODE_GPUS) for i, j in broken),
+        "leftovers": sum(overtaking.from_leftovers(i, j, jobs, nodes, NODE_GPUS) for i, j in broken),
         "inversions": len(inverted),
         "harmful": sum(len(delay.passers) for delay in late),
         "delayed": len(late),
@@ -236,11 +236,11 @@ passed it, together with all before it: the table counts such pairs and jobs, an
 CAUSES = """
 Where order is lost in Volcano 1.14, and what helps:
 
-- **A job that doesn't fit lets later ones pass.** Volcano goes on to the queue's next job. `order: submission` lets the
-  first hold what its pods could use; `order: strict` stops the queue there. On `burst` passing then delays more jobs
+- **A job that doesn't fit lets later ones pass.** Volcano goes on to the queue's next job. `ReservingFIFO` lets the
+  first reserve what its pods could use; `StrictFIFO` stops the queue there. On `burst` passing then delays more jobs
   than with neither, but each by far less.
-- **Leftovers.** With `order: submission` a later job may still take GPUs of a node on which no pod of the first has
-  room, and so keep that node from becoming free. `order: strict` leaves them idle.
+- **Leftovers.** With `ReservingFIFO` a later job may still take GPUs of a node on which no pod of the first has
+  room, and so keep that node from becoming free. `StrictFIFO` leaves them idle.
 - **Names.** Volcano orders by whole seconds, then by namespace and name. Jobs of one second need names that rise with
   submission, a priority class each, or a gate. Kueue with `StrictFIFO`, which is not its default,
   orders by whole seconds too, and those of one second at will.

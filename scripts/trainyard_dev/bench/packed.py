@@ -1,4 +1,4 @@
-"""A cluster that fills up and never empties: what is given away, refused and left over in pieces."""
+"""A cluster that fills up and never empties: what is allocated, refused and left over in pieces."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Packed:
 
     @property
     def allocated(self) -> float:
-        """GPUs given away, in % of those that there are."""
+        """GPUs allocated, in % of those that there are."""
         return 100 - 100 * int(self._free[:, 0].sum()) / self.gpus
 
     @property

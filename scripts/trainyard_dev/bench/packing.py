@@ -1,4 +1,4 @@
-"""Packing: pods of openb arrive until they ask for 130 % of the GPUs and never leave; how many GPUs are given away?"""
+"""Packing: pods of openb arrive until they ask for 130 % of the GPUs and never leave; how many GPUs are allocated?"""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from statistics import fmean
 from typing import Any
 
 from trainyard_dev.bench import bounds, objects, plots, tables, traces
-from trainyard_dev.bench.columns import Column, column
+from trainyard_dev.bench.configurations import Configuration, column
 from trainyard_dev.bench.costs import peak_mib
+from trainyard_dev.bench.harness import PODGROUPS, Harness
 from trainyard_dev.bench.packed import WIDE, Packed
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.traces import Node, Pod
-from trainyard_dev.bench.world import PODGROUPS, World
 
 TITLE = "Packing"
 FRESH = False
@@ -40,7 +40,7 @@ MEMORY_MIB = 1024  # that a scheduler may need
 CURVES = {"allocated": 1, "fragmented": 2}  # place of each in a point of the curve
 
 INTRODUCTION = """\
-Pods of openb's lists arrive in random order, those that ask for a part of a card left out, until they have asked for
+Pods of openb's lists arrive in random order, those that ask for a fraction of a GPU left out, until they have asked for
 130 % of the GPUs. None ever leaves, and what a scheduler refuses is gone. So a GPU is lost when it lies idle among
 others that are busy, or on a node without cores. `default@0.25` is the list `default` on a quarter of the cluster,
 `@1` on all of it: 1,523 nodes, 6,212 GPUs.
@@ -63,19 +63,19 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
   one that is least sought, and leave the others to pods that take nothing else.
 """
 COMPARED = {
-    "allocated@100": "GPUs given away when the pods have asked for 100 % of them, %",
+    "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",
     "allocated@130": "The same at 130 %",
     f"refused{WIDE}@100": "Pods of 8 GPUs refused at 100 %, in %",
     "cpu_placed": "Pods without GPUs placed at the end, %",
 }
 TABLES = (
     {
-        "allocated@100": "GPUs given away @100, %", "fragmented@100": "fragmented @100, %",
+        "allocated@100": "GPUs allocated @100, %", "fragmented@100": "fragmented @100, %",
         "slots@100": "nodes with room for 8 GPUs @100",
         **{f"refused{n}@100": f"{n}-GPU pods refused @100, %" for n in SIZES},
     },
     {
-        "allocated@130": "GPUs given away @130, %",
+        "allocated@130": "GPUs allocated @130, %",
         **{f"refused{n}@130": f"{n}-GPU pods refused @130, %" for n in SIZES},
         "cpu_placed": "pods without GPUs placed, %",
         "cpu_refused_fitting": "pods without GPUs refused though they fit",
@@ -97,12 +97,12 @@ def plan(full: bool) -> list[Run]:
     return runs + [_run(name, 1.0, SIMPLER, seed) for name in SPECIAL for seed in SEEDS[:3]]
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """Places the run's list on an empty cluster and counts what came of it."""
     nodes = traces.openb_nodes(run.settings["share"])
     pods = traces.workload(run.settings["list"], run.seed, nodes)
-    world.add_queue("default")
-    placed, peak = place(world, column(run.column), nodes, pods)
+    harness.add_queue("default")
+    placed, peak = place(harness, column(run.column), nodes, pods)
     state = Packed(nodes, [pod for pod in pods if pod.gpus == WIDE])
     values = {"memory": peak}
     curve = []
@@ -123,32 +123,34 @@ def measure(run: Run, world: World) -> Measured:
     return Measured(values, {"curve": curve})
 
 
-def place(world: World, with_column: Column, nodes: Sequence[Node], pods: Sequence[Pod]) -> tuple[list[str], float]:
+def place(
+    harness: Harness, with_column: Configuration, nodes: Sequence[Node], pods: Sequence[Pod]
+) -> tuple[list[str], float]:
     """Node of each pod ("" where it was refused) and the scheduler's highest memory in MiB.
 
     Pods arrive in order; the next batch when nothing moves any more, and what is refused by then is taken away.
     """
-    world.add_nodes(nodes, effect=with_column.taint, rare=with_column.rare)
+    harness.add_nodes(nodes, effect=with_column.taint, rare=with_column.rare)
     placed: list[str] = []
-    with scheduler(world, with_column) as running:
+    with scheduler(harness, with_column) as running:
         for batch in _batches(pods):
             with running.process.paused():  # it gets the batch as a whole, and leaves the processors to its making
                 if with_column.scheduler == "volcano":
-                    world.create([objects.pod_group(one.name, 1) for one in batch])
-                world.create([_pod(one, with_column) for one in batch])
-                world.sees(one.name for one in batch)
-            running.settle(world)
-            found = [world.pods[one.name].node for one in batch]
+                    harness.create([objects.pod_group(one.name, 1) for one in batch])
+                harness.create([_pod(one, with_column) for one in batch])
+                harness.sees(one.name for one in batch)
+            running.settle(harness)
+            found = [harness.pods[one.name].node for one in batch]
             placed += found
             refused = [one.name for one, node in zip(batch, found, strict=True) if not node]
-            world.delete(refused)
-            world.sees(refused, gone=True)
+            harness.delete(refused)
+            harness.sees(refused, gone=True)
             if with_column.scheduler == "volcano":
-                world.delete(refused, PODGROUPS)  # else it says of each in every round that it has no pods
+                harness.delete(refused, PODGROUPS)  # else it says of each in every round that it has no pods
         return placed, peak_mib(running.process.pid)
 
 
-def _pod(asked: Pod, with_column: Column) -> dict[str, Any]:
+def _pod(asked: Pod, with_column: Configuration) -> dict[str, Any]:
     least_sought = sorted(asked.models, key=traces.MODELS.index)[:1] if with_column.one else None
     return objects.pod(asked, with_column.scheduler, group=asked.name, tolerated=least_sought)
 
@@ -219,7 +221,7 @@ def _lists(figures: Sequence[Figure], share: float) -> list[str]:
 def _reading(figures: Sequence[Figure]) -> str:
     """What the lists say in the mean and at worst, a line for each configuration."""
     rows = []
-    for name in tables.columns(figures):
+    for name in tables.configurations(figures):
         found = [one for one in figures if one.column == name]
         gaps = [one.bound - one.value for one in found if one.metric == "allocated@100" and one.bound is not None]
         wide = [one.value for one in found if one.metric == f"refused{WIDE}@100"]

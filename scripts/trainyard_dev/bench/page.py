@@ -34,7 +34,7 @@ start-up take is in none.
 
 - **Virtual time.** The clock goes to the next arrival or end of a job, waits until the scheduler has nothing left to
   do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput, and what
-  rounds cost with shared cards, is measured in real time: its figures compare with each other, not with those of
+  rounds cost with shared GPUs, is measured in real time: its figures compare with each other, not with those of
   another machine.
 - **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ. Which
   seeds stands above each section: rows with other seeds had other work and compare only roughly. Settings were chosen
@@ -76,7 +76,7 @@ PHILLY = (
 )
 TABLE = (
     "FGD's table",
-    "what six policies allocated on openb, simulated 1,020 times (ATC'23); the section on sharing cards quotes it",
+    "what six policies allocated on openb, simulated 1,020 times (ATC'23); the section on sharing GPUs quotes it",
     FGD,
     "`experiments/analysis/expected_results`",
     "Apache-2.0",
@@ -247,10 +247,10 @@ def _environment(found: Summary) -> str:
 
 def _configurations(found: Summary) -> str:
     lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
-    lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.columns.items()]
+    lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.configurations.items()]
     note = "\nThe digest is of the parsed configuration, flags, environment and taints; a result of another one is not"
     note += "\npublished. `bin/trainyard bench config NAME` prints one."
-    if any("…" in said["label"] for said in found.columns.values()):
+    if any("…" in said["label"] for said in found.configurations.values()):
         note += "\n… stands for the nearest configuration above that is written out."
     return "\n".join(lines) + "\n" + note + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trainyard_dev.bench import columns, registry, runner
+from trainyard_dev.bench import configurations, registry, runner
 from trainyard_dev.bench.results import Figure, Result, Run, ranges, rounded, seeds_by_group
 from trainyard_dev.bench.summary import Summary
 
@@ -66,7 +66,7 @@ def pool(published: Summary, here: Summary, planned: Sequence[Run], results: Seq
         if made := _one(old, new, _seeds(old, new, there), _seeds(new, old, measured)):
             figures.append(made)
     kept = {run.column for run in planned if run.group in there}
-    known = here.columns | {name: said for name, said in published.columns.items() if name in kept}
+    known = here.configurations | {name: said for name, said in published.configurations.items() if name in kept}
     seeds = {group: there.get(group, set()) | measured.get(group, set()) for group in {*there, *measured}}
     counts = {name: sum(len(of) for group, of in seeds.items() if _bench(group) == name) for name in registry.names()}
     counts = {name: count for name, count in counts.items() if count}
@@ -75,7 +75,7 @@ def pool(published: Summary, here: Summary, planned: Sequence[Run], results: Seq
         here,
         machines=sorted({*published.machines, *here.machines}),
         programs=published.programs | here.programs,
-        columns={name: known[name] for name in columns.columns() if name in known},
+        configurations={name: known[name] for name in configurations.configurations() if name in known},
         runs=counts,
         planned={name: sum(run.bench == name for run in planned) for name in counts},
         settings={run.group: run.settings_digest for run in planned if run.group in seeds},
@@ -143,7 +143,7 @@ def _seeds(figure: Figure | None, other: Figure | None, measured: Held) -> set[i
 
 
 def _still(published: Summary, run: Run) -> bool:
-    said = published.columns.get(run.column)
+    said = published.configurations.get(run.column)
     if said is None or published.settings.get(run.group) != run.settings_digest:
         return False
     now = runner.today(run)

@@ -1,4 +1,4 @@
-"""Philly on paper and as others have published it, beside ours: whole traces, and parts with pods spread."""
+"""Philly simulated and as others have published it, beside ours: whole traces, and parts with pods spread."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from trainyard_dev.bench import offline, tables
-from trainyard_dev.bench.lockstep import HOUR, MEGA, Task
 from trainyard_dev.bench.results import Figure, rounded
+from trainyard_dev.bench.simulator import HOUR, MEGA, Task
 
 WITH_CLASSES = "+classes"
 TITLE = "### Beside published policies"
@@ -28,13 +28,13 @@ PAPER = {"paper-submission": offline.submission, "paper-shortest": offline.short
 INTRODUCTION = """\
 Whole traces, in millions of seconds; mean completion is from submission to finish. The published policies (Muri,
 SIGCOMM'22, `simulator/draw_fig9-10.py`) were simulated on as many nodes and evict jobs at will, at no cost; SRTF and
-SRSF know how long each will run. *On paper* is the scheduler of the references above: it evicts nothing, and what fits
+SRSF know how long each will run. *Simulated* is the scheduler of the references above: it evicts nothing, and what fits
 starts in the order of submission, as with ours, or the shortest job first, for which one must know durations.
 """
 
 
 def figures(trace: str, jobs: Sequence[Task], nodes: int, bound: float) -> list[Figure]:
-    """Mean completion and makespan of the published policies and on paper, for a whole trace."""
+    """Mean completion and makespan of the published policies and of the simulated one, for a whole trace."""
     command = f"the figures of {SOURCE}"
     found = []
     for name, (completion, makespan) in PUBLISHED[trace].items():
@@ -51,7 +51,7 @@ def figures(trace: str, jobs: Sequence[Task], nodes: int, bound: float) -> list[
 
 
 def spread(case: str, dealt: Mapping[int, Sequence[Task]], nodes: int) -> list[Figure]:
-    """Mean wait and makespan on paper with pods on the emptiest node, over the seeds of a part of a trace."""
+    """Mean wait and makespan in simulation with pods on the emptiest node, over the seeds of a part of a trace."""
     waits, ends = [], []
     for jobs in dealt.values():
         starts = offline.starts(jobs, nodes, place=offline.emptiest)
@@ -76,7 +76,7 @@ def section(figures: Sequence[Figure]) -> str:
     if not traces:
         return ""
     head = ["policy", *(f"{trace}, {what}" for trace in traces for what in ("mean completion", "makespan"))]
-    names = {"`ours`": "ours", "on paper, by submission": "paper-submission", "on paper, shortest": "paper-shortest"}
+    names = {"`ours`": "ours", "simulated, by submission": "paper-submission", "simulated, shortest": "paper-shortest"}
     names |= {name: f"published-{name}" for name in next(iter(PUBLISHED.values()))}
     rows = []
     for name, column in names.items():
@@ -105,8 +105,8 @@ def _reading(figures: Sequence[Figure], trace: str) -> str:
         f"`{trace}`: the makespan of ours is {100 * abs(makespan / last - 1):.1f} % {word} than the best published."
         f" Its jobs complete in {completion:.2f} in the mean, {completion / best:.1f} times as late as with the best,"
         f" {first}, and {completion / blind:.1f} times as late as with the best that doesn't know durations. Of the"
-        f" distance to {first}, {100 * order:.0f} % is the order, for with the shortest first it is {shortest:.2f} on"
-        " paper; the rest is eviction.\n"
+        f" distance to {first}, {100 * order:.0f} % is the order, for with the shortest first it is {shortest:.2f} in"
+        " simulation; the rest is eviction.\n"
     )
 
 

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Protocol, cast
 
 from trainyard.errors import UsageError
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run
-from trainyard_dev.bench.world import World
 
 ORDER = ("packing", "gangs", "order", "fairness", "throughput", "sharing")
 
@@ -28,8 +28,8 @@ class Bench(Protocol):
     def plan(self, full: bool) -> list[Run]:
         """What to measure, the most important first; less of it when not `full`."""
 
-    def measure(self, run: Run, world: World) -> Measured:
-        """One run on an empty world."""
+    def measure(self, run: Run, harness: Harness) -> Measured:
+        """One run on an empty harness."""
 
     def figures(self, results: Sequence[Result]) -> list[Figure]:
         """What is published: over all seeds."""

@@ -13,9 +13,9 @@ from time import localtime, monotonic, strftime, time
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import OUT
-from trainyard_dev.bench import columns, environment, registry, results
+from trainyard_dev.bench import configurations, environment, registry, results
+from trainyard_dev.bench.harness import Harness, harness
 from trainyard_dev.bench.results import Result, Run
-from trainyard_dev.bench.world import World, world
 from trainyard_dev.progress import Progress
 
 FOLDER = OUT / "bench"
@@ -25,7 +25,7 @@ ALL_JOBS = 1000  # about as many as a whole trace has
 LOG_LINES = 30
 CLEARED = 2000  # pods: with more, a new API server is there sooner than an empty one
 
-Opener = Callable[[], AbstractContextManager[World]]
+Opener = Callable[[], AbstractContextManager[Harness]]
 
 
 @dataclass
@@ -49,7 +49,7 @@ def held(run: Run, folder: Path) -> Result | None:
 def today(run: Run) -> tuple[str, dict[str, str]] | None:
     """Digest of the run's configuration and versions of its programs, as they are now; None where it is gone."""
     try:
-        column = columns.column(run.column)
+        column = configurations.column(run.column)
     except TrainyardError:
         return None
     return column.digest, environment.programs(environment.versions(column.scheduler))
@@ -144,7 +144,7 @@ class _Worlds:
 
     def __init__(self, opener: Opener) -> None:
         self._opener, self._stack = opener, ExitStack()
-        self._world: World | None = None
+        self._world: Harness | None = None
 
     def __enter__(self) -> _Worlds:
         return self
@@ -152,7 +152,7 @@ class _Worlds:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def empty(self, fresh: bool) -> World:
+    def empty(self, fresh: bool) -> Harness:
         """An API server without nodes, pods and queues."""
         if fresh or (self._world and len(self._world.pods) > CLEARED):
             self.close()
@@ -174,13 +174,13 @@ class _Worlds:
         self._stack.close()
 
 
-def _open() -> AbstractContextManager[World]:
-    return world(columns.crds())
+def _open() -> AbstractContextManager[Harness]:
+    return harness(configurations.crds())
 
 
 def _measure(run: Run, worlds: _Worlds, folder: Path) -> None:
     bench = registry.load(run.bench)
-    column = columns.column(run.column)
+    column = configurations.column(run.column)
     began = monotonic()
     found = bench.measure(run, worlds.empty(bench.FRESH))
     seconds = round(monotonic() - began, 1)

@@ -22,10 +22,10 @@ from trainyard_dev.apiserver.install import install, namespace
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench import kueue_setup as setup
 from trainyard_dev.bench import schedulers
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import MERGE, Harness
 from trainyard_dev.bench.kueue_setup import API, WORKLOADS
 from trainyard_dev.bench.objects import KUEUE
-from trainyard_dev.bench.world import MERGE, World
 
 SHARED = ("clusterqueues", "resourceflavors", "topologies")  # kinds without a namespace
 GATED = "non-empty scheduling gates"
@@ -76,35 +76,35 @@ class Pair:
 class Kueue:
     """Kueue's manager and a kube-scheduler. Settled when both counted everything and tried what still waits."""
 
-    def __init__(self, world: World, column: Column) -> None:
-        self._world, self._settings = world, yaml.safe_load(column.config)
+    def __init__(self, harness: Harness, column: Configuration) -> None:
+        self._world, self._settings = harness, yaml.safe_load(column.config)
         self._workloads: dict[str, Workload] = {}
         self._changes, self._closed = 0, False
         self._released, self._refusals = False, 0.0  # since it was last settled: quota came free; attempts that failed
-        if not world.server.call("GET", API).ok:
-            install(world.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
-        self._token = _token(world)
+        if not harness.server.call("GET", API).ok:
+            install(harness.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
+        self._token = _token(harness)
         kube = replace(column, scheduler="kube", config="")
-        manager = self._start(world.server.folder)
+        manager = self._start(harness.server.folder)
         self._add_queues()
-        self._kube = schedulers.Kube(world, kube)
+        self._kube = schedulers.Kube(harness, kube)
         self._kube.quiet_s = QUIET_S / 2  # it has been quiet before it is asked
         self.process = Pair([manager, self._kube.process], self._clear)
         threading.Thread(target=self._follow, daemon=True).start()
 
-    def settle(self, world: World) -> None:
+    def settle(self, harness: Harness) -> None:
         """See the class."""
         end = monotonic() + STUCK_S
         state, since = (-1, -1), monotonic()
         looks: list[float] = []  # attempts at each look since Kueue counts as many workloads as there are
         while True:
-            now, tried = (world.moves, self._changes), self._seen(world)
+            now, tried = (harness.moves, self._changes), self._seen(harness)
             counted = self._counters() if tried and now == state else {}
             if counted and (counted["pending_workloads"], counted["reserving_active_workloads"]) == self._expected():
                 looks.append(counted["admission_attempts_total"])
                 if self._passed(counted, looks) and monotonic() > since + QUIET_S:
-                    self._kube.settle(world)
-                    if (world.moves, self._changes) == state:
+                    self._kube.settle(harness)
+                    if (harness.moves, self._changes) == state:
                         self._released, self._refusals = False, counted["refusals"]
                         return
             else:
@@ -179,10 +179,10 @@ class Kueue:
         reserved = sum(one.reserved for one in known)
         return len(known) - reserved, reserved
 
-    def _seen(self, world: World) -> bool:
+    def _seen(self, harness: Harness) -> bool:
         """Every group has its workload and no other is there; pods that may be scheduled have a node or were tried."""
         groups = set()
-        for pod in list(world.pods.values()):
+        for pod in list(harness.pods.values()):
             group = pod.labels.get(f"{KUEUE}/pod-group-name")
             workload = self._workloads.get(group) if group else Workload(reserved=True)
             if not workload or (workload.reserved and not pod.node and (not pod.refused or GATED in pod.refused)):
@@ -203,20 +203,20 @@ class Kueue:
                 self._changes += 1
 
 
-def _token(world: World) -> str:
+def _token(harness: Harness) -> str:
     path = f"/api/v1/namespaces/{setup.SYSTEM}/serviceaccounts/{setup.ACCOUNT}/token"
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
-    answer = world.server.call("POST", path, request)
+    answer = harness.server.call("POST", path, request)
     if not answer.ok:
         raise TrainyardError(f"no token to read Kueue's metrics with: {answer.message}")
     return str(answer.body["status"]["token"])
 
 
-def _certificates(world: World, folder: Path) -> bool:
+def _certificates(harness: Harness, folder: Path) -> bool:
     """Puts the certificates that the manager made where it looks for them, as kubelet would. False until then."""
     if (folder / "tls.crt").exists():
         return True
-    found = world.server.call("GET", f"/api/v1/namespaces/{setup.SYSTEM}/secrets/{setup.SECRET}")
+    found = harness.server.call("GET", f"/api/v1/namespaces/{setup.SYSTEM}/secrets/{setup.SECRET}")
     data = found.body.get("data") or {}
     for name in ("tls.key", "tls.crt"):
         if name not in data:

@@ -16,9 +16,9 @@ import yaml
 from trainyard.errors import TrainyardError
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server, free_ports
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.extender import answering
-from trainyard_dev.bench.world import World
+from trainyard_dev.bench.harness import Harness
 
 START_S, STUCK_S = 60.0, 600.0
 ROUNDS = 3  # a round that began before a change, one that may have missed it, and one that has seen it
@@ -33,21 +33,21 @@ class Scheduler(Protocol):
 
     process: Server
 
-    def settle(self, world: World) -> None:
+    def settle(self, harness: Harness) -> None:
         """Waits until it has seen everything and does nothing more."""
 
 
 class Volcano:
     """vc-scheduler. It is settled when whole rounds have passed without a change and no binding is under way."""
 
-    def __init__(self, world: World, column: Column, period_ms: int) -> None:
-        folder = world.server.folder
+    def __init__(self, harness: Harness, column: Configuration, period_ms: int) -> None:
+        folder = harness.server.folder
         [self.port] = free_ports(1)
         file = folder / "vc-scheduler.yaml"
         file.write_text(column.config)
         self.process = Server(
             [
-                tools.binary("vc-scheduler"), "--kubeconfig", world.server.kubeconfig, "--scheduler-conf", file,
+                tools.binary("vc-scheduler"), "--kubeconfig", harness.server.kubeconfig, "--scheduler-conf", file,
                 "--scheduler-name=volcano", "--leader-elect=false", "--cache-dumper=false", "--enable-metrics=true",
                 "--enable-pprof=true", f"--listen-address=127.0.0.1:{self.port}", "--disable-default-scheduler-config",
                 "--v=1", *column.flags, f"--schedule-period={period_ms}ms",
@@ -55,12 +55,12 @@ class Volcano:
             folder / "vc-scheduler.log",
             env=dict(column.env),
         )  # fmt: skip
-        self.process.wait(lambda: self.rounds() > 0 and _queues(world), START_S)
-        self._before = world.bindings  # bindings that an earlier scheduler made
+        self.process.wait(lambda: self.rounds() > 0 and _queues(harness), START_S)
+        self._before = harness.bindings  # bindings that an earlier scheduler made
         self._asked, self._asked_rounds = monotonic(), 0.0
         self._round_s = PERIOD_MS / 1000
 
-    def settle(self, world: World) -> None:
+    def settle(self, harness: Harness) -> None:
         """See the class."""
         end = monotonic() + STUCK_S
         state, since = (-1, -1), 0.0
@@ -69,13 +69,13 @@ class Volcano:
             sample, cost = _timed(self.port)
             rounds = sample.get("volcano_e2e_scheduling_latency_milliseconds_count", 0)
             given = sample.get("volcano_task_scheduling_latency_milliseconds_count", 0)
-            now = (world.moves, int(given))
+            now = (harness.moves, int(given))
             if now != state:
                 state, since = now, rounds
             elif (
                 rounds >= since + ROUNDS
-                and given == 2 * (world.bindings - self._before)  # counted as given and as bound
-                and (rounds >= since + PATIENCE or all(pod.node or pod.refused for pod in list(world.pods.values())))
+                and given == 2 * (harness.bindings - self._before)  # counted as given and as bound
+                and (rounds >= since + PATIENCE or all(pod.node or pod.refused for pod in list(harness.pods.values())))
             ):
                 return
             if monotonic() > end:
@@ -100,14 +100,14 @@ class Kube:
 
     quiet_s = 0.15
 
-    def __init__(self, world: World, column: Column) -> None:
-        folder = world.server.folder
+    def __init__(self, harness: Harness, column: Configuration) -> None:
+        folder = harness.server.folder
         [self._port] = free_ports(1)
         file = folder / "kube-scheduler.yaml"
         config: dict[str, Any] = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
-            "clientConnection": {"kubeconfig": str(world.server.kubeconfig), "qps": 2000, "burst": 2000},
+            "clientConnection": {"kubeconfig": str(harness.server.kubeconfig), "qps": 2000, "burst": 2000},
             "leaderElection": {"leaderElect": False},
             "podInitialBackoffSeconds": 1,
             "podMaxBackoffSeconds": 1,
@@ -123,7 +123,7 @@ class Kube:
         )  # fmt: skip
         self.process.wait(lambda: bool(metrics(self._port, tls=True)), START_S)
 
-    def settle(self, world: World) -> None:
+    def settle(self, harness: Harness) -> None:
         """See the class."""
         end = monotonic() + STUCK_S
         state, since = -1, monotonic()
@@ -134,9 +134,9 @@ class Kube:
                 for key, value in sample.items()
                 if key.startswith("scheduler_pending_pods") and ("active" in key or "backoff" in key)
             )
-            tried = all(pod.node or pod.refused for pod in list(world.pods.values()))
-            if world.changes != state or waiting or not tried:
-                state, since = world.changes, monotonic()
+            tried = all(pod.node or pod.refused for pod in list(harness.pods.values()))
+            if harness.changes != state or waiting or not tried:
+                state, since = harness.changes, monotonic()
             elif monotonic() > since + self.quiet_s:
                 return
             if monotonic() > end:
@@ -145,16 +145,16 @@ class Kube:
 
 
 @contextmanager
-def scheduler(world: World, column: Column, *, period_ms: int = PERIOD_MS) -> Iterator[Scheduler]:
-    """Runs the column's scheduler on the world for the time of the body."""
+def scheduler(harness: Harness, column: Configuration, *, period_ms: int = PERIOD_MS) -> Iterator[Scheduler]:
+    """Runs the column's scheduler on the harness for the time of the body."""
     from trainyard_dev.bench.scheduler_kueue import Kueue
 
     running: Scheduler
-    with answering(world, column) as column:
+    with answering(harness, column) as column:
         if column.scheduler == "volcano":
-            running = Volcano(world, column, period_ms)
+            running = Volcano(harness, column, period_ms)
         else:
-            running = (Kueue if column.scheduler == "kueue" else Kube)(world, column)
+            running = (Kueue if column.scheduler == "kueue" else Kube)(harness, column)
         try:
             yield running
         finally:
@@ -192,5 +192,5 @@ def _unchecked() -> ssl.SSLContext:
     return context
 
 
-def _queues(world: World) -> bool:
-    return bool(world.server.call("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default").ok)
+def _queues(harness: Harness) -> bool:
+    return bool(harness.server.call("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default").ok)

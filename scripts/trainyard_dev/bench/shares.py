@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from trainyard_dev.bench.lockstep import Sample, Task, Timeline
 from trainyard_dev.bench.offline import fullest
+from trainyard_dev.bench.simulator import Sample, Task, Timeline
 
 Amounts = Mapping[str, float]
 NEARLY = 1e-9

@@ -1,4 +1,4 @@
-"""Sharing cards: openb with its pods that ask for parts of a card, as in the published table of FGD (ATC'23)."""
+"""Sharing GPUs: openb with its pods that ask for fractions of GPUs, as in the published table of FGD (ATC'23)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from statistics import fmean
 from time import monotonic, sleep
 
-from trainyard_dev.bench import bestfit, card_rounds, cards, objects, plots, traces
-from trainyard_dev.bench.columns import Column, column
+from trainyard_dev.bench import bestfit, fractional_gpus, fractional_rounds, objects, plots, traces
+from trainyard_dev.bench.configurations import Configuration, column
+from trainyard_dev.bench.harness import PODGROUPS, Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, figure, grouped, summarise
 from trainyard_dev.bench.schedulers import Scheduler, scheduler
 from trainyard_dev.bench.sources import trace
 from trainyard_dev.bench.traces import WHOLE, Node, Pod
-from trainyard_dev.bench.world import PODGROUPS, World
 
-TITLE = "Sharing cards"
+TITLE = "Sharing GPUs"
 FRESH = False
 POOLED = True
 SHORT: tuple[str, ...] = ()
@@ -27,19 +27,19 @@ LESS: tuple[str, ...] = ()
 TOGETHER = 20  # pods that arrive at a time where they don't come one by one
 ANSWER_S = 1.0  # after that a pod without an answer is waited for by the scheduler's own counters
 COLUMNS = ("ours-sharing", "default-sharing")
-PAPER = "best-fit"  # our own best fit on paper, on the same pods
+SIMULATED = "best-fit"  # our own simulated best fit, on the same pods
 SEEDS = (1, 2, 3, 4, 5)
 MARKS = (100, 130)  # % of the GPUs asked for so far
 CURVE = 2.0  # % between points of a curve
 PUBLISHED = "openb/fgd_published_allocation.csv"
 DEMAND = "1.3"  # of the published runs that are compared
-KINDS = {"part": "part of a card", "card": "one card", "cards": "2 to 8 cards"}
+KINDS = {"part": "fraction of a GPU", "card": "one GPU", "cards": "2 to 8 GPUs"}
 HEADINGS = {
     **{f"allocated@{mark}": f"GPUs allocated, % at {mark} % asked for" for mark in MARKS},
     **{f"refused_{kind}": f"refused of pods with {what}, %" for kind, what in KINDS.items()},
     "cpu_placed": "CPU pods placed, %",
-    "cardless": "pods bound without a card",
-    "overfull": "cards given away twice",
+    "cardless": "pods bound without a GPU",
+    "overfull": "GPUs allocated twice",
 }
 
 
@@ -50,68 +50,68 @@ def plan(full: bool) -> list[Run]:
     tenth = [_run("default", 0.1, COLUMNS[0], seed) for seed in SEEDS]
     tenth += [_run("default", 0.1, COLUMNS[1], seed) for seed in SEEDS[:3]]
     together = [_run("default", 0.1, "ours-sharing", seed, TOGETHER) for seed in SEEDS]
-    return tenth + together + card_rounds.plan()
+    return tenth + together + fractional_rounds.plan()
 
 
-def measure(run: Run, world: World) -> Measured:
-    """Places the run's list on nodes with cards, and checks on every pod which card it got; or what a round costs."""
+def measure(run: Run, harness: Harness) -> Measured:
+    """Places the run's list on nodes with GPUs, and checks on every pod which GPU it got; or what a round costs."""
     if "list" not in run.settings:
-        return card_rounds.measure(run, world)
+        return fractional_rounds.measure(run, harness)
     nodes = traces.openb_nodes(run.settings["share"], "gpu")
     pods = traces.workload(run.settings["list"], run.seed, nodes, fractional=True)
-    world.add_queue("default")
-    placed = place(world, column(run.column), nodes, pods, run.settings["together"])
-    taken = cards.assigned(world)
+    harness.add_queue("default")
+    placed = place(harness, column(run.column), nodes, pods, run.settings["together"])
+    taken = fractional_gpus.assigned(harness)
     lost = {one.name for one in pods if one.gpus and placed[one.name] and not taken[one.name]}
     real = [placed[one.name] if one.name not in lost else "" for one in pods]
     capacity = WHOLE * sum(node.gpus for node in nodes)
     curve = _curve(pods, real, capacity)
     values = {f"allocated@{mark}": value for mark, value in _at_marks(curve).items()}
     paper = _curve(pods, bestfit.place(nodes, pods), capacity)
-    values |= {f"{PAPER}@{mark}": value for mark, value in _at_marks(paper).items()}
+    values |= {f"{SIMULATED}@{mark}": value for mark, value in _at_marks(paper).items()}
     values |= {f"refused_{kind}": _refused(pods, real, kind) for kind in KINDS}
     cpu = [bool(node) for one, node in zip(pods, real, strict=True) if not one.gpus]
     values["cpu_placed"] = 100 * fmean(cpu) if cpu else 100.0
-    values |= {"cardless": len(lost), "overfull": cards.overfull(taken)}
-    return Measured(values, {"curve": _thin(curve), PAPER: _thin(paper)})
+    values |= {"cardless": len(lost), "overfull": fractional_gpus.overfull(taken)}
+    return Measured(values, {"curve": _thin(curve), SIMULATED: _thin(paper)})
 
 
 def place(
-    world: World, with_column: Column, nodes: Sequence[Node], pods: Sequence[Pod], together: int = 1
+    harness: Harness, with_column: Configuration, nodes: Sequence[Node], pods: Sequence[Pod], together: int = 1
 ) -> dict[str, str]:
-    """Node of each pod by its name, "" where it was refused: when all cards were told of anew and it was tried again.
+    """Node of each pod by its name, "" where it was refused: when all GPUs were told of anew and it was tried again.
 
     `together` pods arrive at a time; when they have an answer the device plugin speaks of the nodes that took some.
     """
-    plugin = cards.offered(world, nodes)
+    plugin = fractional_gpus.offered(harness, nodes)
     placed: dict[str, str] = {}
-    with scheduler(world, with_column) as running:
+    with scheduler(harness, with_column) as running:
         plugin.report(node.name for node in nodes)
-        running.settle(world)
+        running.settle(harness)
         for start in range(0, len(pods), together):
             batch = pods[start : start + together]
             names = [one.name for one in batch]
             with running.process.paused() if together > 1 else nullcontext():
-                world.create([objects.pod_group(name, 1) for name in names])
-                world.create([cards.pod(one) for one in batch])
-                world.sees(names)
-            refused = _refused_of(world, running, plugin, names)
-            placed |= {name: world.pods[name].node for name in names}
-            world.delete(refused)
-            world.sees(refused, gone=True)
-            world.delete(refused, PODGROUPS)
+                harness.create([objects.pod_group(name, 1) for name in names])
+                harness.create([fractional_gpus.pod(one) for one in batch])
+                harness.sees(names)
+            refused = _refused_of(harness, running, plugin, names)
+            placed |= {name: harness.pods[name].node for name in names}
+            harness.delete(refused)
+            harness.sees(refused, gone=True)
+            harness.delete(refused, PODGROUPS)
     return placed
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
-    """What was measured, best fit on paper for the same pods, and the published table's means for the same lists."""
-    rounds, results = summarise(results, card_rounds.METRIC, "ms"), _replays(results)
+    """What was measured, simulated best fit for the same pods, and the published table's means for the same lists."""
+    rounds, results = summarise(results, fractional_rounds.METRIC, "ms"), _replays(results)
     found = [one for mark in MARKS for one in summarise(results, f"allocated@{mark}", "%", 100)]
     for kind in KINDS:
         found += summarise(results, f"refused_{kind}", "%")
     found += summarise(results, "cpu_placed", "%", 100)
     for check in ("cardless", "overfull"):
-        found += summarise(results, check, "pods" if check == "cardless" else "cards", 0)
+        found += summarise(results, check, "pods" if check == "cardless" else "GPUs", 0)
     return found + _on_paper(results) + _published({one.run.settings["list"] for one in results}) + rounds
 
 
@@ -121,11 +121,11 @@ def draw(_: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
     for case in dict.fromkeys(one.run.case for one in results):
         alike = {name: found for (of, name), found in grouped(results).items() if of == case}
         shown = {name: _mean([one.series["curve"] for one in found]) for name, found in alike.items()}
-        shown[PAPER] = _mean([one.series[PAPER] for one in _per_seed(alike)])
+        shown[SIMULATED] = _mean([one.series[SIMULATED] for one in _per_seed(alike)])
         plots.lines(
             folder / _file(case),
             shown,
-            title=f"openb {case}, parts of cards: GPUs allocated",
+            title=f"openb {case}, fractions of GPUs: GPUs allocated",
             x="GPUs asked for so far, % of the cluster",
             y="% of the cluster's GPUs",
             limit=[[0, 0], [100, 100], [130, 100]],
@@ -143,25 +143,27 @@ def _replays(results: Sequence[Result]) -> list[Result]:
     return [one for one in results if "list" in one.run.settings]
 
 
-def _refused_of(world: World, running: Scheduler, plugin: cards.DevicePlugin, names: Collection[str]) -> list[str]:
-    """Those of the pods that the scheduler doesn't place, though it knows all cards anew after each that it placed."""
+def _refused_of(
+    harness: Harness, running: Scheduler, plugin: fractional_gpus.DevicePlugin, names: Collection[str]
+) -> list[str]:
+    """Those of the pods that the scheduler doesn't place, though it knows all GPUs anew after each that it placed."""
     end = monotonic() + ANSWER_S
-    while monotonic() < end and not all(world.pods[name].node or world.pods[name].refused for name in names):
+    while monotonic() < end and not all(harness.pods[name].node or harness.pods[name].refused for name in names):
         sleep(0.002)
     waiting = list(names)
     while True:
-        nodes = {name: world.pods[name].node for name in waiting}
+        nodes = {name: harness.pods[name].node for name in waiting}
         plugin.report(set(nodes.values()) - {""})
         waiting = [name for name, node in nodes.items() if not node]
         if not waiting:
             return waiting
-        running.settle(world)
-        if not any(world.pods[name].node for name in waiting):
+        running.settle(harness)
+        if not any(harness.pods[name].node for name in waiting):
             return waiting
 
 
 def _curve(pods: Sequence[Pod], nodes: Sequence[str], capacity: int) -> list[list[float]]:
-    """[arrived, allocated] in % of the cards after each pod."""
+    """[arrived, allocated] in % of the GPUs after each pod."""
     arrived, allocated, points = 0, 0, []
     for pod, node in zip(pods, nodes, strict=True):
         arrived += pod.milli
@@ -200,7 +202,7 @@ def _kind(pod: Pod) -> str:
 
 
 def _per_seed(alike: dict[str, list[Result]]) -> list[Result]:
-    """One result of each seed: what is on paper is the same for every configuration."""
+    """One result of each seed: what is simulated is the same for every configuration."""
     return list({one.run.seed: one for found in alike.values() for one in found}.values())
 
 
@@ -211,9 +213,9 @@ def _on_paper(results: Sequence[Result]) -> list[Figure]:
         if name != COLUMNS[0]:
             continue
         for mark in MARKS:
-            values = [one.values[f"{PAPER}@{mark}"] for one in alike]
+            values = [one.values[f"{SIMULATED}@{mark}"] for one in alike]
             made = figure(alike, f"allocated@{mark}", "%", values, 100)
-            found.append(replace(made, column=PAPER, id=f"sharing.{case}.{PAPER}.allocated@{mark}"))
+            found.append(replace(made, column=SIMULATED, id=f"sharing.{case}.{SIMULATED}.allocated@{mark}"))
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import columns, environment, registry
+from trainyard_dev.bench import configurations, environment, registry
 from trainyard_dev.bench.results import Figure, Result, Run, numbers, ranges, seeds_by_group
 from trainyard_dev.versions import load
 
@@ -21,7 +21,7 @@ FILE = "summary.json"
 class Summary:
     """What is published.
 
-    `columns`: configuration -> its label and digest; `runs`: bench -> how many were measured, `planned`: of how many;
+    `configurations`: name -> its label and digest; `runs`: bench -> how many were measured, `planned`: of how many;
     `failed`: ids of runs that ended in a fault; `settings`: group of runs -> digest of what its case means; `drawn`:
     group -> seeds, in words, with which the curves of its bench were drawn; `plots`: names of the files.
     """
@@ -30,7 +30,7 @@ class Summary:
     made: str  # the day, UTC
     machines: list[str]
     programs: dict[str, str]
-    columns: dict[str, dict[str, str]]
+    configurations: dict[str, dict[str, str]]
     runs: dict[str, int]
     planned: dict[str, int]
     failed: list[str]
@@ -55,9 +55,9 @@ def build(results: Sequence[Result], planned: Sequence[Run], failed: Iterable[st
         made=datetime.now(UTC).date().isoformat(),
         machines=sorted({one.versions[environment.MACHINE] for one in results}),
         programs={name: version for one in results for name, version in environment.programs(one.versions).items()},
-        columns={
+        configurations={
             name: {"label": column.label, "digest": used[name]}
-            for name, column in columns.columns().items()
+            for name, column in configurations.configurations().items()
             if name in used
         },
         runs={name: len(found) for name, found in by_bench.items()},
@@ -121,8 +121,8 @@ def read(file: Path) -> Summary:
 
 def outdated(summary: Summary) -> list[str]:
     """Our configurations that were measured with another rendered text than the chart's of today."""
-    today = columns.columns()
-    ours = {name: said["digest"] for name, said in summary.columns.items() if name.split("-")[0] == "ours"}
+    today = configurations.configurations()
+    ours = {name: said["digest"] for name, said in summary.configurations.items() if name.split("-")[0] == "ours"}
     return [name for name, digest in ours.items() if name not in today or today[name].digest != digest]
 
 

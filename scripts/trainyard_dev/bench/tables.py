@@ -20,7 +20,7 @@ def cases(figures: Sequence[Figure]) -> list[str]:
     return list(dict.fromkeys(one.case for one in figures))
 
 
-def columns(figures: Sequence[Figure], case: str = "") -> list[str]:
+def configurations(figures: Sequence[Figure], case: str = "") -> list[str]:
     """Names of all configurations, or of those of one case, in the order in which they come."""
     return list(dict.fromkeys(one.column for one in figures if not case or one.case == case))
 
@@ -33,7 +33,8 @@ def by_column(figures: Sequence[Figure], case: str, metrics: Mapping[str, str], 
     there = [m for m in metrics if any(one.case == case and one.metric == m for one in figures)]
     head = ["configuration", *(metrics[m] for m in there)]
     rows = [
-        [f"`{column}`", *(cell(find(figures, case, column, m)) for m in there)] for column in columns(figures, case)
+        [f"`{column}`", *(cell(find(figures, case, column, m)) for m in there)]
+        for column in configurations(figures, case)
     ]
     limits = [_limit([one for one in figures if (one.case, one.metric) == (case, m)]) for m in there]
     if bounds and any(limits):
@@ -44,7 +45,10 @@ def by_column(figures: Sequence[Figure], case: str, metrics: Mapping[str, str], 
 def by_case(figures: Sequence[Figure], metric: str) -> str:
     """One metric: a row for each configuration, a column for each case, the limits in the last row."""
     found = [one for one in figures if one.metric == metric]
-    rows = [[f"`{name}`", *(cell(find(found, case, name, metric)) for case in cases(found))] for name in columns(found)]
+    rows = [
+        [f"`{name}`", *(cell(find(found, case, name, metric)) for case in cases(found))]
+        for name in configurations(found)
+    ]
     limits = [_limit([one for one in found if one.case == case]) for case in cases(found)]
     if any(limits):
         rows.append(["*limit*", *(limit or LACKING for limit in limits)])

@@ -7,14 +7,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from time import monotonic
 from typing import Any
 
-from trainyard_dev.bench import columns, costs, knobs, loads, profiles
+from trainyard_dev.bench import ablations, configurations, costs, loads, profiles
 from trainyard_dev.bench.binder import binder
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.controllers import controllers
+from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Measured, Run
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.throughput_page import HEADINGS, draw, figures, section
-from trainyard_dev.bench.world import World
 
 __all__ = ["FRESH", "HEADINGS", "LESS", "POOLED", "SHORT", "TITLE", "draw", "figures", "measure", "plan", "section"]
 
@@ -44,7 +44,7 @@ def plan(full: bool) -> list[Run]:
     runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(KNOBS, "raw", 1)]
     runs += [*(_run(case, "ours", 1) for case in OTHERS), _run(OTHERS[1], "volcano-default", 1)]
     runs += [_run(ALL_SINGLE, "ours", 1), _run(GANGS, "kube-tuned", 1)]
-    runs += [_run(KNOBS, of, 1) for of in KUBE] + [_knob(of, 1) for of in knobs.NAMES]
+    runs += [_run(KNOBS, of, 1) for of in KUBE] + [_knob(of, 1) for of in ablations.NAMES]
     for seed in SEEDS[1:]:
         runs += [_run(GANGS, of, seed) for of in ("ours", "kube-default", "raw", "volcano-default")]
         runs += [_run(GANGS, of, seed) for of in ("kube-tuned", "kueue")]
@@ -52,7 +52,7 @@ def plan(full: bool) -> list[Run]:
     for seed in SEEDS[1:3]:
         runs += [_run(case, "ours", seed, profile_s=PROFILE_S) for case in (KNOBS, ALONE)]
         runs += [_run(KNOBS, of, seed) for of in KUBE]
-        runs += [_knob(of, seed) for of in knobs.NAMES]
+        runs += [_knob(of, seed) for of in ablations.NAMES]
         runs += [_run(case, "ours", seed) for case in OTHERS] + [_run(OTHERS[1], "volcano-default", seed)]
         runs += [_run(ALL_GANGS, of, seed) for of in ("ours", "kube-default", "raw")]
         runs += [_run(ALL_SINGLE, "ours", seed), *(_run(MEMORY, of, seed) for of in ("ours", "kube-default"))]
@@ -60,69 +60,69 @@ def plan(full: bool) -> list[Run]:
     return runs
 
 
-def measure(run: Run, world: World) -> Measured:
+def measure(run: Run, harness: Harness) -> Measured:
     """One load with one scheduler, on an API server of its own."""
-    asked, column = loads.load(run.case), columns.column(run.column)
+    asked, column = loads.load(run.case), configurations.column(run.column)
     volcano = column.scheduler == "volcano"
-    world.add_nodes(loads.nodes(asked), effect=column.taint)
+    harness.add_nodes(loads.nodes(asked), effect=column.taint)
     if volcano:
-        world.add_queue("default")
+        harness.add_queue("default")
     wanted = loads.made(asked, column.scheduler)
     with ExitStack() as stack:
-        running = stack.enter_context(_scheduler(world, column, int(run.settings["period_ms"])))
-        programs = {name: (pid,) for name, pid in world.server.programs.items()} | {"scheduler": running.process.pids}
+        running = stack.enter_context(_scheduler(harness, column, int(run.settings["period_ms"])))
+        programs = {name: (pid,) for name, pid in harness.server.programs.items()} | {"scheduler": running.process.pids}
         if asked.controllers and volcano:
-            programs["controllers"] = stack.enter_context(controllers(world, column)).pids
-        bound = world.bindings
-        used, wrote = {name: costs.processor_s(*pids) for name, pids in programs.items()}, costs.writes(world)
+            programs["controllers"] = stack.enter_context(controllers(harness, column)).pids
+        bound = harness.bindings
+        used, wrote = {name: costs.processor_s(*pids) for name, pids in programs.items()}, costs.writes(harness)
         seconds = int(run.settings.get("profile_s", 0))
         with running.process.paused() if asked.backlog else nullcontext():
             began = monotonic()
-            world.create(wanted)
+            harness.create(wanted)
             made = monotonic()
             if asked.backlog:
-                world.sees(loads.names(wanted))
+                harness.sees(loads.names(wanted))
                 began = monotonic()
         profile = profiles.of_volcano(running.port, seconds) if seconds else None
-        world.wait("binding", lambda: world.bindings >= bound + asked.pods, PATIENCE_S)
-        running.settle(world)
-        values = _times(world, began) | {"created_s": made - began if made > began else 0.0}
+        harness.wait("binding", lambda: harness.bindings >= bound + asked.pods, PATIENCE_S)
+        running.settle(harness)
+        values = _times(harness, began) | {"created_s": made - began if made > began else 0.0}
         for name, pids in programs.items():
             values[f"{name}_ms"] = 1000 * (costs.processor_s(*pids) - used[name]) / asked.pods
-        writes = costs.more(wrote, costs.writes(world))
+        writes = costs.more(wrote, costs.writes(harness))
         values["writes"] = sum(writes.values()) / asked.pods
         values |= {f"writes_{name}": count / asked.pods for name, count in writes.items()}
         values["scheduler_mib"] = costs.peak_mib(*running.process.pids)
         values |= {f"profile_{name}": share for name, share in profile.shares().items()} if profile else {}
-    return Measured(values, {"bound": _curve(world, began)})
+    return Measured(values, {"bound": _curve(harness, began)})
 
 
 def _knob(column: str, seed: int) -> Run:
     """One setting changed: how often rounds begin matters only to pods that come one by one."""
-    return _run(SINGLE if column in knobs.PERIODS_MS else KNOBS, column, seed)
+    return _run(SINGLE if column in ablations.PERIODS_MS else KNOBS, column, seed)
 
 
 def _run(case: str, column: str, seed: int, **settings: Any) -> Run:
-    return Run("throughput", case, column, seed, {"period_ms": columns.period_ms(column)} | settings)
+    return Run("throughput", case, column, seed, {"period_ms": configurations.period_ms(column)} | settings)
 
 
 @contextmanager
-def _scheduler(world: World, column: Column, period_ms: int) -> Iterator[Any]:
-    with binder(world) if column.scheduler == "raw" else scheduler(world, column, period_ms=period_ms) as running:
+def _scheduler(harness: Harness, column: Configuration, period_ms: int) -> Iterator[Any]:
+    with binder(harness) if column.scheduler == "raw" else scheduler(harness, column, period_ms=period_ms) as running:
         yield running
 
 
-def _times(world: World, began: float) -> dict[str, float]:
+def _times(harness: Harness, began: float) -> dict[str, float]:
     """Rate over all and waits from the making, or from the begin where pods were there before."""
-    pods = list(world.pods.values())
+    pods = list(harness.pods.values())
     waits = sorted(pod.bound - max(pod.made, began) for pod in pods)
     took = max(pod.bound for pod in pods) - began
     middle, late = (waits[min(len(waits) - 1, int(len(waits) * place))] for place in (0.5, 0.99))
     return {"pods_per_s": len(pods) / took, "wait_p50": middle, "wait_p99": late, "took_s": took}
 
 
-def _curve(world: World, began: float) -> list[list[float]]:
+def _curve(harness: Harness, began: float) -> list[list[float]]:
     """Seconds since the begin, pods bound until then."""
-    moments = sorted(pod.bound - began for pod in world.pods.values())
+    moments = sorted(pod.bound - began for pod in harness.pods.values())
     step = max(1, len(moments) // POINTS)
     return [[moment, float(place)] for place, moment in enumerate(moments, 1) if place % step == 0]

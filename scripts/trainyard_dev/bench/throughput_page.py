@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainyard_dev.bench import knobs, loads, plots, tables
+from trainyard_dev.bench import ablations, loads, plots, tables
 from trainyard_dev.bench.results import Figure, Result, grouped, summarise
 
 RAW, MEMORY_MIB = "raw", 1024.0
@@ -157,13 +157,13 @@ def _knobs(figures: Sequence[Figure], case: str) -> str:
     """Each change with its effect, where that is more than the spread of the runs."""
     ours = tables.find(figures, case, "ours", "scheduler_ms")
     rows = []
-    for name in ("ours", *knobs.NAMES):
+    for name in ("ours", *ablations.NAMES):
         found = tables.find(figures, case, name, "scheduler_ms")
         if found is None:
             continue
         apart = ours is not None and (found.high < ours.low or found.low > ours.high)
         change = f"{100 * (found.value / ours.value - 1):+.0f} %" if ours and apart else ""
-        label = knobs.NAMES[name][0] if name in knobs.NAMES else "as in the chart"
+        label = ablations.NAMES[name][0] if name in ablations.NAMES else "as in the chart"
         rest = [tables.cell(tables.find(figures, case, name, metric)) for metric in KNOB_METRICS]
         rows.append([f"`{name}`: {label}", tables.cell(found), change, *rest])
     heads = [HEADINGS[metric] for metric in ("scheduler_ms", *KNOB_METRICS)]
@@ -185,4 +185,4 @@ def _least(figures: Sequence[Figure]) -> str:
 
 
 def _single_change(column: str) -> bool:
-    return column in knobs.NAMES
+    return column in ablations.NAMES

@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """What one pod asks for. `gpu_milli` below 1000 is a part of one card; `models`: the only ones, () for any."""
+    """What one pod asks for. `gpu_milli` below 1000 is a fraction of a GPU; `models`: the only ones, () for any."""
 
     name: str
     cpu_milli: int
@@ -99,23 +99,23 @@ def workload(
 ) -> list[Pod]:
     """Pods of a list, cloned or left out at random until they ask for `demand` times the nodes' GPUs, in random order.
 
-    Without `fractional` pods that ask for a part of a card are left out. Names number the order of arrival.
+    Without `fractional` pods that ask for a fraction of a GPU are left out. Names number the order of arrival.
     """
-    dice = random.Random(f"{name}/{seed}")
+    rng = random.Random(f"{name}/{seed}")
     pods = [pod for pod in openb_pods(name) if fractional or pod.gpu_milli == WHOLE]
     wanted = demand * WHOLE * sum(node.gpus for node in nodes)
-    dice.shuffle(pods)
+    rng.shuffle(pods)
     taken: list[Pod] = []
     sum_milli = 0
     rest = list(pods)
     while sum_milli < wanted:
         if not rest:
             rest = list(pods)
-            dice.shuffle(rest)
+            rng.shuffle(rest)
         pod = rest.pop()
         taken.append(pod)
         sum_milli += pod.milli
-    dice.shuffle(taken)
+    rng.shuffle(taken)
     return [replace(pod, name=f"p{index:05d}") for index, pod in enumerate(taken)]
 
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainyard_dev.bench import layouts, objects, tables
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench.harness import GPU, MERGE, PODS, Harness
 from trainyard_dev.bench.layouts import Layout, Least
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard_dev.bench.schedulers import Scheduler, scheduler
 from trainyard_dev.bench.traces import Node, Pod
-from trainyard_dev.bench.world import GPU, MERGE, PODS, World
 
 CPU_MILLI, MEMORY_MIB = 4000, 16 * 1024  # with each GPU
 UNSERVED = """
@@ -47,24 +47,24 @@ def plan(seeds: Iterable[int], count: int) -> list[Run]:
     ]
 
 
-def measure(run: Run, column: Column, world: World) -> Measured:
+def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
     """All claims of one run, one after the other.
 
     Values are sums over them: pods and jobs evicted, GPU·hours that these had worked (a job that loses a pod has to
     start again), the minimum of each, claims that got their room, and pods evicted for claims that did not.
     """
     case = run.case.partition("@")[0]
-    dice = random.Random(f"claims/{run.seed}")
+    rng = random.Random(f"claims/{run.seed}")
     done: list[tuple[Least, Least, bool]] = []
     circles = 0
     for _ in range(run.settings["clusters"]):
-        layout = layouts.layout(dice)
-        _fill(world, column, layout, shared=case == SHARE)
-        with scheduler(world, column) as running:
-            gone, served, ended = _claim(world, running, column, layout, case)
+        layout = layouts.layout(rng)
+        _fill(harness, column, layout, shared=case == SHARE)
+        with scheduler(harness, column) as running:
+            gone, served, ended = _claim(harness, running, column, layout, case)
         done.append((layouts.cost(layout, gone), layouts.least(layout), served))
         circles += not ended
-        world.clear()
+        harness.clear()
     values = {
         "claims": float(len(done)),
         "served_percent": 100 * sum(served for *_, served in done) / len(done),
@@ -80,17 +80,17 @@ def measure(run: Run, column: Column, world: World) -> Measured:
     return Measured(values)
 
 
-def _fill(world: World, column: Column, layout: Layout, *, shared: bool) -> None:
+def _fill(harness: Harness, column: Configuration, layout: Layout, *, shared: bool) -> None:
     """Nodes, queues, and jobs that run since long; their names and creation tell their age."""
     cpu, memory = CPU_MILLI * layouts.NODE_GPUS, MEMORY_MIB * layouts.NODE_GPUS
-    world.add_nodes(
+    harness.add_nodes(
         [Node(_node(n), cpu * 2, memory * 2, layouts.NODE_GPUS) for n in range(layout.nodes)], effect=column.taint
     )
-    world.add_queue("default")
+    harness.add_queue("default")
     for queue, part in (("others", 1), ("claimant", 3)) if shared else (("others", 0),):
         gpus = layout.nodes * layouts.NODE_GPUS * part // 4
         room = {GPU: str(gpus), "cpu": f"{CPU_MILLI * gpus}m", "memory": f"{MEMORY_MIB * gpus}Mi"}
-        world.add_queue(queue, **({"deserved": room} if part else {}))
+        harness.add_queue(queue, **({"deserved": room} if part else {}))
     for job in layout.jobs:
         made: list[dict[str, Any]] = []
         priority = "" if shared else "training-low"
@@ -100,18 +100,20 @@ def _fill(world: World, column: Column, layout: Layout, *, shared: bool) -> None
             pod = _pod(f"{job.name}-{index}", job.each, column, job.name, priority)
             pod["spec"]["nodeName"] = _node(place)
             made.append(pod)
-        world.create(made, in_order=True)
+        harness.create(made, in_order=True)
     names = [f"{job.name}-{index}" for job in layout.jobs for index in range(len(job.places))]
-    world.sees(names)
+    harness.sees(names)
     now = datetime.now(UTC)
     for job in layout.jobs:
         since = (now - timedelta(hours=job.hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
         for index in range(len(job.places)):
             status = {"status": {"phase": "Running", "startTime": since}}
-            world.server.call("PATCH", f"{PODS}/{job.name}-{index}/status", status, content=MERGE)
+            harness.server.call("PATCH", f"{PODS}/{job.name}-{index}/status", status, content=MERGE)
 
 
-def _claim(world: World, running: Scheduler, column: Column, layout: Layout, case: str) -> tuple[list[str], bool, bool]:
+def _claim(
+    harness: Harness, running: Scheduler, column: Configuration, layout: Layout, case: str
+) -> tuple[list[str], bool, bool]:
     """Hands in the claim and lets evicted pods go at once.
 
     Returns their names, whether the claim runs, and whether evicting came to an end.
@@ -123,22 +125,22 @@ def _claim(world: World, running: Scheduler, column: Column, layout: Layout, cas
         made = []
     names = [f"claim-{index}" for index in range(layout.pods)]
     with running.process.paused():
-        world.create(made + [_pod(name, layout.each, column, "claim", priority) for name in names], in_order=True)
-        world.sees(names)
+        harness.create(made + [_pod(name, layout.each, column, "claim", priority) for name in names], in_order=True)
+        harness.sees(names)
     gone: list[str] = []
     for _ in range(PASSES):
-        running.settle(world)
-        leaving = [name for name, pod in list(world.pods.items()) if pod.leaving]
+        running.settle(harness)
+        leaving = [name for name, pod in list(harness.pods.items()) if pod.leaving]
         if not leaving:
             break
         gone += leaving
-        world.delete(leaving)
-        world.sees(leaving, gone=True)
-    served = all((pod := world.pods.get(name)) is not None and bool(pod.node) for name in names)
+        harness.delete(leaving)
+        harness.sees(leaving, gone=True)
+    served = all((pod := harness.pods.get(name)) is not None and bool(pod.node) for name in names)
     return [name for name in gone if name not in names], served, not leaving
 
 
-def _pod(name: str, gpus: int, column: Column, group: str, priority: str) -> dict[str, Any]:
+def _pod(name: str, gpus: int, column: Configuration, group: str, priority: str) -> dict[str, Any]:
     asked = Pod(name, CPU_MILLI * gpus, MEMORY_MIB * gpus, gpus)
     return objects.pod(asked, column.scheduler, group=group, priority=priority, labels={"job": group})
 

@@ -22,7 +22,7 @@ from trainyard.paths import OUT, cache_dir
 from trainyard.policy.rules import policy, policy_files
 from trainyard.shell import CommandError, run
 from trainyard_dev import tools
-from trainyard_dev.chart import adapt, parts
+from trainyard_dev.chart import adapt, parts, renamed
 from trainyard_dev.chart.schema import complete
 from trainyard_dev.versions import load
 
@@ -72,7 +72,7 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
     _list_options(chart / "values.yaml")
-    schema = json.loads((chart / "values.schema.json").read_text())
+    schema = renamed.allow(json.loads((chart / "values.schema.json").read_text()))
     (chart / "values.schema.json").write_text(json.dumps(complete(schema, kept), indent=1))
     return chart
 

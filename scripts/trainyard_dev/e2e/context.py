@@ -128,8 +128,8 @@ class Context:
         if queue:
             meta["annotations"] = {"scheduling.volcano.sh/queue-name": queue}
             spec |= {"schedulerName": "volcano", "activeDeadlineSeconds": 600, "tolerations": [GPU_TOLERATION]}
-            amounts = {"cpu": "50m", "memory": "64Mi", GPU: "1"}
-            spec["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+            quantities = {"cpu": "50m", "memory": "64Mi", GPU: "1"}
+            spec["containers"][0]["resources"] = {"requests": quantities, "limits": quantities}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
     def run_pod(self, pod: dict[str, Any], timeout: int = 90, namespace: str = NAMESPACE) -> tuple[str, str]:

@@ -66,7 +66,7 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
     deadline = time.monotonic() + timeout
     try:
         while True:
-            look(context, trace, manifest, namespace)
+            poll(context, trace, manifest, namespace)
             result = outcome(trace.job)
             if result.startswith("failed"):
                 raise CheckError(f"the job {trace.name} {result}; {_last_words(context, trace, namespace)}")
@@ -83,7 +83,7 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
         )
 
 
-def look(context: Context, trace: Trace, manifest: dict[str, Any], namespace: str) -> None:
+def poll(context: Context, trace: Trace, manifest: dict[str, Any], namespace: str) -> None:
     """One poll: updates the trace."""
     kinds = f"pods,{GROUP},{resource(manifest)}"
     for item in context.kubectl.get(kinds, "-n", namespace):

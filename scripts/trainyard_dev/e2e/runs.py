@@ -89,8 +89,8 @@ def submit(context: Context, file: Path, *options: str, team: str = NAMESPACE) -
     return Seen(out.strip().splitlines()[-1], team, seconds=began)
 
 
-def look(context: Context, seen: Seen) -> Seen:
-    """One look at the run, by one question to the API server for all kinds."""
+def poll(context: Context, seen: Seen) -> Seen:
+    """A snapshot of the run, by one question to the API server for all kinds."""
     everything = context.kubectl.get(KINDS, "-n", seen.team)
     for obj in everything:
         meta = obj["metadata"]
@@ -110,7 +110,7 @@ def look(context: Context, seen: Seen) -> Seen:
 def end(context: Context, seen: Seen, timeout: float) -> Seen:
     """Watches until the run has ended. CheckError when it doesn't within `timeout` seconds."""
     deadline = time.monotonic() + timeout
-    while look(context, seen).phase not in ENDED:
+    while poll(context, seen).phase not in ENDED:
         if time.monotonic() > deadline:
             raise CheckError(f"run {seen.name} is {seen.phase or 'not begun'} after {timeout:.0f} s: {_stuck(seen)}")
         time.sleep(POLL_S)

@@ -14,7 +14,7 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.policy.rules import PREFIX, rules
 from trainyard_dev.apiserver import Answer, ApiServer, Identity, running
 from trainyard_dev.apiserver.install import install
-from trainyard_dev.policy.offspring import Object, Platform, offspring
+from trainyard_dev.policy.child_objects import Object, Platform, child_objects
 
 BINDING = "ValidatingAdmissionPolicyBinding"
 SAYS = re.compile(
@@ -26,7 +26,7 @@ POD_SECURITY = "violate"
 
 @dataclass(frozen=True)
 class Finding:
-    """One objection: by a rule, or by another part of admission (rights, Pod Security, quota, schema)."""
+    """One violation: by a rule, or by another part of admission (rights, Pod Security, quota, schema)."""
 
     by: str
     refuses: bool
@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass
 class Site:
-    """A platform on a server that only warns, so that every objection to an object is heard and not the first alone."""
+    """A platform on a server that only warns, so that every violation of an object is heard and not the first alone."""
 
     server: ApiServer
     team: str
@@ -76,7 +76,7 @@ class Site:
     def _offspring(self, obj: Object, verdict: Verdict) -> list[tuple[Object, Identity]]:
         """What controllers would make of it; nothing of an object of a shape that the server has refused already."""
         try:
-            return list(offspring(obj, self.platform))
+            return list(child_objects(obj, self.platform))
         except (AttributeError, KeyError, TypeError, ValueError):
             if verdict.refused:
                 return []

@@ -111,7 +111,7 @@ def _structured(data: list[dict[str, Any]], output: str) -> str:
 
 
 def _table(verdicts: list[Verdict]) -> None:
-    """One line for each object, the objections below it."""
+    """One line for each object, the violations below it."""
     names = [f"{verdict.kind}/{verdict.name}" for verdict in verdicts]
     wide = max(map(len, names))
     for name, verdict in zip(names, verdicts, strict=True):

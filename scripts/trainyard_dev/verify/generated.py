@@ -76,7 +76,7 @@ def _benchmarks(root: Path) -> Iterator[Finding]:
     page, file = root / "docs" / "benchmarks.md", root / "docs" / "benchmarks" / "summary.json"
     if not page.exists() and not file.exists():
         return  # a tree that publishes no figures
-    from trainyard_dev.bench import columns, gate, summary
+    from trainyard_dev.bench import configurations, gate, summary
     from trainyard_dev.bench import page as pages
 
     where = file.relative_to(root).as_posix()
@@ -87,7 +87,7 @@ def _benchmarks(root: Path) -> Iterator[Finding]:
         return
     if not page.exists() or page.read_text() != pages.render(found):
         yield "docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`"
-    today, held = columns.columns(), gate.passed(root / gate.FILE.relative_to(ROOT))
+    today, held = configurations.configurations(), gate.passed(root / gate.FILE.relative_to(ROOT))
     for name in summary.outdated(found):
         if held and name not in held:
             continue  # a variant of what the gate measures: the page says that it is stale

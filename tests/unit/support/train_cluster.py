@@ -1,4 +1,4 @@
-"""A cluster that is played for tests of `trainyard train`: jobs, pods, gangs and complaints, look after look."""
+"""A cluster that is played for tests of `trainyard train`: jobs, pods, gangs and warnings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Object = dict[str, Any]
 
 
 class Cluster:
-    """Answers with one look after the other; the last one stays."""
+    """Answers with one snapshot after the other; the last one stays."""
 
     namespace = "speech"
 
-    def __init__(self, *looks: Object, logs: dict[str, list[str]] | None = None) -> None:
-        self.looks, self.at, self.printed, self.deleted, self.created = list(looks), -1, logs or {}, [], []  # type: ignore[var-annotated]
+    def __init__(self, *polls: Object, logs: dict[str, list[str]] | None = None) -> None:
+        self.polls, self.at, self.printed, self.deleted, self.created = list(polls), -1, logs or {}, [], []  # type: ignore[var-annotated]
 
     def path(self, version: str, resource: str, name: str = "", **_: str) -> str:
         return resource
@@ -34,11 +34,11 @@ class Cluster:
         return now.get("job")
 
     def list(self, path: str, **_: str) -> list[Object]:
-        self.at += path == "pods"  # what a look begins with
+        self.at += path == "pods"  # what a poll begins with
         return self._now().get(path, [])
 
     def _now(self) -> Object:
-        return self.looks[max(0, min(self.at, len(self.looks) - 1))]
+        return self.polls[max(0, min(self.at, len(self.polls) - 1))]
 
     def logs(self, pod: str, container: str, **_: Any) -> Iterator[bytes]:
         if pod not in self.printed:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kfp import compiler, dsl
 
-from trainyard.kinds.facts import NodePool
+from trainyard.kinds.team_config import NodePool
 from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.kinds import registry
-from trainyard.kinds.facts import Facts
 from trainyard.kinds.pods import Part, literal, template
 from trainyard.kinds.spec import JobSpec
+from trainyard.kinds.team_config import TeamConfig
 
 Object = dict[str, Any]
 PYTHONS = ("python", "python3")
@@ -20,10 +20,10 @@ def replica(count: int, pod: Object, spec: JobSpec) -> Object:
     return {"replicas": count, "restartPolicy": "OnFailure" if spec.retries else "Never", "template": pod}
 
 
-def run_policy(spec: JobSpec, facts: Facts, queue: str, members: int) -> Object:
+def run_policy(spec: JobSpec, team_config: TeamConfig, queue: str, members: int) -> Object:
     """Queue, gang, deadline and what is left of a finished job, for training-operator."""
     gang: Object = {"queue": queue, "minAvailable": members}
-    if priority := spec.priority or facts.priority:
+    if priority := spec.priority or team_config.priority:
         gang["priorityClass"] = priority
     return {
         # Finished pods stay for their logs; what still runs when the job has ended holds no GPU any longer.
@@ -46,21 +46,23 @@ def started(spec: JobSpec) -> list[str]:
     return literal([words[0], "-c", RANKS.read_text(), str(spec.ranks_per_node), *words[1:]])
 
 
-def workers_job(spec: JobSpec, facts: Facts, queue: str) -> Object:
+def workers_job(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
     """The spec of a job of workers alone, the first of which keeps the results."""
     kind = registry.of_framework(spec.framework)
     command = tuple(literal(spec.command))
-    worker = template(spec, facts, Part(kind.container, command, gpus=True, keeps=True, keeper="-worker-0"))
+    worker = template(spec, team_config, Part(kind.container, command, gpus=True, keeps=True, keeper="-worker-0"))
     replicas = {"Worker": replica(spec.nodes, worker, spec)}
-    return {"runPolicy": run_policy(spec, facts, queue, spec.nodes), kind.replicas: replicas}
+    return {"runPolicy": run_policy(spec, team_config, queue, spec.nodes), kind.replicas: replicas}
 
 
-def master_job(spec: JobSpec, facts: Facts, queue: str) -> Object:
+def master_job(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
     """The spec of a job of one master, which keeps the results, and workers for the other nodes."""
     kind = registry.of_framework(spec.framework)
     command = tuple(started(spec))
-    replicas = {"Master": replica(1, template(spec, facts, Part(kind.container, command, gpus=True, keeps=True)), spec)}
+    replicas = {
+        "Master": replica(1, template(spec, team_config, Part(kind.container, command, gpus=True, keeps=True)), spec)
+    }
     if spec.nodes > 1:
-        worker = template(spec, facts, Part(kind.container, command, gpus=True))
+        worker = template(spec, team_config, Part(kind.container, command, gpus=True))
         replicas["Worker"] = replica(spec.nodes - 1, worker, spec)
-    return {"runPolicy": run_policy(spec, facts, queue, spec.nodes), kind.replicas: replicas}
+    return {"runPolicy": run_policy(spec, team_config, queue, spec.nodes), kind.replicas: replicas}

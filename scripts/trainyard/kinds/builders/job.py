@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainyard.kinds.facts import Facts
 from trainyard.kinds.pods import Part, literal, template
 from trainyard.kinds.spec import JobSpec
+from trainyard.kinds.team_config import TeamConfig
 from trainyard.names import QUEUE
 
 
-def build(spec: JobSpec, facts: Facts, queue: str) -> dict[str, Any]:
+def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
-    pod = template(spec, facts, Part("main", tuple(literal(spec.command)), gpus=True, keeps=True))
+    pod = template(spec, team_config, Part("main", tuple(literal(spec.command)), gpus=True, keeps=True))
     pod["spec"]["restartPolicy"] = "Never"
     # Volcano makes the PodGroup of a pod that has none; this names its queue.
     pod["metadata"]["annotations"] = {QUEUE: queue}

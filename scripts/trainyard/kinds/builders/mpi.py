@@ -6,23 +6,23 @@ from typing import Any
 
 from trainyard.kinds import pods
 from trainyard.kinds.builders.common import replica, run_policy
-from trainyard.kinds.facts import Facts
 from trainyard.kinds.pods import Part, literal, template
 from trainyard.kinds.spec import JobSpec
+from trainyard.kinds.team_config import TeamConfig
 
 
-def build(spec: JobSpec, facts: Facts, queue: str) -> dict[str, Any]:
+def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
     launcher = Part("mpi", tuple(literal(_mpirun(spec))), works=False, token=True)
     # Workers wait for the launcher to start ranks in them. Their template is one: the first keeps the results.
     worker = Part("mpi", ("sleep", "infinity"), gpus=True, keeps=True, keeper="-worker-0")
     replicas = {
-        "Launcher": replica(1, template(spec, facts, launcher), spec),
-        "Worker": {**replica(spec.nodes, template(spec, facts, worker), spec), "restartPolicy": "Never"},
+        "Launcher": replica(1, template(spec, team_config, launcher), spec),
+        "Worker": {**replica(spec.nodes, template(spec, team_config, worker), spec), "restartPolicy": "Never"},
     }
     return {
         "slotsPerWorker": spec.ranks_per_node,
-        "runPolicy": run_policy(spec, facts, queue, spec.nodes + 1),
+        "runPolicy": run_policy(spec, team_config, queue, spec.nodes + 1),
         "mpiReplicaSpecs": replicas,
     }
 

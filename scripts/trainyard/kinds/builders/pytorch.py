@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from trainyard.kinds.builders.common import master_job
-from trainyard.kinds.facts import Facts
 from trainyard.kinds.spec import JobSpec
+from trainyard.kinds.team_config import TeamConfig
 
 
-def build(spec: JobSpec, facts: Facts, queue: str) -> dict[str, Any]:
+def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
-    body = master_job(spec, facts, queue)
+    body = master_job(spec, team_config, queue)
     if spec.ranks_per_node > 1:
         body["nprocPerNode"] = str(spec.ranks_per_node)
     return body

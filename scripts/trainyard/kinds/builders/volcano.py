@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from trainyard.kinds.builders.common import started
-from trainyard.kinds.facts import Facts
 from trainyard.kinds.pods import Part, template
 from trainyard.kinds.spec import JobSpec
+from trainyard.kinds.team_config import TeamConfig
 
 Object = dict[str, Any]
 PORT = 23456
 
 
-def build(spec: JobSpec, facts: Facts, queue: str) -> Object:
+def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
     """The job's spec."""
     command = tuple(started(spec))
     tasks = [("master", 1, True)] + ([("worker", spec.nodes - 1, False)] if spec.nodes > 1 else [])
     made = []
     for name, replicas, keeps in tasks:
-        pod = template(spec, facts, Part("main", command, gpus=True, keeps=keeps))
+        pod = template(spec, team_config, Part("main", command, gpus=True, keeps=keeps))
         # A Volcano Job has no deadline of its own, its pods do.
         pod["spec"] |= {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline}
         made.append({"name": name, "replicas": replicas, "template": pod})
     body: Object = {
-        "schedulerName": facts.scheduler,
+        "schedulerName": team_config.scheduler,
         "queue": queue,
         "minAvailable": spec.nodes,
         "maxRetry": spec.retries + 1,
@@ -41,6 +41,6 @@ def build(spec: JobSpec, facts: Facts, queue: str) -> Object:
         ],
         "tasks": made,
     }
-    if priority := spec.priority or facts.priority:
+    if priority := spec.priority or team_config.priority:
         body["priorityClassName"] = priority
     return body

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds.facts import NodePool
+from trainyard.kinds.team_config import NodePool
 from trainyard.pipelines import adapt, source, translate
 from trainyard.pipelines.ir import compile as compiling
 from trainyard.pipelines.ir import load

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from trainyard import programs
 from trainyard.errors import TrainyardError
 from trainyard.kube import Access, Kube, KubeError
-from trainyard.pipelines.runs import model, nodes, scene
+from trainyard.pipelines.runs import model, nodes, snapshot
 from trainyard.shell import CommandError, run
 
 
@@ -18,7 +18,7 @@ class NoPipelinesError(TrainyardError):
 
 def stop(kube: Kube, name: str) -> bool:
     """Asks a run to end: its pods get SIGTERM, only a workflow's `onExit` still runs. False when it had ended."""
-    if nodes.run(scene.fetch(kube, name)).ended:
+    if nodes.run(snapshot.fetch(kube, name)).ended:
         return False
     kube.patch(_path(kube, name), {"spec": {"shutdown": "Stop"}})
     return True
@@ -29,7 +29,7 @@ def retry(access: Access, kube: Kube, name: str, say: Callable[[str], None]) -> 
 
     Argo's own program does it: the new state of the nodes is its business.
     """
-    found = nodes.run(scene.fetch(kube, name))
+    found = nodes.run(snapshot.fetch(kube, name))
     if not found.ended:
         raise TrainyardError(f"run {name} is still {found.state}", hint=f"first `trainyard runs stop {name}`")
     if found.succeeded:

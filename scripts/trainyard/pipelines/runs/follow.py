@@ -10,23 +10,23 @@ from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
 from trainyard.pipelines.runs import live, table
 from trainyard.pipelines.runs.model import Run
-from trainyard.pipelines.runs.scene import Observer, Scene
+from trainyard.pipelines.runs.snapshot import Observer, RunSnapshot
 
-LOOK_S = 1.5
+POLL_INTERVAL_S = 1.5
 PATIENCE_S = 300.0  # a cluster that doesn't answer for so long is given up; the run isn't
 
 
-class Looker:
+class Poller:
     """Looks again and again, and bears a cluster that is away for a while."""
 
     def __init__(self, kube: Kube, name: str, say: Callable[[str], None]) -> None:
         self._observer, self._say = Observer(kube, name), say
         self._away_since = 0.0
 
-    def __call__(self) -> Scene | None:
+    def __call__(self) -> RunSnapshot | None:
         """What is there to see; None while the cluster doesn't answer. Raises KubeError when it stays away."""
         try:
-            scene = self._observer.look()
+            snapshot = self._observer.poll()
         except KubeError as error:
             if error.status and error.status < 500 and error.status != 429:
                 raise
@@ -37,14 +37,14 @@ class Looker:
                 raise
             return None
         self._away_since = 0.0
-        return scene
+        return snapshot
 
 
 def to_end(kube: Kube, name: str) -> Run:
     """Returns the run when it has ended. Ctrl-C ends the following only, which is said."""
     try:
         if live.possible():
-            return live.follow(kube, name, Looker, LOOK_S)
+            return live.follow(kube, name, Poller, POLL_INTERVAL_S)
         return _plain(kube, name)
     except KeyboardInterrupt:
         print(f"\nthe run goes on. {again(name, kube.namespace)}", file=sys.stderr)
@@ -57,12 +57,12 @@ def to_end(kube: Kube, name: str) -> Run:
 
 def quietly(kube: Kube, name: str) -> Run:
     """The same without a word."""
-    look = Looker(kube, name, lambda text: None)
+    poll = Poller(kube, name, lambda text: None)
     while True:
-        scene = look()
-        if scene and scene.run.ended:
-            return scene.run
-        time.sleep(LOOK_S)
+        snapshot = poll()
+        if snapshot and snapshot.run.ended:
+            return snapshot.run
+        time.sleep(POLL_INTERVAL_S)
 
 
 def again(name: str, namespace: str) -> str:
@@ -72,14 +72,14 @@ def again(name: str, namespace: str) -> str:
 
 
 def _plain(kube: Kube, name: str) -> Run:
-    look = Looker(kube, name, lambda text: print(text, file=sys.stderr, flush=True))
-    before: Scene | None = None
+    poll = Poller(kube, name, lambda text: print(text, file=sys.stderr, flush=True))
+    before: RunSnapshot | None = None
     while True:
-        scene = look()
-        if scene:
-            for line in table.changes(before, scene):
+        snapshot = poll()
+        if snapshot:
+            for line in table.changes(before, snapshot):
                 print(line, flush=True)
-            before = scene
-            if scene.run.ended:
-                return scene.run
-        time.sleep(LOOK_S)
+            before = snapshot
+            if snapshot.run.ended:
+                return snapshot.run
+        time.sleep(POLL_INTERVAL_S)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube
-from trainyard.pipelines.runs import logs, nodes, scene, table
+from trainyard.pipelines.runs import logs, nodes, snapshot, table
 from trainyard.pipelines.runs.model import Run
-from trainyard.pipelines.runs.scene import Scene
+from trainyard.pipelines.runs.snapshot import RunSnapshot
 from trainyard.terminal import coloured, redrawable
 
 UP, DOWN, ENTER, LEAVE = "up", "down", "enter", "leave"
@@ -42,10 +42,10 @@ def possible() -> bool:
 class _Watch(threading.Thread):
     """Looks at the run beside the keys, so that a slow cluster makes no slow keys."""
 
-    def __init__(self, look: Callable[[], Scene | None], look_s: float) -> None:
+    def __init__(self, poll: Callable[[], RunSnapshot | None], poll_interval_s: float) -> None:
         super().__init__(daemon=True)
-        self._look, self._look_s = look, look_s
-        self.seen: Scene | None = None
+        self._poll, self._poll_interval_s = poll, poll_interval_s
+        self.seen: RunSnapshot | None = None
         self.error: TrainyardError | None = None
         self.count = 0
         self.over = threading.Event()
@@ -54,7 +54,7 @@ class _Watch(threading.Thread):
         """Until the run has ended, it can't be seen any more, or nobody looks."""
         while not self.over.is_set():
             try:
-                found = self._look()
+                found = self._poll()
             except TrainyardError as error:
                 self.error = error
                 return
@@ -62,13 +62,15 @@ class _Watch(threading.Thread):
                 self.seen, self.count = found, self.count + 1
                 if found.run.ended:
                     return
-            self.over.wait(self._look_s)
+            self.over.wait(self._poll_interval_s)
 
 
-def follow(kube: Kube, name: str, looker: Callable[..., Callable[[], Scene | None]], look_s: float) -> Run:
+def follow(
+    kube: Kube, name: str, looker: Callable[..., Callable[[], RunSnapshot | None]], poll_interval_s: float
+) -> Run:
     """Returns the run when it has ended, or raises KeyboardInterrupt when its reader leaves."""
     notice = [""]
-    watch = _Watch(looker(kube, name, lambda text: notice.__setitem__(0, text)), look_s)
+    watch = _Watch(looker(kube, name, lambda text: notice.__setitem__(0, text)), poll_interval_s)
     chosen, drawn = "", -1
     with _keys() as keys:
         try:
@@ -101,14 +103,14 @@ def follow(kube: Kube, name: str, looker: Callable[..., Callable[[], Scene | Non
                 print("\n".join(table.lines(watch.seen, width=size.columns, colour=coloured(sys.stdout))), flush=True)
 
 
-def _draw(seen: Scene, chosen: str, notice: str) -> None:
+def _draw(seen: RunSnapshot, chosen: str, notice: str) -> None:
     size = shutil.get_terminal_size()
     lines = table.lines(seen, width=size.columns, height=size.lines - 1, colour=coloured(sys.stdout), chosen=chosen)
     lines += [notice or HELP[: size.columns]]
     print(HOME + "".join(f"{line}{END_OF_LINE}\n" for line in lines) + REST, end="", flush=True)
 
 
-def _moved(seen: Scene, chosen: str, key: str) -> str:
+def _moved(seen: RunSnapshot, chosen: str, key: str) -> str:
     ids = [step.id for step in table.visible(seen, shutil.get_terminal_size().lines - 1)]
     if not ids:
         return ""
@@ -124,7 +126,7 @@ def _log(kube: Kube, name: str, step_id: str, keys: _Keys) -> None:
 
     def read() -> None:
         try:
-            run = nodes.run(scene.fetch(kube, name))
+            run = nodes.run(snapshot.fetch(kube, name))
             for line in logs.lines(kube, run, run.find(step_id), follow=True, say=lines.put):
                 lines.put(line.decode(errors="replace"))
                 if stop.is_set():

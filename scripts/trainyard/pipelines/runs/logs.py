@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
-from trainyard.pipelines.runs import nodes, scene, stored
+from trainyard.pipelines.runs import nodes, snapshot, stored
 from trainyard.pipelines.runs.model import Run, Step
 from trainyard.pipelines.steps import kfp_log
 
 CONTAINER = "main"
 ARCHIVED = f"{CONTAINER}-logs"
-LOOK_S = 2.0
+POLL_INTERVAL_S = 2.0
 # What Argo's executor writes between a step's own lines, and after the last one of a command that did not succeed.
 ARGOS = re.compile(rb'^time="[^"]*" level=\w+ msg=.* argo=true\b')
 OTHERS_MOST = 400  # lines at a log's ends that are Argo's and kfp's
@@ -45,11 +45,11 @@ def lines(
     if follow and not step.nodes and not step.ended:
         say(f"{step.name} has not started yet; waiting for it")
     while follow and not step.nodes and not step.ended:
-        time.sleep(LOOK_S)
-        run = nodes.run(scene.fetch(kube, run.name))
+        time.sleep(POLL_INTERVAL_S)
+        run = nodes.run(snapshot.fetch(kube, run.name))
         step = run.find(step.name)
     node = _node(step, attempt)
-    pod = scene.pod_of(kube, run.name, node) if node and step.state != "cached" else ""
+    pod = snapshot.pod_of(kube, run.name, node) if node and step.state != "cached" else ""
     if pod:
         try:
             more = tail + OTHERS_MOST if tail and not follow else tail
@@ -107,7 +107,7 @@ def _of_pod(kube: Kube, pod: str, follow: bool, tail: int | None, say: Callable[
             if not told:
                 say(f"{pod} is being started; waiting for it")
                 told = True
-            time.sleep(LOOK_S)
+            time.sleep(POLL_INTERVAL_S)
 
 
 def _begins(kube: Kube, pod: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from trainyard.errors import TrainyardError
-from trainyard.pipelines.runs import boxes
+from trainyard.pipelines.runs import memoization
 from trainyard.pipelines.runs.model import EXIT_CODE, OVER, Object, Run, Step
 from trainyard.times import when
 
@@ -28,7 +28,7 @@ STATES = {
     "Error": "error",
 }
 WORKERS = {"Pod", "Skipped", "Suspend", "HTTP", "Plugin"}  # kinds of nodes that stand for work, not for a group
-INSIDE = "run"  # the task in a graph that is there for its cache alone, as trainyard.pipelines.translate.boxes calls it
+INSIDE = "run"  # the task in a memoization wrapper, see trainyard.pipelines.translate.memoization
 EXIT = ".onExit"
 AT_EXIT = "at exit"
 ATTEMPT = re.compile(r"\((\d+)\)$")
@@ -52,10 +52,10 @@ def of(workflow: Object) -> dict[str, Object]:
     """Argo's nodes by id, also where the controller packed them because they are many."""
     status = workflow.get("status") or {}
     if status.get("nodes"):
-        return boxes.opened(status["nodes"])
+        return memoization.unwrap(status["nodes"])
     if packed := status.get("compressedNodes"):
         try:
-            return boxes.opened(json.loads(gzip.decompress(base64.b64decode(packed))))
+            return memoization.unwrap(json.loads(gzip.decompress(base64.b64decode(packed))))
         except (ValueError, OSError, EOFError, zlib.error):
             raise TrainyardError(f"the nodes of run {workflow['metadata']['name']} can't be unpacked") from None
     if status.get("offloadNodeStatusVersion"):

@@ -77,10 +77,10 @@ def _some(names: list[str]) -> str:
 def reached(kube: Kube) -> Iterator[Store]:
     """The team's store, as long as the block lasts. Raises TrainyardError when it can't be reached."""
     from trainyard import contract
-    from trainyard.kinds import Facts
+    from trainyard.kinds import TeamConfig
     from trainyard.training.transfer import opened
 
-    with opened(kube, Facts.of(contract.live(kube), kube.namespace)) as store:
+    with opened(kube, TeamConfig.of(contract.live(kube), kube.namespace)) as store:
         yield store
 
 

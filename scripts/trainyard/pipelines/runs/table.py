@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from trainyard.pipelines.runs import model
-from trainyard.pipelines.runs.scene import Scene
+from trainyard.pipelines.runs.snapshot import RunSnapshot
 from trainyard.times import span
 
 COLOURS = {
@@ -28,17 +28,23 @@ NAME_LONGEST, ITEM_LONGEST = 48, 80
 RANK = {"failed": 0, "error": 0, "blocked": 1, "running": 2, "starting": 3, "queued": 3, "pending": 4, "waiting": 6}
 
 
-def heading(scene: Scene) -> str:
+def heading(snapshot: RunSnapshot) -> str:
     """One line about the whole run."""
-    run = scene.run
+    run = snapshot.run
     ended = sum(step.ended for step in run.steps)
-    facts = [f"{ended} of {len(run.steps)} steps", span(run.seconds(scene.at))]
+    facts = [f"{ended} of {len(run.steps)} steps", span(run.seconds(snapshot.at))]
     facts += [f"{word} {value}" for word, value in (("queue", run.queue), ("experiment", run.experiment)) if value]
     return f"{run.name} in {run.namespace}: {run.state}, {', '.join(filter(None, facts))}"
 
 
 def lines(
-    scene: Scene, *, width: int = 0, height: int = 0, colour: bool = False, chosen: str = "", wide: bool = False
+    snapshot: RunSnapshot,
+    *,
+    width: int = 0,
+    height: int = 0,
+    colour: bool = False,
+    chosen: str = "",
+    wide: bool = False,
 ) -> list[str]:
     """The heading, and a row for each step.
 
@@ -47,34 +53,34 @@ def lines(
         height: most lines; what doesn't fit is counted in the last one. 0 means no limit.
         chosen: id of the step that is marked.
     """
-    rows, left_out = _fitting(scene, height - 4 if height else 0)
+    rows, left_out = _fitting(snapshot, height - 4 if height else 0)
     names = [_end(step.name, NAME_LONGEST) for step in rows]
     column = max([4, *map(len, names)])
-    found = [heading(scene), f"  {'STEP':<{column}}  {'STATE':<8}  {'TIME':>6}  TRIES  NOTE".rstrip()]
+    found = [heading(snapshot), f"  {'STEP':<{column}}  {'STATE':<8}  {'TIME':>6}  TRIES  NOTE".rstrip()]
     for step, name in zip(rows, names, strict=True):
-        state = scene.state(step)
+        state = snapshot.state(step)
         painted = f"\x1b[{COLOURS[state]}m{state:<8}\x1b[0m" if colour and state in COLOURS else f"{state:<8}"
         tries = str(step.attempts) if step.attempts > 1 or wide else ""
-        note = scene.note(step) or (step.item and f"item {_cut(step.item, ITEM_LONGEST)}")
+        note = snapshot.note(step) or (step.item and f"item {_cut(step.item, ITEM_LONGEST)}")
         room = width - column - 28 if width else 0
         if room:
             note = _cut(note, max(12, room))
         mark = ">" if step.id == chosen else " "
-        row = f"{mark} {name:<{column}}  {painted}  {span(step.seconds(scene.at)):>6}  {tries:>5}  {note}".rstrip()
+        row = f"{mark} {name:<{column}}  {painted}  {span(step.seconds(snapshot.at)):>6}  {tries:>5}  {note}".rstrip()
         found.append(row)
     if left_out:
-        found.append(f"  and {len(left_out)} more: {_counted(scene, left_out)}")
-    found += [f"  {line}"[: width or None] for line in scene.jobs]
+        found.append(f"  and {len(left_out)} more: {_counted(snapshot, left_out)}")
+    found += [f"  {line}"[: width or None] for line in snapshot.jobs]
     return [line if width == 0 or colour else line[:width] for line in found]
 
 
-def visible(scene: Scene, height: int) -> Sequence[model.Step]:
+def visible(snapshot: RunSnapshot, height: int) -> Sequence[model.Step]:
     """The steps that `lines` shows at this height, in its order."""
-    return _fitting(scene, height - 4 if height else 0)[0]
+    return _fitting(snapshot, height - 4 if height else 0)[0]
 
 
-def changes(before: Scene | None, after: Scene) -> list[str]:
-    """What is new since the last look, one line each, for output that nobody redraws."""
+def changes(before: RunSnapshot | None, after: RunSnapshot) -> list[str]:
+    """What is new since the last snapshot, one line each, for output that nobody redraws."""
     known = {} if before is None else {step.id: (before.state(step), before.note(step)) for step in before.run.steps}
     found = []
     for step in after.run.steps:
@@ -94,20 +100,20 @@ def changes(before: Scene | None, after: Scene) -> list[str]:
     return found
 
 
-def _fitting(scene: Scene, room: int) -> tuple[list[model.Step], list[model.Step]]:
-    steps = list(scene.run.steps)
+def _fitting(snapshot: RunSnapshot, room: int) -> tuple[list[model.Step], list[model.Step]]:
+    steps = list(snapshot.run.steps)
     if room <= 0 or len(steps) <= room:
         return steps, []
     order = {step.id: number for number, step in enumerate(steps)}
-    by_need = sorted(steps, key=lambda step: (RANK.get(scene.state(step), 5), -order[step.id]))
+    by_need = sorted(steps, key=lambda step: (RANK.get(snapshot.state(step), 5), -order[step.id]))
     kept = {step.id for step in by_need[: max(1, room - 1)]}
     return [s for s in steps if s.id in kept], [s for s in steps if s.id not in kept]
 
 
-def _counted(scene: Scene, steps: Sequence[model.Step]) -> str:
+def _counted(snapshot: RunSnapshot, steps: Sequence[model.Step]) -> str:
     counts: dict[str, int] = {}
     for step in steps:
-        counts[scene.state(step)] = counts.get(scene.state(step), 0) + 1
+        counts[snapshot.state(step)] = counts.get(snapshot.state(step), 0) + 1
     return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard.kinds import Facts, manifest
+from trainyard.kinds import TeamConfig, manifest
 from trainyard.kinds.status import RUNNING, outcome
 from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.pipelines.steps.request import Request
@@ -34,7 +34,7 @@ def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> Non
             what = f"this step has no way to the API server ({error.strerror or error})"
             raise TrainyardError(what, hint="run it with the account of pipelines") from None
     jobs = Jobs(api, request.run.namespace)
-    wanted = manifest(request.spec(), facts(jobs, request, env))
+    wanted = manifest(request.spec(), team_config(jobs, request, env))
     with _stoppable():
         try:
             made = jobs.adopt(wanted)
@@ -43,7 +43,7 @@ def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> Non
             _stop(jobs, wanted)
 
 
-def facts(jobs: Jobs, request: Request, env: Mapping[str, str]) -> Facts:
+def team_config(jobs: Jobs, request: Request, env: Mapping[str, str]) -> TeamConfig:
     """What the contract says to this step's team."""
     from trainyard.contract import CONFIG_MAP, read, system
 
@@ -53,7 +53,7 @@ def facts(jobs: Jobs, request: Request, env: Mapping[str, str]) -> Facts:
     except ApiError as error:
         hint = "ask the platform's engineers: pipelines must be able to read it"
         raise TrainyardError(f"the platform's contract can't be read: {error.message}", hint=hint) from None
-    return Facts.of(read.contract(json.loads(found["data"]["contract.json"]), path), request.run.team)
+    return TeamConfig.of(read.contract(json.loads(found["data"]["contract.json"]), path), request.run.team)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from trainyard.pipelines.steps.follow import Follower
 from trainyard.pipelines.steps.jobs import Jobs
 
 Object = dict[str, Any]
-QUICK_S, SLOW_S = 1.0, 3.0  # between looks: in the first minute, and later
+QUICK_S, SLOW_S = 1.0, 3.0  # between polls: in the first minute, and later
 STUCK_S = 300.0  # a registry may be away for a while
 SILENT_S = 60.0  # the same reason for waiting is said again after this long
 TAIL, LONGEST = 50, 1200
@@ -45,14 +45,14 @@ class Watch:
                     raise TrainyardError(f"{self._title} was stopped while it ran", hint="retry the run")
                 print(f"{self._title} succeeded", flush=True)
                 return
-            self._look(found)
+            self._poll(found)
             self._jobs.sleep(QUICK_S if self._jobs.clock() - began < SILENT_S else SLOW_S)
 
     @property
     def _title(self) -> str:
         return f"{self._manifest['kind']} {self._name}"
 
-    def _look(self, found: list[Object]) -> None:
+    def _poll(self, found: list[Object]) -> None:
         if found and pods.running(found[:1]):
             self._follower.follow(
                 found[0]["metadata"]["name"], pods.main_container(found[0]), found[0]["metadata"]["uid"]
@@ -72,7 +72,7 @@ class Watch:
             if never or self._jobs.clock() - self._stuck_since > STUCK_S:
                 self._take_away()
                 raise TrainyardError(f"{self._title} can't start: {why}", hint="correct the image or its settings")
-        waits = why or pods.waits_for(found) or refusals.hindrance(events)
+        waits = why or pods.waits_for(found) or refusals.blocker(events)
         stands = f"{up} of {len(found)} pods run" if found else "no pods yet"
         self._say(stands + (f"; waits: {waits}" if waits else ""))
 

@@ -18,7 +18,7 @@ import yaml
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.pipelines.ir.model import Pipeline
 
-LOOK_S = 5.0
+POLL_INTERVAL_S = 5.0
 ENDED = {"SUCCEEDED", "FAILED", "SKIPPED", "CANCELED"}
 
 
@@ -53,7 +53,7 @@ class KfpRun:
                 if state == "FAILED":
                     raise TrainyardError(f"run {self.id} failed: {_reason(run)}", hint=f"see {self.link}")
                 return state
-            time.sleep(LOOK_S)
+            time.sleep(POLL_INTERVAL_S)
 
 
 def submit(

@@ -10,10 +10,10 @@ import click
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
-from trainyard.pipelines.runs import follow, logs, nodes, scene
+from trainyard.pipelines.runs import follow, logs, nodes, snapshot
 from trainyard.pipelines.runs.model import SUBMITTER
 
-LOOK_S = 2.0
+POLL_INTERVAL_S = 2.0
 
 
 def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
@@ -39,12 +39,12 @@ def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
 def follow_log(kube: Kube, name: str, step: str) -> None:
     """Prints one step's log until it ends. Ctrl-C ends the following only, which is said."""
     try:
-        run = nodes.run(scene.fetch(kube, name))
+        run = nodes.run(snapshot.fetch(kube, name))
         while not any(step in (one.name, one.path[-1], one.id) for one in run.steps) and not run.ended:
             if run.steps and run.phase == "Running" and not _may_come(run, step):
                 run.find(step)
-            time.sleep(LOOK_S)
-            run = nodes.run(scene.fetch(kube, name))
+            time.sleep(POLL_INTERVAL_S)
+            run = nodes.run(snapshot.fetch(kube, name))
         chosen = run.find(step)
         for line in logs.lines(kube, run, chosen, follow=True, say=lambda text: click.echo(text, err=True)):
             sys.stdout.buffer.write(line + b"\n")

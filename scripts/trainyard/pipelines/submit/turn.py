@@ -9,11 +9,13 @@ from trainyard.kube import Kube, gangs
 from trainyard.pipelines.runs import model, nodes
 from trainyard.pipelines.submit.gate import Turn, next_turns
 
-LOOK_S = 2.0
+POLL_INTERVAL_S = 2.0
 SHOWN = 3
 
 
-def wait(kube: Kube, queue: str, priority: str, say: Callable[[str], None], look_s: float = LOOK_S) -> None:
+def wait(
+    kube: Kube, queue: str, priority: str, say: Callable[[str], None], poll_interval_s: float = POLL_INTERVAL_S
+) -> None:
     """Returns when it is the turn of a job of that queue and priority class; `say` is told what it waits for.
 
     Only the team's own runs and jobs are seen, so in a queue of several teams the order holds within the team.
@@ -28,7 +30,7 @@ def wait(kube: Kube, queue: str, priority: str, say: Callable[[str], None], look
             if (text := _listed(ahead)) != told:
                 say(f"waiting until {text} {'has' if len(ahead) == 1 else 'have'} started in queue {queue}")
                 told = text
-            time.sleep(look_s)
+            time.sleep(poll_interval_s)
     except KeyboardInterrupt:
         say("nothing was sent")
         raise

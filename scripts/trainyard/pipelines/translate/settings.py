@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds.facts import NodePool
+from trainyard.kinds.team_config import NodePool
 from trainyard.names import GPU
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from trainyard.kinds.pods import restricted
 from trainyard.names import QUEUE
 from trainyard.pipelines.ir.arguments import checked
 from trainyard.pipelines.ir.model import ROOT, Artifact, Pipeline
-from trainyard.pipelines.translate import boxes, dags, importer, interfaces, names, size, values
+from trainyard.pipelines.translate import dags, importer, interfaces, memoization, names, size, values
 from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.settings import Settings
 
@@ -45,7 +45,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
         "securityContext": restricted(),
         "podGC": {"strategy": "OnWorkflowCompletion", "deleteDelayDuration": "600s"},
         "ttlStrategy": _ttl(ctx),
-        "templates": boxes.around(ctx.templates),
+        "templates": memoization.wrap(ctx.templates),
     }
     if parameters := _arguments(ctx):
         spec["arguments"] = {"parameters": parameters}

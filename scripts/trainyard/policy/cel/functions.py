@@ -10,7 +10,7 @@ from typing import Any
 
 from trainyard.policy.cel import quantity
 from trainyard.policy.cel.regex import compiled
-from trainyard.policy.cel.texts import (
+from trainyard.policy.cel.strings import (
     LOWER,
     SPACE,
     UPPER,

@@ -10,7 +10,7 @@ from trainyard.contract import Contract, Team
 from trainyard.policy import cel
 from trainyard.policy.lint.pods import CONTAINERS, REPLICA_KEYS, Pod, distinct
 from trainyard.policy.lint.report import Path
-from trainyard.policy.offline import Asker, Objection, Policy, Request, judge, policies
+from trainyard.policy.offline import Policy, Request, Requester, Violation, judge, policies
 
 Object = dict[str, Any]
 # Where a rule speaks of a name but means the field beside it.
@@ -36,13 +36,13 @@ MEANT: dict[str, tuple[Path, ...]] = {
 FIELD = re.compile(r"\bset (?:spec\.([\w.]+)|([a-z]+[A-Z]\w*))")
 
 
-def member(team: Team) -> Asker:
+def member(team: Team) -> Requester:
     """Somebody of the team."""
-    return Asker(next(iter(team.users), "member"), team.queues)
+    return Requester(next(iter(team.users), "member"), team.queues)
 
 
-def objections(request: Request, contract: Contract, pods: list[Pod]) -> Iterator[Objection]:
-    """All objections of all rules. `request.obj` may already be placed, so that made-up pods keep their places."""
+def violations(request: Request, contract: Contract, pods: list[Pod]) -> Iterator[Violation]:
+    """All violations of all rules. `request.obj` may already be placed, so that made-up pods keep their places."""
     obj = request.obj if cel.path(request.obj) is not None else cel.place(request.obj)
     for policy in policies():
         if contract.modes.get(policy.name) == "off" or not policy.concerns(request):
@@ -51,17 +51,17 @@ def objections(request: Request, contract: Contract, pods: list[Pod]) -> Iterato
         if found and "templates" in policy.variables:
             found = _all(policy, obj, request, contract, pods) or found
         for one in found:
-            yield Objection(one.rule, one.message, _place(one, obj))
+            yield Violation(one.rule, one.message, _place(one, obj))
 
 
-def _all(policy: Policy, obj: Object, request: Request, contract: Contract, pods: list[Pod]) -> list[Objection]:
+def _all(policy: Policy, obj: Object, request: Request, contract: Contract, pods: list[Pod]) -> list[Violation]:
     """A rule names the first fault alone, so it is asked about each pod and each container by itself."""
-    found: list[Objection] = []
+    found: list[Violation] = []
     for pod in distinct(pods):
         whole = _with_pod(obj, pod)
         if not (said := judge(policy, whole, None, request, contract)):
             continue
-        parts: list[Objection] = []
+        parts: list[Violation] = []
         for key in CONTAINERS:
             for number in range(len(pod.spec.get(key) or [])):
                 parts += judge(policy, _with_container(whole, key, number, pod), None, request, contract)
@@ -102,8 +102,8 @@ def _replaced(value: Any, path: Path, change: Any) -> Any:
     return cel.at(made, cel.path(value))
 
 
-def _place(one: Objection, obj: Object) -> Path:
-    """The field that the objection is about."""
+def _place(one: Violation, obj: Object) -> Path:
+    """The field that is concerned."""
     if one.path:
         beside = BESIDE.get((one.rule, str(one.path[-1])))
         return (*one.path[:-1], beside) if beside else one.path

@@ -27,7 +27,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "") -> None:
             "TY106", lines(()), f"{kind} is a kind that lint doesn't know", "nothing of it was checked", task=told
         )
         return
-    broken = list(shapes.faults(obj))
+    broken = list(shapes.validation_errors(obj))
     for path, what, hint in broken:
         report.add("TY105", lines(path), what, hint, task=told, at=path)
     _name(obj, lines, report, told)
@@ -52,9 +52,9 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
     contract = report.site.contract
     ready = cel.place(defaulted(obj, team))
     found = pods(ready)
-    asker = admission.member(team)
+    requester = admission.member(team)
     said: list[Path] = []
-    for one in admission.objections(Request(ready, asker, team), contract, found):
+    for one in admission.violations(Request(ready, requester, team), contract, found):
         path = one.path or ()
         if one.message.startswith("the rule can't be asked") or near(path, broken):
             continue

@@ -59,7 +59,7 @@ def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                 break
 
 
-def amounts(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     """Amounts that are none, and limits below requests."""
     for container, path in pod.containers():
         resources = container.get("resources") or {}
@@ -255,4 +255,4 @@ def _gpu(pod: Pod, contract: Contract) -> bool:
     return pod.gpus(contract.gpu_resources) > 0
 
 
-RULES = (images, installs, amounts, kinds, nodes, placement, spot, buckets, claims, restricted)
+RULES = (images, installs, quantities, kinds, nodes, placement, spot, buckets, claims, restricted)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds import Facts, JobSpec, manifest
+from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kinds import check as schema
 from trainyard.policy.lint import objects
 from trainyard.policy.lint.report import ANY, Path, Report
@@ -64,7 +64,7 @@ def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Repor
         return  # which queues and classes there are for this job is not known
     try:
         spec = JobSpec.of(values)
-        made = manifest(spec, Facts.of(report.site.contract, team.name))
+        made = manifest(spec, TeamConfig.of(report.site.contract, team.name))
     except UsageError as error:
         told = next((word for word in REFUSED if word in error.what), "")
         code, setting = REFUSED.get(told, ("TY104", ""))

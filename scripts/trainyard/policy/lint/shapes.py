@@ -70,7 +70,7 @@ def _validator(kind: str) -> Draft202012Validator:
     return Draft202012Validator(schema)
 
 
-def faults(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
+def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
     """Every fault as (path, what, hint). The kind must be `known`."""
     for error in _validator(kind(obj)).iter_errors(json.loads(json.dumps(obj, default=str))):
         path = tuple(error.absolute_path)

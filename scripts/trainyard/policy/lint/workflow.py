@@ -11,7 +11,7 @@ from trainyard.policy import cel
 from trainyard.policy.lint import admission, graph, pod_rules
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import Lines, Path, Report, near
-from trainyard.policy.offline import Asker, Request, amounts
+from trainyard.policy.offline import Request, Requester, quantities
 
 Object = dict[str, Any]
 PRODUCER = re.compile(r"\{\{=?\s*(?:tasks|steps)(?:\.([A-Za-z0-9_-]+)|\['([^']+)'\])\.")
@@ -34,7 +34,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
     for path, what, hint in _graph(spec, templates):
         report.add("TY214", lines(path), what, hint, task=task, at=path)
     contract = report.site.contract
-    asker = Asker(f"system:serviceaccount:{contract.namespace}:{contract.release}-workflow-controller")
+    requester = Requester(f"system:serviceaccount:{contract.namespace}:{contract.release}-workflow-controller")
     # What a step's account may do is told where the workflow names it.
     own = spec.get("serviceAccountName") == contract.parameters["pipelineServiceAccount"]
     for name, template in templates.items():
@@ -42,7 +42,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
             told = f"{task} {name}"
             pod = Pod(made["spec"], (), made["metadata"])
             said = []
-            for one in admission.objections(Request(made, asker, team), contract, [pod]):
+            for one in admission.violations(Request(made, requester, team), contract, [pod]):
                 said.append(one.path)
                 if one.rule == "api-token" and not own:
                     continue
@@ -59,7 +59,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
 
 def _claim(claim: Object, lines: Lines, report: Report, task: str, team: Team, contract: Contract) -> None:
     made = cel.at({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim}, cel.path(claim))
-    for one in admission.objections(Request(made, admission.member(team), team), contract, []):
+    for one in admission.violations(Request(made, admission.member(team), team), contract, []):
         report.rule(one.rule, lines(one.path or ()), one.message, task=task, at=one.path or ())
 
 
@@ -93,7 +93,7 @@ def _pods(spec: Object, template: Object, team: Team, contract: Contract) -> Ite
     if (token := template.get("automountServiceAccountToken", spec.get("automountServiceAccountToken"))) is not None:
         pod["automountServiceAccountToken"] = token
     for container in containers:
-        amounts(container, team.limits)
+        quantities(container, team.limits)
     given = [one.get(key) or {} for one, key in ((spec, "podMetadata"), (template, "metadata"))]
     meta: Object = {
         key: {**(given[0].get(key) or {}), **(given[1].get(key) or {})} for key in ("labels", "annotations")

@@ -17,10 +17,10 @@ Object = dict[str, Any]
 QUOTA = "--quota"  # where GPUs are called gpus
 
 
-def amounts(texts: Iterable[str], flag: str) -> Object:
+def quantities(strings: Iterable[str], flag: str) -> Object:
     """`nvidia.com/gpu=8,cpu=64` as a map; whole numbers are numbers. Raises UsageError."""
     found: Object = {}
-    for part in ",".join(texts).split(","):
+    for part in ",".join(strings).split(","):
         if not part:
             continue
         name, equals, amount = part.partition("=")
@@ -32,12 +32,12 @@ def amounts(texts: Iterable[str], flag: str) -> Object:
     return found
 
 
-def quotas(texts: Iterable[str]) -> Object:
+def quotas(strings: Iterable[str]) -> Object:
     """`training-normal:gpus=4` and `pods=100` as a quota: by priority class, else for all. Raises UsageError."""
     found: Object = {}
-    for text in texts:
+    for text in strings:
         head, colon, rest = text.rpartition(":")
-        found.setdefault(head if colon else "all", {}).update(amounts([rest], QUOTA))
+        found.setdefault(head if colon else "all", {}).update(quantities([rest], QUOTA))
     return found
 
 

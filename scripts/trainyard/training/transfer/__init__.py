@@ -1,6 +1,6 @@
 """Bytes between a member's machine and the team's folder of the object store, without anybody reading a Secret.
 
-    with transfer.opened(kube, facts) as store:
+    with transfer.opened(kube, team_config) as store:
         store.put(Path("code.tar.gz"), "runs/vision/code/1f…c.tar.gz")
         store.tree("runs/vision/jobs/digits-x2k4d", Path("results"))
 
@@ -8,6 +8,6 @@ A pod of the team, which gets the keys as any of its pods does, stands between: 
 """
 
 from trainyard.training.transfer.pod import manifest, opened
-from trainyard.training.transfer.store import Found, SilentStoreError, Store, passing
+from trainyard.training.transfer.store import Found, Store, StoreUnavailableError, is_retryable
 
-__all__ = ["Found", "SilentStoreError", "Store", "manifest", "opened", "passing"]
+__all__ = ["Found", "Store", "StoreUnavailableError", "is_retryable", "manifest", "opened"]

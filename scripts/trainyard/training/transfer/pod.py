@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard.kinds import Facts
+from trainyard.kinds import TeamConfig
 from trainyard.kinds.pods import CLOSED, USER, store_environment
 from trainyard.kube import Kube
 from trainyard.observe import events
@@ -21,14 +21,14 @@ LABEL = "trainyard.io/transfer"
 IDLE_S = 120  # the pod ends by itself when its maker was killed, and its Job takes it away
 DEADLINE_S = 6 * 3600
 START_S = 120.0
-LOOK_S = 0.4
+POLL_INTERVAL_S = 0.4
 
 
-def manifest(facts: Facts, name: str) -> Object:
+def manifest(team_config: TeamConfig, name: str) -> Object:
     """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue."""
     container: Object = {
         "name": "transfer",
-        "image": facts.platform_image,
+        "image": team_config.platform_image,
         "args": ["objects", "hold", f"--idle={IDLE_S}"],
         "env": [{"name": "HOME", "value": "/tmp"}, *store_environment()],
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
@@ -39,7 +39,7 @@ def manifest(facts: Facts, name: str) -> Object:
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 1,
-        "nodeSelector": dict(facts.pool("", gpus=False).labels),
+        "nodeSelector": dict(team_config.pool("", gpus=False).labels),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": USER,
@@ -49,13 +49,13 @@ def manifest(facts: Facts, name: str) -> Object:
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}],
     }
-    if facts.priority:
-        inner["priorityClassName"] = facts.priority
+    if team_config.priority:
+        inner["priorityClassName"] = team_config.priority
     labels = {"app.kubernetes.io/name": "transfer", "app.kubernetes.io/managed-by": "trainyard", LABEL: name}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": facts.team, "labels": labels},
+        "metadata": {"name": name, "namespace": team_config.team, "labels": labels},
         "spec": {
             "backoffLimit": 0,
             "activeDeadlineSeconds": DEADLINE_S,
@@ -66,14 +66,14 @@ def manifest(facts: Facts, name: str) -> Object:
 
 
 @contextmanager
-def opened(kube: Kube, facts: Facts) -> Iterator[Store]:
+def opened(kube: Kube, team_config: TeamConfig) -> Iterator[Store]:
     """The team's store, as long as the block lasts; the pod is gone afterwards, also after Ctrl-C.
 
     Raises:
         TrainyardError: the pod was refused, or did not start; the sentence says why.
     """
     name = f"trainyard-transfer-{secrets.token_hex(4)}"
-    job = manifest(facts, name)
+    job = manifest(team_config, name)
     path = f"{kube.path_of(job)}/{name}"
     kube.create(job)
     try:
@@ -95,7 +95,7 @@ def _started(kube: Kube, name: str) -> str:
             what = f"the pod that reaches the object store did not start: {': '.join(reason) or 'no reason is given'}"
             where, hint = f"job {name}", f"see the events: kubectl get events -n {kube.namespace}"
             raise TrainyardError(what, where=where, hint=hint)
-        time.sleep(LOOK_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def _waits(pod: Object) -> tuple[str, ...]:

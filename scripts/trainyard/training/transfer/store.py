@@ -26,7 +26,7 @@ Names = list[str]  # said here, since a method of Store is called list
 T = TypeVar("T")
 
 
-class SilentStoreError(TrainyardError):
+class StoreUnavailableError(TrainyardError):
     """The object store doesn't answer the pod, or says that it can't just now."""
 
 
@@ -120,7 +120,7 @@ class Store:
         last = (done.stderr.strip().splitlines() or [""])[-1]
         if done.code:
             what = last.removeprefix("trainyard: ") or f"the pod's program ended with code {done.code}"
-            kind = SilentStoreError if done.code == objects.SilentError.exit_code else TrainyardError
+            kind = StoreUnavailableError if done.code == objects.UnavailableError.exit_code else TrainyardError
             raise kind(what, where=place if place not in what else "", hint=_hint(what))
         try:
             return dict(json.loads(last))
@@ -154,9 +154,9 @@ class _Counted:
         return self._hash.hexdigest()
 
 
-def passing(error: TrainyardError) -> bool:
+def is_retryable(error: TrainyardError) -> bool:
     """Whether the same may succeed a moment later: after a broken connection, a server that can't answer just now."""
-    return isinstance(error, SilentStoreError) or (isinstance(error, KubeError) and not 0 < error.status < 500)
+    return isinstance(error, StoreUnavailableError) or (isinstance(error, KubeError) and not 0 < error.status < 500)
 
 
 def _again(operation: Callable[[], T]) -> T:
@@ -167,7 +167,7 @@ def _again(operation: Callable[[], T]) -> T:
         try:
             return operation()
         except TrainyardError as error:
-            if not passing(error) or not left:
+            if not is_retryable(error) or not left:
                 raise
             time.sleep(PAUSE_S)
 

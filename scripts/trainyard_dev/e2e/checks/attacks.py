@@ -56,9 +56,9 @@ def pod(
 
 def job(queue: str, gpus: int = 1) -> dict[str, Any]:
     """A PyTorchJob with one master."""
-    amounts = {"cpu": "100m", "memory": "64Mi", GPU: gpus}
+    quantities = {"cpu": "100m", "memory": "64Mi", GPU: gpus}
     container = {"name": "pytorch", "image": load().image("base"), "command": ["true"]}
-    container["resources"] = {"requests": amounts, "limits": copy.copy(amounts)}
+    container["resources"] = {"requests": quantities, "limits": copy.copy(quantities)}
     spec = {"containers": [container], "automountServiceAccountToken": False, "schedulerName": "volcano"}
     master = {"replicas": 1, "restartPolicy": "Never", "template": {"spec": spec}}
     policy = {"activeDeadlineSeconds": 600, "ttlSecondsAfterFinished": 60}

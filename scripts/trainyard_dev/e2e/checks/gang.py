@@ -37,7 +37,7 @@ def refused(context: Context, dataset: Dataset) -> None:
         try:
             end, held = time.monotonic() + WATCH_S, 0
             while time.monotonic() < end:
-                jobs.look(context, trace, job, NAMESPACE)
+                jobs.poll(context, trace, job, NAMESPACE)
                 held = max(held, sum(jobs.gpus(trace.pods[name]) for name in trace.nodes()))
                 time.sleep(jobs.POLL_S)
             group = trace.group or next(

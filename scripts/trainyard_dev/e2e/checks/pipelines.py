@@ -141,7 +141,7 @@ def _without_store(context: Context) -> Iterator[None]:
 def _until(context: Context, seen: Seen, holds: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + STARTS_S
     while not holds():
-        runs.look(context, seen)
+        runs.poll(context, seen)
         require(seen.phase not in runs.ENDED, f"the run ended {seen.phase} before: {seen.faults}")
         require(time.monotonic() < deadline, f"{otherwise} within {STARTS_S} s")
         time.sleep(runs.POLL_S / 2)

@@ -144,11 +144,11 @@ def _has_all(context: Context, team: dict[str, Any]) -> None:
     require((state, parent) == ("Open", team["queue"]["parent"]), f"queue {name} is {state} below {parent}")
 
     quotas = {one["metadata"]["name"]: one["spec"] for one in kubectl.get("resourcequota", "-n", name)}
-    for limited, amounts in team["quota"].items():
-        if not amounts:
+    for limited, quantities in team["quota"].items():
+        if not quantities:
             continue
         held = quotas.get("team" if limited == "all" else f"team-{limited}", {}).get("hard", {})
-        for resource, amount in amounts.items():
+        for resource, amount in quantities.items():
             counted = f"requests.{GPU}" if resource == "gpus" else resource
             require(held.get(counted) == str(amount), f"quota {limited} of {name} has {counted}={held.get(counted)}")
     limits = kubectl.get("limitrange", "team", "-n", name)[0]["spec"]["limits"]

@@ -105,10 +105,10 @@ def _busy(context: Context) -> None:
     """A job of a team with its workspace mounted, at work until someone ends it."""
     script = f"echo {WORDS} > /w/{POD}.txt; while sleep 1; do date > /w/clock; done"
     pod = context.pod(POD, script, image=context.image("base"), claims={CLAIM: "/w"})
-    amounts = {"cpu": "50m", "memory": "64Mi", GPU: 1}
+    quantities = {"cpu": "50m", "memory": "64Mi", GPU: 1}
     container = pod["spec"]["containers"][0] | {
         "name": "pytorch",
-        "resources": {"requests": amounts, "limits": amounts},
+        "resources": {"requests": quantities, "limits": quantities},
     }
     spec = pod["spec"] | {"containers": [container], "schedulerName": "volcano", "tolerations": [GPU_TOLERATION]}
     policy = {"activeDeadlineSeconds": 1800, "ttlSecondsAfterFinished": 60}

@@ -13,8 +13,8 @@ from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.probe_job import ProbeJob
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.survivor import Survivor
 from trainyard_dev.images import registry, source
 from trainyard_dev.images.registry import NETWORK
 from trainyard_dev.versions import load
@@ -44,7 +44,7 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
         for check_id, title in TITLES.items():
             context.recorder.skip(check_id, title, reason)
         return
-    job = Survivor(context, previous.job("pytorchjob"), SPACE, load().image("trainer-torch"))
+    job = ProbeJob(context, previous.job("pytorchjob"), SPACE, load().image("trainer-torch"))
     try:
         _install_previous(context, job, images or source.choose("auto"))
         if not context.recorder.passed("upgrade.previous"):
@@ -59,7 +59,7 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
         context.kubectl("delete", "namespace", SPACE, "--ignore-not-found", "--timeout=60s", check=False)
 
 
-def _install_previous(context: Context, job: Survivor, images: source.Source) -> None:
+def _install_previous(context: Context, job: ProbeJob, images: source.Source) -> None:
     with context.recorder.check("upgrade.previous", TITLES["upgrade.previous"]) as figures:
         figures |= {"version": previous.version(), "commit": previous.commit()[:7]}
         base = images.base(context.engine)
@@ -139,7 +139,7 @@ def _queues(context: Context) -> dict[str, str]:
     return {item["metadata"]["name"]: item["metadata"]["uid"] for item in found}
 
 
-def _back_and_forth(context: Context, job: Survivor) -> None:
+def _back_and_forth(context: Context, job: ProbeJob) -> None:
     with context.recorder.check("upgrade.rollback", TITLES["upgrade.rollback"]) as figures:
         job.require_alive()
         before = releases.identities(context)
@@ -170,7 +170,7 @@ def _object(context: Context) -> str:
     return f"{len(held)} bytes, the same"
 
 
-def _survived(context: Context, job: Survivor) -> None:
+def _survived(context: Context, job: ProbeJob) -> None:
     with context.recorder.check("upgrade.job-survives", TITLES["upgrade.job-survives"]) as figures:
         require(job.pods, "the job never started")
         job.require_alive()

@@ -20,8 +20,8 @@ KINDS = pytest.mark.parametrize("framework", registry.FRAMEWORKS)
 @pytest.fixture
 def on(monkeypatch: pytest.MonkeyPatch, trainyard: Callable[..., Any]) -> Callable[..., Any]:
     """`on(team)("list")` runs `trainyard runs list` there."""
-    monkeypatch.setattr(actions, "LOOK_S", 0.01)
-    monkeypatch.setattr(follow, "LOOK_S", 0.01)
+    monkeypatch.setattr(actions, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(follow, "POLL_INTERVAL_S", 0.01)
     monkeypatch.setenv("COLUMNS", "200")
 
     def use(team: Team) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import yaml
 
 from trainyard import contract
 from trainyard.errors import UsageError
-from trainyard.kinds import Facts, JobSpec, Mount, manifest, status
+from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest, status
 
 TEAMS = {
     "global": {
@@ -27,17 +27,17 @@ FRAMEWORKS = ("pytorch", "tensorflow", "mpi", "volcano", "job")
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+def team_config(tmp_path_factory: pytest.TempPathFactory) -> TeamConfig:
     file = tmp_path_factory.mktemp("values") / "values.yaml"
     file.write_text(yaml.safe_dump(TEAMS))
-    return Facts.of(contract.load(file), "vision")
+    return TeamConfig.of(contract.load(file), "vision")
 
 
 @pytest.fixture
-def made(facts: Facts) -> Callable[..., dict[str, Any]]:
+def made(team_config: TeamConfig) -> Callable[..., dict[str, Any]]:
     def make(framework: str = "pytorch", **more: Any) -> dict[str, Any]:
         values = {"nodes": 1 if framework == "job" else 2, "gpus": 2, "command": ("python", "train.py"), **more}
-        return manifest(JobSpec(name="try", framework=framework, **values), facts)
+        return manifest(JobSpec(name="try", framework=framework, **values), team_config)
 
     return make
 
@@ -162,8 +162,8 @@ def test_retries_let_ranks_start_again_and_count_as_the_operator_does(made: Any)
     assert made("volcano", retries=2)["spec"]["policies"][0] == {"event": "PodFailed", "action": "RestartJob"}
 
 
-def test_the_usual_priority_is_the_lowest_but_one(facts: Facts) -> None:
-    assert facts.priority == "training-normal"
+def test_the_usual_priority_is_the_lowest_but_one(team_config: TeamConfig) -> None:
+    assert team_config.priority == "training-normal"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import yaml
 from trainyard import contract
 from trainyard.chart.release import removal
 from trainyard.components import find
-from trainyard.kinds import Facts, JobSpec, check, manifest, registry, status
+from trainyard.kinds import JobSpec, TeamConfig, check, manifest, registry, status
 from trainyard.observe import jobs
 from trainyard.paths import CHART, ROOT
 from trainyard.policy import offline, rules
@@ -119,12 +119,12 @@ def test_what_is_no_job_has_no_entry() -> None:
 def test_the_policies_let_a_member_stop_it(kind: registry.Kind) -> None:
     site = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
     team = site.team("vision")
-    made = manifest(JobSpec("digits", ("python",), framework=kind.framework, gpus=1), Facts.of(site, "vision"))
+    made = manifest(JobSpec("digits", ("python",), framework=kind.framework, gpus=1), TeamConfig.of(site, "vision"))
     change = status.stop_of(kind)
     after = copy.deepcopy(made)
     for key, value in (change or {"spec": {}})["spec"].items():
         after["spec"][key] = {**after["spec"].get(key, {}), **value} if isinstance(value, dict) else value
     assert status.stopped(after) == bool(change)
-    asker = offline.Asker("mia", team.queues)
-    request = offline.Request(offline.defaulted(after, team), asker, team, offline.defaulted(made, team))
-    assert offline.objections(request, site) == []
+    requester = offline.Requester("mia", team.queues)
+    request = offline.Request(offline.defaulted(after, team), requester, team, offline.defaulted(made, team))
+    assert offline.violations(request, site) == []

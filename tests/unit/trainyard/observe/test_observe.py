@@ -72,4 +72,4 @@ def test_a_pod_is_its_owner_s_where_two_jobs_have_a_name() -> None:
 
     one, two = job("a"), job("a", "tensorflow")
     around = jobs.Around(pods=[of_job(one, "master", 0, "Running")])
-    assert len(jobs.sight_of(around, one, "a").pods) == 1 and jobs.sight_of(around, two, "a").pods == []
+    assert len(jobs.snapshot_of(around, one, "a").pods) == 1 and jobs.snapshot_of(around, two, "a").pods == []

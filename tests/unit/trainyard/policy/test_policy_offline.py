@@ -35,7 +35,9 @@ def request(case: Any) -> offline.Request:
     team = BARE if case.namespace == "bare" else SITE.team(case.namespace)
     who = CASES.WHO[case.who]
     member = case.who in ("member", "speech-member")
-    asker = offline.Asker(who.user if who else "admin", SITE.team("vision").queues if member else (), who is None)
+    requester = offline.Requester(
+        who.user if who else "admin", SITE.team("vision").queues if member else (), who is None
+    )
     base = copy.deepcopy(CASES.bases()[case.base])
     base["metadata"]["namespace"] = case.namespace
     obj, old = CASES.changed(base, case.change), None
@@ -43,12 +45,12 @@ def request(case: Any) -> offline.Request:
         old = CASES.changed(base, case.begin)
         obj = CASES.changed(old, case.update)
         old = offline.defaulted(old, team)
-    return offline.Request(offline.defaulted(obj, team), asker, team, old, case.sub)
+    return offline.Request(offline.defaulted(obj, team), requester, team, old, case.sub)
 
 
 @pytest.mark.parametrize("case", [case for rule in CASES.rules() for case in CASES.cases(rule)], ids=str)
 def test_case(case: Any) -> None:
-    found = offline.objections(request(case), SITE)
+    found = offline.violations(request(case), SITE)
     if case.allowed:
         assert not found
     else:
@@ -59,11 +61,11 @@ def test_case(case: Any) -> None:
 def test_a_rule_that_is_off_says_nothing() -> None:
     case = next(case for case in CASES.cases("node-name") if not case.allowed)
     off = replace(SITE, modes={**SITE.modes, "node-name": "off"})
-    assert offline.objections(request(case), SITE) and not offline.objections(request(case), off)
+    assert offline.violations(request(case), SITE) and not offline.violations(request(case), off)
 
 
 def test_the_place_that_a_message_speaks_of() -> None:
     case = next(case for case in CASES.cases("image-source") if case.name == "a PyTorchJob")
-    (found,) = offline.objections(request(case), SITE)
+    (found,) = offline.violations(request(case), SITE)
     assert found.path is not None
     assert found.path[:4] == ("spec", "pytorchReplicaSpecs", "Worker", "template") and found.path[-1] == "image"

@@ -16,10 +16,10 @@ from train_cluster import VALUES, Cluster, Object, group, pod, state
 
 from trainyard import cli, contract
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.kinds import Facts, check
+from trainyard.kinds import TeamConfig, check
 from trainyard.kube import Access
 from trainyard.training import follow, launch, results, settings, starter
-from trainyard.training.transfer import SilentStoreError
+from trainyard.training.transfer import StoreUnavailableError
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def facts(platform: Path) -> Facts:
-    return Facts.of(contract.load(platform), "speech")
+def team_config(platform: Path) -> TeamConfig:
+    return TeamConfig.of(contract.load(platform), "speech")
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "LOOK_S", 0.01)
-    monkeypatch.setattr(results, "LOOK_S", 0.01)
+    monkeypatch.setattr(follow, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(results, "POLL_INTERVAL_S", 0.01)
     monkeypatch.setattr(results, "WAIT_S", 0.2)
 
 
@@ -117,17 +117,21 @@ def test_wrong_usage_is_one_sentence(run: Any, folder: Path, platform: Path, wor
     assert (code, out) == (2, "") and says in err and len(err.strip().splitlines()) == 1
 
 
-def test_no_command_and_no_framework_for_several_nodes_are_said(folder: Path, facts: Facts, tmp_path: Path) -> None:
+def test_no_command_and_no_framework_for_several_nodes_are_said(
+    folder: Path, team_config: TeamConfig, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="there is no command to run"):
-        launch.prepare(folder, {}, facts, tmp_path / "x")
+        launch.prepare(folder, {}, team_config, tmp_path / "x")
     (folder / "train.py").write_text("import numpy")
     with pytest.raises(UsageError, match="nothing says how 2 nodes find each other"):
-        launch.prepare(folder, {"command": ["python", "train.py"], "nodes": 2}, facts, tmp_path / "x")
+        launch.prepare(folder, {"command": ["python", "train.py"], "nodes": 2}, team_config, tmp_path / "x")
 
 
-def test_the_same_code_has_the_same_place_and_each_run_its_own(folder: Path, facts: Facts, tmp_path: Path) -> None:
+def test_the_same_code_has_the_same_place_and_each_run_its_own(
+    folder: Path, team_config: TeamConfig, tmp_path: Path
+) -> None:
     given = {"command": ["python", "train.py"], "checkpoints": "ckpt"}
-    one, two = (launch.prepare(folder, given, facts, tmp_path / "x", resume="old-run") for _ in range(2))
+    one, two = (launch.prepare(folder, given, team_config, tmp_path / "x", resume="old-run") for _ in range(2))
     assert one.spec.code == two.spec.code == f"speech/code/{one.code.sha256}.tar.gz"
     assert one.spec.name != two.spec.name and one.spec.output == f"speech/jobs/{one.spec.name}"
     fetch = one.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["initContainers"][0]["args"]
@@ -138,24 +142,24 @@ def test_the_same_code_has_the_same_place_and_each_run_its_own(folder: Path, fac
 def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
     run: Any, played: Any, folder: Path, platform: Path
 ) -> None:
-    scene = played({"job": state()})
+    snapshot = played({"job": state()})
     words = ["train", "--dir", folder, "--contract", platform, "--image", "ghcr.io/someone/else:1"]
     code, _, err = run(*words, "--", "python", "train.py")
     assert code == 2 and "ghcr.io/someone/else:1" in err and "(p17, " in err
-    assert scene.cluster.created == [] and scene.sent == []
+    assert snapshot.cluster.created == [] and snapshot.sent == []
 
 
 class Shelf:
-    """A store that is played: places and what lies there. `silent`: so many looks end with `fault`."""
+    """A store that is played: places and what lies there. `unavailable`: so many polls end with `fault`."""
 
-    fault: TrainyardError = SilentStoreError("the object store does not answer")
+    fault: TrainyardError = StoreUnavailableError("the object store does not answer")
 
-    def __init__(self, files: dict[str, bytes], silent: int = 0) -> None:
-        self.files, self.silent = files, silent
+    def __init__(self, files: dict[str, bytes], unavailable: int = 0) -> None:
+        self.files, self.unavailable = files, unavailable
 
     def stat(self, place: str) -> object:
-        if self.silent:
-            self.silent -= 1
+        if self.unavailable:
+            self.unavailable -= 1
             raise self.fault
         return self.files.get(place)
 
@@ -184,23 +188,23 @@ def test_results_are_what_rank_0_left() -> None:
 
 def test_a_store_that_is_silent_for_a_moment_is_asked_again() -> None:
     base = "runs/speech/jobs/r"
-    shelf = Shelf({f"{base}/.trainyard.json": index(True, model=3), f"{base}/results/model": b"abc"}, silent=3)
+    shelf = Shelf({f"{base}/.trainyard.json": index(True, model=3), f"{base}/results/model": b"abc"}, unavailable=3)
     assert results.fetch(shelf, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
-    shelf.silent = 10_000
+    shelf.unavailable = 10_000
     with pytest.raises(TrainyardError, match="does not answer"):
         results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
-    shelf.silent, shelf.fault = 10_000, TrainyardError("the object store refuses")
+    shelf.unavailable, shelf.fault = 10_000, TrainyardError("the object store refuses")
     with pytest.raises(TrainyardError, match="refuses"):
         results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
-    assert shelf.silent == 9_999
+    assert shelf.unavailable == 9_999
 
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch, platform: Path) -> Callable[..., SimpleNamespace]:
-    """A cluster and a store behind the command; the job ends as the looks say."""
+    """A cluster and a store behind the command; the job ends as the snapshots say."""
 
-    def play(*looks: Object, present: bool = False, **more: Any) -> SimpleNamespace:
-        cluster, sent = Cluster(*looks, **more), []
+    def play(*polls: Object, present: bool = False, **more: Any) -> SimpleNamespace:
+        cluster, sent = Cluster(*polls, **more), []
 
         @contextmanager
         def opened(*_: object) -> Iterator[SimpleNamespace]:
@@ -223,33 +227,33 @@ def test_the_command_sends_creates_follows_and_ends_with_the_job_s_code(
 ) -> None:
     monkeypatch.setattr(launch, "LETTERS", "z")
     failed = {"job": state(Failed="no"), "pods": [pod("x-worker-0", "Failed", 3, job="x-zzzzz")]}
-    scene = played(failed, logs={"x-worker-0": ["RuntimeError: no data"]})
+    snapshot = played(failed, logs={"x-worker-0": ["RuntimeError: no data"]})
     words = ["train", "--dir", folder, "--contract", platform, "--name", "x"]
     code, _, err = run(*words, "--", "python", "train.py")
     assert code == 3 and "RuntimeError: no data" in err and "code sent; created x-" in err
-    assert scene.cluster.created == [("PyTorchJob", True), ("PyTorchJob", False)]
-    assert scene.sent[0].startswith("runs/speech/code/")
+    assert snapshot.cluster.created == [("PyTorchJob", True), ("PyTorchJob", False)]
+    assert snapshot.sent[0].startswith("runs/speech/code/")
     played({"job": state(Succeeded="")}, present=True)
     code, _, err = run(*words, "--", "python", "train.py")
     assert code == 0 and "code unchanged, not sent" in err and "succeeded" in err
 
 
 def test_detached_it_prints_the_run_alone(run: Any, played: Any, folder: Path, platform: Path) -> None:
-    scene = played({"job": state()})
+    snapshot = played({"job": state()})
     code, out, err = run("train", "--dir", folder, "--contract", platform, "--detach", "--", "python", "train.py")
     assert code == 0 and out.startswith("digits-") and f"--attach {out.strip()}" in err
-    assert scene.cluster.at == -1
+    assert snapshot.cluster.at == -1
 
 
 def test_it_can_wait_for_what_the_team_has_in_the_queue(
     run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
-    scene = played({"podgroups": [group("earlier", "Inqueue", "1")]}, {"podgroups": []})
+    snapshot = played({"podgroups": [group("earlier", "Inqueue", "1")]}, {"podgroups": []})
     words = ["train", "--dir", folder, "--contract", platform, "--after-started", "--detach"]
     code, _, err = run(*words, "--", "python", "train.py")
     assert code == 0 and "waiting until PodGroup earlier has started in queue speech" in err
-    assert [dry for _, dry in scene.cluster.created] == [True, False]
+    assert [dry for _, dry in snapshot.cluster.created] == [True, False]
 
 
 def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(
@@ -258,12 +262,12 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    scene = played({"job": state()})
+    snapshot = played({"job": state()})
     monkeypatch.setattr(follow, "follow", interrupted)
     code, _, err = run("train", "--dir", folder, "--contract", platform, "--", "python", "train.py")
     assert code == 130 and "goes on. Follow it:  trainyard train -n speech --attach digits-" in err
     assert "trainyard runs stop -n speech digits-" in err
-    assert scene.cluster.deleted == []
+    assert snapshot.cluster.deleted == []
 
 
 def test_a_run_that_is_there_can_be_attached_to(run: Any, played: Any, folder: Path, platform: Path) -> None:

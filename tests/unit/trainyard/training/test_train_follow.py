@@ -11,7 +11,7 @@ from train_cluster import VALUES, Cluster, Object, group, pod, state, warning
 
 from trainyard import contract
 from trainyard.errors import TrainyardError
-from trainyard.kinds import Facts, JobSpec, manifest
+from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kube import KubeError
 from trainyard.observe import jobs as watch
 from trainyard.observe.words import last_words
@@ -20,8 +20,8 @@ from trainyard.training import follow, results
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "LOOK_S", 0.01)
-    monkeypatch.setattr(results, "LOOK_S", 0.01)
+    monkeypatch.setattr(follow, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(results, "POLL_INTERVAL_S", 0.01)
     monkeypatch.setattr(results, "WAIT_S", 0.2)
 
 
@@ -30,7 +30,7 @@ def job(tmp_path: Path) -> Object:
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(VALUES))
     spec = JobSpec("digits-abc", ("python", "train.py"), nodes=2, gpus=1, code="c", code_sha256="0", output="o")
-    return manifest(spec, Facts.of(contract.load(file), "speech"))
+    return manifest(spec, TeamConfig.of(contract.load(file), "speech"))
 
 
 def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: Any) -> None:
@@ -53,12 +53,12 @@ def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: A
 def test_the_way_to_mpi_s_workers_is_not_in_the_log(job: Object, capfdbinary: Any) -> None:
     noise = ["+ POD_NAME=x-worker-1", "+ shift", "+ /opt/kube/kubectl exec x-worker-1 -- /bin/sh -c orted"]
     noise.append('Defaulted container "mpi" out of: mpi, trainyard-fetch (init)')
-    looks = (
+    polls = (
         {"job": state(Running=""), "pods": [pod("digits-abc-master-0", "Running")]},
         {"job": state(Succeeded=""), "pods": [pod("digits-abc-master-0", "Succeeded", 0)]},
     )
     printed = {"digits-abc-master-0": [*noise, "0 of 2", "+ 1"]}
-    follow.follow(Cluster(*looks, logs=printed), job, lambda text: None)  # type: ignore[arg-type]
+    follow.follow(Cluster(*polls, logs=printed), job, lambda text: None)  # type: ignore[arg-type]
     assert capfdbinary.readouterr().out == b"0 of 2\n+ 1\n"
 
 
@@ -66,8 +66,8 @@ def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words(job: Obje
     failed = pod("digits-abc-master-0", "Failed", 128)
     told = failed["status"]["containerStatuses"][0]["state"]["terminated"]
     told |= {"reason": "StartError", "message": 'runc: unable to start container process: exec: "python": not found'}
-    looks = {"job": state(Failed="backoff limit"), "pods": [failed]}
-    end = follow.follow(Cluster(looks, logs={"digits-abc-master-0": ["code: 3 files"]}), job, print)  # type: ignore[arg-type]
+    polls = {"job": state(Failed="backoff limit"), "pods": [failed]}
+    end = follow.follow(Cluster(polls, logs={"digits-abc-master-0": ["code: 3 files"]}), job, print)  # type: ignore[arg-type]
     words = 'its command can\'t be started: exec: "python": not found'
     assert end.message == f"digits-abc-master-0 ended with code 128: {words}"
 
@@ -88,8 +88,8 @@ def test_gangs_whose_pods_have_gone_are_not_before_it_in_the_queue(job: Object) 
         }
         for gang, status in (("stale", {"phase": "Failed"}), ("alive", {"phase": "Pending"}))
     ]
-    sight = watch.Watcher(Cluster({"job": state(), "podgroups": groups, "pods": others}), job).look()  # type: ignore[arg-type]
-    assert watch.place(sight, "digits-abc") == "in queue speech, number 2 of 2 of this team"
+    snapshot = watch.Watcher(Cluster({"job": state(), "podgroups": groups, "pods": others}), job).poll()  # type: ignore[arg-type]
+    assert watch.place(snapshot, "digits-abc") == "in queue speech, number 2 of 2 of this team"
 
 
 def test_the_rank_that_failed_first_is_named_with_its_error_and_its_code(job: Object) -> None:
@@ -125,8 +125,8 @@ def test_pods_that_are_refused_end_it_at_once(job: Object) -> None:
 def test_a_full_quota_is_told_and_waited_for(job: Object) -> None:
     event = warning("digits-abc", "PyTorchJob", "FailedCreatePod", "pods x is forbidden: exceeded quota: team")
     said: list[str] = []
-    looks = ({"job": state(), "events": [event]}, {"job": state(), "events": [event]}, {"job": state(Succeeded="")})
-    assert follow.follow(Cluster(*looks), job, said.append).succeeded  # type: ignore[arg-type]
+    polls = ({"job": state(), "events": [event]}, {"job": state(), "events": [event]}, {"job": state(Succeeded="")})
+    assert follow.follow(Cluster(*polls), job, said.append).succeeded  # type: ignore[arg-type]
     told = "warning: digits-abc: FailedCreatePod: pods x is forbidden: exceeded quota: team"
     assert [line for line in said if "warning" in line] == [told]
 
@@ -139,8 +139,8 @@ def test_a_deleted_job_and_one_that_can_not_be_read_end_it(job: Object) -> None:
 
 
 def test_a_short_outage_of_the_api_is_waited_out(job: Object) -> None:
-    looks = ({"job": KubeError("away")}, {"job": KubeError("away")}, {"job": state(Succeeded="")})
-    assert follow.follow(Cluster(*looks), job, print).succeeded  # type: ignore[arg-type]
+    polls = ({"job": KubeError("away")}, {"job": KubeError("away")}, {"job": state(Succeeded="")})
+    assert follow.follow(Cluster(*polls), job, print).succeeded  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,14 @@ def test_what_controllers_print_of_the_api_s_refusals_becomes_a_sentence_and_is_
     raw = 'Error creating pods: [failed, err: &errors.StatusError{{Status:"Failure", '
     raw += 'Message:"pods \\"w\\" is forbidden: exceeded quota", Details:(*v1.StatusDetails)({})}}]'
     events = [warning("j", "Job", "FailedCreate", raw.format(at)) for at in ("0x1", "0x2")]
-    said = watch.complaints(watch.Sight({}, [], [], [], events, {}))
+    said = watch.warnings(watch.JobSnapshot({}, [], [], [], events, {}))
     assert said == ['j: FailedCreate: pods "w" is forbidden: exceeded quota']
 
 
 def test_places_of_a_job_are_told_in_words() -> None:
-    def place(**sight: Any) -> str:
-        found = {"pods": [], "groups": [], "events": [], "priorities": {}, **sight}
-        return watch.place(watch.Sight({"metadata": {"uid": "u"}}, line=found["groups"], **found), "j")
+    def place(**snapshot: Any) -> str:
+        found = {"pods": [], "groups": [], "events": [], "priorities": {}, **snapshot}
+        return watch.place(watch.JobSnapshot({"metadata": {"uid": "u"}}, line=found["groups"], **found), "j")
 
     assert place() == "waiting for its pods"
     assert place(pods=[pod("a", "Pending"), pod("b", "Running")]) == "starting: 1 of 2 pods run"

@@ -1,4 +1,4 @@
-"""How many GPUs could be given away at best: bounds that hold, and where they are tight."""
+"""How many GPUs could be allocated at best: bounds that hold, and where they are tight."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def _best(nodes: list[Node], wanted: list[Pod]) -> int:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_placement_beats_the_bound(seed: int) -> None:
-    dice = random.Random(seed)
-    nodes = [Node(f"n{index}", dice.choice([8000, 16000, 30000]), 100, dice.choice([2, 4])) for index in range(2)]
+    rng = random.Random(seed)
+    nodes = [Node(f"n{index}", rng.choice([8000, 16000, 30000]), 100, rng.choice([2, 4])) for index in range(2)]
     wanted = [
-        Pod(f"p{index}", dice.randint(1, 12) * 1000, dice.randint(1, 60), dice.choice([0, 1, 1, 2, 3]))
+        Pod(f"p{index}", rng.randint(1, 12) * 1000, rng.randint(1, 60), rng.choice([0, 1, 1, 2, 3]))
         for index in range(7)
     ]
     best = _best(nodes, wanted)

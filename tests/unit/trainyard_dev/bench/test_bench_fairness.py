@@ -1,4 +1,4 @@
-"""Fairness on paper: weighted max-min, its distance, who must leave at least."""
+"""Fairness in simulation: weighted max-min, its distance, who must leave at least."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from trainyard_dev.bench import fairness, layouts, shares
 from trainyard_dev.bench.layouts import Held, Layout
-from trainyard_dev.bench.lockstep import Sample, Task, Timeline
 from trainyard_dev.bench.results import Result, Run
+from trainyard_dev.bench.simulator import Sample, Task, Timeline
 
 WEIGHTS = {"a": 1, "b": 1, "c": 2}
 
@@ -32,10 +32,10 @@ def test_max_min(asked: dict[str, float], fair: dict[str, float]) -> None:
 
 
 def test_nobody_can_have_more_without_one_who_has_less_giving_it_up() -> None:
-    dice = random.Random(1)
+    rng = random.Random(1)
     for _ in range(200):
-        weights = {name: dice.randint(1, 5) for name in "abcde"}
-        asked = {name: dice.randint(0, 30) for name in weights}
+        weights = {name: rng.randint(1, 5) for name in "abcde"}
+        asked = {name: rng.randint(0, 30) for name in weights}
         got = shares.max_min(asked, weights, 40)
         assert sum(got.values()) == pytest.approx(min(40, sum(asked.values())))
         unmet = {name for name in asked if got[name] < asked[name] - 1e-6}
@@ -97,9 +97,9 @@ def _brute(layout: Layout) -> tuple[int, int, float]:
 
 
 def test_the_fewest_that_must_leave_are_found() -> None:
-    dice = random.Random(7)
+    rng = random.Random(7)
     for _ in range(15):
-        layout = layouts.layout(dice, nodes=2)
+        layout = layouts.layout(rng, nodes=2)
         found = layouts.least(layout)
         assert (found.pods, found.jobs, pytest.approx(found.gpu_hours)) == _brute(layout)
 

@@ -1,4 +1,4 @@
-"""The bench of gangs: its bound, its scheduler on paper, its values and its words."""
+"""The bench of gangs: its bound, its simulated scheduler, its values and its words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from trainyard_dev.bench import gangs, offline, published
-from trainyard_dev.bench.lockstep import Sample, Task, Timeline
 from trainyard_dev.bench.results import Figure, Measured, Result, Run
+from trainyard_dev.bench.simulator import Sample, Task, Timeline
 
 HEAD = "job_id,num_gpu,submit_time,duration\n"
 
@@ -108,7 +108,7 @@ def test_the_page_says_who_deadlocks_and_where_the_distance_comes_from() -> None
 
 @pytest.fixture(autouse=True)
 def beside(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """What is published of whole traces, and on paper, of a trace of two jobs."""
+    """What is published of whole traces, and simulated, of a trace of two jobs."""
     jobs = [Task("j0", 64, 0.0, 3e6), Task("j1", 64, 0.0, 1e6)]
     found = published.figures("trace3_pr", jobs, 8, 4.0)
     monkeypatch.setattr(gangs, "_published", lambda: found)
@@ -123,8 +123,8 @@ def test_whole_traces_stand_beside_what_others_published() -> None:
     ]
     assert one.value == 4.0
     text = gangs.section(gangs.figures([_result("ours", gangs.judged(_timeline()))]))
-    assert "| on paper, by submission | 3.50 | 4.00 |" in text
-    assert "| on paper, shortest | 2.50 | 4.00 |" in text
+    assert "| simulated, by submission | 3.50 | 4.00 |" in text
+    assert "| simulated, shortest | 2.50 | 4.00 |" in text
     assert "| SRSF | 0.80 | 6.91 |" in text
     assert "| *limit* | – | 4.00 |" in text
     assert "% less than the best published. Its jobs complete in 2.00 in the mean" in text
@@ -186,5 +186,6 @@ def test_what_the_emptiest_node_does_is_told() -> None:
     figures = gangs.figures([_result("ours", gangs.judged(_timeline()))])
     assert "emptiest node" not in gangs.section(figures)
     text = gangs.section([*figures, *found])
-    assert "emptiest node: on paper that alone makes the mean wait 0.33 h and the makespan 0.0072 million s." in text
+    assert "emptiest node: in simulation that alone makes the mean wait 0.33 h and" in text
+    assert "and the makespan 0.0072 million s." in text
     assert "paper-spread" not in text

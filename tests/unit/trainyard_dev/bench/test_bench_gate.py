@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import columns, gate, registry
+from trainyard_dev.bench import configurations, gate, registry
 from trainyard_dev.bench.results import Result, Run
 
 WANTED = [
@@ -21,7 +21,7 @@ def measured(**values: float) -> list[Result]:
 
 
 @pytest.mark.parametrize(
-    ("values", "faults"),
+    ("values", "failures"),
     [
         ({"allocated": 97.0, "held": 0}, []),
         ({"allocated": 96.9, "held": 0}, ["packing.default@0.1.ours.s1: allocated is 96.9, the least is 97"]),
@@ -29,8 +29,8 @@ def measured(**values: float) -> list[Result]:
         ({"allocated": 99}, ["packing.default@0.1.ours.s1 gave no held"]),
     ],
 )
-def test_figures_outside_of_their_range_are_told(values: dict[str, float], faults: list[str]) -> None:
-    assert gate.judge(WANTED, measured(**values)) == faults
+def test_figures_outside_of_their_range_are_told(values: dict[str, float], failures: list[str]) -> None:
+    assert gate.judge(WANTED, measured(**values)) == failures
 
 
 def test_a_run_that_was_not_measured_does_not_pass() -> None:
@@ -56,4 +56,4 @@ def test_the_gate_s_runs_are_of_a_plan_and_have_passed() -> None:
     wanted = gate.ranges()
     planned = {run.id for name in registry.names() for full in (True, False) for run in registry.plan(name, full)}
     assert {one.run for one in wanted} <= planned
-    assert gate.passed() == {name: columns.column(name).digest for name in {one.column for one in wanted}}
+    assert gate.passed() == {name: configurations.column(name).digest for name in {one.column for one in wanted}}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from trainyard_dev.bench import columns, objects
+from trainyard_dev.bench import configurations, objects
+from trainyard_dev.bench.harness import GPU, POOL
 from trainyard_dev.bench.kueue_setup import amount, configuration, queues
 from trainyard_dev.bench.traces import Pod
-from trainyard_dev.bench.world import GPU, POOL
 
 NODES = [{"cpu": "92", "memory": "520Gi", GPU: "8"}, {"cpu": "500m", "memory": "1048576Ki"}]
 
@@ -60,5 +60,5 @@ def test_other_schedulers_get_no_gate() -> None:
 
 
 def test_every_column_of_kueue_differs() -> None:
-    found = [one for one in columns.columns().values() if one.scheduler == "kueue"]
+    found = [one for one in configurations.configurations().values() if one.scheduler == "kueue"]
     assert len({one.digest for one in found}) == len(found) >= 3

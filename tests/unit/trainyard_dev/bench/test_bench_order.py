@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from trainyard_dev.bench import order
-from trainyard_dev.bench.lockstep import Task
-from trainyard_dev.bench.passing import Course
+from trainyard_dev.bench.overtaking import Course
 from trainyard_dev.bench.results import Result, Run
+from trainyard_dev.bench.simulator import Task
 from trainyard_dev.bench.traces import Job
 
 NODES = {"n0": 8}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trainyard_dev.bench import packing, registry, traces
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.packed import Packed
 from trainyard_dev.bench.results import Measured, Result
 from trainyard_dev.bench.traces import Node, Pod
@@ -61,7 +61,7 @@ def test_refusals_are_judged_by_what_is_free_afterwards() -> None:
     [((), [], []), (("T4",), ["T4"], ["T4"]), (("T4", "V100M32", "P100"), ["T4", "V100M32", "P100"], ["P100"])],
 )
 def test_taints_of_models_that_a_pod_tolerates(models: tuple[str, ...], every: list[str], one: list[str]) -> None:
-    plain = Column("a", "a", "volcano", "", rare=True)
+    plain = Configuration("a", "a", "volcano", "", rare=True)
     asked = Pod("a", 1, 1, 1, models=models)
     for column, wanted in ((plain, every), (replace(plain, one=True), one)):
         tolerations = packing._pod(asked, column)["spec"]["tolerations"]
@@ -77,11 +77,11 @@ def _measured(monkeypatch: pytest.MonkeyPatch, placed: Sequence[str], pods: Sequ
     monkeypatch.setattr(packing, "column", lambda name: name)
     run = packing.plan(False)[0]
 
-    class World:
+    class Harness:
         def add_queue(self, name: str) -> None:
             pass
 
-    return packing.measure(run, World())  # type: ignore[arg-type]
+    return packing.measure(run, Harness())  # type: ignore[arg-type]
 
 
 def test_figures_are_taken_when_the_pods_ask_for_all_gpus_and_for_130_percent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +114,9 @@ def test_the_plan_begins_with_a_list_on_all_nodes_and_has_every_list_and_seed() 
     assert len(packing.plan(False)) < 20
 
 
-def _results(columns: Sequence[str], case: str = "default@1") -> list[Result]:
+def _results(configurations: Sequence[str], case: str = "default@1") -> list[Result]:
     results = []
-    for column in columns:
+    for column in configurations:
         for seed in (1, 2):
             run = packing.Run("packing", case, column, seed, {"list": "default", "share": 1.0})
             values = {f"{name}@{mark}": 90.0 + seed for name in MARKED for mark in packing.MARKS}

@@ -39,7 +39,7 @@ def results(fake_bench: SimpleNamespace) -> list[Result]:
             run,
             {"used": 90.0 + run.seed},
             {},
-            fake_bench.columns[run.column].digest,
+            fake_bench.configurations[run.column].digest,
             versions,
             60.0,
             run.command,
@@ -68,7 +68,7 @@ def test_a_summary_is_read_as_it_was_written(fake_bench: SimpleNamespace, tmp_pa
     made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
     assert (made.runs, made.planned) == ({"fake": 4}, {"fake": 8})
     assert made.programs == {"volcano": "v1.2.3"}
-    assert made.columns["ours"] == {"label": "label of ours", "digest": fake_bench.columns["ours"].digest}
+    assert made.configurations["ours"] == {"label": "label of ours", "digest": fake_bench.configurations["ours"].digest}
     file = tmp_path / "deep/summary.json"
     summary.write(made, file)
     assert summary.read(file) == made
@@ -98,7 +98,7 @@ def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleN
         "| fake: small | GPUs used, % | 91.5 (91–92) | – | – | 91.5 (91–92) | 100 |",
         "2 cores. Volcano 1.2.3.",
         "planned: fake 4 of 8.\n\nRuns that failed and are in no figure:\n\n- `fake.large.ours.s9`\n",
-        f"| `ours` | label of ours | `{fake_bench.columns['ours'].digest}` |",
+        f"| `ours` | label of ours | `{fake_bench.configurations['ours'].digest}` |",
         "## A fake bench\n\nSeeds: `small` 1-2.\n\n| configuration | GPUs used, % |",
         "| `kube-default` | 91.5 (91–92) |",
         "| *limit* | 100 |",
@@ -231,7 +231,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     assert trainyard("bench", "page").code == 0
     assert page.PAGE.read_text() == text
 
-    fake_bench.columns["ours"] = replace(fake_bench.columns["ours"], config="the chart: has changed")
+    fake_bench.configurations["ours"] = replace(fake_bench.configurations["ours"], config="the chart: has changed")
     stale, (where, what, hint) = verify_generated._benchmarks(tree)
     assert stale == out_of_date, "the page has to say that it is stale"
     assert (where, what) == (
@@ -242,7 +242,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     assert trainyard("bench", "page").code == 0
     assert "> **Stale:** the chart's `ours` changed since this was measured" in page.PAGE.read_text()
     assert len(list(verify_generated._benchmarks(tree))) == 1
-    digest = fake_bench.columns["ours"].digest
+    digest = fake_bench.configurations["ours"].digest
     (tree / "docs/benchmarks/gate.yaml").write_text(f"passed: {{ours: {digest}}}\n")
     assert list(verify_generated._benchmarks(tree)) == [], "a stale page may stay once the gate has passed"
     fault = trainyard("bench", "publish").out
@@ -267,10 +267,10 @@ def test_a_failed_run_is_told_and_the_rest_is_published(
 ) -> None:
     whole = fake_bench.measure
 
-    def measure(run: Any, world: Any) -> Any:
+    def measure(run: Any, harness: Any) -> Any:
         if run.seed == 2:
             raise TrainyardError("the scheduler stood still")
-        return whole(run, world)
+        return whole(run, harness)
 
     fake_bench.measure = measure
     ended = trainyard("bench", "run")

@@ -33,8 +33,8 @@ def measured(bench: Bench, ids: Iterable[str], machine: str = "here", **others: 
     """Results of these runs, each `used` by its seed."""
     return [
         Result(
-            run, {"used": 90.0 + 3 * run.seed} | others, {"curve": [[0.0, 1.0]]}, bench.columns[run.column].digest,
-            {"volcano": "v1.2.3", "machine": machine}, 60.0, run.command,
+            run, {"used": 90.0 + 3 * run.seed} | others, {"curve": [[0.0, 1.0]]},
+            bench.configurations[run.column].digest, {"volcano": "v1.2.3", "machine": machine}, 60.0, run.command,
         )
         for run in plan() if run.id in {f"fake.{name}" for name in ids}
     ]  # fmt: skip
@@ -63,7 +63,7 @@ def test_in_parts_the_figures_are_those_of_all_at_once(fake_bench: Bench) -> Non
     made, whole = join(old, new), published(measured(fake_bench, SOME + REST))
     assert made.figures == whole.figures
     assert (made.runs, made.planned, made.seconds) == (whole.runs, whole.planned, whole.seconds)
-    assert (made.settings, made.columns) == (whole.settings, whole.columns)
+    assert (made.settings, made.configurations) == (whole.settings, whole.configurations)
     assert made.machines == ["here", "there"]
     [first, *_] = made.figures
     assert (first.value, first.low, first.high, first.seeds) == (94.5, 93.0, 96.0, [1, 2])
@@ -123,7 +123,7 @@ def test_what_no_longer_holds_is_not_published(fake_bench: Bench, programs: dict
     programs["volcano"] = "v1.3.0"
     assert kept() == []
     programs["volcano"] = "v1.2.3"
-    fake_bench.columns["kube-default"] = replace(fake_bench.columns["kube-default"], config="another")
+    fake_bench.configurations["kube-default"] = replace(fake_bench.configurations["kube-default"], config="another")
     assert kept() == ["small.ours", "large.ours"]
 
 

@@ -96,8 +96,8 @@ def test_another_configuration_other_settings_and_other_programs_are(
     run: Callable[..., runner.Outcome], fake_bench: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run()
-    changed = fake_bench.columns["ours"]
-    fake_bench.columns = fake_bench.columns | {"ours": type(changed)("ours", "ours", "kube", "changed")}
+    changed = fake_bench.configurations["ours"]
+    fake_bench.configurations = fake_bench.configurations | {"ours": type(changed)("ours", "ours", "kube", "changed")}
     assert [one.column for one in run().measured] == ["ours", "ours"]
     assert [one.id for one in run([Run("fake", "small", "ours", 1, {"size": 4})]).measured] == [RUN.id]
     here = environment.versions("kube")
@@ -119,10 +119,10 @@ def test_a_run_that_fails_costs_no_other_and_leaves_something_to_read(
 ) -> None:
     whole = fake_bench.measure
 
-    def measure(run: Run, world: Any) -> Measured:
+    def measure(run: Run, harness: Any) -> Measured:
         if run.column == "ours":
             raise TrainyardError("the scheduler stood still") if run.seed == 1 else KeyError("pod")
-        return whole(run, world)
+        return whole(run, harness)
 
     fake_bench.measure = measure
     outcome = run()
@@ -141,7 +141,7 @@ def test_a_run_that_fails_costs_no_other_and_leaves_something_to_read(
 def test_a_result_that_no_file_can_hold_is_a_failure(
     run: Callable[..., runner.Outcome], fake_bench: SimpleNamespace, tmp_path: Path
 ) -> None:
-    fake_bench.measure = lambda run, world: Measured({"used": float("inf")})
+    fake_bench.measure = lambda run, harness: Measured({"used": float("inf")})
     assert "no plain number" in run([RUN]).failed[RUN.id]
     assert not (tmp_path / "bench/runs").exists()
 
@@ -151,10 +151,10 @@ def test_interrupted_by_hand_it_keeps_what_it_has(
 ) -> None:
     whole = fake_bench.measure
 
-    def measure(run: Run, world: Any) -> Measured:
+    def measure(run: Run, harness: Any) -> Measured:
         if run.column == "kube-default":
             raise KeyboardInterrupt
-        return whole(run, world)
+        return whole(run, harness)
 
     fake_bench.measure = measure
     with pytest.raises(KeyboardInterrupt):
@@ -236,12 +236,12 @@ def test_a_run_that_is_chosen_has_the_settings_that_it_has_in_the_plan(fake_benc
     [chosen] = select("fake", "small", "kube-default", [1])
     assert chosen.settings == {"size": 4}, "not those of the case's first run, which is of another configuration"
     assert [one.settings for one in select("fake", "small", "kube-default", [7])] == [{"size": 4}]
-    fake_bench.columns["new"] = fake_bench.columns["ours"]
+    fake_bench.configurations["new"] = fake_bench.configurations["ours"]
     assert [one.settings for one in select("fake", "small", "new", [1])] == [{"size": 3}]
 
 
 def test_what_is_no_scheduler_is_measured_only_where_it_is_planned(fake_bench: SimpleNamespace) -> None:
-    fake_bench.columns["raw"] = replace(fake_bench.columns["ours"], name="raw", scheduler="raw")
+    fake_bench.configurations["raw"] = replace(fake_bench.configurations["ours"], name="raw", scheduler="raw")
     with pytest.raises(UsageError, match=r"^fake needs a scheduler, and raw is none\. use another configuration\.$"):
         select("fake", "small", "raw", [])
     fake_bench.plan = lambda full: [RUN, Run("fake", "large", "raw", 1)]

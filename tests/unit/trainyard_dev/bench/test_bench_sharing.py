@@ -1,4 +1,4 @@
-"""Sharing cards: what nodes and pods say, best fit on paper, and the figures."""
+"""Sharing GPUs: what nodes and pods say, simulated best fit, and the figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainyard_dev.bench import bestfit, card_rounds, cards, columns, sharing
+from trainyard_dev.bench import bestfit, configurations, fractional_gpus, fractional_rounds, sharing
 from trainyard_dev.bench.results import Measured, Result
 from trainyard_dev.bench.traces import Node, Pod
 
@@ -14,7 +14,7 @@ NODE = Node("n1", 8000, 8000, 2, "T4")
 
 
 def half(name: str, milli: int = 500, models: tuple[str, ...] = ()) -> Pod:
-    """A pod that asks for a part of a card."""
+    """A pod that asks for a fraction of a GPU."""
     return Pod(name, 1000, 1000, 1, milli, models)
 
 
@@ -22,28 +22,40 @@ def test_pod_asks_for_hundredths_of_each_card() -> None:
     def limits(pod: Pod) -> dict[str, str]:
         return {
             key: value
-            for key, value in cards.pod(pod)["spec"]["containers"][0]["resources"]["requests"].items()
+            for key, value in fractional_gpus.pod(pod)["spec"]["containers"][0]["resources"]["requests"].items()
             if "/" in key
         }
 
-    assert limits(half("a", 460)) == {cards.NUMBER: "1", cards.CORES: "46", cards.MEMORY: "46"}
-    assert limits(Pod("b", 1000, 1000, 8)) == {cards.NUMBER: "8", cards.CORES: "100", cards.MEMORY: "100"}
+    assert limits(half("a", 460)) == {
+        fractional_gpus.NUMBER: "1",
+        fractional_gpus.CORES: "46",
+        fractional_gpus.MEMORY: "46",
+    }
+    assert limits(Pod("b", 1000, 1000, 8)) == {
+        fractional_gpus.NUMBER: "8",
+        fractional_gpus.CORES: "100",
+        fractional_gpus.MEMORY: "100",
+    }
     assert limits(Pod("c", 1000, 1000)) == {}
 
 
 def test_cards_that_are_given_away_twice_are_found() -> None:
-    taken = {"a": cards._cards("GPU-n1-0,NVIDIA,60,60:"), "b": cards._cards("GPU-n1-1,NVIDIA,60,60:"), "c": {}}
-    assert cards.overfull(taken) == 0
-    assert cards.overfull(taken | {"d": {"GPU-n1-1": 41}}) == 1
+    taken = {
+        "a": fractional_gpus._cards("GPU-n1-0,NVIDIA,60,60:"),
+        "b": fractional_gpus._cards("GPU-n1-1,NVIDIA,60,60:"),
+        "c": {},
+    }
+    assert fractional_gpus.overfull(taken) == 0
+    assert fractional_gpus.overfull(taken | {"d": {"GPU-n1-1": 41}}) == 1
 
 
 def test_configurations_weigh_parts_of_cards_and_keep_nothing_for_whole_ones() -> None:
-    ours = columns.column("ours-sharing").config
+    ours = configurations.column("ours-sharing").config
     assert "deviceshare.VGPUEnable: true" in ours
-    assert f"binpack.resources.{cards.CORES}: 40" in ours
+    assert f"binpack.resources.{fractional_gpus.CORES}: 40" in ours
     assert "nvidia.com/gpu" not in ours
-    assert cards.RESERVE not in ours
-    assert "deviceshare" not in columns.column("ours").config
+    assert fractional_gpus.RESERVE not in ours
+    assert "deviceshare" not in configurations.column("ours").config
 
 
 @pytest.mark.parametrize(
@@ -101,11 +113,11 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     def result(column: str, seed: int, value: float) -> Result:
         run = sharing._run("default", 0.1, column, seed)
         values = {f"allocated@{mark}": value for mark in sharing.MARKS}
-        values |= {f"{sharing.PAPER}@{mark}": 93.0 + seed for mark in sharing.MARKS}
+        values |= {f"{sharing.SIMULATED}@{mark}": 93.0 + seed for mark in sharing.MARKS}
         values |= {"cpu_placed": 100.0, "cardless": 0, "overfull": 0}
         values |= {f"refused_{kind}": 10.0 for kind in sharing.KINDS}
         curve = [[2.0, 2.0], [130.0, value]]
-        measured = Measured(values, {"curve": curve, sharing.PAPER: curve})
+        measured = Measured(values, {"curve": curve, sharing.SIMULATED: curve})
         return Result(run, measured.values, measured.series, "d", {}, 1.0, run.command)
 
     return [
@@ -135,15 +147,15 @@ def test_section_and_plot(results: list[Result], tmp_path: Path, monkeypatch: py
 
 
 def test_a_pod_on_every_card_and_what_a_round_costs_then(results: list[Result], tmp_path: Path) -> None:
-    pods = [card_rounds._placed(NODE, index, shared=True) for index in range(NODE.gpus)]
+    pods = [fractional_rounds._placed(NODE, index, shared=True) for index in range(NODE.gpus)]
     assert {one["spec"]["nodeName"] for one in pods} == {"n1"}
-    assert [one["metadata"]["annotations"][cards.ASSIGNED] for one in pods] == [
+    assert [one["metadata"]["annotations"][fractional_gpus.ASSIGNED] for one in pods] == [
         "GPU-n1-0,NVIDIA,100,100:",
         "GPU-n1-1,NVIDIA,100,100:",
     ]
-    assert all(cards._id(NODE, index) in cards._register(NODE) for index in range(NODE.gpus))
-    [run, *_] = card_rounds.plan()
-    results.append(Result(run, {card_rounds.METRIC: 188.7}, {}, "d", {}, 1.0, run.command))
+    assert all(fractional_gpus._id(NODE, index) in fractional_gpus._register(NODE) for index in range(NODE.gpus))
+    [run, *_] = fractional_rounds.plan()
+    results.append(Result(run, {fractional_rounds.METRIC: 188.7}, {}, "d", {}, 1.0, run.command))
     found = sharing.figures(results)
     assert [one.value for one in found if one.case == run.case] == [188.7]
     said = sharing.section(found)

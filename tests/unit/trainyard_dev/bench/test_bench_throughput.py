@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import UsageError
-from trainyard_dev.bench import costs, knobs, loads, profiles, throughput
-from trainyard_dev.bench.columns import Column
+from trainyard_dev.bench import ablations, costs, loads, profiles, throughput
+from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.results import Result, Run
 
 TOP = """\
@@ -92,19 +92,19 @@ def test_shares_of_a_profile() -> None:
 
 def test_each_knob_changes_what_it_says_and_nothing_is_lost() -> None:
     config = "configurations: [{name: allocate}]\ntiers:\n- plugins: [{name: predicates}, {name: nodeorder}]\n"
-    ours = Column("ours", "ours", "volcano", config, (knobs.ALL_NODES, "--x"), env=(("GOGC", "300"),))
-    changed = {name: knobs.column(name, ours) for name in knobs.NAMES}
+    ours = Configuration("ours", "ours", "volcano", config, (ablations.ALL_NODES, "--x"), env=(("GOGC", "300"),))
+    changed = {name: ablations.column(name, ours) for name in ablations.NAMES}
     assert "nodeaffinity.weight: 0" in changed["ours-affinity0"].config
     assert "predicate.VolumeZoneEnable: false" in changed["ours-volumes0"].config
     assert "configurations" not in changed["ours-errorcache"].config
     assert changed["ours-some-nodes"].flags == ("--x",)
     assert changed["ours-go-default"].env == ()
     same = [name for name, one in changed.items() if one.digest == ours.digest]
-    assert same == list(knobs.PERIODS_MS)
+    assert same == list(ablations.PERIODS_MS)
 
 
 def test_the_plan_is_short_unless_all_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throughput.columns, "period_ms", lambda name: 1000)
+    monkeypatch.setattr(throughput.configurations, "period_ms", lambda name: 1000)
     short, full = throughput.plan(False), throughput.plan(True)
     assert full[: len(short)] == short
     assert len({run.id for run in full}) == len(full)

@@ -13,10 +13,10 @@ from trainyard_dev.e2e.recorder import CheckError
 
 
 class FakeKubectl:
-    """A cluster in which a job ends with one condition after a few looks."""
+    """A cluster in which a job ends with one condition after a few polls."""
 
     def __init__(self, condition: str) -> None:
-        self.condition, self.looks = condition, 0
+        self.condition, self.polls = condition, 0
         self.applied: list[Any] = []
         self.deleted: list[str] = []
 
@@ -32,8 +32,8 @@ class FakeKubectl:
         self.applied += objects
 
     def get(self, *words: str) -> list[dict[str, Any]]:
-        self.looks += 1
-        done = [{"type": self.condition, "status": "True", "message": "BackoffLimitExceeded"}] if self.looks > 2 else []
+        self.polls += 1
+        done = [{"type": self.condition, "status": "True", "message": "BackoffLimitExceeded"}] if self.polls > 2 else []
         return [{"status": {"conditions": done}}]
 
 

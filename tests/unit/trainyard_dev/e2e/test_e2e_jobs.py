@@ -63,10 +63,10 @@ def test_gpus_of_a_pod() -> None:
     assert jobs.gpus(pod("a")) == 0
 
 
-def look(*items: dict[str, Any], trace: jobs.Trace | None = None) -> jobs.Trace:
+def poll(*items: dict[str, Any], trace: jobs.Trace | None = None) -> jobs.Trace:
     trace = trace or jobs.Trace("job")
     context: Any = SimpleNamespace(kubectl=SimpleNamespace(get=lambda *args: list(items)))
-    jobs.look(context, trace, {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}, "ns")
+    jobs.poll(context, trace, {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}, "ns")
     return trace
 
 
@@ -74,23 +74,23 @@ GROUP = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}
 
 
 def test_a_gang_placed_as_one_never_counts_as_partial() -> None:
-    trace = look(pod("a", 1), pod("b", 1), GROUP)
-    look(pod("a", 1, "n1"), pod("b", 1, "n2"), GROUP, trace=trace)
+    trace = poll(pod("a", 1), pod("b", 1), GROUP)
+    poll(pod("a", 1, "n1"), pod("b", 1, "n2"), GROUP, trace=trace)
     assert trace.most_gpus_partial == 0
     assert trace.nodes() == {"a": "n1", "b": "n2"}
     assert trace.group == GROUP
 
 
 def test_gpus_held_by_half_a_gang_are_remembered() -> None:
-    trace = look(pod("a", 2, "n1"), pod("b", 1), GROUP)
-    look(pod("a", 2, "n1"), pod("b", 1, "n1"), GROUP, trace=trace)
+    trace = poll(pod("a", 2, "n1"), pod("b", 1), GROUP)
+    poll(pod("a", 2, "n1"), pod("b", 1, "n1"), GROUP, trace=trace)
     assert trace.most_gpus_partial == 2
 
 
 def test_pods_and_groups_of_others_do_not_count() -> None:
     other = pod("x", 1, "n1")
     other["metadata"]["labels"] = {"app.kubernetes.io/name": "another"}
-    trace = look(other, pod("a", 1, group="mine"), GROUP, {"kind": "PyTorchJob", "metadata": {"name": "job"}})
+    trace = poll(other, pod("a", 1, group="mine"), GROUP, {"kind": "PyTorchJob", "metadata": {"name": "job"}})
     assert list(trace.pods) == ["a"]
     assert trace.group is None
     assert trace.job["kind"] == "PyTorchJob"
@@ -121,7 +121,7 @@ def test_examples_run_as_they_stand_and_only_the_bar_follows_the_data(kind: trai
 
 def test_a_job_without_pods_says_so() -> None:
     assert jobs._waiting(jobs.Trace("job")) == "it has no pod (see its events)"
-    assert jobs._waiting(look(pod("b"), pod("a", 1, "n"))) == "pods: a Running, b Pending"
+    assert jobs._waiting(poll(pod("b"), pod("a", 1, "n"))) == "pods: a Running, b Pending"
 
 
 @pytest.mark.parametrize(("code", "ending"), [(0, "Succeeded"), (3, "Failed")])

@@ -98,6 +98,6 @@ def test_one_look_finds_what_belongs_to_the_run() -> None:
         thing("PyTorchJob", "job", **{runs.RUN: NAME}), thing("PyTorchJob", "stray"),
     ]  # fmt: skip
     context: Any = SimpleNamespace(kubectl=SimpleNamespace(get=lambda *_: answer))
-    found = runs.look(context, runs.Seen(NAME, "vision"))
+    found = runs.poll(context, runs.Seen(NAME, "vision"))
     assert (sorted(found.pods), sorted(found.jobs), found.queues, found.phase) == (
         ["mine"], ["job"], {"vision"}, "Succeeded")  # fmt: skip

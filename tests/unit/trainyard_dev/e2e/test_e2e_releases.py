@@ -11,7 +11,7 @@ import yaml
 
 from trainyard.paths import ROOT
 from trainyard_dev.chart import previous
-from trainyard_dev.e2e import releases, survivor
+from trainyard_dev.e2e import probe_job, releases
 from trainyard_dev.e2e.checks import upgrade
 from trainyard_dev.e2e.recorder import CheckError, Recorder
 
@@ -19,7 +19,7 @@ LOG = "rank 0\nstep 5 at 100.0 loss 0.1\nstep 10 at 101.5 loss 0.1\nstep 15 at 1
 
 
 class Cluster:
-    """A survivor's pods and log."""
+    """A probe job's pods and log."""
 
     def __init__(self) -> None:
         self.logs = [LOG]
@@ -34,14 +34,14 @@ class Cluster:
 
 
 @pytest.fixture
-def job() -> survivor.Survivor:
+def job() -> probe_job.ProbeJob:
     manifest = yaml.safe_load((ROOT / "manifests" / "jobs" / "pytorchjob.yaml").read_text())
-    made = survivor.Survivor(SimpleNamespace(kubectl=Cluster()), manifest, "n", "r/trainer:1")  # type: ignore[arg-type]
+    made = probe_job.ProbeJob(SimpleNamespace(kubectl=Cluster()), manifest, "n", "r/trainer:1")  # type: ignore[arg-type]
     made.pods = {"survivor-master-0": "1"}
     return made
 
 
-def test_the_example_becomes_a_gang_of_two_that_trains_until_it_is_told(job: survivor.Survivor) -> None:
+def test_the_example_becomes_a_gang_of_two_that_trains_until_it_is_told(job: probe_job.ProbeJob) -> None:
     spec = job.job["spec"]
     assert spec["runPolicy"]["schedulingPolicy"]["minAvailable"] == 2
     replicas = spec["pytorchReplicaSpecs"]
@@ -49,14 +49,14 @@ def test_the_example_becomes_a_gang_of_two_that_trains_until_it_is_told(job: sur
     container = replicas["Worker"]["template"]["spec"]["containers"][0]
     assert container["image"] == "r/trainer:1" and "args" not in container
     assert container["env"].count({"name": "OUT", "value": "s3://runs/survivor"}) == 1
-    compile(survivor.SCRIPT, "script", "exec")
+    compile(probe_job.SCRIPT, "script", "exec")
 
 
-def test_steps_are_read_from_the_log(job: survivor.Survivor) -> None:
+def test_steps_are_read_from_the_log(job: probe_job.ProbeJob) -> None:
     assert job.steps() == [(5, 100.0), (10, 101.5), (15, 109.0)]
 
 
-def test_a_job_that_goes_on_is_alive(job: survivor.Survivor) -> None:
+def test_a_job_that_goes_on_is_alive(job: probe_job.ProbeJob) -> None:
     job.context.kubectl.logs = [LOG, LOG + "step 20 at 110.0 loss 0.1\n"]  # type: ignore[attr-defined]
     job.require_alive()
 
@@ -69,7 +69,7 @@ def test_a_job_that_goes_on_is_alive(job: survivor.Survivor) -> None:
         ({"status": {"phase": "Failed", "containerStatuses": [{"restartCount": 0}]}}, "is Failed"),
     ],
 )
-def test_a_job_that_was_touched_is_told(job: survivor.Survivor, change: dict[str, Any], fault: str) -> None:
+def test_a_job_that_was_touched_is_told(job: probe_job.ProbeJob, change: dict[str, Any], fault: str) -> None:
     job.context.kubectl.pod |= change  # type: ignore[attr-defined]
     with pytest.raises(CheckError, match=fault):
         job.require_alive()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sick_cluster import SPACE, event, hook_pod, node, pod, waiting
+from fake_cluster import SPACE, event, hook_pod, node, pod, waiting
 
 SECURITY = (
     'pods "mnist-worker-0" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false '

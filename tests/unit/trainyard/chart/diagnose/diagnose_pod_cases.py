@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sick_cluster import BEFORE, SPACE, ended, event, hook_pod, pending, pod, waiting
+from fake_cluster import BEFORE, SPACE, ended, event, hook_pod, pending, pod, waiting
 
 INIT = pod(phase="Pending", ready=False, state=waiting("PodInitializing"))
 INIT["spec"]["initContainers"] = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "wait"}]

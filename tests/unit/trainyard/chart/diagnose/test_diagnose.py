@@ -7,7 +7,7 @@ from typing import Any
 import diagnose_cluster_cases
 import diagnose_pod_cases
 import pytest
-from sick_cluster import NOW, broken, healthy, node, pending, pod, waiting
+from fake_cluster import NOW, broken, healthy, node, pending, pod, waiting
 
 from trainyard.chart.diagnose import Collected, probable_cause
 from trainyard.chart.diagnose.cause import matching

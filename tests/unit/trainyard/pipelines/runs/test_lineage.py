@@ -101,7 +101,7 @@ def test_sizes() -> None:
 
 def test_the_command_shows_it(monkeypatch: pytest.MonkeyPatch, trainyard: Callable[..., Any]) -> None:
     monkeypatch.setattr(cli.Access, "connect", lambda self: None)
-    monkeypatch.setattr("trainyard.pipelines.runs.scene.Observer.look", lambda self: SimpleNamespace(run=None))
+    monkeypatch.setattr("trainyard.pipelines.runs.snapshot.Observer.poll", lambda self: SimpleNamespace(run=None))
     monkeypatch.setattr(cli, "_lineage_files", lambda kube, run: [TRAIN])
     done = trainyard("runs", "show", "r2", "--lineage")
     assert done.code == 0, done.err

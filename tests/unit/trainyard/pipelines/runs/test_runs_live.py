@@ -19,8 +19,8 @@ from trainyard.paths import ROOT
 CHILD = """
 import sys, time
 from datetime import UTC, datetime
-from trainyard.pipelines.runs import live, logs, nodes, scene
-from trainyard.pipelines.runs.scene import Scene
+from trainyard.pipelines.runs import live, logs, nodes, snapshot
+from trainyard.pipelines.runs.snapshot import RunSnapshot
 
 def workflow(phase, train):
     def node(id, name, kind, phase, **more):
@@ -33,17 +33,17 @@ def workflow(phase, train):
             "status": {"phase": phase, "nodes": {one["id"]: one for one in found}}}
 
 def looker(kube, name, say):
-    def look():
+    def poll():
         import os
         over = os.path.exists(sys.argv[1])
-        return Scene(nodes.run(workflow("Succeeded" if over else "Running", "Succeeded" if over else "Running")),
+        return RunSnapshot(nodes.run(workflow("Succeeded" if over else "Running", "Succeeded" if over else "Running")),
                      datetime(2026, 3, 1, 10, 1, tzinfo=UTC))
-    return look
+    return poll
 
 def lines(kube, run, step, **_):
     yield f"log of {step.name}".encode()
 
-scene.fetch = lambda kube, name: workflow("Running", "Running")
+snapshot.fetch = lambda kube, name: workflow("Running", "Running")
 logs.lines = lines
 try:
     print("ended as", live.follow(None, "w", looker, 0.05).state)

@@ -15,7 +15,7 @@ from trainyard import structured
 from trainyard.errors import TrainyardError
 from trainyard.pipelines.runs import explain, nodes, output, table
 from trainyard.pipelines.runs.model import Step
-from trainyard.pipelines.runs.scene import Scene
+from trainyard.pipelines.runs.snapshot import RunSnapshot
 
 T0 = "2026-03-01T10:00:00Z"
 NOW = datetime.fromisoformat("2026-03-01T10:02:05+00:00")
@@ -97,7 +97,7 @@ def test_turns_of_a_loop_have_numbers_as_local_runs_write_them() -> None:
     }
     run = nodes.run(workflow)
     assert run.find("for-loop-1.0/score").item == '{"lr":0.1}'
-    assert table.lines(Scene(run, NOW))[2].split(maxsplit=3) == [
+    assert table.lines(RunSnapshot(run, NOW))[2].split(maxsplit=3) == [
         "for-loop-1.0/score",
         "done",
         "2m05s",
@@ -167,8 +167,8 @@ def test_names_that_are_not_there_or_not_one() -> None:
 def test_the_table() -> None:
     run = nodes.run(_workflow())
     train = run.find("train").id
-    scene = Scene(run, NOW, {train: "queued"}, {train: "1 of 2 in queue vision: 0/3 nodes are available"})
-    assert table.lines(scene) == [
+    snapshot = RunSnapshot(run, NOW, {train: "queued"}, {train: "1 of 2 in queue vision: 0/3 nodes are available"})
+    assert table.lines(snapshot) == [
         "w in vision: running, 2 of 5 steps, 2m05s, queue vision, experiment first",
         "  STEP               STATE       TIME  TRIES  NOTE",
         "  loop(0:a.b)/score  running    2m05s",
@@ -177,7 +177,7 @@ def test_the_table() -> None:
         "  train              queued     2m05s      2  1 of 2 in queue vision: 0/3 nodes are available",
         "  evaluate           waiting                  after train, loop",
     ]
-    assert all(len(line) <= 60 for line in table.lines(scene, width=60))
+    assert all(len(line) <= 60 for line in table.lines(snapshot, width=60))
 
 
 def test_a_table_that_does_not_fit() -> None:
@@ -187,16 +187,16 @@ def test_a_table_that_does_not_fit() -> None:
         node = _node(f"m{number}", name, "Pod", "Succeeded", boundaryID="w", displayName=f"many({number}:x)")
         workflow["status"]["nodes"][node["id"]] = node
     workflow["status"]["nodes"]["m7"]["phase"] = "Failed"
-    scene = Scene(nodes.run(workflow), NOW)
-    lines = table.lines(scene, height=12)
+    snapshot = RunSnapshot(nodes.run(workflow), NOW)
+    lines = table.lines(snapshot, height=12)
     assert len(lines) <= 12
     assert any("many(7:x)" in line for line in lines), "what failed is always shown"
     assert lines[-1].startswith("  and 38 more: ")
-    assert [step.name for step in table.visible(scene, 12)] == [line.split()[0] for line in lines[2:-1]]
+    assert [step.name for step in table.visible(snapshot, 12)] == [line.split()[0] for line in lines[2:-1]]
 
 
 def test_changes_are_told_once() -> None:
-    first = Scene(nodes.run(_workflow()), NOW)
+    first = RunSnapshot(nodes.run(_workflow()), NOW)
     told = [line.split(" ", 1)[1] for line in table.changes(None, first)]
     assert "prepare: cached" in told
     assert "run w: running" in told
@@ -209,7 +209,7 @@ def test_changes_are_told_once() -> None:
         "phase": "Failed",
         "message": "main: Error (exit code 1): ValueError: loss is NaN",
     }
-    told = [line.split(" ", 1)[1] for line in table.changes(first, Scene(nodes.run(later), NOW))]
+    told = [line.split(" ", 1)[1] for line in table.changes(first, RunSnapshot(nodes.run(later), NOW))]
     assert told == ["train: failed after 2m00s, ValueError: loss is NaN (exit code 1)"]
 
 

@@ -28,8 +28,8 @@ MANIFEST = {
 }  # fmt: skip
 
 
-def request_of(facts: dict[str, str] | None = None, **given: Any) -> Request:
-    return Request.of("pytorch", {**GIVEN, **given}, Run.of({**ENV, **(facts or {})}))
+def request_of(team_config: dict[str, str] | None = None, **given: Any) -> Request:
+    return Request.of("pytorch", {**GIVEN, **given}, Run.of({**ENV, **(team_config or {})}))
 
 
 def test_name_follows_from_run_task_and_content() -> None:
@@ -285,5 +285,5 @@ def test_the_contract_is_read_where_the_release_is() -> None:
     jobs = Jobs(SimpleNamespace(call=call), "vision")  # type: ignore[arg-type]
     for env, place in (({}, "trainyard-system"), ({"TRAINYARD_SYSTEM": "platform"}, "platform")):
         with pytest.raises(TrainyardError, match="the platform's contract can't be read: forbidden"):
-            cluster.facts(jobs, request_of(), env)
+            cluster.team_config(jobs, request_of(), env)
         assert asked[-1] == f"/api/v1/namespaces/{place}/configmaps/trainyard-contract"

@@ -44,12 +44,12 @@ CLASSES = [{"metadata": {"name": name}, "value": value} for name, value in (("lo
 
 
 class Cluster:
-    """A team's namespace as it is at each look, the last one for good."""
+    """A team's namespace as it is at each poll, the last one for good."""
 
     namespace = "vision"
 
-    def __init__(self, *looks: dict[str, list[dict[str, Any]]]) -> None:
-        self.looks = list(looks)
+    def __init__(self, *polls: dict[str, list[dict[str, Any]]]) -> None:
+        self.polls = list(polls)
 
     def path(self, version: str, resource: str, name: str = "", **_: Any) -> str:
         return resource
@@ -57,11 +57,11 @@ class Cluster:
     def list(self, path: str, **_: str) -> list[dict[str, Any]]:
         if path == "priorityclasses":
             return CLASSES
-        if path not in self.looks[0]:
+        if path not in self.polls[0]:
             raise KubeError("no such kind", status=404)
-        found = self.looks[0][path]
-        if path == "podgroups" and len(self.looks) > 1:
-            self.looks.pop(0)
+        found = self.polls[0][path]
+        if path == "podgroups" and len(self.polls) > 1:
+            self.polls.pop(0)
         return found
 
 
@@ -87,10 +87,10 @@ def group(
     }
 
 
-def waited(priority: str, *looks: dict[str, list[dict[str, Any]]]) -> list[str]:
+def waited(priority: str, *polls: dict[str, list[dict[str, Any]]]) -> list[str]:
     """What somebody is told who waits for a turn in queue q."""
     said: list[str] = []
-    turn.wait(Cluster(*looks), "q", priority, said.append, 0)  # type: ignore[arg-type]
+    turn.wait(Cluster(*polls), "q", priority, said.append, 0)  # type: ignore[arg-type]
     return said
 
 
@@ -113,9 +113,9 @@ def test_runs_and_jobs_that_wait_are_waited_for_by_name() -> None:
 
 
 def test_lower_classes_are_passed_and_higher_ones_are_not() -> None:
-    look = {"podgroups": [group("b", priority="normal")]}
-    assert waited("high", look) == []
-    assert waited("low", look, {"podgroups": []}) == ["waiting until PyTorchJob b has started in queue q"]
+    poll = {"podgroups": [group("b", priority="normal")]}
+    assert waited("high", poll) == []
+    assert waited("low", poll, {"podgroups": []}) == ["waiting until PyTorchJob b has started in queue q"]
 
 
 def test_whoever_stops_waiting_is_told_that_nothing_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ API = "/apis/v2beta1"
 
 @pytest.fixture
 def kfp_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SimpleNamespace]:
-    """`states` are what successive looks at the run find; `asked` is what came in."""
-    monkeypatch.setattr(kfp_backend, "LOOK_S", 0.01)
+    """`states` are what successive polls of the run find; `asked` is what came in."""
+    monkeypatch.setattr(kfp_backend, "POLL_INTERVAL_S", 0.01)
     monkeypatch.setattr("kfp.client.client.Client._LOCAL_KFP_CONTEXT", str(tmp_path / "context.json"))
     for name in ("KF_PIPELINES_ENDPOINT", "KFP_TOKEN"):
         monkeypatch.delenv(name, raising=False)

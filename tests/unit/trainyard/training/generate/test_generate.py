@@ -39,7 +39,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return call
 
 
-def faults(found: list[lint.Finding]) -> list[str]:
+def validation_errors(found: list[lint.Finding]) -> list[str]:
     return [f"{one.code} {one.reason}" for one in found if one.severity is lint.Severity.ERROR]
 
 
@@ -52,7 +52,7 @@ def test_jobs_are_clean_to_lint(run: Run, framework: str, tmp_path: Path) -> Non
     made = yaml.safe_load(out)
     assert made["metadata"] == {**made["metadata"], "name": "digits", "namespace": "speech"}
     site = lint.site(contract.load(tmp_path / "values.yaml"), "speech")
-    assert faults(lint.manifest(made, site)) == []
+    assert validation_errors(lint.manifest(made, site)) == []
 
 
 def test_names_that_yaml_1_1_means_as_truth_values_are_quoted(run: Run) -> None:
@@ -112,7 +112,7 @@ def test_pipelines_compile_and_are_clean_to_lint(run: Run, framework: str, tmp_p
     found = compiler.pipeline(file)
     assert found.name == "my-digits"
     site = lint.site(contract.load(tmp_path / "values.yaml"), "speech")
-    assert faults(lint.pipeline(found, site)) == []
+    assert validation_errors(lint.pipeline(found, site)) == []
 
 
 @pytest.mark.parametrize(

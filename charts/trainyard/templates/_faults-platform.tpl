@@ -1,7 +1,0 @@
-{{/* Faults among the values of the platform's own pods and images, one a line. */}}
-{{- define "trainyard.faults.platform" -}}
-{{- $registry := .Values.global.imageRegistry -}}
-{{- if eq $registry "docker.io" }}
-global.imageRegistry is docker.io, which doesn't hold every image: leave it empty, or name a mirror that does.
-{{- end }}
-{{- end }}

@@ -1,0 +1,24 @@
+{{/* Validation errors among the values of policies, one a line. */}}
+{{- define "trainyard.validate.policies" -}}
+{{- $p := .Values.policies -}}
+{{- range $account := list "default" "training" }}
+{{- if has $account $p.tokenServiceAccounts }}
+policies.tokenServiceAccounts names {{ $account }}, the account of all pods that name none or of all jobs: make an account for the purpose, and name that one.
+{{- end }}
+{{- end }}
+{{- $pipelines := .Values.global.contract.pipelines -}}
+{{- if has $pipelines.serviceAccount (list "default" "training") }}
+global.contract.pipelines.serviceAccount is {{ $pipelines.serviceAccount }}, the account of all pods that name none or of all jobs: give pipelines one of their own.
+{{- end }}
+{{- if .Values.argo.enabled }}
+{{- $buckets := dict }}{{- range .Values.global.contract.storage.buckets }}{{ $_ := set $buckets .name .teams }}{{ end }}
+{{- if ne (get $buckets $pipelines.bucket) "own" }}
+global.contract.pipelines.bucket is {{ $pipelines.bucket }}, {{ hasKey $buckets $pipelines.bucket | ternary "where teams may not write" "which is none of global.contract.storage.buckets" }}: name a bucket with teams: own.
+{{- end }}
+{{- end }}
+{{- range $prefix := $p.allowedImages }}
+{{- if not (contains "/" (trimSuffix "/" $prefix)) }}
+policies.allowedImages: {{ $prefix }} allows every image of a whole registry; name a folder in it, such as {{ $prefix }}team/.
+{{- end }}
+{{- end }}
+{{- end }}

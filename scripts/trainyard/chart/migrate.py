@@ -1,0 +1,116 @@
+"""Rewrites a file of values so that each value has its present name; comments, order and layout stay as they are."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import yaml
+
+from trainyard import yaml_lines
+from trainyard.contract import renamed
+from trainyard.contract.renamed import Rename
+from trainyard.errors import UsageError
+
+Edit = tuple[int, int, str]  # from, to, what stands there instead
+
+
+def migrate(text: str, file: str) -> str:
+    """The text with every renamed value under its present name; the same text where there is none.
+
+    Raises:
+        UsageError: the text is no YAML or no values, or a value has to be changed by hand.
+    """
+    documents = yaml_lines.documents(text, file)
+    for document in documents:
+        _check(document, file)
+    edits: list[Edit] = []
+    for root in yaml.compose_all(text, yaml.SafeLoader):
+        for rename in renamed.table():
+            edits += _edits(root, rename)
+    done = text
+    for begin, end, instead in sorted(edits, reverse=True):
+        done = done[:begin] + instead + done[end:]
+    if _parsed(done) != [_renamed(document.data) for document in documents]:
+        _refuse_by_hand(documents, file)
+    return done
+
+
+def _check(document: yaml_lines.Document, file: str) -> None:
+    """Refuses what can't be rewritten without a decision of its owner."""
+    data = document.data
+    if not isinstance(data, dict):
+        raise UsageError("this is no values file, but a list or a single value", where=file)
+    if "apiVersion" in data and "kind" in data:
+        raise UsageError(
+            f"this is a {data['kind']}, no values file",
+            where=file,
+            hint="give a file as for `helm --values`, and copy the values from it",
+        )
+    for rename, old in renamed.used(data):
+        where = f"{file}:{document.line(*rename.old)}"
+        parent = data
+        for key in rename.old[:-1]:
+            parent = parent[key]
+        if rename.new[-1] in parent:
+            what = f"{'.'.join(rename.old)} and {'.'.join(rename.new)}, its present name, are both there"
+            raise UsageError(what, where=where, hint=f"take {rename.old[-1]} out")
+        try:
+            rename.value(old)
+        except KeyError:
+            words = ", ".join(rename.values)
+            what = f"{'.'.join(rename.old)} is {old}, which the chart never took; it was one of {words}"
+            raise UsageError(what, where=where, hint=f"write {rename.new[-1]} by hand") from None
+
+
+def _edits(root: yaml.Node | None, rename: Rename) -> list[Edit]:
+    """What changes in one document for one renamed value."""
+    node = root
+    for name in rename.old[:-1]:
+        node = next((value for key, value in _pairs(node) if key.value == name), None)
+    for key, value in _pairs(node):
+        if key.value != rename.old[-1] or value.tag == "tag:yaml.org,2002:null":
+            continue
+        edits = [_instead(key, rename.new[-1])]
+        if rename.values and isinstance(value, yaml.ScalarNode) and value.start_mark.index >= key.end_mark.index:
+            edits.append(_instead(value, rename.value(value.value)))
+        return edits
+    return []
+
+
+def _pairs(node: yaml.Node | None) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
+    return node.value if isinstance(node, yaml.MappingNode) else []
+
+
+def _instead(node: yaml.ScalarNode, word: str) -> Edit:
+    """A word in the place of a scalar, in the same quotes."""
+    quote = node.style if node.style in ("'", '"') else ""
+    return node.start_mark.index, node.end_mark.index, f"{quote}{word}{quote}"
+
+
+def _parsed(text: str) -> list[Any] | None:
+    try:
+        return [data for data in yaml.safe_load_all(text) if data is not None]
+    except yaml.YAMLError:
+        return None
+
+
+def _renamed(data: dict[str, Any]) -> dict[str, Any]:
+    """The data as they must be afterwards."""
+    done = copy.deepcopy(data)
+    for rename, old in renamed.used(data):
+        parent = done
+        for key in rename.old[:-1]:
+            parent = parent[key]
+        del parent[rename.old[-1]]
+        parent[rename.new[-1]] = rename.value(old)
+    return done
+
+
+def _refuse_by_hand(documents: list[yaml_lines.Document], file: str) -> None:
+    """The value comes by an alias, a merge or a block of text, where changing it may change others, too."""
+    for document in documents:
+        for rename, old in renamed.used(document.data):
+            what = f"{rename.sentence(old)}; it is an alias, an anchor or a block here and can't be rewritten"
+            where = f"{file}:{document.line(*rename.old)}"
+            raise UsageError(what, where=where, hint=f"write {rename.new[-1]}: {rename.value(old)} by hand")

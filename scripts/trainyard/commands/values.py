@@ -1,0 +1,53 @@
+"""`trainyard values`: keeps a site's file of values in step with the chart."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+
+from trainyard.chart import migrate as migration
+from trainyard.errors import UsageError
+
+
+@click.group()
+def values() -> None:
+    """Keep files of values in step with the chart."""
+
+
+@values.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("-i", "--write", is_flag=True, help="Write the files. Without it they stay as they are.")
+def migrate(files: tuple[Path, ...], write: bool) -> int:
+    """Give values in each FILE their present names, and show the difference; comments and order stay.
+
+    Ends with 0 where nothing is to do or all was written, with 1 where --write would change something, and with 2
+    where a file can't be read or must be changed by hand; then no file is written.
+    """
+    strings = [(file, _read(file)) for file in files]
+    changed = [(file, old, new) for file, old in strings if (new := migration.migrate(old, str(file))) != old]
+    for file, old, new in changed:
+        lines = difflib.unified_diff(_lines(old), _lines(new), str(file), f"{file} (migrated)")
+        click.echo("".join(lines), nl=False)
+    if write:
+        for file, _, new in changed:
+            file.write_bytes(new.encode())
+    what = "written" if write else "to be written: add --write"
+    click.echo(f"{len(changed)} of {len(files)} files {what}" if changed else "nothing to change", err=True)
+    return 1 if changed and not write else 0
+
+
+def _read(file: Path) -> str:
+    """The text with its line ends as they are. Raises UsageError."""
+    try:
+        return file.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise UsageError("this is no text in UTF-8", where=str(file)) from None
+    except OSError as error:
+        raise UsageError(error.strerror or str(error), where=str(file)) from None
+
+
+def _lines(text: str) -> list[str]:
+    """Lines for a difference, the last one ended."""
+    return [f"{line}\n" for line in text.splitlines()]

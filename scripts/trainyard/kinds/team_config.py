@@ -1,0 +1,116 @@
+"""What a job has to know of the platform: names that stand in the contract, for one team."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainyard.errors import UsageError
+from trainyard.kinds import registry
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+
+GPU, CPU = "gpu", "cpu"
+BUCKET = "runs"  # where code, results and checkpoints of teams are, below the team's name
+SECRET = "trainyard-s3"  # the team's keys to the store; the chart makes it in each team's namespace
+
+
+@dataclass(frozen=True)
+class NodePool:
+    """Nodes of a kind: how pods get there. `resource` is what a GPU is called."""
+
+    name: str
+    kind: str
+    labels: dict[str, str]
+    tolerations: list[dict[str, str]]
+    resource: str
+    spot: bool
+
+
+@dataclass(frozen=True)
+class TeamConfig:
+    """One team's view of the contract."""
+
+    team: str
+    scheduler: str
+    queues: tuple[str, ...]
+    priorities: tuple[str, ...]
+    most_gpus: int
+    most_cpu: str
+    pools: tuple[NodePool, ...]
+    registry: str
+    platform_image: str
+    images: Mapping[str, str]  # of the contract, by key
+
+    @classmethod
+    def of(cls, contract: Contract, team: str) -> TeamConfig:
+        """From the contract. Raises UsageError when the team isn't there."""
+        own = contract.team(team)
+        values = {one["name"]: int(one.get("value", 0)) for one in contract.raw.get("priorityClasses") or []}
+        return cls(
+            team=team,
+            scheduler=contract.scheduler,
+            queues=own.queues,
+            priorities=tuple(sorted(own.priority_classes, key=lambda name: values.get(name, 0))),
+            most_gpus=own.max_gpus,
+            most_cpu=str((own.limits.get("limits") or {}).get("cpu", "")),
+            pools=tuple(
+                NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)
+                for pool in contract.pools
+            ),
+            registry=str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/"),
+            platform_image=contract.images["platform"],
+            images=dict(contract.images),
+        )
+
+    @property
+    def priority(self) -> str:
+        """The class of jobs that name none: the lowest but one, so that there is one below for work that can wait."""
+        return self.priorities[min(1, len(self.priorities) - 1)] if self.priorities else ""
+
+    def pool(self, name: str, *, gpus: bool) -> NodePool:
+        """The pool of that name, or the default one for pods with or without GPUs. Raises UsageError."""
+        kind = GPU if gpus else CPU
+        if name:
+            found = next((pool for pool in self.pools if pool.name == name), None)
+            if found is None:
+                hint = f"take one of {', '.join(pool.name for pool in self.pools)}"
+                raise UsageError(f"the platform has no node pool {name}", hint=hint)
+            if gpus and found.kind != GPU:
+                raise UsageError(f"nodes of the pool {name} have no GPU", hint="name another pool, or set gpus to 0")
+            if not gpus and found.kind == GPU:
+                raise UsageError(f"the pool {name} is for work with GPUs", hint="set gpus, or name another pool")
+            return found
+        fitting = [pool for pool in self.pools if pool.kind == kind]
+        if not fitting:
+            hint = "set gpus to 0" if gpus else "set gpus"
+            raise UsageError(f"the platform has no node pool of kind {kind}", hint=hint)
+        return next((pool for pool in fitting if not pool.spot), fitting[0])
+
+    def image(self, name: str, framework: str) -> str:
+        """The image with its host: one without comes from the platform's registry; none means the platform's own.
+
+        Raises:
+            UsageError: the platform has no image for the framework.
+        """
+        if not name:
+            key = registry.of_framework(framework).image
+            if key not in self.images:
+                raise UsageError(f"the platform names no image for {framework}", hint="name one with image")
+            return self.images[key]
+        head, slash, _ = name.partition("/")
+        hosted = slash and ("." in head or ":" in head or head == "localhost")
+        return name if hosted else f"{self.registry}/{name}"
+
+    def check(self, queue: str, priority: str, gpus: int) -> None:
+        """Refuses a queue, class or number of GPUs that the team may not have. Raises UsageError."""
+        if queue not in self.queues:
+            raise UsageError(f"queue {queue} is not for team {self.team}", hint=f"take one of {', '.join(self.queues)}")
+        if priority and priority not in self.priorities:
+            hint = f"take one of {', '.join(self.priorities)}"
+            raise UsageError(f"priority class {priority} is not for team {self.team}", hint=hint)
+        if gpus > self.most_gpus:
+            what = f"the job asks for {gpus} GPUs over all nodes, team {self.team} may have {self.most_gpus} in one job"
+            raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")

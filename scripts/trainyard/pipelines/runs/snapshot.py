@@ -1,0 +1,195 @@
+"""What the cluster adds to a run: where its pods wait and why, its place in the queue, recent warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainyard.kinds import registry
+from trainyard.kube import Kube, KubeError, gangs
+from trainyard.names import RUN
+from trainyard.observe import jobs
+from trainyard.observe import pods as seen
+from trainyard.observe.events import about, happened, sentence
+from trainyard.pipelines.runs import model, nodes
+from trainyard.times import now, when
+
+JOBS = {(kind.group, kind.kind): (kind.api_version, kind.plural) for kind in registry.with_gang()}
+RECENT = timedelta(minutes=5)  # older warnings were about something that is over
+HELD = ("queued", "blocked", "pending")
+QUIET = {"Unhealthy", "BackOff", "Unschedulable", "FailedScheduling"}  # said better by the pod itself
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunSnapshot:
+    """A run and what was seen around it at one moment. Keys of `places` and `notes` are steps' ids."""
+
+    run: model.Run
+    at: datetime
+    places: dict[str, str] = field(default_factory=dict)  # queued | starting | blocked: more exact than "pending"
+    notes: dict[str, str] = field(default_factory=dict)
+    pods: dict[str, str] = field(default_factory=dict)  # node id -> pod
+    jobs: tuple[str, ...] = ()  # a line for each training job of the run whose gang waits
+
+    def state(self, step: model.Step) -> str:
+        """The step's state, with what its pod adds."""
+        return self.places.get(step.id, step.state) if not step.ended else step.state
+
+    def note(self, step: model.Step) -> str:
+        """Why it is as it is; empty when there is nothing to say."""
+        if step.ended:
+            return step.reason
+        if step.id in self.notes:
+            return self.notes[step.id]
+        return f"after {', '.join(step.after)}" if step.after else step.reason
+
+    @property
+    def waits(self) -> str:
+        """What the first step says that is held up, or the first of its training jobs that waits; "" when none is."""
+        held = ((step, self.notes.get(step.id, "")) for step in self.run.steps)
+        steps = (f"{step.name}: {note}" for step, note in held if note and self.state(step) in HELD)
+        return next(iter([*steps, *self.jobs]), "")
+
+
+class Observer:
+    """Looks at one run again and again."""
+
+    def __init__(self, kube: Kube, name: str = "") -> None:
+        self.kube, self.name = kube, name
+        self._priorities: dict[str, int] | None = None
+        self._runs_of_jobs: dict[str, str] = {}
+        self._lengths: dict[str, int] = {}  # of queues
+
+    def poll(self) -> RunSnapshot:
+        """The run now. Raises KubeError when it is gone or the cluster can't be asked."""
+        run = nodes.run(fetch(self.kube, self.name))
+        if run.ended:
+            return RunSnapshot(run, now())
+        if self._priorities is None:
+            self._priorities = gangs.priorities(self.kube)
+        return self.snapshot(run, jobs.around(self.kube, self._priorities))
+
+    def snapshot(self, run: model.Run, around: jobs.Around) -> RunSnapshot:
+        """A run that has not ended, in what was seen of its namespace."""
+        at, pods, events, groups = now(), around.pods, around.events, around.groups
+        self._lengths.clear()
+        by_node = {node: pod for pod in pods if (node := _annotation(pod, model.NODE_OF_POD))}
+        places: dict[str, str] = {}
+        notes: dict[str, str] = {}
+        for step in run.steps:
+            pod = next((by_node[node] for node in reversed(step.nodes) if node in by_node), None)
+            if step.ended or pod is None:
+                continue
+            place, note = _place(pod)
+            if place == "queued":
+                gang = next((one for one in groups if one["metadata"]["name"] == gangs.group_of(pod)), None)
+                note = self._waiting(gang, around) or note
+            if place:
+                places[step.id] = place
+            complaint = _complaint(events, pod["metadata"]["name"], at)
+            if said := note or complaint or (place and " "):
+                notes[step.id] = said.strip()
+        own = [node for step in run.steps for node in step.nodes if node in by_node]
+        names = {node: by_node[node]["metadata"]["name"] for node in own}
+        return RunSnapshot(run, at, places, notes, names, tuple(self._jobs(run, around, at)))
+
+    def _jobs(self, run: model.Run, around: jobs.Around, at: datetime) -> Iterable[str]:
+        """Training jobs of the run that wait for their gang, or whose pods are refused."""
+        for group in around.groups:
+            owner = gangs.owner(group)
+            if not self._is_of(owner, run):
+                continue
+            if gangs.waits(group):
+                size = group.get("spec", {}).get("minMember", 1)
+                why = self._waiting(group, around) or "not yet looked at"
+                wait = "waits to start" if size == 1 else f"has {size} pods, which wait to start together"
+                yield f"{owner['kind']} {owner['name']} {wait}; {why}"
+            elif complaint := _complaint(around.events, owner["name"], at):
+                yield f"{owner['kind']} {owner['name']}: {complaint}"
+
+    def _is_of(self, owner: Object, run: model.Run) -> bool:
+        """Whether a gang's owner is a job that a step of this run made. PodGroups carry no labels; jobs do."""
+        place = JOBS.get((owner.get("apiVersion", "").split("/")[0], owner.get("kind", "")))
+        if place is None:
+            return False
+        if owner["uid"] not in self._runs_of_jobs:
+            try:
+                found = self.kube.find(self.kube.path(*place, owner["name"])) or {}
+            except KubeError:
+                found = {}
+            self._runs_of_jobs[owner["uid"]] = str(found.get("metadata", {}).get("labels", {}).get(RUN, ""))
+        return self._runs_of_jobs[owner["uid"]] == run.name
+
+    def _waiting(self, group: Object | None, around: jobs.Around) -> str:
+        """Its place among those that wait in its queue, and what the scheduler says."""
+        if group is None:
+            return "waiting for a place"
+        queue = gangs.queue_of(group)
+        place, count = gangs.position(around.line, group, around.priorities)
+        said = [gangs.reason(group)]
+        if place:
+            if queue not in self._lengths:
+                self._lengths[queue] = self._queue_length(queue)
+            all_teams = self._lengths[queue]
+            of = f"{place} of {count} in queue {queue}"
+            said.insert(0, of if all_teams <= count else f"{of}, {all_teams} with other teams'")
+        return ": ".join(filter(None, said))
+
+    def _queue_length(self, queue: str) -> int:
+        try:
+            status = self.kube.get(self.kube.path(gangs.PODGROUPS, "queues", queue, namespace="")).get("status", {})
+        except KubeError:
+            return 0
+        return int(status.get("pending") or 0) + int(status.get("inqueue") or 0)
+
+
+def fetch(kube: Kube, name: str) -> Object:
+    """The Workflow of a run. Raises KubeError with what to do when there is none."""
+    found = kube.find(kube.path(model.VERSION, model.RESOURCE, name))
+    if found is None:
+        raise KubeError(
+            f"there is no run {name} in {kube.namespace}",
+            status=404,
+            hint="`trainyard runs list` shows those there are",
+        )
+    return found
+
+
+def pod_of(kube: Kube, run: str, node: str) -> str:
+    """Name of a node's pod; empty when it is gone."""
+    pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{model.RUN_OF_POD}={run}")
+    return next((pod["metadata"]["name"] for pod in pods if _annotation(pod, model.NODE_OF_POD) == node), "")
+
+
+def _annotation(pod: Object, key: str) -> str:
+    return str(pod["metadata"].get("annotations", {}).get(key, ""))
+
+
+def _place(pod: Object) -> tuple[str, str]:
+    """Where a pod is on its way, and what holds it."""
+    if seen.phase(pod) == "Running":
+        return "running", ""  # Argo says so a little later
+    if seen.phase(pod) != "Pending":
+        return "", ""
+    if seen.unplaced(pod) or not pod.get("spec", {}).get("nodeName"):
+        return "queued", seen.waits_for([pod])
+    if found := seen.blocked(pod, *seen.STUCK, seen.CRASHING):
+        reason, message, container = found
+        return "blocked", f"{reason}: {message or container.get('image', '')}"
+    return "starting", f"on {pod['spec']['nodeName']}"
+
+
+def _complaint(events: list[Object], name: str, at: datetime) -> str:
+    """The last warning about an object or about a pod whose name begins with it."""
+    last = ("", "")
+    for event in events:
+        whose, time = about(event).get("name", ""), happened(event)
+        if event.get("reason") in QUIET or not (whose == name or whose.startswith(f"{name}-")):
+            continue
+        if (at_time := when(time)) and at - at_time < RECENT:
+            last = max(last, (time, sentence(event)))
+    return last[1]

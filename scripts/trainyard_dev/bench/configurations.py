@@ -1,0 +1,286 @@
+"""The configurations that are compared: defaults of others, ours, and one change at a time between them.
+
+Ours is what the chart renders, byte for byte, with the flags of the chart's Deployment.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.errors import UsageError
+from trainyard_dev import tools
+from trainyard_dev.bench import fractional_gpus
+from trainyard_dev.bench.harness import GPU
+from trainyard_dev.chart import package, parts
+
+PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
+DEFAULT_PERIOD_MS = 1000
+OVERLAY = parts.UMBRELLA / "overlays/packed.yaml"
+OURS = f"ours: the chart with `{OVERLAY.relative_to(parts.UMBRELLA)}`"
+LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One configuration.
+
+    `scheduler` is volcano, kube, kueue or raw; `taint` is the effect of the taint on nodes with GPUs, "" for none;
+    `rare`: that taint tells rarer models of GPUs apart; `one`: a pod that takes several tolerates that of one of them.
+    `env` has variables of the scheduler's environment.
+    """
+
+    name: str
+    label: str
+    scheduler: str
+    config: str
+    flags: tuple[str, ...] = ()
+    taint: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    rare: bool = False
+    one: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Changes when the configuration does; its comments and its layout don't count."""
+        environment = (f"{name}={value}" for name, value in self.env)
+        models = [name for name, wanted in (("rare", self.rare), ("one", self.one)) if wanted]
+        text = "\n".join((self.scheduler, canonical(self.config), *self.flags, self.taint, *environment, *models))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def changed(self, change: Callable[[dict[str, Any]], None]) -> Configuration:
+        """The same with a change to its parsed configuration."""
+        config = yaml.safe_load(self.config)
+        change(config)
+        return replace(self, config=yaml.safe_dump(config, sort_keys=False))
+
+
+def canonical(config: str) -> str:
+    """A configuration as one line that is the same for the same meaning: parsed, keys in order, without comments."""
+    return json.dumps(yaml.safe_load(config), sort_keys=True)
+
+
+Maker = Callable[[str], Configuration]  # makes the column of this name
+
+
+@functools.cache
+def column(name: str) -> Configuration:
+    """The configuration of this name; the chart is rendered only for its own. Raises UsageError that lists all."""
+    if name not in _makers():
+        raise UsageError(f"there is no configuration {name}", hint=f"use one of {', '.join(_makers())}")
+    return _makers()[name](name)
+
+
+def configurations() -> dict[str, Configuration]:
+    """All configurations by name, in the order of tables."""
+    return {name: column(name) for name in _makers()}
+
+
+@functools.cache
+def _makers() -> dict[str, Maker]:
+    from trainyard_dev.bench import ablations
+
+    ours, default = "ours", "volcano-default"
+    return {
+        "kube-default": lambda name: Configuration(name, "kube-scheduler, default", "kube", ""),
+        "kube-tuned": lambda name: Configuration(
+            name, "kube-scheduler, tuned", "kube", kube_tuned(), taint="PreferNoSchedule"
+        ),
+        default: lambda name: Configuration(name, "Volcano, its chart's default", "volcano", volcano_default()),
+        "default+gpu": _changed(default, "… + GPUs weigh in binpack", _gpu_weight),
+        "default+nodeorder": _changed(default, "… + nodeorder without spreading", _no_spreading),
+        "default+nodes": _replaced(default, "… + all nodes searched", flags=(ablations.ALL_NODES,)),
+        "default+taint": _replaced(default, "… + GPU nodes tainted (NoSchedule)", taint="NoSchedule"),
+        "default+capacity": _changed(default, "… + capacity instead of proportion", _capacity),
+        "default+no-enqueue": _changed(default, "… + no enqueue", _no_enqueue),
+        "default+preempt": _changed(default, "… + preempt", _preempt),
+        "default+reclaim": _changed(default, "… + capacity instead of proportion, and reclaim", _reclaim),
+        ours: lambda name: chart_column(name, OURS),
+        "ours-hard-taint": _replaced(ours, "ours, taint NoSchedule", taint="NoSchedule"),
+        "ours-models": _replaced(ours, "ours, rarer models with taints of their own", rare=True),
+        "ours-one-model": _replaced(
+            "ours-models", "… and a pod that takes several tolerates the least sought", one=True
+        ),
+        "ours-no-taint": _replaced(ours, "ours without a taint", taint=""),
+        "ours-no-gpu": _changed(ours, "ours without the GPU weight", _no_gpu_weight),
+        "ours-no-reserve": _changed(ours, "ours without a reserve for GPUs", _no_reserve),
+        "ours-order": _chosen("ours, queueingStrategy: ReservingFIFO", "queueingStrategy=ReservingFIFO"),
+        "ours-strict": _chosen("ours, queueingStrategy: StrictFIFO", "queueingStrategy=StrictFIFO"),
+        "ours-reclaim": _chosen("ours, reclaim", "reclaim=true"),
+        "ours-preempt": _chosen("ours, preempt", "preempt=true"),
+        "kueue": _kueue("Kueue, StrictFIFO (its default is BestEffortFIFO)", "StrictFIFO"),
+        "kueue-best-effort": _kueue("Kueue, BestEffortFIFO", "BestEffortFIFO"),
+        "kueue-topology": _kueue("Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
+        "raw": lambda name: Configuration(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
+        **{name: lambda name: ablations.column(name, column(ours)) for name in ablations.NAMES},
+        "ours-sharing": _changed(ours, "ours, GPUs shared by Volcano's deviceshare", _packed_sharing),
+        "default-sharing": _changed(default, "Volcano's default, GPUs shared as its guide has it", _guide_sharing),
+    }
+
+
+def _replaced(base: str, label: str, **fields: Any) -> Maker:
+    """The column of this name with other fields."""
+    return lambda name: replace(column(base), name=name, label=label, **fields)
+
+
+def _changed(base: str, label: str, change: Callable[[dict[str, Any]], None]) -> Maker:
+    """The column of this name with a change to its parsed configuration."""
+    return lambda name: replace(column(base).changed(change), name=name, label=label)
+
+
+def _chosen(label: str, value: str) -> Maker:
+    """The chart with another choice of `global.contract.scheduler`."""
+    return lambda name: chart_column(name, label, f"global.contract.scheduler.{value}")
+
+
+def _kueue(label: str, strategy: str, *, topology: bool = False) -> Maker:
+    """Kueue with one queue for all, before a default kube-scheduler. `topology`: it chooses each pod's node, too."""
+    config = {"strategy": strategy, "topology": topology}
+    return lambda name: Configuration(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
+
+
+def chart_column(name: str, label: str, *sets: str) -> Configuration:
+    """What the chart renders with these values after `OVERLAY`."""
+    objects = _rendered(sets, packed=True)
+    config = next(o["data"] for o in objects if o["metadata"]["name"] == "trainyard-scheduler-configmap")
+    container = _container("trainyard-scheduler", objects)
+    flags = tuple(word for word in _args(container) if not word.startswith((*LOGGING, PERIOD)))
+    env = tuple((one["name"], one["value"]) for one in container.get("env", ()) if one["name"].startswith("GO"))
+    return Configuration(name, label, "volcano", config["volcano-scheduler.conf"], flags, "PreferNoSchedule", env)
+
+
+def period_ms(name: str) -> int:
+    """Milliseconds between the rounds of a column's Volcano: the chart's for ours, its own default for others."""
+    from trainyard_dev.bench import ablations
+
+    if name in ablations.PERIODS_MS:
+        return ablations.PERIODS_MS[name]
+    if not name.startswith("ours"):
+        return DEFAULT_PERIOD_MS
+    args = _args(_container("trainyard-scheduler", _rendered()))
+    [period] = [arg.removeprefix(PERIOD) for arg in args if arg.startswith(PERIOD)]
+    return int(float(period.removesuffix("ms"))) if period.endswith("ms") else int(1000 * float(period.rstrip("s")))
+
+
+def controller_flags(name: str) -> tuple[str, ...]:
+    """How many requests and threads Volcano's controllers have: the chart's for ours, their own default for others."""
+    if not name.startswith("ours"):
+        return ()
+    args = _args(_container("trainyard-controllers", _rendered()))
+    return tuple(arg for arg in args if arg.startswith(("--kube-api-", "--worker-threads")))
+
+
+def _container(deployment: str, objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The container of a Deployment of the chart."""
+    found = [o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == deployment]
+    return dict(found[0]["spec"]["template"]["spec"]["containers"][0])
+
+
+def _args(container: dict[str, Any]) -> list[str]:
+    return " ".join(container["args"]).split()
+
+
+def chart_queues(*sets: str) -> list[tuple[str, dict[str, Any]]]:
+    """Name and spec of every queue that the chart makes with these values, in its order."""
+    plan = next(o for o in _rendered(sets) if o["kind"] == "ConfigMap" and o["metadata"]["name"] == "trainyard-setup")
+    found = [obj for obj in json.loads(plan["data"]["plan.json"])["objects"] if obj["kind"] == "Queue"]
+    return [(obj["metadata"]["name"], obj["spec"]) for obj in found]
+
+
+@functools.cache
+def _chart() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="bench-chart-")
+    _FOLDERS.append(folder)
+    return package.assemble(Path(folder.name), csi=False)
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@functools.cache
+def _rendered(sets: tuple[str, ...] = (), *, packed: bool = False) -> list[dict[str, Any]]:
+    return package.render("kind", _chart(), sets, [OVERLAY] if packed else [])
+
+
+def crds() -> list[dict[str, Any]]:
+    """Volcano's kinds and the contract's priority classes, as the chart installs them."""
+    found = [obj for obj in _rendered() if obj["kind"] in ("CustomResourceDefinition", "PriorityClass")]
+    return [obj for obj in found if "kubeflow" not in obj["metadata"]["name"]]
+
+
+def volcano_default() -> str:
+    """The configuration in Volcano's own chart, from its pinned package."""
+    return (tools.module_dir("volcano") / "installer/helm/chart/volcano/config/volcano-scheduler.conf").read_text()
+
+
+def kube_tuned() -> str:
+    """kube-scheduler packing by GPUs first: the best that its own settings give."""
+    resources = [{"name": GPU, "weight": 10}, {"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+    fit = {"scoringStrategy": {"type": "MostAllocated", "resources": resources}}
+    score = {
+        "disabled": [{"name": "NodeResourcesBalancedAllocation"}],
+        "enabled": [{"name": "NodeResourcesFit", "weight": 10}, {"name": "TaintToleration", "weight": 100}],
+    }
+    score["disabled"] += [{"name": item["name"]} for item in score["enabled"]]
+    profile = {
+        "schedulerName": "default-scheduler",
+        "plugins": {"score": score},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": fit}],
+    }
+    return yaml.safe_dump({"percentageOfNodesToScore": 100, "profiles": [profile]}, sort_keys=False)
+
+
+def _plugins(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {plugin["name"]: plugin for tier in config["tiers"] for plugin in tier["plugins"]}
+
+
+def _gpu_weight(config: dict[str, Any]) -> None:
+    arguments = {"binpack.weight": 10, "binpack.resources": GPU, f"binpack.resources.{GPU}": 10}
+    _plugins(config)["binpack"]["arguments"] = arguments
+
+
+def _no_gpu_weight(config: dict[str, Any]) -> None:
+    _plugins(config)["binpack"]["arguments"] = {"binpack.weight": 10}
+
+
+def _no_reserve(config: dict[str, Any]) -> None:
+    for tier in config["tiers"]:
+        tier["plugins"] = [plugin for plugin in tier["plugins"] if plugin["name"] != "resource-strategy-fit"]
+
+
+def _no_spreading(config: dict[str, Any]) -> None:
+    _plugins(config)["nodeorder"]["arguments"] = {"leastrequested.weight": 0, "balancedresource.weight": 0}
+
+
+def _capacity(config: dict[str, Any]) -> None:
+    _plugins(config)["proportion"]["name"] = "capacity"
+
+
+def _preempt(config: dict[str, Any]) -> None:
+    config["actions"] = "enqueue, allocate, preempt, backfill"
+
+
+def _reclaim(config: dict[str, Any]) -> None:
+    _capacity(config)
+    config["actions"] = "enqueue, allocate, reclaim, backfill"
+
+
+def _guide_sharing(config: dict[str, Any]) -> None:
+    fractional_gpus.sharing(config, {"deviceshare.VGPUEnable": True, "deviceshare.SchedulePolicy": "binpack"})
+
+
+def _packed_sharing(config: dict[str, Any]) -> None:
+    arguments = {"VGPUEnable": True, "SchedulePolicy": "binpack", "ScheduleWeight": 10}
+    fractional_gpus.sharing(config, {f"deviceshare.{name}": value for name, value in arguments.items()})
+
+
+def _no_enqueue(config: dict[str, Any]) -> None:
+    config["actions"] = "allocate, backfill"

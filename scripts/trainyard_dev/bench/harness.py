@@ -1,0 +1,215 @@
+"""One API server with nodes and pods that are only objects: made in bulk, watched, and ended by the harness."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic, sleep
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.apiserver import ApiServer, Client, running
+from trainyard_dev.bench.traces import MOST_PODS, Node
+
+GPU, GROUP = "nvidia.com/gpu", "scheduling.volcano.sh/v1beta1"
+PODS = "/api/v1/namespaces/default/pods"
+PODGROUPS = f"/apis/{GROUP}/namespaces/default/podgroups"
+QUEUES = f"/apis/{GROUP}/queues"
+MERGE = "application/merge-patch+json"
+# A watch that first tells of all that is there, and then says that this was all.
+WHOLE = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+ALL_TOLD = "k8s.io/initial-events-end"
+LANES = 4  # connections that write at the same time
+MODEL_LABEL = "trainyard.io/gpu-model"
+PRESENT = "present"  # the value of the taint on nodes with GPUs
+POOL = {"trainyard.io/pool": "bench"}  # on every node: what a scheduler that names its nodes by label goes by
+
+
+@dataclass
+class Seen:
+    """What the watch last said of a pod; moments are monotonic seconds, 0 until they happen."""
+
+    node: str = ""
+    phase: str = "Pending"
+    refused: str = ""  # the scheduler's message
+    unschedulable: bool = False  # says so by its condition
+    leaving: bool = False
+    made: float = 0.0
+    bound: float = 0.0
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Harness:
+    """The objects of one run. Use `harness()` to get one."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+        self.pods: dict[str, Seen] = {}
+        self.changes = 0  # events of pods so far
+        self.moves = 0  # of these, the ones that are more than a new message: Volcano rewrites those without end
+        self.bindings = 0  # pods that were given a node so far
+        self._lanes = [server.connection() for _ in range(LANES)]
+        self._pool = ThreadPoolExecutor(LANES)
+        self._watch = threading.Thread(target=self._follow, daemon=True)
+        self._closed = False
+        self._watch.start()
+
+    def add_nodes(self, nodes: Sequence[Node], *, effect: str = "", rare: bool = False, pods: int = MOST_PODS) -> None:
+        """Ready nodes; those with GPUs carry the GPU taint with this effect, "" for none.
+
+        With `rare` the taint of all models but the one with the most GPUs has the model as its value: only pods that
+        ask for the model tolerate it.
+        """
+        held: Counter[str] = Counter()
+        for node in nodes:
+            held[node.model] += node.gpus
+        common = max(held, key=lambda model: held[model], default="")
+
+        def add(lane: Client, node: Node) -> None:
+            room = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(pods)}
+            if node.gpus:
+                room[GPU] = str(node.gpus)
+            value = node.model if rare and node.model != common else PRESENT
+            taints = [{"key": GPU, "value": value, "effect": effect}] if node.gpus and effect else []
+            labels = POOL | {"kubernetes.io/hostname": node.name, **({MODEL_LABEL: node.model} if node.model else {})}
+            obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": labels}}
+            _taken(lane.call("POST", "/api/v1/nodes", obj | {"spec": {"taints": taints}}))
+            ready = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
+            status = {"allocatable": room, "capacity": room, "conditions": ready}
+            _taken(lane.call("PATCH", f"/api/v1/nodes/{node.name}/status", {"status": status}, content=MERGE))
+            # The API server's admission taints new nodes as not ready.
+            _taken(lane.call("PATCH", f"/api/v1/nodes/{node.name}", {"spec": {"taints": taints}}, content=MERGE))
+
+        self.each(nodes, add)
+
+    def add_queue(self, name: str, **spec: Any) -> None:
+        """An open queue."""
+        obj = {"apiVersion": GROUP, "kind": "Queue", "metadata": {"name": name}}
+        _taken(self.server.create(obj | {"spec": {"weight": 1, "reclaimable": True} | spec}))
+        state = {"status": {"state": "Open"}}
+        _taken(self.server.call("PATCH", f"{QUEUES}/{name}/status", state, content=MERGE))
+
+    def create(self, objects: Sequence[dict[str, Any]], *, in_order: bool = False) -> None:
+        """Makes pods, PodGroups and other objects, over several connections unless the order must be kept exactly."""
+        if in_order:
+            for obj in objects:
+                _taken(self.server.create(obj))
+        else:
+            self.each(objects, lambda lane, obj: _taken(lane.create(obj)))
+
+    def each(self, items: Sequence[Any], action: Callable[[Client, Any], None]) -> None:
+        """Calls action(connection, item) for all, over several connections at a time; no order is kept."""
+        shares = [items[start::LANES] for start in range(LANES)]
+
+        def work(lane: Client, share: Sequence[Any]) -> None:
+            for item in share:
+                action(lane, item)
+
+        for done in [self._pool.submit(work, *pair) for pair in zip(self._lanes, shares, strict=True)]:
+            done.result()
+
+    def delete(self, names: Sequence[str], path: str = PODS) -> None:
+        """Removes pods, or what else `path` holds, at once and without a grace period; gone ones are no fault."""
+
+        def remove(lane: Client, name: str) -> None:
+            answer = lane.call("DELETE", f"{path}/{name}", {"gracePeriodSeconds": 0})
+            if answer.status != 404:
+                _taken(answer)
+
+        self.each(names, remove)
+
+    def set_phase(self, names: Sequence[str], phase: str) -> None:
+        """What kubelet would say of these pods: Running, Succeeded, Failed."""
+
+        def say(lane: Client, name: str) -> None:
+            answer = lane.call("PATCH", f"{PODS}/{name}/status", {"status": {"phase": phase}}, content=MERGE)
+            if answer.status != 404:
+                _taken(answer)
+
+        self.each(names, say)
+
+    def wait(self, what: str, ready: Callable[[], bool], seconds: float = 60.0) -> None:
+        """Waits until it is so. Raises TrainyardError that names `what`."""
+        end = monotonic() + seconds
+        while not ready():
+            if monotonic() > end:
+                raise TrainyardError(
+                    f"{what}: not within {seconds:.0f} s", hint="run the command again on a quiet machine"
+                )
+            sleep(0.005)
+
+    def sees(self, names: Iterable[str], *, gone: bool = False) -> None:
+        """Waits until the watch has told of all these pods, or of their end."""
+        wanted = list(names)
+        self.wait("the watch on pods", lambda: all((name not in self.pods) == gone for name in wanted))
+
+    def clear(self) -> None:
+        """Removes pods, PodGroups, queues and nodes."""
+        for path in (PODS, PODGROUPS, QUEUES, "/api/v1/nodes"):
+            self.server.call("DELETE", path, query={"gracePeriodSeconds": "0"})
+        self.wait("removing pods", lambda: not self.pods)
+
+    def close(self) -> None:
+        """Ends watching and writing."""
+        self._closed = True
+        self._pool.shutdown(cancel_futures=True)
+
+    def _follow(self) -> None:
+        """Notes every change. The server ends a watch that falls behind; what went until the next is found missing."""
+        while not self._closed:
+            before = set(self.pods)
+            for event in self.server.watch(f"{PODS}?{WHOLE}"):
+                kind, pod = event["type"], event["object"]
+                if kind == "BOOKMARK":
+                    for name in before if ALL_TOLD in pod["metadata"].get("annotations", {}) else ():
+                        self._note("DELETED", {"metadata": {"name": name}})
+                    continue
+                before.discard(pod["metadata"]["name"])
+                self._note(kind, pod)
+
+    def _note(self, kind: str, pod: dict[str, Any]) -> None:
+        name = pod["metadata"]["name"]
+        before = self.pods.get(name)
+        what = (before.node, before.phase, before.leaving, bool(before.refused)) if before else None
+        if kind == "DELETED":
+            self.pods.pop(name, None)
+            self.moves += 1
+        else:
+            seen = before or Seen(made=monotonic(), labels=pod["metadata"].get("labels", {}))
+            node = pod["spec"].get("nodeName", "")
+            if node and not seen.node:
+                seen.bound = monotonic()
+                self.bindings += 1
+            seen.node, seen.phase = node, pod["status"].get("phase", "Pending")
+            seen.leaving = "deletionTimestamp" in pod["metadata"]
+            said = [
+                c for c in pod["status"].get("conditions", []) if c["type"] == "PodScheduled" and c["status"] == "False"
+            ]
+            seen.refused = said[0].get("message", "") if said else ""
+            seen.unschedulable = bool(said) and said[0].get("reason") == "Unschedulable"
+            self.pods[name] = seen
+            self.moves += what != (seen.node, seen.phase, seen.leaving, bool(seen.refused))
+        self.changes += 1
+
+
+@contextmanager
+def harness(crds: Sequence[dict[str, Any]] = ()) -> Iterator[Harness]:
+    """A running API server with these CRDs and nothing else; it ends, and everything goes, with the body."""
+    from trainyard_dev.apiserver.install import install
+
+    with running(audit=False) as server:
+        install(server, list(crds))
+        made = Harness(server)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def _taken(answer: Any) -> None:
+    if not answer.ok:
+        raise TrainyardError(f"the API server refused an object of the benchmark: {answer.message}")
