@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from trainyard_dev.chart import package as chart
-from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put
+from trainyard_dev.e2e.releases import RELEASE, put
 from trainyard_dev.versions import load
 
 ID, TITLE = "metrics.top", "metrics-server, switched on, answers a member's kubectl top pods; off again it is gone"
@@ -44,5 +44,12 @@ def _answer(context: Context) -> str:
         if asked.returncode == 0 and said:
             return said
         time.sleep(2)
-    require(False, f"no figures after {PATIENCE_S} s: {said[-300:]}")
+    require(False, f"no figures after {PATIENCE_S} s: {said[-300:]}; {_state(context)}")
     return ""
+
+
+def _state(context: Context) -> str:
+    """What the API server says of the way to it, and its own last lines: after the run it is gone."""
+    found = (context.kubectl.find("apiservice", API) or {}).get("status", {}).get("conditions") or []
+    log = context.kubectl("logs", "-n", SYSTEM, f"deploy/{RELEASE}-metrics-server", "--tail=5", check=False)
+    return f"{API}: {'; '.join(one.get('message', '') for one in found)}; its log: {(log.stdout or log.stderr)[-900:]}"
