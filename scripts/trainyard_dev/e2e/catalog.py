@@ -264,6 +264,7 @@ ENTRIES = (
     Entry(
         (*_AIRGAP, *uninstall.TITLES),
         _without_egress,
+        needs=(DATA,),
         locks=frozenset({ALONE}),
         images=(TORCH,),
         inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images"),
