@@ -5,7 +5,7 @@ go 1.25
 require github.com/containerd/containerd/v2 v2.1.5
 
 // The libraries that Kubernetes is built with (tools/kubernetes): a package that both have is compiled once. Where containerd
-// asks for a later release of one, that release is left out.
+// asks for a later release of one, that release is left out; cri-api and kubelet stay, whose later releases it does not fit.
 require (
 	github.com/emicklei/go-restful/v3 v3.12.2
 	github.com/fxamacker/cbor/v2 v2.9.0
@@ -21,8 +21,6 @@ require (
 	k8s.io/apimachinery v0.34.2
 	k8s.io/apiserver v0.34.2
 	k8s.io/client-go v0.34.2
-	k8s.io/cri-api v0.34.2
-	k8s.io/kubelet v0.34.2
 	k8s.io/utils v0.0.0-20250604170112-4c0f3b243397
 	sigs.k8s.io/json v0.0.0-20241014173422-cfa47c3a1cc8
 	sigs.k8s.io/yaml v1.6.0
