@@ -33,7 +33,7 @@ lint: ## style and format (ruff), direction of imports (import-linter), types (m
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q
-	@for set in nfs-provisioner step; do \
+	@for set in kind-agent nfs-provisioner step; do \
 	  (cd tools/$$set && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
 storage-test: ## buckets, users, backup and restore on a real MinIO
 	@$(TRAINYARD) tools path minio >/dev/null

@@ -129,15 +129,8 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
                 nodes.make_devices(engine, node.name, options.spec.count)
             if not nodes.kernel_has_nfs():
                 nodes.install_userspace_nfs(engine, node.name)
-    with progress.step("pod networking (flannel) and network policies (kube-router)"):
-        kubectl(
-            "apply",
-            "--server-side",
-            "-f",
-            config.MANIFESTS / "flannel.yaml",
-            "-f",
-            config.MANIFESTS / "network-policies.yaml",
-        )
+    with progress.step("pod networking, network policies and local volumes (kind-agent)"):
+        kubectl("apply", "--server-side", "-f", config.MANIFESTS / "kind-agent.yaml")
     with progress.step("nodes ready"):
         kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=240s", timeout=250)
     return kubectl

@@ -36,7 +36,6 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
             "Volcano": PINS["volcano"],
             "training-operator": PINS["training-operator"],
             "NVIDIA device plugin": PINS["device-plugin"],
-            "flannel": PINS["flannel"],
             "Helm": PINS["helm"],
         },
         images={

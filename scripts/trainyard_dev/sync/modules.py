@@ -66,7 +66,9 @@ def _required(folder: Path, module: str, before: str, version: str) -> list[str]
     old = upstream_replacements(module, before) if before else {}
     new = upstream_replacements(module, version)
     for name in sorted(old.keys() | new.keys()):
-        if name not in new:
+        if module == KUBERNETES and (new.get(name) or old[name])[0] == name:
+            edits.append(f"-require={name}@{new[name][1]}" if name in new else f"-droprequire={name}")
+        elif name not in new:
             edits += [f"-dropreplace={name}"] if name in replaced else []
         elif new[name] != old.get(name) and new[name][1] and (name in replaced or name not in old):
             edits.append(f"-replace={name}={new[name][0]}@{new[name][1]}")
@@ -94,7 +96,8 @@ def _filled(folder: Path, spec: dict[str, Any]) -> None:
 def upstream_replacements(module: str, version: str) -> Replacements:
     """What a module's own go.mod replaces, which counts for nobody but its own build: a set has to repeat it.
 
-    Kubernetes replaces its libraries by folders of its repository; they are published as v0.<minor>.<patch>.
+    Kubernetes replaces its libraries by folders of its repository; they are published as v0.<minor>.<patch>. Its set
+    requires them: a compiled package is kept under the version that is required, so other sets find it under the same.
     """
     with tempfile.TemporaryDirectory() as empty:
         found = json.loads(run(["go", "list", "-m", "-json", f"{module}@{version}"], cwd=Path(empty), env=ENV).stdout)

@@ -57,7 +57,7 @@ def require_prepared(context: Context, name: str, seen: dict[str, Any]) -> None:
 def leave(context: Context, name: str) -> None:
     """Takes a node out of the cluster as if it had never joined: no kubelet, no pod, no trace in the API."""
     context.engine.exec(name, ["kubeadm", "reset", "--force", "--cri-socket", "unix:///run/containerd/containerd.sock"])
-    context.engine.exec(name, ["sh", "-c", "rm -rf /etc/cni/net.d/* /run/flannel"])
+    context.engine.exec(name, ["sh", "-c", "rm -rf /etc/cni/net.d/*"])
     context.kubectl("delete", "node", name, timeout=60)
     context.kubectl("delete", "pods", "-A", f"--field-selector=spec.nodeName={name}", "--force", "--grace-period=0")
 

@@ -220,6 +220,20 @@ def test_kubernetes_libraries_are_published_under_their_own_numbers(tmp_path: Pa
     assert found == {"k8s.io/api": ("k8s.io/api", "v0.35.4"), "x": ("y", "v1")}
 
 
+def test_kubernetes_libraries_are_required_so_that_other_sets_share_what_is_compiled(
+    tmp_path: Path, program: Program
+) -> None:
+    folder = "./staging/src/k8s.io"
+    (tmp_path / "v1.34.2.mod").write_text(f"module k\nreplace (\n\tk8s.io/gone => {folder}/gone\n\tx => y v1\n)\n")
+    (tmp_path / "v1.35.4.mod").write_text(f"module k\nreplace (\n\tk8s.io/api => {folder}/api\n\tx => y v2\n)\n")
+    (tmp_path / "go.mod").write_text("module m\nrequire k8s.io/kubernetes v1.34.2\nreplace x => y v1\n")
+    program("go", GO % {"mods": tmp_path, "fault": ""})
+    assert modules._required(tmp_path, "k8s.io/kubernetes", "v1.34.2", "v1.35.4") == []
+    assert (tmp_path / "calls").read_text().splitlines()[-1].partition("mod edit ")[2] == (
+        "-require=k8s.io/kubernetes@v1.35.4 -require=k8s.io/api@v0.35.4 -droprequire=k8s.io/gone -replace=x=y@v2"
+    )
+
+
 def test_scalars_keep_quotes_and_stay_text() -> None:
     text = "a: '1.2'  # one\nb: [x, \"y\"]\nc: z\n"
     scalars = Scalars(text)
