@@ -70,7 +70,7 @@ def test_what_the_main_job_needs_belongs_to_it() -> None:
         (["train.tfjob"], {"train.tfjob", "storage.bucket", "storage.dataset-cache"}),
         (["train.again"], {"train.folder", "train.again", "train.failing", "train.traces"}),
         (["attack.secret", "attack.bucket-read"], {"attack.secret", "attack.bucket-read"}),
-        (["upgrade.diff"], {*upgrade.TITLES, *uninstall.TITLES}),
+        (["upgrade.diff"], {*upgrade.TITLES, *uninstall.TITLES, "storage.bucket"}),
     ],
 )
 def test_a_choice_brings_what_it_needs(only: list[str], ids: set[str]) -> None:
