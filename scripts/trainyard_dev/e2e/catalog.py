@@ -154,6 +154,8 @@ def _csi(context: Context) -> None:
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
 GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
+# What takes objects of the release away for a while: no upgrade may look for them then.
+SETTLED = frozenset({RELEASE})
 
 ENTRIES = (
     Entry(("teams.made",), teams.made, main=("teams.made",), shares=frozenset({RELEASE, VOLUMES}), inputs=RELEASE_CODE),
@@ -237,14 +239,15 @@ ENTRIES = (
         images=(TORCH,),
         inputs=("scripts/trainyard/training", "scripts/trainyard/observe", "scripts/trainyard/kinds"),
     ),
-    Entry(("storage.workspace",), volumes.workspace, locks=VOLUME_USE, inputs=STORAGE_CODE),
-    Entry(("storage.workspace-returns",), volumes.returning, locks=VOLUME_USE, inputs=STORAGE_CODE),
-    Entry(("storage.shared-ro",), volumes.shared, locks=VOLUME_USE, inputs=STORAGE_CODE),
-    Entry(("storage.static",), volumes.static, locks=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(("storage.workspace",), volumes.workspace, locks=VOLUME_USE, shares=SETTLED, inputs=STORAGE_CODE),
+    Entry(("storage.workspace-returns",), volumes.returning, locks=VOLUME_USE, shares=SETTLED, inputs=STORAGE_CODE),
+    Entry(("storage.shared-ro",), volumes.shared, locks=VOLUME_USE, shares=SETTLED, inputs=STORAGE_CODE),
+    Entry(("storage.static",), volumes.static, locks=VOLUME_USE, shares=SETTLED, inputs=STORAGE_CODE),
     Entry(("storage.team-buckets",), buckets.team_buckets, inputs=STORAGE_CODE),
     Entry(("storage.versioning",), buckets.versioning, inputs=STORAGE_CODE),
     Entry(("storage.ttl",), buckets.ttl, inputs=STORAGE_CODE),
-    Entry(("storage.backup", "storage.restore"), backup.there_and_back, locks=VOLUME_USE, inputs=STORAGE_CODE),
+    Entry(("storage.backup", "storage.restore"), backup.there_and_back, locks=VOLUME_USE, shares=SETTLED,
+          inputs=STORAGE_CODE),
     Entry(("storage.kernel-nfs",), kernel_nfs.kernel_nfs, inputs=("charts/nfs", "images/nfs-server")),
     Entry(("storage.csi",), _csi),
     Entry(("network.policies",), network.policies, inputs=("charts/trainyard/templates",)),
