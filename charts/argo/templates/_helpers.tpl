@@ -38,9 +38,9 @@ executor:
     - {name: EXECUTOR_RETRY_BACKOFF_DURATION, value: 3s}
     - {name: EXECUTOR_RETRY_BACKOFF_FACTOR, value: "1.0"}
     - {name: EXECUTOR_RETRY_BACKOFF_STEPS, value: {{ add1 (div (int64 .Values.executor.storeOutageSeconds) 3) | quote }}}
-    # What else a store says that is about to come back.
+    # What else a store says that is about to come back: MinIO knows no bucket for a moment after its start.
     - name: TRANSIENT_ERROR_PATTERN
-      value: no route to host|no such host|network is unreachable|server misbehaving|not initialized|XMinio|SlowDown|try again
+      value: no route to host|no such host|network is unreachable|server misbehaving|not initialized|XMinio|SlowDown|try again|specified bucket does not exist
 mainContainer:
   securityContext: *closed
 workflowDefaults:
