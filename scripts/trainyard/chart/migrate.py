@@ -49,10 +49,7 @@ def _check(document: yaml_lines.Document, file: str) -> None:
         )
     for rename, old in renamed.used(data):
         where = f"{file}:{document.line(*rename.old)}"
-        parent = data
-        for key in rename.old[:-1]:
-            parent = parent[key]
-        if rename.new[-1] in parent:
+        if rename.new[-1] in (rename.parent(data) or ()):
             what = f"{'.'.join(rename.old)} and {'.'.join(rename.new)}, its present name, are both there"
             raise UsageError(what, where=where, hint=f"take {rename.old[-1]} out")
         try:
@@ -99,9 +96,7 @@ def _renamed(data: dict[str, Any]) -> dict[str, Any]:
     """The data as they must be afterwards."""
     done = copy.deepcopy(data)
     for rename, old in renamed.used(data):
-        parent = done
-        for key in rename.old[:-1]:
-            parent = parent[key]
+        parent = rename.parent(done) or {}
         del parent[rename.old[-1]]
         parent[rename.new[-1]] = rename.value(old)
     return done

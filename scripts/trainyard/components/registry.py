@@ -52,7 +52,7 @@ class Component:
         name: of its chart, its block of values and its file.
         about: what it is, in one sentence; the description of its block of values.
         optional: off by default.
-        pin: its name in versions.yaml, under components and tools; without a pin the appVersion of its chart counts.
+        pin: its name in versions.yaml, under components and tools; where that has none, its chart's appVersion counts.
         chart: where an upstream chart comes from: `module` and `path` of a tool set, or `repository`; empty: ours.
         images: names in versions.yaml of the images that its pods run.
         crds: those that our hook moves; None where Helm does that, or where there are none.
@@ -91,10 +91,6 @@ class Component:
     def is_ours(self) -> bool:
         """Whether its chart lies in charts/."""
         return not self.chart
-
-    def left_over(self, kind: str) -> list[str]:
-        """`secrets` or `configmaps` that it leaves behind."""
-        return list((self.removal.get("leaves") or {}).get(kind) or ())
 
 
 _KEYS = {one.name for one in fields(Component)} - {"name"}
@@ -136,7 +132,13 @@ def find(name: str) -> Component:
 
 def pin_of(name: str) -> str:
     """Under which name versions.yaml has the version of a chart, of the registry or not."""
-    return next((one.pin for one in all_components() if one.name == name and one.pin), name)
+    return next((one.pin for one in all_components() if one.name == name), name)
+
+
+def left_over(kind: str) -> set[str]:
+    """What components leave behind: names of `secrets`, or labels of `configmaps`."""
+    found = ((one.removal.get("leaves") or {}).get(kind) or () for one in all_components())
+    return {name for names in found for name in names}
 
 
 def crd_names() -> tuple[str, ...]:
@@ -169,7 +171,9 @@ def _component(file: Path) -> Component:
             what = f"nothing knows the key {f'{place}.' if place else ''}{unknown[0]}"
             raise TrainyardError(what, where=f"components/{file.name}", hint=f"use one of: {', '.join(sorted(known))}")
     lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-    return Component(**{**data, **lists, "name": file.stem, "crds": _crds(file.stem, data.get("crds"))})
+    return Component(
+        **{"pin": file.stem, **data, **lists, "name": file.stem, "crds": _crds(file.stem, data.get("crds"))}
+    )
 
 
 def _crds(name: str, data: dict[str, Any] | None) -> Crds | None:

@@ -25,6 +25,12 @@ class Rename:
         """What is to be written for an old value. Raises KeyError for one that the chart never took."""
         return self.values[str(old)] if self.values else old
 
+    def parent(self, values: Any) -> dict[str, Any] | None:
+        """The block of values that has or had it; None where there is none."""
+        for key in self.old[:-1]:
+            values = values.get(key) if isinstance(values, dict) else None
+        return values if isinstance(values, dict) else None
+
     def sentence(self, old: Any) -> str:
         """What to write instead, for people."""
         text = f"{'.'.join(self.old)} is called {'.'.join(self.new)} now"
@@ -44,13 +50,7 @@ def used(values: Any) -> list[tuple[Rename, Any]]:
     """The renamed values that these still have under the old name, each with what it is."""
     found = []
     for rename in table():
-        parent = _parent(values, rename)
+        parent = rename.parent(values)
         if parent is not None and parent.get(rename.old[-1]) is not None:
             found.append((rename, parent[rename.old[-1]]))
     return found
-
-
-def _parent(values: Any, rename: Rename) -> dict[str, Any] | None:
-    for key in rename.old[:-1]:
-        values = values.get(key) if isinstance(values, dict) else None
-    return values if isinstance(values, dict) else None

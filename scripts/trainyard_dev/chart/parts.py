@@ -36,9 +36,7 @@ def chart_folder(name: str) -> Path:
 def crd_files() -> dict[str, list[Path]]:
     """By chart, the CRD files in its module that the chart gets beside its templates."""
     return {
-        one.name: [tools.module_dir(one.pin or one.name) / file for file in one.crds.files]
-        for one in all_components()
-        if one.crds
+        one.name: [tools.module_dir(one.pin) / file for file in one.crds.files] for one in all_components() if one.crds
     }
 
 

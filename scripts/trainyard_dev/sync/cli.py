@@ -111,7 +111,7 @@ def _pages(tree: Tree) -> None:
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
     }
-    for file, text in steps.files() if (tree.root / steps.FOLDER).exists() else ():
+    for file, text in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
         tree.write(file, text, "generated again")
     for file, (source, render) in made.items():
         if (tree.root / source).exists():

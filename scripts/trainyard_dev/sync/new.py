@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from trainyard.components import registry
+from trainyard_dev.sync.charts import UMBRELLA
 from trainyard_dev.sync.tree import Tree
 
-UMBRELLA = "charts/trainyard/Chart.yaml"
 CHART = """\
 apiVersion: v2
 name: {name}
@@ -40,7 +40,7 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
     for entry in registry.load(tree.root / "components"):
         if entry.name == registry.UMBRELLA:
             continue
-        version = raw["components"].get(entry.pin or entry.name)
+        version = raw["components"].get(entry.pin)
         chart = f"charts/{entry.name}/Chart.yaml"
         if entry.is_ours and not tree.exists(chart):
             if version is None:

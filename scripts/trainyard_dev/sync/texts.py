@@ -6,6 +6,8 @@ import re
 import tomllib
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
 from trainyard_dev.verify import copies
@@ -64,11 +66,11 @@ def python(tree: Tree, raw: dict[str, Any]) -> None:
         *project["dependencies"],
         *(w for extra in project.get("optional-dependencies", {}).values() for w in extra),
     ]
-    pins = {verify.normal(match[1]): match[3] for wish in wishes if (match := verify.PIN.match(wish))}
+    pins = {canonicalize_name(match[1]): match[3] for wish in wishes if (match := verify.PIN.match(wish))}
     lines = []
     for line in tree.read("requirements.lock").splitlines():
         match = verify.PIN.match(line)
-        wanted = pins.get(verify.normal(match[1])) if match else None
+        wanted = pins.get(canonicalize_name(match[1])) if match else None
         if match and wanted and wanted != match[3]:
             tree.note("requirements.lock", f"{match[1]} {wanted}")
             line = f"{match[1]}{match[2] or ''}=={wanted}{line[match.end() :]}"

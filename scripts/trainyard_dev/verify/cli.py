@@ -16,6 +16,7 @@ from typing import Any
 import click
 import yaml
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from trainyard.components.registry import pin_of
 from trainyard.errors import TrainyardError
@@ -176,7 +177,7 @@ def python(root: Path, raw: dict[str, Any],
     locked: dict[str, str] = {}
     for number, line in _lines(root / "requirements.lock"):
         if match := PIN.match(line):
-            locked[normal(match[1])] = match[3]
+            locked[canonicalize_name(match[1])] = match[3]
         else:
             yield Difference(f"requirements.lock:{number}", f"`{line}` is no exact pin", "write NAME==VERSION")
     yield from _ranges(project["dependencies"], locked)
@@ -184,8 +185,8 @@ def python(root: Path, raw: dict[str, Any],
         match = PIN.match(wish)
         if not match:
             yield Difference("pyproject.toml", f"`{wish}` is no exact pin", "write NAME==VERSION")
-        elif locked.get(normal(match[1])) != match[3]:
-            have = locked.get(normal(match[1]), "absent")
+        elif locked.get(canonicalize_name(match[1])) != match[3]:
+            have = locked.get(canonicalize_name(match[1]), "absent")
             yield Difference(
                 "requirements.lock", f"{match[1]} is {have}", f"pyproject.toml pins {match[3]}: make both alike"
             )
@@ -216,7 +217,7 @@ def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Difference]:
         signs = {one.operator for one in found.specifier}
         if not signs & {">=", "~="} or not signs & {"<", "<=", "~="}:
             yield Difference("pyproject.toml", f"`{wish}` has no two bounds", "write NAME>=LEAST,<NEXT")
-        have = locked.get(normal(found.name), "absent")
+        have = locked.get(canonicalize_name(found.name), "absent")
         if have == "absent" or not found.specifier.contains(have):
             hint = f"pyproject.toml allows {found.specifier}: make both alike"
             yield Difference("requirements.lock", f"{found.name} is {have}", hint)
@@ -273,11 +274,6 @@ def _pin(what: str, hint: str) -> Difference:
 
 def _bare(version: str) -> str:
     return version.removeprefix("v")
-
-
-def normal(name: str) -> str:
-    """A distribution's name as pip compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

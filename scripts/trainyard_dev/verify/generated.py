@@ -56,7 +56,7 @@ def _components(root: Path) -> Iterator[Finding]:
 
 def _steps(root: Path) -> Iterator[Finding]:
     if (root / "pipelines").exists():
-        for file, text in steps.files():
+        for file, text in steps.files(root):
             if not (root / file).exists() or (root / file).read_text() != text:
                 yield file, "it is not what the registry of kinds says", "run `bin/trainyard versions sync`"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from trainyard.kinds import registry
 from trainyard.kinds.registry import Kind
@@ -78,40 +79,21 @@ def {step}(
 
     return steps.train("{framework}", locals())
 '''
-HEAD = '''\
-"""Training as steps of kfp pipelines, one function for each kind of job. Copy this folder beside your pipeline.
-
-    from components import pytorch_job
-
-    @dsl.pipeline
-    def mine(lr: float = 0.1):
-        data = prepare()
-        trained = pytorch_job(
-            command=["python3", "train.py", "--data={data}", "--out={out}"],
-            arguments=f"--lr={lr}",
-            image="…", nodes=2, gpus=1, data=data.output,
-        )
-        evaluate(model=trained.outputs["model"])
-
-In words of the command `{data}` is where the input artifact is, `{out}` where results go, `{checkpoints}` where
-checkpoints go (all of them readable by every rank), `{job}` the job's name. What lies at `{out}` when the job has
-succeeded becomes the artifact `model`, and numbers of its `metrics.json` become `metrics`.
-"""
-'''
 # A parameter that only some kinds have, and what it is.
 PROCESSES = ("processes", "ranks on each node; 0 means one for each GPU, at least one.")
 SERVERS = ("parameter_servers", "further pods without GPU that hold the weights.")
 
 
-def files() -> Iterator[tuple[str, str]]:
-    """Every file with its text."""
+def files(root: Path) -> Iterator[tuple[str, str]]:
+    """Every file of a tree with its text. What `__init__.py` says of itself is written by hand, and stays."""
     kinds = [kind for kind in registry.KINDS if kind.about]
     for kind in kinds:
         yield f"{FOLDER}/{kind.framework}.py", _step(kind)
     modules = sorted([(kind.framework, kind.step) for kind in kinds] + [("store", STORE)])
     imports = "".join(f"from components.{module} import {name}\n" for module, name in modules)
     names = "".join(f'    "{name}",\n' for name in sorted(name for _, name in modules))
-    yield f"{FOLDER}/__init__.py", f"{HEAD}\n{imports}\n__all__ = [\n{names}]\n"
+    head = (root / FOLDER / "__init__.py").read_text().partition("from components.")[0].rstrip("\n")
+    yield f"{FOLDER}/__init__.py", f"{head}\n\n{imports}\n__all__ = [\n{names}]\n"
 
 
 def _step(kind: Kind) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 from trainyard.chart.release.compare import KEEP
 from trainyard.chart.release.installed import Installed
-from trainyard.components import all_components
-from trainyard.components.registry import crd_names
+from trainyard.components.registry import crd_names, left_over
 from trainyard_agent.crds import VERSION as CRD_VERSION
 
 PROVISIONER = "trainyard.io/nfs"
@@ -68,7 +67,6 @@ def remains(installed: Installed) -> Remains:
     """Ask the cluster. Works before and after the release is uninstalled."""
     kubectl, name, space = installed.kubectl, installed.name, installed.namespace
     label = f"{APPLIED_BY}={name}"
-    marks = [mark for one in all_components() for mark in one.left_over("configmaps")]
     teams = sorted(item["metadata"]["name"] for item in kubectl.get("namespaces", "-l", label))
     volumes = {item["metadata"]["name"]: item for item in kubectl.get("pv")}
     claims = [
@@ -83,7 +81,9 @@ def remains(installed: Installed) -> Remains:
         volumes=[_volume(volumes[key]) for key in sorted((bound | outlived) & set(volumes))],
         secrets=sorted(item["metadata"]["name"] for item in kubectl.get("secrets", "-n", space) if _made(item, name)),
         caches=sorted(
-            item["metadata"]["name"] for mark in marks for item in kubectl.get("configmaps", "-n", space, "-l", mark)
+            item["metadata"]["name"]
+            for mark in left_over("configmaps")
+            for item in kubectl.get("configmaps", "-n", space, "-l", mark)
         ),
         crds=sorted(
             item["metadata"]["name"] for item in kubectl.get("crd", "--show-managed-fields") if _is_our_crd(item, name)
@@ -117,8 +117,7 @@ def _made(secret: dict[str, Any], release: str) -> bool:
     """Made for the release and kept by Helm; a site's own Secrets and Helm's records of revisions are not."""
     meta = secret["metadata"]
     kept = (meta.get("annotations") or {}).get(OWNER) == release and not goes(secret, release)
-    made = {name for one in all_components() for name in one.left_over("secrets")}
-    return kept or meta["name"] in made or (meta.get("labels") or {}).get(APPLIED_BY) == release
+    return kept or meta["name"] in left_over("secrets") or (meta.get("labels") or {}).get(APPLIED_BY) == release
 
 
 def _is_our_crd(crd: dict[str, Any], release: str) -> bool:

@@ -81,6 +81,14 @@ def test_what_needs_a_failed_check_is_skipped_with_the_reason() -> None:
     assert said["c"] == ("skipped", "it needs b, which did not pass")
 
 
+def test_what_an_entry_never_came_to_is_skipped_and_so_is_what_needs_it() -> None:
+    first = entry("a", fails=True)
+    seen = go([Entry(("a", "rest"), first.run), entry("b", needs=("rest",))])
+    said = {check.id: (check.status, check.reason) for check in seen.recorder.checks}
+    assert said["rest"] == ("skipped", "a ended before it came to this")
+    assert said["b"] == ("skipped", "it needs rest, which did not pass")
+
+
 def test_a_need_that_nobody_reports_is_told() -> None:
     with pytest.raises(TrainyardError, match=r"nothing that a need is left to run"):
         go([entry("a", needs=("nowhere",))])
