@@ -15,6 +15,9 @@ from trainyard_agent.setup import established
 MANAGER = "trainyard-crds"
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VERSION = "trainyard.io/crd-version"  # the component's version, written at packaging
+# Its generation when it was last moved. One that somebody has changed since has another, and the next upgrade moves it
+# back; where both this and the digest agree, the chart leaves the hook out.
+GENERATION = "trainyard.io/crd-generation"
 
 
 def version(crd: dict[str, Any]) -> tuple[int, ...]:
@@ -73,6 +76,8 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
         now = after["metadata"]["generation"]
         same = f"was up to date (generation {now})"
         say(f"CRD {name} " + ("made" if found is None else same if before == now else f"moved, {before} to {now}"))
+        if after["metadata"].get("annotations", {}).get(GENERATION, "1") != str(now):
+            api.merge(f"{PATH}/{name}", {"metadata": {"annotations": {GENERATION: str(now)}}}, manager=MANAGER)
     for crd, _ in todo:
         name = crd["metadata"]["name"]
         clock.wait(f"CRD {name}", lambda name=name: established(api, name))

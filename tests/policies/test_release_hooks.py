@@ -7,17 +7,19 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trainyard.chart import helm
 from trainyard_agent import crds, teardown
 from trainyard_agent.api import APPLY, Api, ApiError
 from trainyard_agent.say import PlatformError
 from trainyard_agent.setup import Clock
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.client import Identity
-from trainyard_dev.chart import package
+from trainyard_dev.chart import package, parts
 from trainyard_dev.versions import load
 
 SYSTEM = "trainyard-system"
@@ -109,6 +111,45 @@ def test_a_crd_that_lacks_a_field_gets_it(server: ApiServer, bundle: Objects) ->
     assert held(server)["metadata"]["annotations"][crds.VERSION] == load().raw["components"]["training-operator"]
     assert server.find(job, "kept")
     server.call("DELETE", f"{server.path(job)}/kept")
+
+
+def due(server: ApiServer, chart: Path) -> Objects:
+    """The hook objects that `helm upgrade` renders, which looks at the cluster."""
+    text = helm.call(
+        "template", package.RELEASE, chart, "--namespace", SYSTEM, "--kubeconfig", server.kubeconfig,
+        "--kube-version", load().kubernetes, "--dry-run=server", "--is-upgrade", "--values", parts.profile_file("kind"),
+        "--set", "backup.enabled=true,backup.target.claim.size=1Gi",
+    )  # fmt: skip
+    return [obj for obj in helm.parse(text) if "helm.sh/hook" in obj["metadata"].get("annotations", {})]
+
+
+def test_only_crds_that_are_to_move_need_the_hook(
+    server: ApiServer, bundle: Objects, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    chart = package.assemble(tmp_path_factory.mktemp("hooks"), csi=False)
+    move(server, bundle)
+    assert not [obj for obj in due(server, chart) if obj["metadata"]["name"] == "trainyard-crds"]
+    edited = held(server)
+    del properties(edited)["nprocPerNode"]
+    assert server.replace(edited).ok
+    assert list(named(due(server, chart), "ConfigMap", "trainyard-crds")["data"]) == [f"{JOBS}.json"]
+    move(server, bundle)
+    assert properties(held(server))["nprocPerNode"]
+    assert not [obj for obj in due(server, chart) if obj["metadata"]["name"] == "trainyard-crds"]
+
+
+def test_what_a_job_has_made_needs_no_second_job(
+    server: ApiServer, made: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    chart = package.assemble(tmp_path_factory.mktemp("hooks"), csi=False)
+    jobs = {"trainyard-backup-claim", "trainyard-admission-init"}
+    assert jobs <= {obj["metadata"]["name"] for obj in due(server, chart) if obj["kind"] == "Job"}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    made({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": claim,
+          "metadata": {"name": "trainyard-backup", "namespace": SYSTEM}})  # fmt: skip
+    made({"apiVersion": "v1", "kind": "Secret",
+          "metadata": {"name": "volcano-admission-secret", "namespace": SYSTEM}})  # fmt: skip
+    assert not jobs & {obj["metadata"]["name"] for obj in due(server, chart)}
 
 
 def test_a_second_move_changes_nothing(server: ApiServer, bundle: Objects, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,3 +28,15 @@ terminationMessagePolicy: FallbackToLogsOnError
 securityContext: {{- include "trainyard.containerSecurity" . | nindent 2 }}
 resources: {{- toYaml .Values.setup.resources | nindent 2 }}
 {{- end }}
+
+{{/* "true" where the cluster has a CRD as this release packages it and nobody has changed it since: (the CRD).
+     Without a cluster, as under `helm template`, it never is. */}}
+{{- define "trainyard.crdIsCurrent" -}}
+{{- $held := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" .metadata.name -}}
+{{- $notes := dig "metadata" "annotations" (dict) $held -}}
+{{- $digest := index .metadata.annotations "trainyard.io/crd-digest" -}}
+{{- $generation := dig "trainyard.io/crd-generation" "1" $notes -}}
+{{- if and (eq (dig "trainyard.io/crd-digest" "" $notes) $digest) (eq (int (dig "metadata" "generation" 0 $held)) (int $generation)) -}}
+true
+{{- end -}}
+{{- end }}

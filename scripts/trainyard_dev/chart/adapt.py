@@ -7,6 +7,8 @@ an upstream release is not what was looked at, so that no change is lost in sile
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
 from pathlib import Path
@@ -40,6 +42,7 @@ DROPPED = {
 
 
 CRD_VERSION = "trainyard.io/crd-version"  # as scripts/trainyard_agent/crds.py reads it
+CRD_DIGEST = "trainyard.io/crd-digest"  # as charts/trainyard/templates/_hooks.tpl compares it
 
 
 def adapt(name: str, folder: Path) -> None:
@@ -78,7 +81,7 @@ def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
 
     Args:
         keep: tell Helm to leave the CRD when the release goes; without it every object of its kind would go, too.
-        version: the component's version, noted for the hook that moves CRDs on an upgrade.
+        version: the component's version, noted for the hook that moves CRDs on an upgrade, with a digest of all.
     """
     crd = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     marks = crd["metadata"].setdefault("annotations", {})
@@ -88,8 +91,10 @@ def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
         marks["helm.sh/resource-policy"] = "keep"
     if version:
         marks[CRD_VERSION] = version
-    for version in crd["spec"]["versions"]:
-        _slim(version["schema"]["openAPIV3Schema"], depth=0)
+    for offered in crd["spec"]["versions"]:
+        _slim(offered["schema"]["openAPIV3Schema"], depth=0)
+    if version:
+        marks[CRD_DIGEST] = hashlib.sha256(json.dumps(crd, sort_keys=True).encode()).hexdigest()[:32]
     return yaml.dump(crd, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=200)
 
 

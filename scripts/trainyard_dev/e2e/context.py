@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from trainyard.kube.access import Access
+from trainyard.kube.client import Kube
 from trainyard.kube.kubectl import Kubectl
 from trainyard.names import GPU
 from trainyard.pipelines.local.dataset import Dataset
@@ -66,6 +69,11 @@ class Context:
         """Returns when the cluster's registry has these images of ours. Raises what kept one from being made."""
         if self.supply:
             self.supply.wait(names)
+
+    @cached_property
+    def kube(self) -> Kube:
+        """A kept connection, for what asks again and again: a process of kubectl costs a sixth of a second of CPU."""
+        return Access(kubeconfig=str(self.kubectl.kubeconfig or "")).connect()
 
     @property
     def shared_class(self) -> str:

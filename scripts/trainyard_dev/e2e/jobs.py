@@ -14,7 +14,7 @@ from trainyard_dev.e2e.recorder import CheckError
 from trainyard_dev.report.phases import job_spans
 
 POLL_S = 1.0
-GROUP = "podgroups.scheduling.volcano.sh"
+GROUP_API = "scheduling.volcano.sh/v1beta1"
 
 
 @dataclass
@@ -85,16 +85,13 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
 
 def poll(context: Context, trace: Trace, manifest: dict[str, Any], namespace: str) -> None:
     """One poll: updates the trace."""
-    kinds = f"pods,{GROUP},{resource(manifest)}"
-    for item in context.kubectl.get(kinds, "-n", namespace):
-        meta = item["metadata"]
-        if item["kind"] == "Pod":
-            if meta.get("labels", {}).get("app.kubernetes.io/name") == trace.name:
-                trace.pods[meta["name"]] = item
-        elif item["kind"] == "PodGroup":
-            trace.groups[meta["name"]] = item
-        elif meta["name"] == trace.name:
-            trace.job = item
+    kube, kind = context.kube, status.entry(manifest)
+    pods = kube.path("v1", "pods", namespace=namespace)
+    found = kube.list(pods, labelSelector=f"app.kubernetes.io/name={trace.name}")
+    groups = kube.list(kube.path(GROUP_API, "podgroups", namespace=namespace))
+    trace.pods |= {pod["metadata"]["name"]: pod for pod in found}
+    trace.groups |= {group["metadata"]["name"]: group for group in groups}
+    trace.job = kube.find(kube.path(kind.api_version, kind.plural, trace.name, namespace=namespace)) or trace.job
     group = trace.group
     members = int(group["spec"].get("minMember", 0)) if group else 0
     if 0 < len(trace.nodes()) < members:

@@ -13,12 +13,13 @@ from trainyard.pipelines.runs import nodes
 from trainyard.pipelines.runs.model import BAD, Run
 from trainyard.shell import run
 from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.jobs import GROUP_API
 from trainyard_dev.e2e.recorder import CheckError, require
 
 PIPELINES = ROOT / "pipelines"
 FLOWS = Path(__file__).parent / "flows"
 OF_RUN = "workflows.argoproj.io/workflow"  # label of a step's pod
-KINDS = "workflows.argoproj.io,pods,pytorchjobs.kubeflow.org,podgroups.scheduling.volcano.sh"
+WORKFLOWS, JOBS = ("argoproj.io/v1alpha1", "workflows"), ("kubeflow.org/v1", "pytorchjobs")
 ENDED = ("Succeeded", "Failed", "Error")
 POLL_S = 2.0
 
@@ -90,20 +91,17 @@ def submit(context: Context, file: Path, *options: str, team: str = NAMESPACE) -
 
 
 def poll(context: Context, seen: Seen) -> Seen:
-    """A snapshot of the run, by one question to the API server for all kinds."""
-    everything = context.kubectl.get(KINDS, "-n", seen.team)
-    for obj in everything:
-        meta = obj["metadata"]
-        labels = meta.get("labels") or {}
-        if obj["kind"] == "Workflow" and meta["name"] == seen.name:
-            seen.workflow = obj
-        elif obj["kind"] == "Pod" and labels.get(OF_RUN) == seen.name:
-            seen.pods[meta["name"]] = obj
-        elif obj["kind"] == "PyTorchJob" and labels.get(RUN) == seen.name:
-            seen.jobs[meta["uid"]] = obj
-    for obj in everything:
-        if obj["metadata"]["name"] == f"podgroup-{seen.workflow['metadata']['uid']}":
-            seen.queues.add(obj["spec"].get("queue", ""))
+    """A snapshot of the run."""
+    kube = context.kube
+    pods, jobs = kube.path("v1", "pods", namespace=seen.team), kube.path(*JOBS, namespace=seen.team)
+    seen.workflow = kube.find(kube.path(*WORKFLOWS, seen.name, namespace=seen.team)) or seen.workflow
+    found = kube.list(pods, labelSelector=f"{OF_RUN}={seen.name}")
+    seen.pods |= {pod["metadata"]["name"]: pod for pod in found}
+    seen.jobs |= {job["metadata"]["uid"]: job for job in kube.list(jobs, labelSelector=f"{RUN}={seen.name}")}
+    if seen.workflow:
+        name = f"podgroup-{seen.workflow['metadata']['uid']}"
+        group = kube.find(kube.path(GROUP_API, "podgroups", name, namespace=seen.team))
+        seen.queues |= {group["spec"].get("queue", "")} if group else set()
     return seen
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 import yaml
+from held import Held
 
 from trainyard.paths import ROOT
 from trainyard.pipelines.local.dataset import Dataset
@@ -65,7 +66,7 @@ def test_gpus_of_a_pod() -> None:
 
 def poll(*items: dict[str, Any], trace: jobs.Trace | None = None) -> jobs.Trace:
     trace = trace or jobs.Trace("job")
-    context: Any = SimpleNamespace(kubectl=SimpleNamespace(get=lambda *args: list(items)))
+    context: Any = SimpleNamespace(kube=Held(*items))
     jobs.poll(context, trace, {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}, "ns")
     return trace
 

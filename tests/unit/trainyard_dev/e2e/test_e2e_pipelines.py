@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from held import Held
 
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import pipelines
@@ -97,7 +98,7 @@ def test_one_look_finds_what_belongs_to_the_run() -> None:
         thing("Pod", "mine", **{runs.OF_RUN: NAME}), thing("Pod", "theirs", **{runs.OF_RUN: "other"}),
         thing("PyTorchJob", "job", **{runs.RUN: NAME}), thing("PyTorchJob", "stray"),
     ]  # fmt: skip
-    context: Any = SimpleNamespace(kubectl=SimpleNamespace(get=lambda *_: answer))
+    context: Any = SimpleNamespace(kube=Held(*answer))
     found = runs.poll(context, runs.Seen(NAME, "vision"))
     assert (sorted(found.pods), sorted(found.jobs), found.queues, found.phase) == (
         ["mine"], ["job"], {"vision"}, "Succeeded")  # fmt: skip
