@@ -14,13 +14,14 @@ from trainyard_dev.versions import load
 ID, TITLE = "metrics.top", "metrics-server, switched on, answers a member's kubectl top pods; off again it is gone"
 PATIENCE_S = 120
 API = "v1beta1.metrics.k8s.io"
+BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enough to be seen, and no core to itself
 
 
 def top(context: Context) -> None:
     """On, asked by a member about a pod of the team that computes, and off again."""
     with context.recorder.check(ID, TITLE) as figures:
         package = chart.package()
-        busy = context.pod("busy", "while true; do :; done", image=load().image("base"))
+        busy = context.pod("busy", BUSY, image=load().image("base"))
         context.kubectl.apply([busy], NAMESPACE)
         try:
             figures["seconds"] = put(context, "upgrade", package, change="metrics-server.enabled=true")
