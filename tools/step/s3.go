@@ -20,10 +20,12 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// How long a store that doesn't answer is waited for: as long as Argo's executor does.
+// How long a store that doesn't answer is waited for: as long as Argo's executor does. One that knows no such bucket has
+// less time: it has just started, or the bucket's name is wrong.
 var (
-	storePatience = 10 * time.Minute
-	storePause    = time.Second
+	storePatience  = 10 * time.Minute
+	bucketPatience = time.Minute
+	storePause     = time.Second
 )
 
 // store reads from the object store that the run's artifacts are in.
@@ -73,7 +75,7 @@ func (s *store) file(bucket, key, to string) (bool, error) {
 	found := false
 	err := s.retried("s3://"+bucket+"/"+key, func() error {
 		object, _, _, err := s.client.GetObject(context.Background(), bucket, key, minio.GetObjectOptions{})
-		if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound && !noBucket(err) {
 			return nil
 		}
 		if err != nil {
@@ -146,14 +148,21 @@ func possible(bucket, prefix string) error {
 // final is an error that another try doesn't help.
 type final struct{ error }
 
+// noBucket says whether the store knows no such bucket. MinIO says so of every bucket for a moment after its start.
+func noBucket(err error) bool {
+	var answer minio.ErrorResponse
+	return errors.As(err, &answer) && answer.Code == minio.NoSuchBucket
+}
+
 // refusal makes a refusal of the store final; everything else may be tried again.
 func refusal(err error) error {
 	var answer minio.ErrorResponse
 	if !errors.As(err, &answer) {
 		return err
 	}
+	passing := noBucket(err)
 	err = errors.New(reason(answer))
-	if answer.StatusCode < 500 && answer.StatusCode != http.StatusTooManyRequests {
+	if !passing && answer.StatusCode < 500 && answer.StatusCode != http.StatusTooManyRequests {
 		return final{err}
 	}
 	return err
@@ -172,13 +181,21 @@ func reason(answer minio.ErrorResponse) string {
 }
 
 func (s *store) retried(what string, try func() error) error {
-	end, pause := time.Now().Add(storePatience), storePause
+	start, pause := time.Now(), storePause
+	known := start // until when it said something else than that it knows no such bucket
 	for {
-		err := refusal(try())
-		var last final
-		if err == nil {
+		answer := try()
+		if answer == nil {
 			return nil
 		}
+		end := start.Add(storePatience)
+		if noBucket(answer) {
+			end = known.Add(bucketPatience)
+		} else {
+			known = time.Now()
+		}
+		err := refusal(answer)
+		var last final
 		if errors.As(err, &last) || time.Now().Add(pause).After(end) {
 			return fault(codeStore, "%s can't be read: %s", what, strings.TrimSpace(err.Error()))
 		}

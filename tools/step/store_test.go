@@ -114,6 +114,7 @@ func TestRefusals(t *testing.T) {
 		final   bool
 	}{
 		{403, fmt.Sprintf(said, "AccessDenied"), "403 Forbidden AccessDenied no", true},
+		{404, fmt.Sprintf(said, "NoSuchBucket"), "404 Not Found NoSuchBucket no", false},
 		{400, fmt.Sprintf(said, "AuthorizationHeaderMalformed"), "400 Bad Request AuthorizationHeaderMalformed no", true},
 		{429, fmt.Sprintf(said, "SlowDown"), "429 Too Many Requests SlowDown no", false},
 		{500, fmt.Sprintf(said, "InternalError"), "500 Internal Server Error InternalError no", false},
@@ -136,6 +137,55 @@ func TestRefusals(t *testing.T) {
 		if _, last := err.(final); err == nil || err.Error() != c.message || last != c.final || asked != 1 {
 			t.Errorf("%d: final %t, asked %d times: %v", c.status, last, asked, err)
 		}
+	}
+}
+
+// unknownBuckets is a store that says of every bucket, so many times, that there is none, and has one object after that.
+func unknownBuckets(t *testing.T, p *pod, times int) *int {
+	t.Helper()
+	asked := 0
+	serve(t, p, func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked <= times {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>")
+			return
+		}
+		w.Header().Set("Last-Modified", "Fri, 24 May 2013 00:00:00 GMT")
+		if r.URL.Query().Get("list-type") == "" {
+			fmt.Fprint(w, "back")
+			return
+		}
+		fmt.Fprint(w, "<ListBucketResult><Contents><Key>v/data</Key></Contents></ListBucketResult>")
+	})
+	return &asked
+}
+
+func TestAStoreThatHasJustStartedIsAskedAgainForItsBuckets(t *testing.T) {
+	p := newPod(t, "{}", nil)
+	asked := unknownBuckets(t, &p, 3)
+	s, err := newStore(p.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.file("runs", "v/data", p.path("got")); err != nil || !found || p.read("got") != "back" {
+		t.Errorf("found %t: %v", found, err)
+	}
+	*asked = 0
+	if keys, err := s.list("runs", "v/"); err != nil || len(keys) != 1 || *asked != 4 {
+		t.Errorf("asked %d times: %v, %v", *asked, keys, err)
+	}
+}
+
+func TestABucketThatStaysUnknownIsNamed(t *testing.T) {
+	patience := bucketPatience
+	bucketPatience = 50 * time.Millisecond
+	t.Cleanup(func() { bucketPatience = patience })
+	p := newPod(t, "{}", map[string]string{"uri": "s3://tpyo/set.csv"})
+	t.Setenv("TRAINYARD_STEP", `{"task": "importer", "outputs": {"artifacts": {"artifact": {"type": "system.Dataset"}}}}`)
+	asked := unknownBuckets(t, &p, 1<<30)
+	fails(t, importArtifact(p.place), codeStore, "s3://tpyo/set.csv can't be read: 404 Not Found NoSuchBucket The specified bucket does not exist")
+	if *asked < 2 {
+		t.Errorf("asked %d times", *asked)
 	}
 }
 
