@@ -13,7 +13,7 @@ from trainyard.errors import TrainyardError
 T = TypeVar("T")
 PATIENCE_S = 600.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
-PERMANENT = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket")
+PERMANENT = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
 def fetch(uri: str, folder: Path, env: Mapping[str, str]) -> list[str]:
