@@ -10,10 +10,12 @@ from typing import Any
 
 import yaml
 
+from trainyard.components.registry import pin_of
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 
 FILE = "versions.yaml"
+UMBRELLA = "charts/trainyard/Chart.yaml"
 _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
 
@@ -94,6 +96,20 @@ def read(root: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError) as error:
         raise TrainyardError(f"the file can't be read ({error})", where=str(root / FILE)) from None
     return resolved(raw)
+
+
+def installs(root: Path, raw: dict[str, Any]) -> dict[str, str]:
+    """What the chart of a tree installs, by component: versions from the pins, or from the charts that are ours."""
+    found = {"trainyard": str(raw["trainyard"])}
+    for dependency in yaml.safe_load((root / UMBRELLA).read_text()).get("dependencies", []):
+        name = dependency["name"]
+        own = root / "charts" / name / "Chart.yaml"
+        version = raw["components"].get(pin_of(name))
+        if version is None and own.exists():
+            version = yaml.safe_load(own.read_text()).get("appVersion")
+        if version is not None:
+            found[name] = str(version)
+    return found
 
 
 def resolved(raw: dict[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from trainyard import components
 from trainyard.components import Component
-from trainyard_dev.chart import verdicts
-from trainyard_dev.versions import load
+from trainyard.paths import ROOT
+from trainyard_dev.versions import installs, load
 
 PAGE = "docs/components.md"
 HEAD = """\
@@ -21,7 +21,7 @@ What the release consists of, written by `bin/trainyard versions sync` out of `c
 
 def render() -> str:
     """The whole page as text, the same for the same entries and pins."""
-    versions = verdicts.installs()
+    versions = installs(ROOT, load().raw)
     lines = [HEAD, "| component | version | by default | what |", "|---|---|---|---|"]
     for one in components.dependencies():
         default = "off" if one.optional else "on"

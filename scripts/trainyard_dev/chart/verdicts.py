@@ -12,7 +12,8 @@ import yaml
 from trainyard.components import registry
 from trainyard.components.registry import FOLDER, RELEASES
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import parts
+from trainyard.paths import ROOT
+from trainyard_dev.versions import installs
 from trainyard_dev.versions import load as versions
 
 WORDS = ("safe", "steps", "blocked")
@@ -97,19 +98,6 @@ def releases(folder: Path = FOLDER) -> dict[str, dict[str, str]]:
     return {str(name): {k: str(v) for k, v in held.items()} for name, held in data.items()}
 
 
-def installs() -> dict[str, str]:
-    """Component versions that this source tree installs, from its pins and its charts."""
-    pins = versions().raw["components"]
-    umbrella = yaml.safe_load((parts.UMBRELLA / "Chart.yaml").read_text())
-    found = {"trainyard": str(umbrella["version"])}
-    for dependency in umbrella["dependencies"]:
-        name = dependency["name"]
-        pinned = pins.get(registry.pin_of(name))
-        own = parts.chart_folder(name) / "Chart.yaml"
-        found[name] = str(pinned or yaml.safe_load(own.read_text())["appVersion"])
-    return found
-
-
 def judge(component: str, before: str, after: str, known: dict[str, list[Verdict]]) -> Judgement:
     """The first verdict that covers the move; without one it is blocked."""
     for one in known.get(component, []):
@@ -122,7 +110,7 @@ def judge(component: str, before: str, after: str, known: dict[str, list[Verdict
 
 def assess(release: str, folder: Path = FOLDER) -> list[Judgement]:
     """A judgement for each component of this tree, coming from an installed release of trainyard."""
-    known, before, after = load(folder), releases(folder).get(release), installs()
+    known, before, after = load(folder), releases(folder).get(release), installs(ROOT, versions().raw)
     if before is None:
         why = f"nobody has assessed release {release}; see components/{RELEASES}"
         return [Judgement("trainyard", release, after["trainyard"], "blocked", why)]

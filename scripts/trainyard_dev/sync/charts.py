@@ -10,8 +10,7 @@ from trainyard.components.registry import pin_of
 from trainyard_dev.sync.texts import by_repository, repository
 from trainyard_dev.sync.tree import Scalars, Tree
 from trainyard_dev.verify import copies
-
-UMBRELLA = "charts/trainyard/Chart.yaml"
+from trainyard_dev.versions import UMBRELLA, installs
 
 
 def values(tree: Tree, raw: dict[str, Any]) -> None:
@@ -83,9 +82,9 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
 
 def releases(tree: Tree, raw: dict[str, Any]) -> None:
     """What this release installs, in `components/releases.yaml`."""
-    wanted, file = copies.release(tree.root, raw), copies.RELEASES
-    if wanted is None:
+    if not copies.has_releases(tree.root):
         return
+    wanted, file = installs(tree.root, raw), copies.RELEASES
     scalars, release = Scalars(tree.read(file)), str(raw["trainyard"])
     found = scalars.values()
     if not any(keys[:2] == ("releases", release) for keys in found):

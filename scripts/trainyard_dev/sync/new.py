@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from trainyard.components import registry
-from trainyard_dev.sync.charts import UMBRELLA
 from trainyard_dev.sync.tree import Tree
+from trainyard_dev.versions import UMBRELLA
 
 CHART = """\
 apiVersion: v2

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from trainyard.components.registry import pin_of
+from trainyard_dev.versions import UMBRELLA, installs
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -75,17 +75,21 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
             if match[1] != wanted:
                 number = text.count("\n", 0, match.start(1)) + 1
                 yield f"{file}:{number}", f"the version of {copy.pin} is {match[1]}", f"write {wanted}"
-    wanted_release = release(root, raw)
-    if wanted_release is None:
+    if not has_releases(root):
         return
     held = (yaml.safe_load((root / RELEASES).read_text())["releases"] or {}).get(raw["trainyard"])
     if held is None:
         yield RELEASES, f"the release {raw['trainyard']} isn't there", "run `bin/trainyard versions sync`"
         return
-    for name, version in wanted_release.items():
+    for name, version in installs(root, raw).items():
         if str(held.get(name, "absent")) != version:
             what = f"{name} of release {raw['trainyard']} is {held.get(name, 'absent')}"
             yield RELEASES, what, f"write {version}"
+
+
+def has_releases(root: Path) -> bool:
+    """Whether the tree is one that says what its releases install."""
+    return (root / RELEASES).exists() and (root / UMBRELLA).exists()
 
 
 def written(text: str, copy: Copy, raw: dict[str, Any]) -> str:
@@ -95,20 +99,3 @@ def written(text: str, copy: Copy, raw: dict[str, Any]) -> str:
     return copy.pattern.sub(
         lambda match: match[0][: start(match)] + wanted + match[0][start(match) + len(match[1]) :], text
     )
-
-
-def release(root: Path, raw: dict[str, Any]) -> dict[str, str] | None:
-    """What this release installs, as `components/releases.yaml` must say; None for a tree without that file."""
-    umbrella = root / "charts" / "trainyard" / "Chart.yaml"
-    if not (root / RELEASES).exists() or not umbrella.exists():
-        return None
-    found = {"trainyard": str(raw["trainyard"])}
-    for dependency in yaml.safe_load(umbrella.read_text()).get("dependencies", []):
-        name = dependency["name"]
-        own = root / "charts" / name / "Chart.yaml"
-        version = raw["components"].get(pin_of(name))
-        if version is None and own.exists():
-            version = yaml.safe_load(own.read_text()).get("appVersion")
-        if version is not None:
-            found[name] = str(version)
-    return found

@@ -11,7 +11,9 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import previous, verdicts
 from trainyard_dev.e2e.catalog import all_ids
+from trainyard_dev.versions import installs, load
 
+HERE = installs(ROOT, load().raw)
 ENTRY = """
 about: Volcano.
 upgrades:
@@ -74,14 +76,13 @@ def released() -> list[str]:
 
 
 def test_this_release_is_noted_as_it_is() -> None:
-    here = verdicts.installs()
-    assert verdicts.releases()[here["trainyard"]] == here
+    assert verdicts.releases()[HERE["trainyard"]] == HERE
 
 
-@pytest.mark.parametrize("release", [*released(), verdicts.installs()["trainyard"]])
+@pytest.mark.parametrize("release", [*released(), HERE["trainyard"]])
 def test_every_component_is_assessed_from_every_release(release: str) -> None:
     judged = {one.component: one for one in verdicts.assess(release)}
-    assert set(judged) == set(verdicts.installs())
+    assert set(judged) == set(HERE)
     assert [f"{name}: {one.why}" for name, one in judged.items() if one.verdict == "blocked"] == []
 
 
@@ -91,7 +92,7 @@ def test_an_unknown_release_is_blocked() -> None:
 
 
 def test_the_previous_version_is_the_newest_that_was_released() -> None:
-    newest = next(version for version in released() if version != verdicts.installs()["trainyard"])
+    newest = next(version for version in released() if version != HERE["trainyard"])
     assert previous.version() == newest
     assert re.fullmatch("[0-9a-f]{40}", previous.commit())
 
