@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     files.add_argument("--every", type=float, default=30.0, help="keep: seconds between two rounds")
     files.add_argument("--only", default="", help="keep: do nothing unless the pod's name ends like this")
 
-    gate = commands.add_parser("scheduler-turns", help="beside the scheduler: keep the order of queues, for ever")
+    gate = commands.add_parser("queue-gate", help="beside the scheduler: keep the order of queues, for ever")
     gate.add_argument("--port", type=int, required=True)
 
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
@@ -161,7 +161,7 @@ def main(argv: list[str] | None = None) -> int:
             if args.operation == "fetch":
                 return run_files.fetch(args.root, args.code, args.sha256, args.folder, args.restore)
             return run_files.keep(args.root, args.to, args.folder, args.every, args.only)
-        if args.command == "scheduler-turns":
+        if args.command == "queue-gate":
             from trainyard_agent import gate
 
             return gate.run(args.port)

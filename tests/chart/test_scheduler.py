@@ -79,6 +79,7 @@ def test_strict_order_puts_a_program_beside_the_scheduler_that_its_extender_asks
     assert extender["name"] == "extender"
     port = gate["args"][1].removeprefix("--port=")
     assert extender["arguments"]["extender.urlPrefix"] == f"http://127.0.0.1:{port}"
+    assert [gate["name"], gate["args"][0]] == ["queue-gate", "queue-gate"]
     assert gate["securityContext"]["readOnlyRootFilesystem"]
     plain = next(
         o

@@ -1,10 +1,10 @@
 {{/* With StrictFIFO: the gate, the container beside the scheduler that keeps the order of queues; see scripts/trainyard_agent/gate.py. */}}
 {{- define "trainyard.schedulerGate" -}}
 {{- if eq .Values.global.contract.scheduler.queueingStrategy "StrictFIFO" -}}
-- name: turns
+- name: queue-gate
   image: {{ include "trainyard.image" (list . "platform") }}
   imagePullPolicy: {{ .Values.basic.image_pull_policy }}
-  args: [scheduler-turns, --port=10260]
+  args: [queue-gate, --port=10260]
   terminationMessagePolicy: FallbackToLogsOnError
   securityContext:
     {{- toYaml .Values.custom.scheduler_main_csc | nindent 4 }}

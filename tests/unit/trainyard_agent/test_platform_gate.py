@@ -81,7 +81,7 @@ def test_the_next_round_begins_anew() -> None:
 
 @contextmanager
 def program(port: int) -> Iterator[subprocess.Popen[str]]:
-    argv = [sys.executable, "-m", "trainyard_agent", "scheduler-turns", "--port", str(port)]
+    argv = [sys.executable, "-m", "trainyard_agent", "queue-gate", "--port", str(port)]
     found = {"PYTHONPATH": str(Path(gate.__file__).parents[1])}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=os.environ | found) as running:
         watchdog = threading.Timer(20, running.kill)

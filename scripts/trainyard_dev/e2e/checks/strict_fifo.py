@@ -36,7 +36,7 @@ def strict(context: Context) -> None:
             figures["upgrade_seconds"] = _upgrade(context, package, "StrictFIFO")
             scheduler = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app=volcano-scheduler")
             names = {one["name"] for pod in scheduler for one in pod["spec"]["containers"]}
-            require("turns" in names, f"the scheduler's pod has the containers {sorted(names)}")
+            require("queue-gate" in names, f"the scheduler's pod has the containers {sorted(names)}")
             with _line(context, most) as holders:
                 figures["watched_seconds"] = WAITS_S
                 require(not _starts(context, LATE, WAITS_S), "the pod behind passed the first of its queue")
