@@ -98,7 +98,7 @@ def team_config(tmp_path: Path) -> TeamConfig:
 def test_the_same_content_is_sent_once(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
     source, seen = tmp_path / "code", []
     source.write_bytes(os.urandom(100_000))
-    with transfer.opened(cluster, team_config) as store:  # type: ignore[arg-type]
+    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
         place = f"{BUCKET}/vision/code/one"
         assert store.stat(place) is None
         assert store.put(source, place, progress=seen.append) is True
@@ -112,9 +112,9 @@ def test_the_same_content_is_sent_once(cluster: Cluster, team_config: TeamConfig
 def test_a_folder_comes_back_as_files(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
     for name in ("a.txt", "sub/b.txt"):
         (tmp_path / "x").write_text(name)
-        with transfer.opened(cluster, team_config) as store:  # type: ignore[arg-type]
+        with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
             store.put(tmp_path / "x", f"{BUCKET}/vision/jobs/folder/{name}")
-    with transfer.opened(cluster, team_config) as store:  # type: ignore[arg-type]
+    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
         assert store.tree(f"{BUCKET}/vision/jobs/folder", tmp_path / "out") == ["a.txt", "sub/b.txt"]
         assert store.list(f"{BUCKET}/vision/jobs/folder") == {"a.txt": 5, "sub/b.txt": 9}
     assert (tmp_path / "out/sub/b.txt").read_text() == "sub/b.txt"
@@ -123,7 +123,7 @@ def test_a_folder_comes_back_as_files(cluster: Cluster, team_config: TeamConfig,
 def test_a_broken_stream_is_begun_anew(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
     source = tmp_path / "x"
     source.write_text("hello")
-    with transfer.opened(cluster, team_config) as store:  # type: ignore[arg-type]
+    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
         store.put(source, f"{BUCKET}/vision/broken")
         cluster.breaks = 2
         store.get(f"{BUCKET}/vision/broken", tmp_path / "y")
@@ -142,7 +142,7 @@ def test_a_store_that_is_away_is_asked_again(
     cluster: Cluster, team_config: TeamConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").write_text("hello")
-    with transfer.opened(cluster, team_config) as store:  # type: ignore[arg-type]
+    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
         store.put(tmp_path / "x", f"{BUCKET}/vision/away")
         cluster.away = 1
         assert (found := store.stat(f"{BUCKET}/vision/away")) and found.size == 5
@@ -156,7 +156,7 @@ def test_a_store_that_is_away_is_asked_again(
 def test_what_the_store_refuses_is_one_sentence_and_asked_once(
     cluster: Cluster, team_config: TeamConfig, tmp_path: Path
 ) -> None:
-    with transfer.opened(cluster, team_config) as store:  # type: ignore[arg-type]
+    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
         with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey") as fault:
             store.get(f"{BUCKET}/none", tmp_path / "y")
         assert not transfer.is_retryable(fault.value)
@@ -166,7 +166,7 @@ def test_what_the_store_refuses_is_one_sentence_and_asked_once(
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, TrainyardError("no")])
 def test_the_pod_goes_whatever_ends_the_work(cluster: Cluster, team_config: TeamConfig, ending: Any) -> None:
-    with pytest.raises((KeyboardInterrupt, TrainyardError)), transfer.opened(cluster, team_config):  # type: ignore[arg-type]
+    with pytest.raises((KeyboardInterrupt, TrainyardError)), transfer.open_store(cluster, team_config):  # type: ignore[arg-type]
         assert len(cluster.jobs) == 1
         raise ending
     assert cluster.jobs == []
@@ -177,12 +177,15 @@ def test_a_pod_that_is_refused_or_can_not_start_is_said_at_once(cluster: Cluster
     cluster.events = [{"reason": "FailedCreate", "message": "exceeded quota: team"}]
     with (
         pytest.raises(TrainyardError, match="did not start: FailedCreate: exceeded quota: team"),
-        transfer.opened(cluster, team_config),
+        transfer.open_store(cluster, team_config),
     ):  # type: ignore[arg-type]
         pass
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
     cluster.pods = [{"metadata": {"name": "x"}, "status": {"containerStatuses": [{"state": waiting}]}}]
-    with pytest.raises(TrainyardError, match="ImagePullBackOff: no such image"), transfer.opened(cluster, team_config):  # type: ignore[arg-type]
+    with (
+        pytest.raises(TrainyardError, match="ImagePullBackOff: no such image"),
+        transfer.open_store(cluster, team_config),
+    ):  # type: ignore[arg-type]
         pass
     assert cluster.jobs == []
 
@@ -193,7 +196,7 @@ def test_a_pod_that_does_not_come_in_time_is_said(cluster: Cluster, team_config:
     cluster.pods = [{"metadata": {"name": "x"}, "status": {"phase": "Pending", "conditions": [full]}}]
     with (
         pytest.raises(TrainyardError, match="Unschedulable: 0/3 nodes are available"),
-        transfer.opened(cluster, replace(team_config, priorities=())),
+        transfer.open_store(cluster, replace(team_config, priorities=())),
     ):  # type: ignore[arg-type]
         pass
 

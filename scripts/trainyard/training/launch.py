@@ -18,7 +18,7 @@ from trainyard.kube import Kube
 from trainyard.training import detect, results
 from trainyard.training.pack import Pack, pack
 from trainyard.training.settings import FILE, Settings
-from trainyard.training.transfer import Store, opened
+from trainyard.training.transfer import Store, open_store
 
 if TYPE_CHECKING:
     from trainyard.contract import Contract
@@ -105,7 +105,7 @@ def submit(kube: Kube, team_config: TeamConfig, launch: Launch) -> bool:
     Before anything is sent the cluster is asked whether it would take the job. Raises TrainyardError.
     """
     kube.create(launch.manifest, dry_run=True)
-    with opened(kube, team_config) as store:
+    with open_store(kube, team_config) as store:
         new = send(store, launch)
     kube.create(launch.manifest)
     return new
@@ -113,5 +113,5 @@ def submit(kube: Kube, team_config: TeamConfig, launch: Launch) -> bool:
 
 def bring(kube: Kube, team_config: TeamConfig, run: str, folder: str, target: Path) -> list[str]:
     """The results of a run, into `target`; returns the files' names. Raises TrainyardError."""
-    with opened(kube, team_config) as store:
+    with open_store(kube, team_config) as store:
         return results.fetch(store, output_of(team_config.team, run), folder, target)

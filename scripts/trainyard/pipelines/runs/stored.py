@@ -78,9 +78,9 @@ def reached(kube: Kube) -> Iterator[Store]:
     """The team's store, as long as the block lasts. Raises TrainyardError when it can't be reached."""
     from trainyard import contract
     from trainyard.kinds import TeamConfig
-    from trainyard.training.transfer import opened
+    from trainyard.training.transfer import open_store
 
-    with opened(kube, TeamConfig.of(contract.live(kube), kube.namespace)) as store:
+    with open_store(kube, TeamConfig.of(contract.live(kube), kube.namespace)) as store:
         yield store
 
 

@@ -1,13 +1,13 @@
 """Bytes between a member's machine and the team's folder of the object store, without anybody reading a Secret.
 
-    with transfer.opened(kube, team_config) as store:
+    with transfer.open_store(kube, team_config) as store:
         store.put(Path("code.tar.gz"), "runs/vision/code/1f…c.tar.gz")
         store.tree("runs/vision/jobs/digits-x2k4d", Path("results"))
 
 A pod of the team, which gets the keys as any of its pods does, stands between: we talk to it as `kubectl exec` does.
 """
 
-from trainyard.training.transfer.pod import manifest, opened
+from trainyard.training.transfer.pod import manifest, open_store
 from trainyard.training.transfer.store import Found, Store, StoreUnavailableError, is_retryable
 
-__all__ = ["Found", "Store", "StoreUnavailableError", "is_retryable", "manifest", "opened"]
+__all__ = ["Found", "Store", "StoreUnavailableError", "is_retryable", "manifest", "open_store"]

@@ -66,7 +66,7 @@ def manifest(team_config: TeamConfig, name: str) -> Object:
 
 
 @contextmanager
-def opened(kube: Kube, team_config: TeamConfig) -> Iterator[Store]:
+def open_store(kube: Kube, team_config: TeamConfig) -> Iterator[Store]:
     """The team's store, as long as the block lasts; the pod is gone afterwards, also after Ctrl-C.
 
     Raises:

@@ -207,7 +207,7 @@ def played(monkeypatch: pytest.MonkeyPatch, platform: Path) -> Callable[..., Sim
         cluster, sent = Cluster(*polls, **more), []
 
         @contextmanager
-        def opened(*_: object) -> Iterator[SimpleNamespace]:
+        def open_store(*_: object) -> Iterator[SimpleNamespace]:
             def put(path: Path, place: str, **_: Any) -> bool:
                 sent.append(place)
                 return not present
@@ -215,7 +215,7 @@ def played(monkeypatch: pytest.MonkeyPatch, platform: Path) -> Callable[..., Sim
             yield SimpleNamespace(put=put, stat=lambda place: None)
 
         monkeypatch.setattr(Access, "connect", lambda self: cluster)
-        monkeypatch.setattr(launch, "opened", opened)
+        monkeypatch.setattr(launch, "open_store", open_store)
         monkeypatch.setenv("TERM", "dumb")
         return SimpleNamespace(cluster=cluster, sent=sent)
 
