@@ -1,6 +1,6 @@
 """The command line: one group of commands per noun, loaded when it is used.
 
-Exit codes: 0 done; 1 a fault or a failed check, told in one sentence; 2 wrong usage; 130 interrupted.
+Exit codes: 0 done; 1 an error or a failed check, in one sentence; 2 wrong usage; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def trainyard() -> None:
 
 
 def main() -> None:
-    """Entry point: every known fault ends as one sentence on standard error."""
+    """Entry point: every known error ends as one sentence on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = trainyard.main(prog_name="trainyard", standalone_mode=False)

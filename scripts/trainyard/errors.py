@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TrainyardError(Exception):
-    """A fault that its reader can act on.
+    """An error that its reader can act on.
 
     Args:
         what: what went wrong, as one sentence without a full stop.

@@ -53,7 +53,7 @@ def by_proc(proc: Path = PROC) -> Gpus:
 
 
 def by_nvml(driver_root: str) -> Gpus:
-    """Asks the driver's management library in a child process, so that a fault in it can't end this one."""
+    """Asks the driver's management library in a child process, so that a crash of it can't end this one."""
     library = Path(driver_root) / LIBRARY
     if not library.exists():
         return Gpus(0)

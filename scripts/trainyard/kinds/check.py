@@ -1,4 +1,4 @@
-"""Reads and checks trainyard.yaml: its schema, with the line of each fault."""
+"""Reads and checks trainyard.yaml: its schema, with the line of each error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def schema() -> dict[str, Any]:
 
 
 def settings(text: str, file: str) -> dict[str, Any]:
-    """The settings that a file holds, well-formed. Raises UsageError, which names the line of the first fault."""
+    """The settings that a file holds, well-formed. Raises UsageError, which names the line of the first error."""
     found = documents(text, file)
     if not found:
         return {}
@@ -44,13 +44,13 @@ def values(given: dict[str, Any], source: str) -> None:
 
 
 def validation_errors(document: Document, file: str) -> None:
-    """Raises UsageError for the first fault of one document; `name` and `command` may come from elsewhere."""
+    """Raises UsageError for the first error of one document; `name` and `command` may come from elsewhere."""
     for path, what, hint in found(document):
         raise UsageError(what, where=f"{file}:{document.line(*path)}" if document.lines else file, hint=hint)
 
 
 def found(document: Document) -> list[tuple[Place, str, str]]:
-    """Every fault of one document, as (path, what, hint), in the order of lines."""
+    """Every error of one document, as (path, what, hint), in the order of lines."""
     if not isinstance(document.data, dict):
         return [((), "settings are a list of `key: value`", HINT)]
     from jsonschema import Draft202012Validator
@@ -64,7 +64,7 @@ def found(document: Document) -> list[tuple[Place, str, str]]:
             validation_errors += [((one,), f"there is no setting {one}", _near(one)) for one in unknown]
         else:
             validation_errors.append((tuple(path), _said(error, path), _hint(path, error)))
-    return sorted(validation_errors, key=lambda fault: document.line(*fault[0]))
+    return sorted(validation_errors, key=lambda one: document.line(*one[0]))
 
 
 def _said(error: Any, path: list[str | int]) -> str:

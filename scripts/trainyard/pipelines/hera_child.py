@@ -2,7 +2,7 @@
 
     hera_child.py FILE NAME OUT REPORT
 
-NAME may be empty. On a fault of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard.
+NAME may be empty. On an error of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard.
 """
 
 import importlib.util

@@ -75,9 +75,9 @@ def _of_hera(path: Path, name: str) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             raise UsageError(f"the file did not finish within {LONGEST} s", where=str(path)) from None
         if report.exists():
-            fault = json.loads(report.read_text())
-            where = f"{path}:{fault['line']}" if fault["line"] else str(path)
-            raise UsageError(fault["what"], where=where, hint=fault["hint"])
+            problem = json.loads(report.read_text())
+            where = f"{path}:{problem['line']}" if problem["line"] else str(path)
+            raise UsageError(problem["what"], where=where, hint=problem["hint"])
         if done.returncode or not out.exists():
             lines = [line for line in done.stderr.splitlines() if line.strip()]
             raise UsageError(f"the file gave no workflow: {lines[-1] if lines else done.returncode}", where=str(path))

@@ -129,8 +129,8 @@ def run_gate() -> None:
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     _print(found)
     missed = gate.judge(wanted, found)
-    for fault in missed:
-        click.echo(fault, err=True)
+    for violation in missed:
+        click.echo(violation, err=True)
     _end(outcome)
     if missed:
         sys.exit(1)

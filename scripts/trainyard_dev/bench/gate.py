@@ -38,7 +38,7 @@ class Range:
         """The id of its run."""
         return f"{self.bench}.{self.case}.{self.column}.s{self.seed}"
 
-    def fault(self, values: Mapping[str, float]) -> str:
+    def violation(self, values: Mapping[str, float]) -> str:
         """What is wrong with a run's figures; "" when they are within the range."""
         if self.metric not in values:
             return f"{self.run} gave no {self.metric}"
@@ -62,8 +62,8 @@ def judge(wanted: Sequence[Range], results: Sequence[Result]) -> list[str]:
     """What is out of its range, one sentence each; a run that was not measured is one, too."""
     by_run = {result.run.id: result.values for result in results}
     return [
-        fault for one in wanted
-        if (fault := one.fault(by_run[one.run]) if one.run in by_run else f"{one.run} was not measured")
+        violation for one in wanted
+        if (violation := one.violation(by_run[one.run]) if one.run in by_run else f"{one.run} was not measured")
     ]  # fmt: skip
 
 

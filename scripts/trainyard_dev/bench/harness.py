@@ -113,7 +113,7 @@ class Harness:
             done.result()
 
     def delete(self, names: Sequence[str], path: str = PODS) -> None:
-        """Removes pods, or what else `path` holds, at once and without a grace period; gone ones are no fault."""
+        """Removes pods, or what else `path` holds, at once and without a grace period; gone ones are no error."""
 
         def remove(lane: Client, name: str) -> None:
             answer = lane.call("DELETE", f"{path}/{name}", {"gracePeriodSeconds": 0})

@@ -22,7 +22,7 @@ class Summary:
     """What is published.
 
     `configurations`: name -> its label and digest; `runs`: bench -> how many were measured, `planned`: of how many;
-    `failed`: ids of runs that ended in a fault; `settings`: group of runs -> digest of what its case means; `drawn`:
+    `failed`: ids of runs that ended in an error; `settings`: group of runs -> digest of what its case means; `drawn`:
     group -> seeds, in words, with which the curves of its bench were drawn; `plots`: names of the files.
     """
 

@@ -79,15 +79,15 @@ def load(folder: Path = FOLDER) -> dict[str, list[Verdict]]:
 
 
 def _verdict(name: str, entry: dict[str, Any]) -> Verdict:
-    fault = ""
+    problem = ""
     if entry.get("verdict") not in WORDS:
-        fault = f"verdict is {entry.get('verdict')!r}, not one of {', '.join(WORDS)}"
+        problem = f"verdict is {entry.get('verdict')!r}, not one of {', '.join(WORDS)}"
     elif bool(entry.get("steps")) != (entry["verdict"] == "steps"):
-        fault = "steps belong to the verdict `steps`, and to it only"
+        problem = "steps belong to the verdict `steps`, and to it only"
     elif not entry.get("why"):
-        fault = "it lacks its reason"
-    if fault:
-        raise TrainyardError(fault, where=f"components/{name}.yaml, from {entry.get('from')} to {entry.get('to')}")
+        problem = "it lacks its reason"
+    if problem:
+        raise TrainyardError(problem, where=f"components/{name}.yaml, from {entry.get('from')} to {entry.get('to')}")
     lists = {name: tuple(entry.get(name) or ()) for name in ("preconditions", "steps", "tested")}
     return Verdict(name, str(entry["from"]), str(entry["to"]), entry["verdict"], entry["why"].strip(), **lists)
 

@@ -1,4 +1,4 @@
-"""Checks of GPUs, and the known faults of real GPUs on kind with what fixes each."""
+"""Checks of GPUs, and the known issues of real GPUs on kind with what fixes each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENVIRONMENT = "accept-nvidia-visible-devices-envvar-when-unprivileged"
 
 
 @dataclass(frozen=True)
-class KnownFault:
+class KnownIssue:
     """What users see, why, and what fixes it; ``threads`` are the public reports."""
 
     symptom: str
@@ -27,31 +27,31 @@ class KnownFault:
 
 
 KNOWN = (
-    KnownFault(
+    KnownIssue(
         "umount: /proc/driver/nvidia: not mounted",
         "container toolkit 1.18 or newer inside a kind node",
         "apt-get install -y --allow-downgrades nvidia-container-toolkit=1.17.8-1",
         "nvkind#61, nvkind#48, nvkind#37, k8s-device-plugin#811",
     ),
-    KnownFault(
+    KnownIssue(
         "Incompatible strategy detected auto; invalid device discovery strategy",
         "the device plugin finds neither NVML nor a driver root in its container",
         "set the plugin's runtimeClassName to nvidia, or deviceDiscoveryStrategy to nvml with the right driver root",
         "k8s-device-plugin#1134, #1220, #1469, #1470, #1574",
     ),
-    KnownFault(
+    KnownIssue(
         "device plugin pods crash on workers",
         "the node was not given the GPUs or lacks the toolkit",
         "mount /dev/null at /var/run/nvidia-container-devices/all in the node, and install the toolkit in it",
         "nvkind#20",
     ),
-    KnownFault(
+    KnownIssue(
         'no runtime for "nvidia" is configured',
         "the RuntimeClass exists, but containerd of the node knows no such runtime",
         "in the node: nvidia-ctk runtime configure --runtime=containerd && systemctl restart containerd",
         "k8s-device-plugin#479",
     ),
-    KnownFault(
+    KnownIssue(
         "a worker without GPUs does not start",
         "the GPU mount was given to every node",
         "give the mount to GPU nodes only",

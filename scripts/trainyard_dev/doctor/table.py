@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from trainyard_dev.doctor.finding import Finding, healthy
-from trainyard_dev.doctor.gpus import KnownFault
+from trainyard_dev.doctor.gpus import KnownIssue
 
 PAINT = {"ok": "32", "warn": "33", "missing": "31", "not needed": "2"}
 
 
-def render(findings: Sequence[Finding], known: Sequence[KnownFault] = (), *, colour: bool = False) -> str:
+def render(findings: Sequence[Finding], known: Sequence[KnownIssue] = (), *, colour: bool = False) -> str:
     """A line for each finding under the heading of its group, the hint below it, and the verdict last."""
     longest = max((len(f.check) for f in findings), default=0)
     lines: list[str] = []
@@ -28,9 +28,9 @@ def render(findings: Sequence[Finding], known: Sequence[KnownFault] = (), *, col
         if finding.hint:
             lines.append(f"  {'':<10}  {'':<{longest}}  hint: {finding.hint}")
     if known:
-        lines += ["", "Known faults of real GPUs on kind"]
-        for fault in known:
-            lines += [f"  {fault.symptom}", f"    why:  {fault.why} ({fault.threads})", f"    hint: {fault.hint}"]
+        lines += ["", "Known issues of real GPUs on kind"]
+        for issue in known:
+            lines += [f"  {issue.symptom}", f"    why:  {issue.why} ({issue.threads})", f"    hint: {issue.hint}"]
     return "\n".join([*lines[1:], "", verdict(findings)]) + "\n"
 
 
@@ -44,10 +44,10 @@ def verdict(findings: Sequence[Finding]) -> str:
     return f"Everything that `make e2e` needs is here{note}."
 
 
-def data(findings: Sequence[Finding], known: Sequence[KnownFault] = ()) -> dict[str, Any]:
+def data(findings: Sequence[Finding], known: Sequence[KnownIssue] = ()) -> dict[str, Any]:
     """The same as plain data."""
     return {
         "ok": healthy(findings),
         "checks": [asdict(f) for f in findings],
-        "known_faults": [asdict(k) for k in known],
+        "known_issues": [asdict(k) for k in known],
     }

@@ -32,7 +32,7 @@ class Recorder:
 
     @contextmanager
     def check(self, check_id: str, title: str) -> Iterator[dict[str, Any]]:
-        """Runs one check; the body fills the yielded figures. Any fault fails it; the run goes on."""
+        """Runs one check; the body fills the yielded figures. Any error fails it; the run goes on."""
         figures: dict[str, Any] = {}
         began = time.monotonic()
 

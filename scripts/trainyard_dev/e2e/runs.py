@@ -57,7 +57,7 @@ class Seen:
         return sorted(step.name for step in self.run.steps if step.attempts)
 
     @property
-    def faults(self) -> str:
+    def why_failed(self) -> str:
         """Why it failed, for a sentence."""
         told = [f"{step.name}: {step.reason}" for step in self.run.steps if step.state in BAD and step.reason]
         return "; ".join(told[:3]) or self.run.message
@@ -124,7 +124,7 @@ def succeed(context: Context, file: Path, *options: str, timeout: float, team: s
 def succeeded(context: Context, seen: Seen, timeout: float) -> Seen:
     """Watches a run, and fails the check unless it succeeds."""
     end(context, seen, timeout)
-    require(seen.phase == "Succeeded", f"run {seen.name} ended {seen.phase}: {seen.faults}")
+    require(seen.phase == "Succeeded", f"run {seen.name} ended {seen.phase}: {seen.why_failed}")
     return seen
 
 

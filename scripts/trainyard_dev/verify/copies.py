@@ -1,6 +1,6 @@
 """Versions that prose, examples and data repeat: where they stand and what they must be.
 
-`trainyard verify` compares them, `trainyard versions sync` writes them. What is said of one version (a fault of
+`trainyard verify` compares them, `trainyard versions sync` writes them. What is said of one version (a bug of
 Volcano 1.14.1, a past release) is no copy and isn't listed.
 """
 

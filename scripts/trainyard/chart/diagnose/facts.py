@@ -1,6 +1,6 @@
 """What was collected from a cluster, with the questions that the rules ask of it.
 
-Objects are dicts as ``kubectl get -o json`` prints them. Facts are read as they are: a missing field is no fault.
+Objects are dicts as ``kubectl get -o json`` prints them. Facts are read as they are: a missing field is no error.
 """
 
 from __future__ import annotations

@@ -18,5 +18,5 @@ An `Executor` has `kind` (container, importer, resolver, custom job), image, com
 `kubernetes`: what kfp-kubernetes set, as a plain dict in the proto's JSON names.
 
 The loader checks the form only (kfp's protos, strictly: an unknown field is an error). References may dangle: that is
-for the linter to say. Faults are `UsageError`s whose `where` is `file:line`.
+for the linter to say. Errors are `UsageError`s whose `where` is `file:line`.
 """

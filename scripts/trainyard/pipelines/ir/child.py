@@ -2,7 +2,7 @@
 
     child.py PATH NAME OUT REPORT
 
-NAME may be empty. On a fault of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard,
+NAME may be empty. On an error of the author it writes REPORT: {"what", "line", "hint"}. Imports nothing of trainyard,
 for the author's imports must not meet it.
 """
 
@@ -23,8 +23,8 @@ def main(path: str, name: str, out: str, report: str) -> int:
         from kfp import compiler
 
         compiler.Compiler().compile(pipeline_func=chosen, package_path=out)
-    except AuthorError as fault:
-        write(report, str(fault), 0, fault.hint)
+    except AuthorError as error:
+        write(report, str(error), 0, error.hint)
         return 1
     except SyntaxError as error:
         line = error.lineno if error.filename and same(error.filename, path) else 0

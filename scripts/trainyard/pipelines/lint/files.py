@@ -56,7 +56,7 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
     try:
         found = documents(content, file)
     except UsageError as error:
-        report.fault("TY101", error)
+        report.error("TY101", error)
         return report.sorted()
     if any(isinstance(one.data, dict) and _pipeline(one.data) for one in found):
         from trainyard.pipelines.lint import pipelines

@@ -41,7 +41,7 @@ def check_source(path: Path, site: Site) -> list[Finding]:
     except UsageError as error:
         if not path.exists():
             raise
-        report.fault("TY103", error)
+        report.error("TY103", error)
         return report.sorted()
     places = PythonLines(path)
     _check(pipeline, report, lambda line, names, call: places.line(*names, call=call))
@@ -54,7 +54,7 @@ def check_text(content: str, file: str, site: Site) -> list[Finding]:
     try:
         pipeline = load.text(content, file)
     except UsageError as error:
-        report.fault("TY102", error)
+        report.error("TY102", error)
         return report.sorted()
     _check(pipeline, report, lambda line, names, call: line)
     return report.sorted()

@@ -14,7 +14,7 @@ from trainyard.errors import TrainyardError
 
 
 def train(framework: str, given: Mapping[str, Any]) -> str:
-    """Runs a training component; returns its job's name. A fault ends the process with one sentence.
+    """Runs a training component; returns its job's name. An error ends the process with one sentence.
 
     Args:
         framework: pytorch, tensorflow, mpi or volcano.

@@ -55,7 +55,7 @@ def violations(request: Request, contract: Contract, pods: list[Pod]) -> Iterato
 
 
 def _all(policy: Policy, obj: Object, request: Request, contract: Contract, pods: list[Pod]) -> list[Violation]:
-    """A rule names the first fault alone, so it is asked about each pod and each container by itself."""
+    """A rule names its first violation alone, so it is asked about each pod and each container by itself."""
     found: list[Violation] = []
     for pod in distinct(pods):
         whole = _with_pod(obj, pod)

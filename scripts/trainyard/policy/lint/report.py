@@ -101,8 +101,8 @@ class Report:
             self._told.add(told)
             self.findings.append(found)
 
-    def fault(self, code: str, error: UsageError) -> None:
-        """Notes a fault that ended the reading; its place is in the error."""
+    def error(self, code: str, error: UsageError) -> None:
+        """Notes the error that ended the reading; its place is in the error."""
         line = error.where.rpartition(":")[2]
         self.add(code, int(line) if line.isdigit() else 1, error.what, error.hint or HINTS[code])
 

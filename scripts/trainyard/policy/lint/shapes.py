@@ -1,4 +1,4 @@
-"""Whether objects have the shape that Kubernetes wants: the schemas of shapes.yaml, each fault as one sentence."""
+"""Whether objects have the shape that Kubernetes wants: the schemas of shapes.yaml, each violation as one sentence."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _validator(kind: str) -> Draft202012Validator:
 
 
 def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
-    """Every fault as (path, what, hint). The kind must be `known`."""
+    """Every violation as (path, what, hint). The kind must be `known`."""
     for error in _validator(kind(obj)).iter_errors(json.loads(json.dumps(obj, default=str))):
         path = tuple(error.absolute_path)
         rule, value = error.validator, error.validator_value

@@ -48,13 +48,13 @@ def kernel_nfs(context: Context) -> None:
         for version in VERSIONS:
             figures |= {f"v{version} {what}": facts.get(f"{version}.{what}", "") for what in ("flock", "range-lock")}
             figures[f"v{version} write refused"] = facts.get(f"{version}.readonly-export-write", "")
-        for fault in judge(facts):
-            require(False, fault)
+        for problem in judge(facts):
+            require(False, problem)
 
 
 def judge(facts: dict[str, str]) -> list[str]:
     """What differs from what is due, one sentence each."""
-    faults = []
+    problems = []
     due = {"foreign-export": ("refused", _refused)}
     for version in VERSIONS:
         due |= {
@@ -74,8 +74,8 @@ def judge(facts: dict[str, str]) -> list[str]:
     for name, (wanted, right) in due.items():
         seen = facts.get(name, "nothing")
         if not right(seen):
-            faults.append(f"{name}: {seen!r} was seen, due is {wanted}")
-    return faults + [
+            problems.append(f"{name}: {seen!r} was seen, due is {wanted}")
+    return problems + [
         f"{name}: {seen}" for name, seen in facts.items() if name.startswith("module.") or name.endswith(".failed")
     ]
 

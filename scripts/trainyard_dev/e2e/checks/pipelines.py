@@ -115,7 +115,7 @@ def outages(context: Context) -> None:
             time.sleep(OUTAGE_S)
         figures["store_away_seconds"] = round(time.monotonic() - gone)
         runs.end(context, seen, EXAMPLE_S)
-        require(seen.phase == "Succeeded", f"the run ended {seen.phase}: {seen.faults}")
+        require(seen.phase == "Succeeded", f"the run ended {seen.phase}: {seen.why_failed}")
         figures |= {
             "seconds": round(seen.seconds),
             "accuracy": seen.output("evaluate"),
@@ -142,7 +142,7 @@ def _until(context: Context, seen: Seen, holds: Callable[[], bool], otherwise: s
     deadline = time.monotonic() + STARTS_S
     while not holds():
         runs.poll(context, seen)
-        require(seen.phase not in runs.ENDED, f"the run ended {seen.phase} before: {seen.faults}")
+        require(seen.phase not in runs.ENDED, f"the run ended {seen.phase} before: {seen.why_failed}")
         require(time.monotonic() < deadline, f"{otherwise} within {STARTS_S} s")
         time.sleep(runs.POLL_S / 2)
 

@@ -56,8 +56,8 @@ def uninstalled(context: Context) -> None:
     if recorder.failed("uninstall.clean"):
         return
     with recorder.check("uninstall.keeps", TITLES["uninstall.keeps"]) as figures:
-        fault = releases.lost(held["identities"], releases.identities(context))
-        require(not fault, f"after the uninstallation {fault}")
+        lost = releases.lost(held["identities"], releases.identities(context))
+        require(not lost, f"after the uninstallation {lost}")
         gone = held["crds"] - _crds(context)
         require(not gone, f"CRDs are gone: {sorted(gone)}")
         figures |= {"claims_and_keys": len(held["identities"]), "crds": len(held["crds"])}
@@ -68,8 +68,8 @@ def uninstalled(context: Context) -> None:
             file.flush()
             figures["seconds"] = releases.put(context, "install", chart.package(), [Path(file.name)])
         context.contract = read_contract(kubectl)
-        fault = releases.lost(held["identities"], releases.identities(context))
-        require(not fault, f"after the second installation {fault}")
+        lost = releases.lost(held["identities"], releases.identities(context))
+        require(not lost, f"after the second installation {lost}")
         with store.connect(kubectl, SYSTEM) as s3:
             found = hashlib.sha256(s3.read("datasets", OBJECT)).hexdigest()
         require(found == held["sha256"], f"s3://datasets/{OBJECT} has another checksum: {found}")

@@ -148,13 +148,13 @@ def _back_and_forth(context: Context, job: ProbeJob) -> None:
         require(meta["version"] == previous.version(), f"the release is of {meta['version']} after the rollback")
         for team in (NAMESPACE, OTHER):
             require(context.kubectl.find("namespace", team), f"the rollback removed namespace {team}")
-        fault = releases.lost(before, releases.identities(context))
-        require(not fault, f"after the rollback {fault}")
+        lost = releases.lost(before, releases.identities(context))
+        require(not lost, f"after the rollback {lost}")
         job.require_alive()
         with releases.values(context) as files:
             figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), files)
-        fault = releases.lost(before, releases.identities(context))
-        require(not fault, f"after the second upgrade {fault}")
+        lost = releases.lost(before, releases.identities(context))
+        require(not lost, f"after the second upgrade {lost}")
         missing = {NAMESPACE, OTHER} - set(_queues(context))
         require(not missing, f"after the second upgrade there is no queue for {sorted(missing)}")
         figures |= {"compared": len(before), "object": _object(context)}

@@ -1,4 +1,4 @@
-"""The doctor on machines with GPUs: the known faults of drivers and toolkits."""
+"""The doctor on machines with GPUs: the known issues of drivers and toolkits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_real_gpus_well_set_up() -> None:
     assert find(box, "GPUs", Wanted(gpu="mock")).state == "missing"
 
 
-def test_known_faults_of_real_gpus() -> None:
+def test_known_issues_of_real_gpus() -> None:
     new = find(gpu_box(toolkit="1.18.0"), "container toolkit")
     assert new.state == "warn"
     assert "/proc/driver/nvidia: not mounted" in new.found

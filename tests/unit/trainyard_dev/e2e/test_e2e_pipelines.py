@@ -51,7 +51,7 @@ def test_outputs_and_faults_are_those_of_steps() -> None:
     )
     assert found.output("evaluate") == "0.9"
     assert found.output("elsewhere") == ""
-    assert found.faults == "keep: no room (exit code 1)"
+    assert found.why_failed == "keep: no room (exit code 1)"
 
 
 def test_each_step_has_one_pod_in_its_teams_queue() -> None:
