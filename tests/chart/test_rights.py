@@ -141,7 +141,7 @@ def pods(objects: Objects) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{obj['kind']} {obj['metadata']['name']}", spec
 
 
-def faults(spec: dict[str, Any]) -> set[str]:
+def violations(spec: dict[str, Any]) -> set[str]:
     """What Pod Security's level "restricted" would say against a pod."""
     found = {key for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)}
     pod = spec.get("securityContext") or {}
@@ -169,13 +169,13 @@ def test_every_pod_is_restricted_or_listed_with_its_reason(installed: dict[str, 
     seen: dict[str, set[str]] = {}
     for objects in installed.values():
         for name, spec in pods(objects):
-            seen.setdefault(name, set()).update(faults(spec))
+            seen.setdefault(name, set()).update(violations(spec))
     wanted = {entry["pod"]: set(entry["violations"]) for entry in UNRESTRICTED}
     assert {name: found for name, found in seen.items() if found} == wanted
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("change", "violation"),
     [
         ({"hostNetwork": True}, "hostNetwork"),
         ({"volumes": [{"name": "x", "hostPath": {"path": "/"}}]}, "volume hostPath"),
@@ -184,10 +184,10 @@ def test_every_pod_is_restricted_or_listed_with_its_reason(installed: dict[str, 
         ({"initContainers": [{"name": "x"}]}, "allowPrivilegeEscalation"),
     ],
 )
-def test_a_pod_that_is_open_is_found(installed: dict[str, Objects], change: dict[str, Any], fault: str) -> None:
+def test_a_pod_that_is_open_is_found(installed: dict[str, Objects], change: dict[str, Any], violation: str) -> None:
     spec = dict(next(spec for name, spec in pods(installed["kind"]) if name == "Job trainyard-setup"))
-    assert faults(spec) == set()
-    assert fault in faults(spec | change)
+    assert violations(spec) == set()
+    assert violation in violations(spec | change)
 
 
 def test_tokens_are_mounted_only_where_the_account_has_rights(installed: dict[str, Objects]) -> None:

@@ -211,7 +211,7 @@ def test_workspace_outlives_the_release(objects: Objects) -> None:
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
 
 
-FAULTS: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
+INVALID: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
     ([VISION, {**SPEECH, "name": "vision"}], {}, ['"vision" stands there twice']),
     ([VISION, {**SPEECH, "gid": 20001}], {}, ["gid 20001", 'team "vision"']),
     ([{**SPEECH, "name": "training"}], {}, ["name of a queue", "rename"]),
@@ -242,7 +242,7 @@ FAULTS: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("teams", "contract", "words"), FAULTS, ids=[words[-1] for *_, words in FAULTS])
+@pytest.mark.parametrize(("teams", "contract", "words"), INVALID, ids=[words[-1] for *_, words in INVALID])
 def test_wrong_team_is_refused_in_words(
     teams: list[dict[str, Any]], contract: dict[str, Any], words: list[str], chart: Path, tmp_path: Path
 ) -> None:

@@ -181,9 +181,9 @@ def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(chart: Path
 def test_volumes_that_do_not_fit_are_told(
     validation_errors: Callable[..., list[str]], given: dict[str, Any], told: str
 ) -> None:
-    [fault] = validation_errors(given)
-    assert fault.startswith("global.contract.storage.")
-    assert told in fault
+    [error] = validation_errors(given)
+    assert error.startswith("global.contract.storage.")
+    assert told in error
 
 
 def test_volumes_that_fit_are_taken(validation_errors: Callable[..., list[str]]) -> None:

@@ -92,7 +92,7 @@ def arguments(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def outcome(path: Path, name: str | None = None) -> Outcome:
-    """One sample, translated or refused. A crash isn't caught: that is a fault of ours."""
+    """One sample, translated or refused. A crash isn't caught: that is a bug of ours."""
     shown = str(path.relative_to(folder()))
     try:
         pipeline = compile.pipeline(path, name) if path.suffix == ".py" else load.file(path)

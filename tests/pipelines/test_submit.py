@@ -232,7 +232,7 @@ def test_a_dry_run_sends_nothing(harness: PipelineHarness, call: Any, file: Any)
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("words", "error"),
     [
         (["-p", "word=a", "--queue", "speech"], "queue speech is not for team vision. take one of vision, training."),
         (["-p", "word=a", "--priority", "system-node-critical"], "priority class system-node-critical is not for team"),
@@ -240,10 +240,10 @@ def test_a_dry_run_sends_nothing(harness: PipelineHarness, call: Any, file: Any)
         (["-p", "word=a", "-p", "often=often"], "often is 'often', it takes a whole number"),
     ],
 )
-def test_what_is_refused_before_it_is_sent(call: Any, file: Any, words: list[str], fault: str) -> None:
+def test_what_is_refused_before_it_is_sent(call: Any, file: Any, words: list[str], error: str) -> None:
     code, _, err = call("submit", file(LINE), *words)
     assert code == 2
-    assert fault in err
+    assert error in err
 
 
 def test_another_team_s_runs_are_not_ours(harness: PipelineHarness, call: Any) -> None:

@@ -52,7 +52,7 @@ def test_pods_together_end_in_the_same_refusals(empty: Harness) -> None:
 
 
 def test_a_pod_counts_twice_until_its_nodes_device_plugin_speaks(empty: Harness) -> None:
-    """The fault of Volcano that the benchmark works around. When this fails the work-around can go."""
+    """The bug of Volcano that the benchmark works around. When this fails the work-around can go."""
     node = NODES[0]
     plugin = fractional_gpus.offered(empty, [node])
     with scheduler(empty, configurations.column("ours-sharing")) as running:

@@ -148,18 +148,18 @@ def test_a_store_that_is_away_is_asked_again(
         assert (found := store.stat(f"{BUCKET}/vision/away")) and found.size == 5
         monkeypatch.setattr("trainyard.training.transfer.store.AGAIN", 1)
         cluster.away = 1
-        with pytest.raises(transfer.StoreUnavailableError, match="does not answer for s3://runs/vision/away") as fault:
+        with pytest.raises(transfer.StoreUnavailableError, match="does not answer for s3://runs/vision/away") as error:
             store.get(f"{BUCKET}/vision/away", tmp_path / "y")
-        assert transfer.is_retryable(fault.value)
+        assert transfer.is_retryable(error.value)
 
 
 def test_what_the_store_refuses_is_one_sentence_and_asked_once(
     cluster: Cluster, team_config: TeamConfig, tmp_path: Path
 ) -> None:
     with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-        with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey") as fault:
+        with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey") as error:
             store.get(f"{BUCKET}/none", tmp_path / "y")
-        assert not transfer.is_retryable(fault.value)
+        assert not transfer.is_retryable(error.value)
         assert cluster.ran.count("get") == 1
         assert not (tmp_path / "y").exists()
 

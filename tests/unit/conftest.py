@@ -60,7 +60,7 @@ class Ended:
     out: str
     err: str
 
-    def fault(self) -> str:
+    def error(self) -> str:
         """The one sentence on standard error; fails when there is more or less than one line."""
         assert self.code != 0
         assert "Traceback" not in self.out + self.err

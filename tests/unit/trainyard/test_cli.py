@@ -1,4 +1,4 @@
-"""The command line: every verb loads, every fault is one sentence with its exit code."""
+"""The command line: every verb loads, every error is one sentence with its exit code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_wrong_usage(words: list[str], says: str, trainyard: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "says"),
+    ("error", "code", "says"),
     [
         (TrainyardError("it broke", where="here", hint="hint it"), 1, "here: it broke. hint it."),
         (TrainyardError("it broke"), 1, "it broke."),
@@ -73,15 +73,15 @@ def test_wrong_usage(words: list[str], says: str, trainyard: Call) -> None:
     ],
 )
 def test_faults_end_as_one_sentence(
-    fault: BaseException, code: int, says: str, trainyard: Call, monkeypatch: pytest.MonkeyPatch
+    error: BaseException, code: int, says: str, trainyard: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(ctx: click.Context) -> None:
-        raise fault
+        raise error
 
     monkeypatch.setattr(cli.trainyard, "invoke", broken)
     ended = trainyard("tools", "list")
     assert ended.code == code
-    assert ended.fault() == says
+    assert ended.error() == says
 
 
 def test_a_bug_is_not_hidden(trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_a_bug_is_not_hidden(trainyard: Call, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_unknown_tool(trainyard: Call) -> None:
-    assert trainyard("tools", "path", "nothing").fault() == "versions.yaml: no tool set builds `nothing`."
+    assert trainyard("tools", "path", "nothing").error() == "versions.yaml: no tool set builds `nothing`."
 
 
 def test_lists(trainyard: Call) -> None:

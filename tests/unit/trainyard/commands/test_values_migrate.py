@@ -100,16 +100,16 @@ def test_what_needs_a_hand_is_one_sentence_and_nothing_is_written(
     other.write_text(text)
     ended = trainyard("values", "migrate", "-i", str(file), str(other))
     assert ended.code == 2
-    sentence = ended.fault()
+    sentence = ended.error()
     assert says in sentence
     assert sentence.startswith(f"{other}:{line}: " if line else f"{other}: ")
     assert file.read_text() == VALUES
 
 
 def test_what_cannot_be_read(file: Path, tmp_path: Path, trainyard: Call) -> None:
-    assert trainyard("values", "migrate", str(tmp_path / "absent")).fault().endswith("No such file or directory.")
+    assert trainyard("values", "migrate", str(tmp_path / "absent")).error().endswith("No such file or directory.")
     file.write_bytes(b"a: \xff\n")
-    assert trainyard("values", "migrate", str(file)).fault() == f"{file}: this is no text in UTF-8."
+    assert trainyard("values", "migrate", str(file)).error() == f"{file}: this is no text in UTF-8."
     ended = trainyard("values", "migrate")
     assert (ended.code, "Traceback" in ended.err) == (2, False)
 

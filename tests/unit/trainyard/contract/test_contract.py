@@ -36,14 +36,14 @@ class Cluster:
     host = "https://cluster"
     namespace = "trainyard-system"
 
-    def __init__(self, data: dict[str, str] | None, fault: bool = False) -> None:
-        self.data, self.fault = data, fault
+    def __init__(self, data: dict[str, str] | None, error: bool = False) -> None:
+        self.data, self.error = data, error
 
     def path(self, version: str, resource: str, name: str, *, namespace: str) -> str:
         return f"{namespace}/{resource}/{name}"
 
     def find(self, path: str) -> dict[str, Any] | None:
-        if self.fault:
+        if self.error:
             raise TrainyardError("the cluster does not answer")
         assert path == f"{self.namespace}/configmaps/trainyard-contract"
         return None if self.data is None else {"data": self.data}
@@ -110,7 +110,7 @@ def test_the_order_in_which_it_is_looked_for(tmp_path: Path, monkeypatch: pytest
     live: Any = Cluster({"contract.yaml": yaml.safe_dump(BARE)})
     assert contract.find(TEAMS, live).source == str(TEAMS)
     assert contract.find(None, live).source == "cluster https://cluster"
-    assert contract.find().source == contract.find(None, Cluster(None, fault=True)).source == "the chart's defaults"  # type: ignore[arg-type]
+    assert contract.find().source == contract.find(None, Cluster(None, error=True)).source == "the chart's defaults"  # type: ignore[arg-type]
     monkeypatch.setenv(contract.VARIABLE, str(file))
     assert contract.find(None, live).source == str(file)
 

@@ -150,9 +150,9 @@ def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
 
 
 class Shelf:
-    """A store that is played: places and what lies there. `unavailable`: so many polls end with `fault`."""
+    """A store that is played: places and what lies there. `unavailable`: so many polls end with `error`."""
 
-    fault: TrainyardError = StoreUnavailableError("the object store does not answer")
+    error: TrainyardError = StoreUnavailableError("the object store does not answer")
 
     def __init__(self, files: dict[str, bytes], unavailable: int = 0) -> None:
         self.files, self.unavailable = files, unavailable
@@ -160,7 +160,7 @@ class Shelf:
     def stat(self, place: str) -> object:
         if self.unavailable:
             self.unavailable -= 1
-            raise self.fault
+            raise self.error
         return self.files.get(place)
 
     def read(self, place: str) -> bytes:
@@ -193,7 +193,7 @@ def test_a_store_that_is_silent_for_a_moment_is_asked_again() -> None:
     shelf.unavailable = 10_000
     with pytest.raises(TrainyardError, match="does not answer"):
         results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
-    shelf.unavailable, shelf.fault = 10_000, TrainyardError("the object store refuses")
+    shelf.unavailable, shelf.error = 10_000, TrainyardError("the object store refuses")
     with pytest.raises(TrainyardError, match="refuses"):
         results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
     assert shelf.unavailable == 9_999

@@ -245,8 +245,8 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     digest = fake_bench.configurations["ours"].digest
     (tree / "docs/benchmarks/gate.yaml").write_text(f"passed: {{ours: {digest}}}\n")
     assert list(verify_generated._benchmarks(tree)) == [], "a stale page may stay once the gate has passed"
-    fault = trainyard("bench", "publish").out
-    assert "1 figures of 2 of 8 runs" in fault, "what was measured with another configuration is not published"
+    printed = trainyard("bench", "publish").out
+    assert "1 figures of 2 of 8 runs" in printed, "what was measured with another configuration is not published"
 
 
 def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
@@ -259,7 +259,7 @@ def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
 
 
 def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:
-    assert trainyard("bench", "publish").fault().startswith("nothing is measured with today's configurations. run ")
+    assert trainyard("bench", "publish").error().startswith("nothing is measured with today's configurations. run ")
 
 
 def test_a_failed_run_is_told_and_the_rest_is_published(

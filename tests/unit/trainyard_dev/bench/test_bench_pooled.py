@@ -175,7 +175,7 @@ def test_commands_measure_what_is_not_published_and_publish_beside_the_rest(
     monkeypatch.setattr(runner, "_measure", _pretend(fake_bench))
     file = page.FOLDER / summary.FILE
     ended = trainyard("bench", "run", "--full", "--unpublished")
-    assert "No such file" in ended.fault()
+    assert "No such file" in ended.error()
     summary.write(published(measured(fake_bench, SOME, "there")), file)
     assert "4 runs, 4 to measure" in trainyard("bench", "list", "--full", "--unpublished").out
     assert "3 figures of 4 runs" in trainyard("bench", "run", "--full", "--unpublished").out

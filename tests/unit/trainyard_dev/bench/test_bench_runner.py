@@ -259,14 +259,14 @@ def test_a_case_and_a_configuration_that_do_not_exist(fake_bench: SimpleNamespac
 def test_seeds_that_are_no_numbers(seeds: str, fake_bench: SimpleNamespace, trainyard: Callable[..., Any]) -> None:
     ended = trainyard("bench", "replay", "fake", "--seed", seeds)
     assert ended.code == 2
-    assert ended.fault() == f"--seed: {seeds} names no seeds. write numbers like 1-3,7."
+    assert ended.error() == f"--seed: {seeds} names no seeds. write numbers like 1-3,7."
 
 
 def test_an_unknown_bench_is_told_before_anything_starts(trainyard: Callable[..., Any]) -> None:
     for words in (("run", "--only", "nothing"), ("replay", "nothing")):
         ended = trainyard("bench", *words)
         assert ended.code == 2
-        assert ended.fault().startswith("there is no bench nothing. use one of ")
+        assert ended.error().startswith("there is no bench nothing. use one of ")
 
 
 def test_a_result_depends_on_the_programs_that_ran() -> None:

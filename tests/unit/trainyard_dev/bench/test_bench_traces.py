@@ -101,9 +101,9 @@ def test_a_source_without_the_trace_is_told(
 ) -> None:
     _offered(monkeypatch, site, "no such page", JOBS)
     site.code = 404
-    with pytest.raises(TrainyardError, match=r"the trace philly/trace1\.csv can't be downloaded: Not Found") as fault:
+    with pytest.raises(TrainyardError, match=r"the trace philly/trace1\.csv can't be downloaded: Not Found") as error:
         traces.philly("trace1")
-    assert "set TRAINYARD_DATA to a folder that holds philly/trace1.csv" in str(fault.value)
+    assert "set TRAINYARD_DATA to a folder that holds philly/trace1.csv" in str(error.value)
 
 
 def test_a_trace_that_nobody_publishes_is_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,16 +56,16 @@ def test_what_nobody_assessed_is_blocked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "fault"),
+    ("wrong", "error"),
     [
         ("verdict: fine", "verdict is 'fine', not one of safe, steps, blocked"),
         ("verdict: safe, steps: [x]", "steps belong to the verdict `steps`"),
         ("verdict: steps", "steps belong to the verdict `steps`"),
     ],
 )
-def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, wrong: str, fault: str) -> None:
+def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, wrong: str, error: str) -> None:
     (tmp_path / "a.yaml").write_text(f"about: a\nupgrades: [{{from: '1', to: '2', why: x, {wrong}}}]\n")
-    with pytest.raises(TrainyardError, match=re.escape(fault)):
+    with pytest.raises(TrainyardError, match=re.escape(error)):
         verdicts.load(tmp_path)
 
 

@@ -16,14 +16,14 @@ from trainyard_dev.gpu import detect
 def test_a_bad_cluster_name(machine: Machine, trainyard: Call) -> None:
     ended = trainyard(*UP, "--name", "Bad_Name")
     assert ended.code == 2
-    assert ended.fault() == "`Bad_Name` is no cluster name. use 1 to 40 lower-case letters, digits and inner hyphens."
+    assert ended.error() == "`Bad_Name` is no cluster name. use 1 to 40 lower-case letters, digits and inner hyphens."
     assert machine.state() == []
 
 
 def test_a_taken_cluster_name(machine: Machine, trainyard: Call) -> None:
     (machine.fake / "containers/lab-control-plane").write_text("lab")
     ended = trainyard(*UP, "--name", "lab")
-    assert ended.fault() == (
+    assert ended.error() == (
         "a cluster named lab exists already. "
         "remove it with `trainyard cluster down --name lab`, or choose another name."
     )
@@ -33,21 +33,21 @@ def test_a_taken_cluster_name(machine: Machine, trainyard: Call) -> None:
 def test_zero_gpus(machine: Machine, trainyard: Call) -> None:
     ended = trainyard(*UP, "--gpus", "0")
     assert ended.code == 2
-    assert "count" in ended.fault()
+    assert "count" in ended.error()
     assert machine.state() == []
 
 
 def test_no_root(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert trainyard(*UP).fault() == "kind's nodes need root here. run the command as root (sudo)."
+    assert trainyard(*UP).error() == "kind's nodes need root here. run the command as root (sudo)."
     assert machine.state() == []
 
 
 def test_a_full_disk(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifecycle.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, 2 * 10**9))
-    fault = trainyard(*UP).fault()
-    assert fault.startswith(f"{machine.cache}: only 2.0 GB are free, a cluster needs ")
-    assert fault.endswith("free some space or set TRAINYARD_CACHE to another disk.")
+    error = trainyard(*UP).error()
+    assert error.startswith(f"{machine.cache}: only 2.0 GB are free, a cluster needs ")
+    assert error.endswith("free some space or set TRAINYARD_CACHE to another disk.")
     assert machine.state() == []
 
 
@@ -55,7 +55,7 @@ def test_no_fuse(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPa
     there = Path.exists
     monkeypatch.setattr(nodes, "kernel_has_nfs", lambda: False)
     monkeypatch.setattr(Path, "exists", lambda self: str(self) != "/dev/fuse" and there(self))
-    assert trainyard(*UP).fault() == "neither the kernel nor FUSE can mount NFS: /dev/fuse is missing. modprobe fuse."
+    assert trainyard(*UP).error() == "neither the kernel nor FUSE can mount NFS: /dev/fuse is missing. modprobe fuse."
     assert machine.state() == []
 
 
@@ -67,19 +67,19 @@ def test_no_fuse_is_no_matter_where_the_kernel_mounts_nfs(machine: Machine, monk
 
 def test_a_dead_docker_socket(trainyard: Call, cache: Path, program: Callable[[str, str], Path]) -> None:
     program("docker", 'echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock" >&2; exit 1')
-    fault = trainyard("cluster", "up", "--provider", "docker").fault()
-    assert fault.startswith("no container engine: docker does not answer (Cannot connect to the Docker daemon at unix:")
-    assert "start the Docker service, or install podman: `apt-get install" in fault
+    error = trainyard("cluster", "up", "--provider", "docker").error()
+    assert error.startswith("no container engine: docker does not answer (Cannot connect to the Docker daemon at unix:")
+    assert "start the Docker service, or install podman: `apt-get install" in error
 
 
 @pytest.mark.parametrize("verb", ["down", "status"])
 def test_no_such_cluster(machine: Machine, trainyard: Call, verb: str) -> None:
-    assert trainyard("cluster", verb, "--provider", "podman", "--name", "lab").fault().startswith(
+    assert trainyard("cluster", verb, "--provider", "podman", "--name", "lab").error().startswith(
         "there is no cluster named lab. "
     )  # fmt: skip
 
 
 def test_real_gpus_are_not_mocked_over(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detect, "find_real", lambda: detect.RealGpus(1, "H100", 1, "5", ("GPU-a",), "nvidia-smi"))
-    assert "GPU=mock was asked for, but this machine has GPUs" in trainyard(*UP).fault()
+    assert "GPU=mock was asked for, but this machine has GPUs" in trainyard(*UP).error()
     assert machine.state() == []

@@ -72,7 +72,7 @@ def test_a_failed_start_leaves_nothing(machine: Machine, trainyard: Call, file: 
     (machine.fake / file).touch()
     ended = trainyard(*UP, "--name", "lab")
     assert ended.code == 1
-    assert says in ended.fault()
+    assert says in ended.error()
     last = [line for line in ended.out.splitlines() if "[" in line][-1]
     assert step in last
     assert "FAILED after" in last
@@ -107,7 +107,7 @@ def test_an_interrupted_start_leaves_nothing(machine: Machine, trainyard: Call, 
     ended = trainyard(*UP, "--name", "lab")
     thread.join()
     assert ended.code == 130
-    assert ended.fault() == "interrupted."
+    assert ended.error() == "interrupted."
     assert time.monotonic() - began < 20  # kind itself was stopped
     assert machine.state() == []
 
@@ -123,14 +123,14 @@ def test_a_second_interruption_does_not_stop_the_clean_up(
     for thread in threads:
         thread.join()
     assert ended.code == 130
-    assert ended.fault() == "interrupted."
+    assert ended.error() == "interrupted."
     assert machine.state() == []
 
 
 def test_a_registry_that_never_answers(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_PORT", "1")
     monkeypatch.setattr(registry._wait, "__defaults__", (0.1,))
-    assert "the registry does not answer at 127.0.0.1:1" in trainyard(*UP).fault()
+    assert "the registry does not answer at 127.0.0.1:1" in trainyard(*UP).error()
     assert machine.state() == []
 
 

@@ -15,7 +15,7 @@ POLICY = "Error from server: ValidatingAdmissionPolicy 'trainyard-job-queue' den
 
 
 @pytest.mark.parametrize(
-    ("code", "answer", "fault"),
+    ("code", "answer", "error"),
     [
         (1, POLICY, ""),
         (1, f"Warning: deprecated\n{POLICY}", ""),
@@ -25,14 +25,14 @@ POLICY = "Error from server: ValidatingAdmissionPolicy 'trainyard-job-queue' den
         (1, POLICY.replace("vision", "x"), "does not say vision"),
     ],
 )
-def test_only_the_right_refusal_counts(code: int, answer: str, fault: str) -> None:
+def test_only_the_right_refusal_counts(code: int, answer: str, error: str) -> None:
     figures: dict[str, Any] = {}
-    if not fault:
+    if not error:
         judge(figures, code, answer, QUEUE)
         assert figures["refused_by"] == "admission policy"
         assert "deprecated" not in figures["message"]
         return
-    with pytest.raises(CheckError, match=fault):
+    with pytest.raises(CheckError, match=error):
         judge(figures, code, answer, QUEUE)
 
 

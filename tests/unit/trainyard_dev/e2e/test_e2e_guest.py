@@ -193,8 +193,8 @@ def test_a_good_guest_has_no_faults() -> None:
 @pytest.mark.parametrize("seen", [None, "something else"])
 def test_each_fact_that_differs_is_a_fault(name: str, seen: str | None) -> None:
     facts = GOOD | {name: seen} if seen else {key: value for key, value in GOOD.items() if key != name}
-    [fault] = kernel_nfs.judge(facts)
-    assert fault.startswith(f"{name}: {seen or 'nothing'!r} was seen")
+    [error] = kernel_nfs.judge(facts)
+    assert error.startswith(f"{name}: {seen or 'nothing'!r} was seen")
 
 
 def test_an_export_that_is_open_to_all_is_a_fault() -> None:

@@ -62,16 +62,16 @@ def test_a_job_that_goes_on_is_alive(job: probe_job.ProbeJob) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("change", "error"),
     [
         ({"metadata": {"name": "survivor-master-0", "uid": "2"}}, "they were {'survivor-master-0': '1'}"),
         ({"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}, "was restarted 1 times"),
         ({"status": {"phase": "Failed", "containerStatuses": [{"restartCount": 0}]}}, "is Failed"),
     ],
 )
-def test_a_job_that_was_touched_is_told(job: probe_job.ProbeJob, change: dict[str, Any], fault: str) -> None:
+def test_a_job_that_was_touched_is_told(job: probe_job.ProbeJob, change: dict[str, Any], error: str) -> None:
     job.context.kubectl.pod |= change  # type: ignore[attr-defined]
-    with pytest.raises(CheckError, match=fault):
+    with pytest.raises(CheckError, match=error):
         job.require_alive()
 
 

@@ -139,8 +139,8 @@ def test_a_taken_name_touches_nothing(world: World, trainyard: Call) -> None:
     world.taken = True
     world.out.mkdir()
     (world.out / "report.html").write_text("of the last run")
-    fault = trainyard("e2e", "--name", "lab", "--out", str(world.out)).fault()
-    assert fault.startswith("a cluster named lab exists already. remove it with `trainyard cluster down --name lab`")
+    error = trainyard("e2e", "--name", "lab", "--out", str(world.out)).error()
+    assert error.startswith("a cluster named lab exists already. remove it with `trainyard cluster down --name lab`")
     assert world.calls == []
     assert (world.out / "report.html").read_text() == "of the last run"
 

@@ -35,7 +35,7 @@ def test_silence_in_the_block_is_told_in_a_sentence(port: int, monkeypatch: pyte
 
     monkeypatch.setattr(store, "client", partial(store.client, patient=False))
     kubectl = cast(Kubectl, SimpleNamespace(find=lambda *args: secret, forward=forward))
-    with pytest.raises(TrainyardError) as fault, store.connect(kubectl, "trainyard-system") as s3:
+    with pytest.raises(TrainyardError) as error, store.connect(kubectl, "trainyard-system") as s3:
         s3.read("runs", "a")
-    assert "the object store does not answer: " in str(fault.value)
-    assert f"https://127.0.0.1:{port}" in str(fault.value)
+    assert "the object store does not answer: " in str(error.value)
+    assert f"https://127.0.0.1:{port}" in str(error.value)

@@ -47,10 +47,10 @@ def test_every_image_goes_to_a_registry(pushing: Path, trainyard: Callable[..., 
 
 def test_a_registry_that_refuses(pushing: Path, trainyard: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "refuse").touch()
-    fault = trainyard("images", "push", "registry.example.org", "--images", "pull").fault()
+    error = trainyard("images", "push", "registry.example.org", "--images", "pull").error()
     assert (
         "failed with code 125: unauthorized. check that you may push there: `podman login registry.example.org`."
-        in fault
+        in error
     )
 
 
@@ -64,7 +64,7 @@ def test_a_registry_that_refuses(pushing: Path, trainyard: Callable[..., Any], t
 def test_wrong_usage_of_push(words: list[str], says: str, pushing: Path, trainyard: Callable[..., Any]) -> None:
     ended = trainyard("images", "push", *words)
     assert ended.code == 2
-    assert says in ended.fault()
+    assert says in ended.error()
 
 
 def test_a_mirror_that_is_a_url_is_refused_before_anything_is_built(

@@ -145,19 +145,19 @@ def test_the_command(tree: Path, trainyard: Callable[..., Any], monkeypatch: pyt
     monkeypatch.setattr(verify, "differences", lambda root: [])
     ended = trainyard("versions", "sync", "--check")
     assert ended.code == 1
-    assert f"copies differ in {len(COPIES)} files. run `bin/trainyard versions sync`." in ended.fault()
+    assert f"copies differ in {len(COPIES)} files. run `bin/trainyard versions sync`." in ended.error()
     assert "requirements.lock: click 8.2, kfp-x 2.0\n" in ended.out
     assert f"written: {len(COPIES)} files\n" in trainyard("versions", "sync").out
     assert trainyard("versions", "sync", "--check").out == "every copy is what versions.yaml says\n"
     monkeypatch.setattr(verify, "differences", lambda root: ["a file: it lacks a thing. add it"])
     ended = trainyard("versions", "sync")
     assert "left: a file: it lacks a thing. add it\n" in ended.out
-    assert ended.fault() == "1 left, which no command writes. change what is named above."
+    assert ended.error() == "1 left, which no command writes. change what is named above."
 
 
 GO = """case "$1 $2" in
 "list -m") echo '{"GoMod": "%(mods)s/'"${4##*@}"'.mod"}';;
-"list -deps") [ -z "%(fault)s" ] || { echo "go: %(fault)s." >&2; exit 1; }
+"list -deps") [ -z "%(error)s" ] || { echo "go: %(error)s." >&2; exit 1; }
   echo "volcano.sh/volcano v1.15.0 h1:new" > go.sum;;
 esac
 echo "$(basename "$PWD") $*" >> %(mods)s/calls"""
@@ -174,8 +174,8 @@ def calls(tree: Path, tmp_path: Path, program: Program) -> Callable[..., list[st
     (tree / "tools/volcano/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
     (tree / "tools/volcano/go.sum").write_text("old\n")
 
-    def made(fault: str = "") -> list[str]:
-        program("go", GO % {"mods": tmp_path, "fault": fault})
+    def made(error: str = "") -> list[str]:
+        program("go", GO % {"mods": tmp_path, "error": error})
         written(tree)
         return [call for call in (tmp_path / "calls").read_text().splitlines() if call.startswith("volcano ")]
 
@@ -197,7 +197,7 @@ def test_a_set_with_lines_of_its_own_is_tidied(calls: Callable[..., list[str]], 
 
 
 def test_a_version_that_nobody_has_is_told_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
-    calls(fault="dial tcp: no such host")
+    calls(error="dial tcp: no such host")
     made = written(tree)
     assert "tools/volcano: go: dial tcp: no such host. fix that, then run the same command again" in made.left
     assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
@@ -215,7 +215,7 @@ def test_kubernetes_libraries_are_published_under_their_own_numbers(tmp_path: Pa
     (tmp_path / "v1.35.4.mod").write_text(
         "module k\nreplace k8s.io/api => ./staging/src/k8s.io/api\nreplace x => y v1\n"
     )
-    program("go", GO % {"mods": tmp_path, "fault": ""})
+    program("go", GO % {"mods": tmp_path, "error": ""})
     found = modules.upstream_replacements("k8s.io/kubernetes", "v1.35.4")
     assert found == {"k8s.io/api": ("k8s.io/api", "v0.35.4"), "x": ("y", "v1")}
 
@@ -227,7 +227,7 @@ def test_kubernetes_libraries_are_required_so_that_other_sets_share_what_is_comp
     (tmp_path / "v1.34.2.mod").write_text(f"module k\nreplace (\n\tk8s.io/gone => {folder}/gone\n\tx => y v1\n)\n")
     (tmp_path / "v1.35.4.mod").write_text(f"module k\nreplace (\n\tk8s.io/api => {folder}/api\n\tx => y v2\n)\n")
     (tmp_path / "go.mod").write_text("module m\nrequire k8s.io/kubernetes v1.34.2\nreplace x => y v1\n")
-    program("go", GO % {"mods": tmp_path, "fault": ""})
+    program("go", GO % {"mods": tmp_path, "error": ""})
     assert modules._required(tmp_path, "k8s.io/kubernetes", "v1.34.2", "v1.35.4") == []
     assert (tmp_path / "calls").read_text().splitlines()[-1].partition("mod edit ")[2] == (
         "-require=k8s.io/kubernetes@v1.35.4 -require=k8s.io/api@v0.35.4 -droprequire=k8s.io/gone -replace=x=y@v2"

@@ -125,4 +125,4 @@ def test_what_nobody_brings_is_a_fault(
     ended = trainyard("versions", "wheels", "--all")
     assert ended.code == 1
     assert ended.out == "written: images/a/requirements.txt\na: jax asks for numpy, which is absent\n"
-    assert "name it under `without`" in ended.fault()
+    assert "name it under `without`" in ended.error()

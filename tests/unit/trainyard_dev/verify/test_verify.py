@@ -321,10 +321,10 @@ def test_the_command_lists_everything_at_once(
     ended = trainyard("verify")
     assert ended.code == 1
     assert [line.partition(":")[0] for line in ended.out.splitlines()] == ["pyproject.toml", "tools/router/go.mod"]
-    assert ended.fault() == "2 copies disagree with what they are made from. change the files named above."
+    assert ended.error() == "2 copies disagree with what they are made from. change the files named above."
 
 
 def test_a_broken_versions_file(tree: Path, trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "ROOT", tree)
     (tree / "versions.yaml").unlink()
-    assert "versions.yaml: the file can't be read" in trainyard("verify").fault()
+    assert "versions.yaml: the file can't be read" in trainyard("verify").error()

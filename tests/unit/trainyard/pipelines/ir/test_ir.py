@@ -112,10 +112,10 @@ def test_a_compiled_pipeline_is_typed_and_knows_its_lines() -> None:
 )  # fmt: skip
 def test_a_fault_is_named_with_its_line(old: str, new: str, where: int, what: str) -> None:
     assert old in COMPILED
-    with pytest.raises(UsageError) as fault:
+    with pytest.raises(UsageError) as error:
         load.text(COMPILED.replace(old, new, 1), "small.yaml")
-    assert what in str(fault.value)
-    assert abs(int(fault.value.where.split(":")[1]) - where) <= 1, fault.value.where
+    assert what in str(error.value)
+    assert abs(int(error.value.where.split(":")[1]) - where) <= 1, error.value.where
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_a_fault_is_named_with_its_line(old: str, new: str, where: int, what: st
     ],
 )
 def test_what_is_no_pipeline_is_refused(text: str, what: str) -> None:
-    with pytest.raises(UsageError, match=what) as fault:
+    with pytest.raises(UsageError, match=what) as error:
         load.text(text, "x.yaml")
-    assert fault.value.where.startswith("x.yaml")
+    assert error.value.where.startswith("x.yaml")
 
 
 def test_a_manifest_and_a_job_hold_pipelines_too() -> None:
@@ -198,10 +198,10 @@ def test_one_of_several_pipelines_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_the_authors_error_is_told_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
-    with pytest.raises(UsageError, match=what) as fault:
+    with pytest.raises(UsageError, match=what) as error:
         compile.pipeline(written(tmp_path, text))
-    assert fault.value.where.endswith(f"p.py:{line}" if line else "p.py")
-    assert "Traceback" not in str(fault.value)
+    assert error.value.where.endswith(f"p.py:{line}" if line else "p.py")
+    assert "Traceback" not in str(error.value)
 
 
 def test_training_components_that_were_not_copied_are_told_of(tmp_path: Path) -> None:

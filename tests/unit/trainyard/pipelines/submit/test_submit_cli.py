@@ -22,7 +22,7 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "fault"),
+    ("words", "code", "error"),
     [
         (["--wait", "--detach"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
         (["--dry-run", "--logs", "train"], 2, "--dry-run, --wait, --detach and --logs exclude each other."),
@@ -34,27 +34,27 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--dry-run"], 2, "there is no pipeline in this file. decorate a function with @dsl.pipeline."),
     ],
 )
-def test_submit(trainyard: Callable[..., Any], pipeline: Path, words: list[str], code: int, fault: str) -> None:
+def test_submit(trainyard: Callable[..., Any], pipeline: Path, words: list[str], code: int, error: str) -> None:
     ended = trainyard("submit", str(pipeline), *words)
-    assert fault in ended.err
+    assert error in ended.err
     assert "Traceback" not in ended.err
     assert ended.code == code
 
 
 def test_a_file_that_is_not_there(trainyard: Callable[..., Any], pipeline: Path) -> None:
-    assert "absent.py: there is no such file" in trainyard("submit", "absent.py").fault()
+    assert "absent.py: there is no such file" in trainyard("submit", "absent.py").error()
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("words", "error"),
     [
         (["show", "r", "--follow", "-o", "json"], "--follow shows the table only. leave out --lineage and -o."),
         (["list"], "no kubeconfig found at ~/.kube/config."),
         (["stop", "r"], "no kubeconfig found at ~/.kube/config."),
     ],
 )
-def test_runs(trainyard: Callable[..., Any], pipeline: Path, words: list[str], fault: str) -> None:
-    assert fault in trainyard("runs", *words).fault()
+def test_runs(trainyard: Callable[..., Any], pipeline: Path, words: list[str], error: str) -> None:
+    assert error in trainyard("runs", *words).error()
 
 
 def test_completion_is_silent_without_a_cluster(pipeline: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_failed_run_fails_with_its_step_s_words(
 
 
 @pytest.mark.parametrize(
-    ("words", "refuse", "fault"),
+    ("words", "refuse", "error"),
     [
         ((), (401, "who are you"), "KFP refused: who are you. give a valid --token."),
         (
@@ -140,18 +140,18 @@ def test_what_is_refused(
     compiled: Path,
     words: tuple[str, ...],
     refuse: tuple[int, str] | None,
-    fault: str,
+    error: str,
 ) -> None:
     kfp_server.refuse = refuse
     ended = trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", kfp_server.url, "-p", "n=1", *words)
-    assert fault in ended.fault()
+    assert error in ended.error()
 
 
 def test_nobody_answers(trainyard: Callable[..., Any], kfp_server: SimpleNamespace, compiled: Path) -> None:
     ended = trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", "http://127.0.0.1:1", "-p", "n=1")
-    assert "http://127.0.0.1:1: KFP did not answer: " in ended.fault()
-    assert "needs --endpoint" in trainyard("submit", str(compiled), "--backend", "kfp", "-p", "n=1").fault()
+    assert "http://127.0.0.1:1: KFP did not answer: " in ended.error()
+    assert "needs --endpoint" in trainyard("submit", str(compiled), "--backend", "kfp", "-p", "n=1").error()
     assert (
         "is not a URL"
-        in trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", "kfp", "-p", "n=1").fault()
+        in trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", "kfp", "-p", "n=1").error()
     )

@@ -57,9 +57,9 @@ def test_a_workflow_too_large_is_refused_with_size_and_hint(tmp_path: Path) -> N
         for number in range(30):
             step(word=f"{number}" + "x" * 50_000)
 
-    with pytest.raises(UsageError) as fault:
+    with pytest.raises(UsageError) as error:
         of(large, tmp_path)
-    assert "etcd takes 1,048,576; largest parts: template root 1,5" in str(fault.value)
+    assert "etcd takes 1,048,576; largest parts: template root 1,5" in str(error.value)
     with pytest.raises(UsageError, match=r"word has 1,100,000 bytes.*hand large values over as artifacts"):
 
         @dsl.pipeline(name="large")

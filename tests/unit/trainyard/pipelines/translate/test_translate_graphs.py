@@ -65,9 +65,9 @@ def test_what_dangles_is_refused_by_name(tmp_path: Path, old: str, new: str, wha
     compiler.Compiler().compile(fine, str(path))
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(translate.Unsupported, match=what) as fault:
+    with pytest.raises(translate.Unsupported, match=what) as error:
         translate.workflow(load.file(path), {}, SETTINGS)
-    assert fault.value.where.startswith(f"{path}:") and fault.value.exit_code == 2
+    assert error.value.where.startswith(f"{path}:") and error.value.exit_code == 2
 
 
 def test_a_failed_task_counts_although_a_later_one_ran(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_cluster_that_does_not_answer_is_not_waited_for(trainyard: Run, tmp_pa
 )
 def test_wrong_usage(trainyard: Run, wrong: Path, more: tuple[Any, ...], says: str) -> None:
     ended = trainyard("lint", *more)
-    assert ended.code == 2 and says in ended.fault()
+    assert ended.code == 2 and says in ended.error()
 
 
 def test_other_files_are_left_alone(trainyard: Run, wrong: Path, tmp_path: Path) -> None:
