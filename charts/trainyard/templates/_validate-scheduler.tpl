@@ -48,7 +48,7 @@ global.contract.scheduler: {{ $action }} fights with queueingStrategy: Reserving
 global.contract.scheduler.{{ $action }} is true, but {{ $own }} lacks the action {{ $action }}; add it or leave the configuration to the contract.
 {{- end }}
 {{- if and (has $action $actions) (not (get $switches $action)) }}
-{{ $own }} has the action {{ $action }}, but global.contract.scheduler.{{ $action }} is false; set it to true, so that people are told.
+{{ $own }} has the action {{ $action }}, but global.contract.scheduler.{{ $action }} is false; set it to true, so that the contract says so, too.
 {{- end }}
 {{- end }}
 {{- if and (eq $switches.queueingStrategy "ReservingFIFO") (not $sla) }}

@@ -27,7 +27,7 @@ HEAD = """\
 
 Every value of the chart, written by `bin/trainyard chart values-reference` out of the schema and the defaults;
 `make verify` tells when the page is out of date. A key that is not here is refused by name. How the values belong
-together is told in [how it works](how-it-works.md); [profiles](profiles.md) has values for kinds of clusters.
+together is described in [how it works](how-it-works.md); [profiles](profiles.md) has values for kinds of clusters.
 
 `[]` stands for each entry of a list, `<name>` for a key of your choice. A *required* value has no default, or none that
 may be left out of an entry.

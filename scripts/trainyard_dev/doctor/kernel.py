@@ -50,7 +50,7 @@ def check(m: Machine) -> list[Finding]:
 
 def _needed(m: Machine, name: str, option: str, module: str, purpose: str) -> Finding:
     there = has(m, option, module)
-    shown = {True: "yes", False: f"no; it carries {purpose}", None: f"can't be told; it carries {purpose}"}[there]
+    shown = {True: "yes", False: f"no; it carries {purpose}", None: f"unknown; it carries {purpose}"}[there]
     state: State = "ok" if there else "warn" if there is None else "missing"
     hint = "" if there else _hint(m, module, option)
     return Finding(GROUP, name, shown, state, hint)
@@ -67,14 +67,14 @@ def _policies(m: Machine) -> Finding:
     there = (has(m, "IP_SET", "ip_set"), has(m, "NETFILTER_XT_SET", "xt_set"))
     if all(there):
         return Finding(GROUP, "network policies", "ipset: enforced by kube-router's policy controller", "ok")
-    state = "no ipset: policies would not be enforced" if False in there else "can't be told; they need ipset"
+    state = "no ipset: policies would not be enforced" if False in there else "unknown; they need ipset"
     return Finding(GROUP, "network policies", state, "warn", _hint(m, "ip_set xt_set", "IP_SET"))
 
 
 def _queue(m: Machine) -> Finding:
     there = has(m, "NETFILTER_XT_TARGET_NFQUEUE", "xt_NFQUEUE")
     return Finding(
-        GROUP, "NFQUEUE", {True: "yes", False: "no", None: "can't be told"}[there], "ok" if there else "not needed"
+        GROUP, "NFQUEUE", {True: "yes", False: "no", None: "unknown"}[there], "ok" if there else "not needed"
     )
 
 

@@ -20,7 +20,7 @@ class RealGpus:
 
     Attributes:
         memory_mib: memory of the smallest GPU in MiB; None where the driver's tool is missing.
-        source: what told: `nvidia-smi` or the driver's folder under /proc.
+        source: what reported it: `nvidia-smi` or the driver's folder under /proc.
     """
 
     count: int
@@ -71,7 +71,7 @@ def choose(kind: str, *, real: RealGpus | None = None, look: bool = True) -> Gpu
                 hint="install the driver until `nvidia-smi` lists the GPUs, or run with GPU=mock",
             )
         return GpuChoice("mock", "no GPU here" if kind == "auto" else "GPU=mock was asked for")
-    shown = f"{found.count} x {found.model}, driver {found.driver}, told by {found.source}"
+    shown = f"{found.count} x {found.model}, driver {found.driver}, reported by {found.source}"
     if kind == "mock":
         raise TrainyardError(
             f"GPU=mock was asked for, but this machine has GPUs ({shown})",

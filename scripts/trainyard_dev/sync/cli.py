@@ -30,7 +30,8 @@ def versions() -> None:
 def sync(check: bool) -> None:
     """Write every copy of a pin, then every generated page.
 
-    Change a version in versions.yaml and run this. What can't be written is told at the end, with what to do about it.
+    Change a version in versions.yaml and run this. What can't be written is reported at the end, with what
+    to do about it.
     """
     tree = write(ROOT, dry=check)
     for file, said in sorted(tree.changed.items()):
@@ -53,7 +54,7 @@ def sync(check: bool) -> None:
 def wheels(again: bool) -> None:
     """Write the Python pins of images, with hashes: images/<image>/requirements.txt.
 
-    They follow requirements.lock and images/requirements.yaml. What a package asks for and an image lacks is told.
+    They follow requirements.lock and images/requirements.yaml. What a package asks for and an image lacks is reported.
     """
     written, unmet = pins_of_images.compile_all(ROOT, pins_of_images.ask, again=again)
     for line in [*(f"written: {file}" for file in written), *unmet]:
@@ -70,7 +71,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
 
     Args:
         dry: change nothing. Pages are then compared with what the tree says before the changes.
-        upstream: the version of a chart in a Go module, None where it can't be told; left out: asks the module.
+        upstream: the version of a chart in a Go module, None where it is unknown; left out: asks the module.
     """
     raw, tree = read(root), Tree(root, dry=dry)
     modules.go_modules(tree, raw)

@@ -1,6 +1,6 @@
 """What `pipelines/components/` must be: one function for each kind of job, out of the registry of kinds.
 
-kfp reads a component's source, so that each is a file of its own; what they share is told once, here.
+kfp reads a component's source, so that each is a file of its own; what they share is written once, here.
 """
 
 from __future__ import annotations
