@@ -71,7 +71,7 @@ def cause(error: urllib3.exceptions.HTTPError) -> str:
 
 
 @contextmanager
-def told(place: str) -> Iterator[None]:
+def store_errors(place: str) -> Iterator[None]:
     """A refusal of the store, or its silence, as one sentence."""
     import urllib3
     from minio.error import InvalidResponseError, S3Error, ServerError
@@ -91,7 +91,7 @@ def told(place: str) -> Iterator[None]:
 
 def put(client: Minio, bucket: str, key: str, source: IO[bytes], size: int, sha256: str) -> None:
     """Store a stream; nothing is there afterwards unless all of it came, undamaged. Raises PlatformError."""
-    with told(f"s3://{bucket}/{key}"):
+    with store_errors(f"s3://{bucket}/{key}"):
         stream: Any = Checked(source, size, sha256)
         if not size:
             stream.read()
@@ -102,7 +102,7 @@ def stat(client: Minio, bucket: str, key: str) -> dict[str, Any] | None:
     """Size and digest of an object; None when it isn't there. Raises PlatformError."""
     from minio.error import S3Error
 
-    with told(f"s3://{bucket}/{key}"):
+    with store_errors(f"s3://{bucket}/{key}"):
         try:
             found = client.stat_object(bucket, key)
         except S3Error as error:
@@ -114,7 +114,7 @@ def stat(client: Minio, bucket: str, key: str) -> dict[str, Any] | None:
 
 def get(client: Minio, bucket: str, key: str, target: IO[bytes]) -> None:
     """Write an object to a stream. Raises PlatformError."""
-    with told(f"s3://{bucket}/{key}"):
+    with store_errors(f"s3://{bucket}/{key}"):
         answer = client.get_object(bucket, key)
         try:
             while block := answer.read(BLOCK):
@@ -126,7 +126,7 @@ def get(client: Minio, bucket: str, key: str, target: IO[bytes]) -> None:
 
 def tree(client: Minio, bucket: str, prefix: str, target: IO[bytes]) -> int:
     """Write all objects below a prefix as a tar archive to a stream; returns how many. Raises PlatformError."""
-    with told(f"s3://{bucket}/{prefix}"):
+    with store_errors(f"s3://{bucket}/{prefix}"):
         entries = listing(client, bucket, prefix)
         with tarfile.open(fileobj=target, mode="w|", format=tarfile.PAX_FORMAT) as tar:
             for entry in entries:
@@ -160,7 +160,7 @@ def run(operation: str, bucket: str, key: str, size: int, sha256: str) -> int:
     elif operation == "stat":
         report["found"] = stat(client, bucket, key)
     elif operation == "list":
-        with told(f"s3://{bucket}/{key}"):
+        with store_errors(f"s3://{bucket}/{key}"):
             report["keys"] = [[entry.key, entry.size] for entry in listing(client, bucket, key)]
     else:
         out = Sums(sys.stdout.buffer)

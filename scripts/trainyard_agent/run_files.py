@@ -104,7 +104,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> int:
 def bring(client: Minio, bucket: str, prefix: str, folder: Path) -> int:
     """Copy objects below a prefix into a folder; what is there stays. Returns how many came. Raises PlatformError."""
     count = 0
-    with objects.told(f"s3://{bucket}/{prefix}"):
+    with objects.store_errors(f"s3://{bucket}/{prefix}"):
         for entry in listing(client, bucket, prefix):
             target = folder / entry.key
             if target.exists():

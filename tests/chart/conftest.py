@@ -49,7 +49,7 @@ def validation_errors(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """What the chart says against values, one sentence each; an empty list when it takes them."""
     folder = tmp_path_factory.mktemp("values")
 
-    def told(values: dict[str, Any], profile: str = "kind") -> list[str]:
+    def reported(values: dict[str, Any], profile: str = "kind") -> list[str]:
         file = folder / "values.yaml"
         file.write_text(yaml.safe_dump(values))
         try:
@@ -61,4 +61,4 @@ def validation_errors(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             return [line.strip() for line in text.split(" - ")[1:]]
         return []
 
-    return told
+    return reported

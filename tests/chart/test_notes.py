@@ -70,12 +70,12 @@ def test_notes_name_teams_and_how_to_ask_what_they_may(notes: Notes) -> None:
         (["policies.modes.root-secrets=off"], "policies of mode off refuse nothing: root-secrets."),
     ],
 )
-def test_what_is_open_is_told(sets: list[str], words: str, notes: Notes) -> None:
+def test_what_is_open_is_reported(sets: list[str], words: str, notes: Notes) -> None:
     assert words not in " ".join(notes().split())
     assert words in " ".join(notes(*sets).split())
 
 
-def test_a_team_without_a_way_to_the_api_server_is_told(notes: Notes) -> None:
+def test_a_team_without_a_way_to_the_api_server_is_reported(notes: Notes) -> None:
     words = "WARNING: the API server's address is not known"
     assert words in notes(teams=True)
     ends = ["global.contract.network.apiServer[0].cidr=192.0.2.10/32", "global.contract.network.apiServer[0].port=6443"]

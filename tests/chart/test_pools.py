@@ -93,8 +93,8 @@ def test_pools_that_work_are_taken(values: dict[str, Any], validation_errors: Re
 def test_pools_that_would_not_work_are_refused(
     values: dict[str, Any], sentence: str, validation_errors: Refused
 ) -> None:
-    told = validation_errors(values)
-    assert any(sentence in line for line in told), told
+    reported = validation_errors(values)
+    assert any(sentence in line for line in reported), reported
 
 
 def test_tolerations_of_ones_own_may_say_more(validation_errors: Refused) -> None:

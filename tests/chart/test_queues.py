@@ -165,9 +165,9 @@ def test_exactly_the_capacity_of_the_pools_is_taken(validation_errors: Refused) 
     ],
     ids=lambda value: value[:60] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_a_fault_is_told(values: dict[str, Any], sentence: str, validation_errors: Refused) -> None:
-    told = validation_errors(values)
-    assert any(sentence in line for line in told), told
+def test_a_violation_is_reported(values: dict[str, Any], sentence: str, validation_errors: Refused) -> None:
+    reported = validation_errors(values)
+    assert any(sentence in line for line in reported), reported
 
 
 def test_sums_are_not_compared_where_a_pool_says_no_number(validation_errors: Refused) -> None:
@@ -175,14 +175,14 @@ def test_sums_are_not_compared_where_a_pool_says_no_number(validation_errors: Re
     values = contract(queue("q", guarantee=much, deserved=much))
     for key in ("count", "capacity"):
         pools = [GPU_POOL, {name: value for name, value in CPU_POOL.items() if name != key}]
-        told = validation_errors({"global": {"contract": values["global"]["contract"] | {"nodePools": pools}}})
-        assert {line.split(" as ")[0] for line in told} == {
+        reported = validation_errors({"global": {"contract": values["global"]["contract"] | {"nodePools": pools}}})
+        assert {line.split(" as ")[0] for line in reported} == {
             f"global.contract.nodePools has 16 {GPU}, but 1000 are promised"
         }
     assert validation_errors(values) == []
 
 
-def test_all_faults_come_in_one_message(validation_errors: Refused) -> None:
+def test_all_violations_come_in_one_message(validation_errors: Refused) -> None:
     values = contract(
         queue("a", parent="nobody", deserved={GPU: 40}),
         queue("b", guarantee=room(20, 1, 1), deserved=room(10, 1, 1)),
@@ -191,10 +191,10 @@ def test_all_faults_come_in_one_message(validation_errors: Refused) -> None:
         **POOLS,
     )
     values["minio"] = {"enabled": False}
-    told = validation_errors(values)
+    reported = validation_errors(values)
     for words in ("defaultQueue", 'parent "nobody"', "a: deserved leaves out", "b guarantees 20",
                   "20 are promised as guarantee (queues: b)", "team vision: capability leaves out",
                   "minio.enabled is false", "reclaim is false"):  # fmt: skip
-        assert any(words in line for line in told), (words, told)
-    assert all(line.endswith(".") for line in told)
-    assert len(told) == len(set(told))
+        assert any(words in line for line in reported), (words, reported)
+    assert all(line.endswith(".") for line in reported)
+    assert len(reported) == len(set(reported))

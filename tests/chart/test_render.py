@@ -62,7 +62,7 @@ def crd_schemas(rendered: dict[str, Objects], tmp_path_factory: pytest.TempPathF
     return schemas.custom(crds, tmp_path_factory.mktemp("crds"))
 
 
-def test_kubeconform_finds_no_fault(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
+def test_kubeconform_finds_no_error(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     plain = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
     plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
@@ -72,7 +72,7 @@ def test_kubeconform_finds_no_fault(objects: Objects, crd_schemas: Path, tmp_pat
     assert valid == len(plain) + len(plan["objects"])
 
 
-def test_kubeconform_finds_a_fault_that_is_put_in(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
+def test_kubeconform_finds_an_error_that_is_put_in(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
     queue = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])["objects"][0]
     deployment = json.loads(json.dumps(next(obj for obj in objects if obj["kind"] == "Deployment")))
     deployment["spec"]["replicaz"] = 2

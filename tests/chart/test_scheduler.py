@@ -204,8 +204,8 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
 def test_a_configuration_that_fights_is_refused(
     values: dict[str, Any], sentence: str, validation_errors: Refused
 ) -> None:
-    told = validation_errors(values)
-    assert any(line.startswith(sentence) for line in told), told
+    reported = validation_errors(values)
+    assert any(line.startswith(sentence) for line in reported), reported
 
 
 def test_a_sound_configuration_of_ones_own_is_taken(validation_errors: Refused) -> None:

@@ -256,7 +256,7 @@ def test_external_store_publishes_policies_and_makes_no_user(rendered: dict[str,
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_fault_is_told_in_one_sentence(
+def test_violation_is_reported_in_one_sentence(
     values: dict[str, Any], said: str, validation_errors: Callable[..., list[str]]
 ) -> None:
     assert said in validation_errors(values)

@@ -168,7 +168,7 @@ def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(chart: Path
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         (values([IMAGES | {"name": "shared"}]), 'every team has a claim "shared" already'),
         (values([IMAGES | {"name": "workspace"}]), 'every team has a claim "workspace" already'),
@@ -178,12 +178,12 @@ def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(chart: Path
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
-def test_volumes_that_do_not_fit_are_told(
-    validation_errors: Callable[..., list[str]], given: dict[str, Any], told: str
+def test_volumes_that_do_not_fit_are_reported(
+    validation_errors: Callable[..., list[str]], given: dict[str, Any], reported: str
 ) -> None:
     [error] = validation_errors(given)
     assert error.startswith("global.contract.storage.")
-    assert told in error
+    assert reported in error
 
 
 def test_volumes_that_fit_are_taken(validation_errors: Callable[..., list[str]]) -> None:

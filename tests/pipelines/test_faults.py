@@ -83,8 +83,8 @@ def test_braces_and_quotes_in_a_failure_reach_the_exit_task_as_text(harness: Pip
     )
     run = harness.run(guarded_shell, {"folder": str(tmp_path), "script": script})
     assert run.phase == "Failed", run.summary()
-    told = (tmp_path / "status").read_text()
-    assert 'no { {item}} of "a"\n: { {=1+1}}' in told, told
+    reported = (tmp_path / "status").read_text()
+    assert 'no { {item}} of "a"\n: { {=1+1}}' in reported, reported
 
 
 def test_failures_without_end_still_reach_the_exit_task(harness: PipelineHarness, tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_failures_without_end_still_reach_the_exit_task(harness: PipelineHarness
 
     run = harness.run(many, {"folder": str(tmp_path)})
     assert run.phase == "Failed", run.summary()
-    told = (tmp_path / "status").read_text()
-    assert told.startswith("FAILED exit-handler-1: shell") and told.count("exit code 3") >= 2, told
+    reported = (tmp_path / "status").read_text()
+    assert reported.startswith("FAILED exit-handler-1: shell") and reported.count("exit code 3") >= 2, reported
 
 
 def test_the_exit_task_runs_after_a_stop(harness: PipelineHarness, tmp_path: Path) -> None:

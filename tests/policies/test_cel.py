@@ -25,7 +25,7 @@ def corpus() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def told(server: ApiServer) -> dict[str, str]:
+def reported(server: ApiServer) -> dict[str, str]:
     """The server's answers, by expression."""
     parts = [*corpus()["same"].values(), corpus()["unchecked"], corpus()["refused"]]
     return answers(server, [text for part in parts for text in part], corpus()["object"])
@@ -38,20 +38,20 @@ def test_the_corpus_is_large_and_repeats_nothing() -> None:
 
 
 @pytest.mark.parametrize("group", corpus()["same"])
-def test_the_evaluator_says_what_the_server_says(told: dict[str, str], group: str) -> None:
-    pairs = {text: (told[text], ours(text, corpus()["object"])) for text in corpus()["same"][group]}
+def test_the_evaluator_says_what_the_server_says(reported: dict[str, str], group: str) -> None:
+    pairs = {text: (reported[text], ours(text, corpus()["object"])) for text in corpus()["same"][group]}
     wrong = [f"{text}: the server says {one}, ours {other}" for text, (one, other) in pairs.items() if one != other]
     assert not wrong, "\n".join(wrong)
 
 
-def test_what_only_the_check_of_types_refuses(told: dict[str, str]) -> None:
+def test_what_only_the_check_of_types_refuses(reported: dict[str, str]) -> None:
     for text in corpus()["unchecked"]:
-        assert told[text] == ERROR, text
+        assert reported[text] == ERROR, text
         assert ours(text, corpus()["object"]) != ERROR, f"{text}: move it to `same`"
 
 
-def test_what_is_not_evaluated_is_refused_by_name(told: dict[str, str]) -> None:
+def test_what_is_not_evaluated_is_refused_by_name(reported: dict[str, str]) -> None:
     for text in corpus()["refused"]:
-        assert told[text] != ERROR, f"{text}: the server refuses it too"
+        assert reported[text] != ERROR, f"{text}: the server refuses it too"
         with pytest.raises(cel.CelError, match="not evaluated here"):
             cel.compile(text)({"o": cel.place(corpus()["object"])})

@@ -79,7 +79,7 @@ def test_offspring_of_each_kind(vision: Site, base: str, made: list[str]) -> Non
     assert verdicts[1].identity.startswith("system:serviceaccount:")
 
 
-def test_every_objection_is_told_not_the_first_alone(vision: Site) -> None:
+def test_every_violation_is_reported_not_the_first_alone(vision: Site) -> None:
     places = {"/spec/nodeName": "x", "/spec/priorityClassName": "training-high", "/spec/containers/0/image": "busybox"}
     [verdict] = vision.check([changed(bases()["gpu-pod"], places)])
     assert {finding.by for finding in verdict.findings} == {"node-name", "priority-class", "image-source"}

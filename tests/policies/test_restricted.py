@@ -52,16 +52,18 @@ def refusal(server: ApiServer, space: str, spec: dict[str, Any]) -> str:
 def test_the_platforms_pods_are_restricted_but_those_that_are_listed(
     server: ApiServer, space: str, objects: list[dict[str, Any]]
 ) -> None:
-    told = {
+    reported = {
         f"{obj['kind']} {obj['metadata']['name']}": refusal(server, space, spec)
         for obj in objects
         for spec in helm.pod_specs(obj)
     }
-    assert len(told) > 12
-    assert {name for name, message in told.items() if message} == OPEN
+    assert len(reported) > 12
+    assert {name for name, message in reported.items() if message} == OPEN
     # The test's API server takes no privileged container at all, and says so first.
     words = ("violates PodSecurity", "privileged: Forbidden")
-    assert {name: message for name, message in told.items() if message and not any(w in message for w in words)} == {}
+    assert {
+        name: message for name, message in reported.items() if message and not any(w in message for w in words)
+    } == {}
 
 
 @pytest.fixture(scope="module")

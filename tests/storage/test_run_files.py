@@ -70,9 +70,9 @@ def test_what_is_put_is_got_byte_by_byte(client, program, size: int) -> None:  #
     data, key = os.urandom(size), f"{BUCKET}/vision/put/{size}"
     sent = program("objects", "put", key, f"--size={size}", f"--sha256={digest(data)}")
     assert sent.communicate(data)[1] == b"{}\n" and sent.returncode == 0
-    out, told = program("objects", "get", key).communicate()
+    out, err = program("objects", "get", key).communicate()
     assert out == data
-    assert json.loads(told) == {"size": size, "sha256": digest(data)}
+    assert json.loads(err) == {"size": size, "sha256": digest(data)}
     found = json.loads(program("objects", "stat", key).communicate()[1])
     assert found == {"found": {"size": size, "sha256": digest(data)}}
 
@@ -82,28 +82,28 @@ def test_what_is_put_is_got_byte_by_byte(client, program, size: int) -> None:  #
 def test_what_came_damaged_is_not_there(client, program, size: int, short: bool) -> None:  # type: ignore[no-untyped-def]
     data, key = os.urandom(size), f"vision/bad/{size}-{short}"
     sent = program("objects", "put", f"{BUCKET}/{key}", f"--size={size}", f"--sha256={digest(data)}")
-    _, told = sent.communicate(data[:-1] if short else b"x" + data[1:])
+    _, err = sent.communicate(data[:-1] if short else b"x" + data[1:])
     assert sent.returncode == 1
-    assert (b"1 bytes too early" if short else b"damaged on their way") in told and b"Traceback" not in told
+    assert (b"1 bytes too early" if short else b"damaged on their way") in err and b"Traceback" not in err
     assert objects.stat(client, BUCKET, key) is None
 
 
 def test_a_folder_comes_as_an_archive(client, program) -> None:  # type: ignore[no-untyped-def]
     for name in ("a.txt", "deep/b.txt"):
         objects.put(client, BUCKET, f"vision/tree/{name}", io.BytesIO(b"hello"), 5, digest(b"hello"))
-    out, told = program("objects", "tree", f"{BUCKET}/vision/tree").communicate()
+    out, err = program("objects", "tree", f"{BUCKET}/vision/tree").communicate()
     with tarfile.open(fileobj=io.BytesIO(out)) as tar:
         assert tar.getnames() == ["a.txt", "deep/b.txt"]
-    assert json.loads(told) == {"files": 2, "size": len(out), "sha256": digest(out)}
+    assert json.loads(err) == {"files": 2, "size": len(out), "sha256": digest(out)}
     listed = json.loads(program("objects", "list", f"{BUCKET}/vision/tree").communicate()[1])
     assert listed == {"keys": [["a.txt", 5], ["deep/b.txt", 5]]}
 
 
 def test_what_is_not_there_is_said_in_a_sentence(client, program) -> None:  # type: ignore[no-untyped-def]
     asked = program("objects", "get", f"{BUCKET}/vision/none")
-    out, told = asked.communicate()
+    out, err = asked.communicate()
     assert (asked.returncode, out) == (1, b"")
-    assert b"refuses s3://runs/vision/none: NoSuchKey" in told and b"Traceback" not in told
+    assert b"refuses s3://runs/vision/none: NoSuchKey" in err and b"Traceback" not in err
 
 
 def test_a_store_that_is_away_is_said_in_a_sentence() -> None:
@@ -122,8 +122,8 @@ def test_code_and_checkpoints_come_into_the_pod(client, program, tmp_path: Path)
     words += [f"--code={BUCKET}/vision/code/x.tar.gz", f"--sha256={digest(code)}"]
     words += [f"--restore={BUCKET}/vision/jobs/one/ckpt=ckpt"]
     ran = program("run-files", "fetch", *words)
-    out, told = ran.communicate()
-    assert (ran.returncode, told) == (0, b"")
+    out, err = ran.communicate()
+    assert (ran.returncode, err) == (0, b"")
     assert b"code: 2 files" in out and b"checkpoints: 1 files" in out
     assert (tmp_path / "code/train.py").read_bytes() == b"print(1)"
     assert (tmp_path / "code/ckpt/last.pt").read_bytes() == b"w"
@@ -155,8 +155,8 @@ def test_results_are_kept_while_the_command_runs_and_at_its_end(client, program,
         time.sleep(0.1)
     (tmp_path / "results/late.txt").write_text("late")
     kept.terminate()
-    out, told = kept.communicate(timeout=20)
-    assert (kept.returncode, told) == (0, b"")
+    out, err = kept.communicate(timeout=20)
+    assert (kept.returncode, err) == (0, b"")
     assert b"2 in all" in out
     index = io.BytesIO()
     objects.get(client, BUCKET, f"vision/jobs/k/{run_files.INDEX}", index)

@@ -151,7 +151,7 @@ def _follow(
     except KeyboardInterrupt:
         _left(kube, manifest)
         raise click.exceptions.Exit(130) from None
-    return _told(end, name)
+    return _report(end, name)
 
 
 def _brought(kube: Kube, team_config: TeamConfig, name: str, target: Path, results: str) -> None:
@@ -172,7 +172,7 @@ def _left(kube: Kube, manifest: dict[str, Any]) -> None:
     click.echo(f"Stop it:  trainyard runs stop -n {kube.namespace} {name}", err=True)
 
 
-def _told(end: End, name: str) -> int:
+def _report(end: End, name: str) -> int:
     if end.succeeded:
         click.echo(f"{name} succeeded", err=True)
         return 0

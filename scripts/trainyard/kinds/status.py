@@ -98,6 +98,6 @@ def finished(job: Object) -> str:
     status = job.get("status") or {}
     if outcome(job)[0] == RUNNING:
         return ""
-    told = [one for one in status.get("conditions") or [] if one.get("status") == "True"]
-    last = told[-1] if told else status.get("state") or {}
+    current = [one for one in status.get("conditions") or [] if one.get("status") == "True"]
+    last = current[-1] if current else status.get("state") or {}
     return str(status.get("completionTime") or last.get("lastTransitionTime") or "")

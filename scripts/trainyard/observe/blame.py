@@ -38,11 +38,11 @@ class Blame:
 
 def blamed(found: Iterable[Mapping[str, Any]], tail: Tail, read: Reading = words.last_words) -> Blame | None:
     """The first failure that isn't another's consequence; None where no pod failed."""
-    told = [_told(failure, tail, read) for failure in pods.failures(found)[:LOOKED_AT]]
-    return min(told, key=lambda one: words.follows(one.words), default=None)
+    candidates = [_blame(failure, tail, read) for failure in pods.failures(found)[:LOOKED_AT]]
+    return min(candidates, key=lambda one: words.follows(one.words), default=None)
 
 
-def _told(failure: Failure, tail: Tail, read: Reading) -> Blame:
+def _blame(failure: Failure, tail: Tail, read: Reading) -> Blame:
     if failure.message:
         return Blame(failure, (), f"its command can't be started: {failure.message}")
     if failure.thrown_off:

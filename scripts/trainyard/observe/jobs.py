@@ -17,7 +17,7 @@ from trainyard.observe import blame, events, pods
 
 Object = dict[str, Any]
 KINDS = tuple((kind.api_version, kind.kind) for kind in registry.KINDS)
-TOLD = {*pods.STUCK, "Error", "PodGroupPending", "Unschedulable"}  # by operators, of what the pods say themselves
+REPEATED = {*pods.STUCK, "Error", "PodGroupPending", "Unschedulable"}  # by operators, of what the pods say themselves
 # Labels of pods with their job's name: ours, and those of operators and Kubernetes for jobs of another make.
 OF_JOB = (JOB_LABEL, "training.kubeflow.org/job-name", "volcano.sh/job-name", "batch.kubernetes.io/job-name")
 TRANSFER = "trainyard.io/transfer"  # label of the jobs between a machine and the store
@@ -79,8 +79,8 @@ def around(kube: Kube, priorities: dict[str, int] | None = None) -> Around:
 def snapshot_of(seen: Around, job: Object | None, name: str) -> JobSnapshot:
     """One job in it."""
     own = sorted((pod for pod in seen.pods if _is_of(pod, job, name)), key=lambda pod: str(pod["metadata"]["name"]))
-    told = [event for event in seen.events if _concerns(event, name, own)]
-    return JobSnapshot(job, own, seen.groups, seen.line, told, seen.priorities)
+    concerning = [event for event in seen.events if _concerns(event, name, own)]
+    return JobSnapshot(job, own, seen.groups, seen.line, concerning, seen.priorities)
 
 
 def _is_of(pod: Object, job: Object | None, name: str) -> bool:
@@ -96,7 +96,7 @@ def _concerns(event: Object, name: str, own: list[Object]) -> bool:
     whose = events.about(event)
     if whose.get("kind") == "Pod":
         return whose.get("name") in {pod["metadata"]["name"] for pod in own}
-    if whose.get("kind") == "PodGroup" or event.get("reason") in TOLD:
+    if whose.get("kind") == "PodGroup" or event.get("reason") in REPEATED:
         return False  # what the scheduler says of a gang stands in its place, what ended a rank in the job's end
     return whose.get("name") == name or str(whose.get("name", "")).startswith(f"{name}-")
 
@@ -197,8 +197,8 @@ def standing(snapshot: JobSnapshot, name: str) -> tuple[str, str]:
 
 def warnings(snapshot: JobSnapshot) -> list[str]:
     """Warnings about the job and its pods, one sentence each, oldest first."""
-    told = sorted(snapshot.events, key=events.happened)
-    return list(dict.fromkeys(f"{events.about(one).get('name', '?')}: {events.sentence(one)}" for one in told))
+    ordered = sorted(snapshot.events, key=events.happened)
+    return list(dict.fromkeys(f"{events.about(one).get('name', '?')}: {events.sentence(one)}" for one in ordered))
 
 
 def blamed(kube: Kube, snapshot: JobSnapshot) -> blame.Blame | None:

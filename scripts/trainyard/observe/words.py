@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-TOLD = "error: "  # how our own steps and trainers say it in one line
+PREFIX = "error: "  # how our own steps and trainers say it in one line
 TRACEBACK = "Traceback (most recent call last)"
 MODULE = re.compile(r"^(?:\w+\.)+(?=\w+(?::|$))")  # in front of an exception's name
 ERROR = re.compile(r"^[\w.]*(Error|Exception|Interrupt|Exit)\b")
@@ -22,9 +22,9 @@ SHOWN, LED = 5, 12
 def reason(lines: Sequence[str]) -> str:
     """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
     found = [line for line in lines if line.strip()]
-    told = [line for line in found if line.startswith(TOLD)]
-    if told:
-        return told[-1].removeprefix(TOLD)
+    own = [line for line in found if line.startswith(PREFIX)]
+    if own:
+        return own[-1].removeprefix(PREFIX)
     at = max((number for number, line in enumerate(found) if TRACEBACK in line), default=-1)
     if at >= 0:
         after = [line for line in found[at + 1 :] if not line.startswith((" ", "\t"))]
@@ -35,10 +35,10 @@ def reason(lines: Sequence[str]) -> str:
 
 def last_words(lines: Iterable[str]) -> str:
     """The end of a rank's log without the frames of tracebacks: the last error that isn't another rank's."""
-    told = [line.rstrip() for line in lines if line.strip() and not FRAME.match(line.rstrip())]
-    errors = [line for line in told if ERROR.match(line)]
+    shown = [line.rstrip() for line in lines if line.strip() and not FRAME.match(line.rstrip())]
+    errors = [line for line in shown if ERROR.match(line)]
     causes = [line for line in errors if not FOLLOWS.search(line)]
-    return (causes or errors or [" | ".join(told[-SHOWN:])])[-1]
+    return (causes or errors or [" | ".join(shown[-SHOWN:])])[-1]
 
 
 def follows(words: str) -> bool:

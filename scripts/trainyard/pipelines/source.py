@@ -22,7 +22,7 @@ KFP_IMPORT = re.compile(r"^\s*(?:from\s+kfp[.\s]|import\s+kfp\b)", re.MULTILINE)
 
 
 def kind(path: Path) -> str:
-    """Which of the three. A file that can't be told is left to kfp's compiler, which says what is wrong with it."""
+    """Which of the three. A file of no known kind is left to kfp's compiler, which says what is wrong with it."""
     if path.is_dir() or not path.exists():
         return KFP
     try:

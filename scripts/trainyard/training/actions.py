@@ -70,7 +70,7 @@ def lines(
     Raises:
         TrainyardError: there is no log, with the reason.
     """
-    told = ""
+    announced = ""
     while True:
         snapshot = poll(kube, job)
         pod = _chosen(snapshot, job, rank)
@@ -85,9 +85,9 @@ def lines(
         if not follow or state in report.OVER:
             gone = "its pods are gone" if state in report.OVER and not pod else why or "it has not started"
             raise TrainyardError(f"job {name} has no log: {gone}", hint=f"`trainyard runs show {name}` says more")
-        if why != told:
+        if why != announced:
             say(f"{name} has not started yet: {why}")
-            told = why
+            announced = why
         time.sleep(POLL_INTERVAL_S)
         job = _again(kube, job)
     for line in kube.logs(pod["metadata"]["name"], main, follow=follow, tail=tail):

@@ -51,7 +51,7 @@ def imports(path: Path) -> set[str]:
 
 
 def script(folder: Path) -> str:
-    """The script that the command will run: by its name, else the only one there is; "" when that can't be told."""
+    """The script that the command will run: by its name, else the only one there is; "" when that is unknown."""
     names = [path.name for path in sorted(folder.glob("*.py"))]
     usual = [name for name in SCRIPTS if name in names]
     return usual[0] if usual else names[0] if len(names) == 1 else ""

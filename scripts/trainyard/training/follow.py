@@ -97,7 +97,7 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
         TrainyardError: its pods can never start; or it was deleted meanwhile.
     """
     say = say or (lambda text: click.echo(click.style(text, dim=True), err=True))
-    watcher, log, told = Watcher(kube, manifest), Log(kube), set[str]()
+    watcher, log, announced = Watcher(kube, manifest), Log(kube), set[str]()
     place, away, ran = "", 0.0, False
     while True:
         try:
@@ -117,9 +117,9 @@ def follow(kube: Kube, manifest: Object, say: Callable[[str], None] | None = Non
             place = fresh
             say(place)
         for text in jobs.warnings(snapshot):
-            if text not in told and state == status.RUNNING:
+            if text not in announced and state == status.RUNNING:
                 say(f"warning: {text}")
-            told.add(text)
+            announced.add(text)
         pod = jobs.first(snapshot, manifest)
         if pod:
             log.follow(pod, jobs.container(manifest, pod))

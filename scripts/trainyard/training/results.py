@@ -40,7 +40,7 @@ def fetch(store: Store, output: str, folder: str, target: Path) -> list[str]:
 
 
 def _index(store: Store, place: str) -> dict | None:
-    """What was kept; the last state that is there, when the end isn't told in time.
+    """What was kept; the last state that is there, when the end isn't reported in time.
 
     A store that doesn't answer meanwhile is asked again. Raises TrainyardError when it still doesn't in the end, or
     refuses.

@@ -1,4 +1,4 @@
-"""Writes the first trainyard.yaml of a folder: what can be told from its code, and every other setting as a remark."""
+"""Writes the first trainyard.yaml of a folder: what its code shows, and every other setting as a remark."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
     target.write_text(text(known))
     said = [f"wrote {target}: framework {kind} ({why}), command python3 {command[1]}"]
     if not script:
-        said.append("which script to run could not be told: correct `command`")
+        said.append("which script to run is unknown: correct `command`")
     if not (folder / IGNORE).exists():
         (folder / IGNORE).write_text(
             "# What is not sent with the code, by the rules of .gitignore. Left out anyway, unless taken back by !:\n"

@@ -22,7 +22,7 @@ QUEUES = f"/apis/{GROUP}/queues"
 MERGE = "application/merge-patch+json"
 # A watch that first tells of all that is there, and then says that this was all.
 WHOLE = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-ALL_TOLD = "k8s.io/initial-events-end"
+ALL_LISTED = "k8s.io/initial-events-end"
 LANES = 4  # connections that write at the same time
 MODEL_LABEL = "trainyard.io/gpu-model"
 PRESENT = "present"  # the value of the taint on nodes with GPUs
@@ -143,7 +143,7 @@ class Harness:
             sleep(0.005)
 
     def sees(self, names: Iterable[str], *, gone: bool = False) -> None:
-        """Waits until the watch has told of all these pods, or of their end."""
+        """Waits until the watch has reported all these pods, or their end."""
         wanted = list(names)
         self.wait("the watch on pods", lambda: all((name not in self.pods) == gone for name in wanted))
 
@@ -165,7 +165,7 @@ class Harness:
             for event in self.server.watch(f"{PODS}?{WHOLE}"):
                 kind, pod = event["type"], event["object"]
                 if kind == "BOOKMARK":
-                    for name in before if ALL_TOLD in pod["metadata"].get("annotations", {}) else ():
+                    for name in before if ALL_LISTED in pod["metadata"].get("annotations", {}) else ():
                         self._note("DELETED", {"metadata": {"name": name}})
                     continue
                 before.discard(pod["metadata"]["name"])

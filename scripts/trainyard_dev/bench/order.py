@@ -252,7 +252,7 @@ Where order is lost in Volcano 1.14, and what helps:
 def _reading(figures: Sequence[Figure], case: str) -> str:
     """What is out of order and what order costs, where strict and default were measured; others with the same seeds."""
 
-    def told(name: str, metric: str) -> str:
+    def figure(name: str, metric: str) -> str:
         found = tables.find(figures, case, name, metric)
         return tables.number(found.value) if found else tables.LACKING
 
@@ -263,7 +263,7 @@ def _reading(figures: Sequence[Figure], case: str) -> str:
     names = ["ours", "ours-strict"] + (["ours-order"] if held and mine and held.seeds == mine.seeds else [])
 
     def each(metric: str) -> str:
-        return tables.words([told(name, metric) for name in names])
+        return tables.words([figure(name, metric) for name in names])
 
     return (
         f"With {tables.words([f'`{name}`' for name in names])}: {each('violations')} pairs out of order; passing delays"

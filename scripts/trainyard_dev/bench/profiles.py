@@ -1,4 +1,4 @@
-"""Where a scheduler's processor time goes: its own profile while it works, told in shares."""
+"""Where a scheduler's processor time goes: its own profile while it works, in shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real schedulers as processes, and when each has nothing left to do: told by its own counters, not by the clock."""
+"""Real schedulers as processes, and when each has nothing left to do, by its own counters, not by the clock."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class Seen:
     @property
     def why_failed(self) -> str:
         """Why it failed, for a sentence."""
-        told = [f"{step.name}: {step.reason}" for step in self.run.steps if step.state in BAD and step.reason]
-        return "; ".join(told[:3]) or self.run.message
+        reasons = [f"{step.name}: {step.reason}" for step in self.run.steps if step.state in BAD and step.reason]
+        return "; ".join(reasons[:3]) or self.run.message
 
     def output(self, step: str, name: str = "Output") -> str:
         """The value of a step's output parameter."""

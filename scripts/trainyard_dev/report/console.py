@@ -82,9 +82,9 @@ def _lines(check: Check, longest: int, width: int, colour: bool) -> list[str]:
 
 def _refused(check: Check) -> str:
     """An attack in a few words; the message is for the page."""
-    told = groups.refusal(check)
-    by = f"refused by {told['refused_by']}" if told["refused_by"] else ""
-    return one_line(": ".join(filter(None, (told["who"], told["tried"], by))))
+    refusal = groups.refusal(check)
+    by = f"refused by {refusal['refused_by']}" if refusal["refused_by"] else ""
+    return one_line(": ".join(filter(None, (refusal["who"], refusal["tried"], by))))
 
 
 def _width() -> int:

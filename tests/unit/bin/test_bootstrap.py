@@ -53,7 +53,7 @@ def test_the_environment_is_made_once(bootstrap: Callable[..., tuple], cache: Pa
     assert calls[0].endswith(f"-r {ROOT}/requirements.lock")
 
 
-def test_a_failed_installation_is_told_and_tried_again(bootstrap: Callable[..., tuple], tmp_path: Path) -> None:
+def test_a_failed_installation_is_reported_and_tried_again(bootstrap: Callable[..., tuple], tmp_path: Path) -> None:
     (tmp_path / "note.refuse").touch()
     code, out, err = bootstrap()
     assert (code, out) == (1, "")

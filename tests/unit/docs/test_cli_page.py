@@ -33,5 +33,5 @@ def test_what_a_checkout_adds_is_named() -> None:
 
 
 def test_exit_codes_are_those_of_the_program() -> None:
-    told = set(re.findall(r"^\| (\d+) \|", PAGE, re.M))
-    assert told == set(re.findall(r"(?:: |; )(\d+) ", (product.__doc__ or "").partition("Exit codes")[2]))
+    listed = set(re.findall(r"^\| (\d+) \|", PAGE, re.M))
+    assert listed == set(re.findall(r"(?:: |; )(\d+) ", (product.__doc__ or "").partition("Exit codes")[2]))

@@ -120,10 +120,10 @@ def test_how_it_works_has_the_figures_of_the_benchmarks(row: str, metric: str) -
         for column in ("kube-default", "volcano-default", "kube-tuned", "ours")
     ]
     assert all(one and len(one.seeds) >= 5 for one in found)
-    told = " | ".join(tables.number(one.value) for one in found if one)
-    assert f"| {row} | {told} |" in TEXTS["docs/how-it-works.md"]
+    reported = " | ".join(tables.number(one.value) for one in found if one)
+    assert f"| {row} | {reported} |" in TEXTS["docs/how-it-works.md"]
     if metric == "allocated@100":
-        first, *_, last = told.split(" | ")
+        first, *_, last = reported.split(" | ")
         assert f"{last} % of the GPUs" in TEXTS["README.md"]
         assert f"kube-scheduler allocates {first} %" in TEXTS["README.md"]
 

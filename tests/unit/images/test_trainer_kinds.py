@@ -82,10 +82,10 @@ def test_paddle_trainers(env: dict[str, str], rank: int, size: int, host: str) -
 
 
 def test_paddle_is_told_what_the_operator_leaves_out() -> None:
-    told = train_paddle.trainers_of(PADDLE).environment()
-    assert told["PADDLE_TRAINERS_NUM"] == "2"
-    assert told["PADDLE_TRAINER_ID"] == "1"
-    assert told["PADDLE_CURRENT_ENDPOINT"] == f"{socket.gethostname()}:36543"
+    environment = train_paddle.trainers_of(PADDLE).environment()
+    assert environment["PADDLE_TRAINERS_NUM"] == "2"
+    assert environment["PADDLE_TRAINER_ID"] == "1"
+    assert environment["PADDLE_CURRENT_ENDPOINT"] == f"{socket.gethostname()}:36543"
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,13 @@ def broken(text: str, old: str, new: str) -> str:
 
 def one(found: list[Finding], text: str, code: str, line: str) -> None:
     """Exactly one finding, of that code, at a line with that text."""
-    told = "\n".join(f"{one.where} {one.code} {one.field} {one.reason}" for one in found)
-    assert [finding.code for finding in found] == [code], told
+    reported = "\n".join(f"{one.where} {one.code} {one.field} {one.reason}" for one in found)
+    assert [finding.code for finding in found] == [code], reported
     (finding,) = found
     assert finding.reason and finding.hint
     lines = text.splitlines()
     assert 1 <= finding.line <= max(1, len(lines))
-    assert line in lines[finding.line - 1], f"{told}: {lines[finding.line - 1]}"
+    assert line in lines[finding.line - 1], f"{reported}: {lines[finding.line - 1]}"
 
 
 def damaged(text: str, times: int = 60) -> Iterator[str]:

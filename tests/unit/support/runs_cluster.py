@@ -72,9 +72,9 @@ def job(name: str, framework: str = "pytorch", created: str = "2026-03-01T10:00:
     labels = more.pop("labels", {"trainyard.io/job": name})
     spec = more.pop("spec", {"runPolicy": {"schedulingPolicy": {"queue": "vision"}}})
     state = more.pop("state", None)
-    told = [{"type": key, "status": "True", "message": text} for key, text in more.items()]
+    conditions = [{"type": key, "status": "True", "message": text} for key, text in more.items()]
     meta = {"name": name, "uid": f"{framework}-{name}", "creationTimestamp": created, "labels": labels}
-    status = {"conditions": told, **({"state": {"phase": state}} if state else {})}
+    status = {"conditions": conditions, **({"state": {"phase": state}} if state else {})}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, "spec": spec, "status": status}
 
 

@@ -55,8 +55,8 @@ class Cluster:
 
 
 def state(**conditions: str) -> Object:
-    told = [{"type": kind, "status": "True", "message": text} for kind, text in conditions.items()]
-    return {"metadata": {"name": "digits-abc", "uid": "u1"}, "status": {"conditions": told}}
+    listed = [{"type": kind, "status": "True", "message": text} for kind, text in conditions.items()]
+    return {"metadata": {"name": "digits-abc", "uid": "u1"}, "status": {"conditions": listed}}
 
 
 def pod(name: str, phase: str, code: int | None = None, finished: str = "1", job: str = "digits-abc") -> Object:
@@ -74,9 +74,9 @@ def pod(name: str, phase: str, code: int | None = None, finished: str = "1", job
 
 
 def group(name: str, phase: str, created: str, message: str = "") -> Object:
-    told = [{"type": "Unschedulable", "status": "True", "message": message}] if message else []
+    conditions = [{"type": "Unschedulable", "status": "True", "message": message}] if message else []
     meta = {"name": name, "creationTimestamp": created}
-    return {"metadata": meta, "spec": {"queue": "speech"}, "status": {"phase": phase, "conditions": told}}
+    return {"metadata": meta, "spec": {"queue": "speech"}, "status": {"phase": phase, "conditions": conditions}}
 
 
 def warning(name: str, kind: str, reason: str, message: str) -> Object:

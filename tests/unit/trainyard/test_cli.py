@@ -72,7 +72,7 @@ def test_wrong_usage(words: list[str], says: str, trainyard: Call) -> None:
         (click.Abort(), 130, "interrupted."),
     ],
 )
-def test_faults_end_as_one_sentence(
+def test_errors_end_as_one_sentence(
     error: BaseException, code: int, says: str, trainyard: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(ctx: click.Context) -> None:

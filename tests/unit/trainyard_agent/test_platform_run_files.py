@@ -23,7 +23,7 @@ def patiently(*errors: Exception) -> list[float]:
 
     def action() -> None:
         if left:
-            with objects.told("s3://runs/vision/code"):
+            with objects.store_errors("s3://runs/vision/code"):
                 raise left.pop(0)
 
     run_files.patiently(action, slept.append)
@@ -40,7 +40,7 @@ def test_a_store_that_stays_away_is_given_up_when_argo_does() -> None:
     argo = yaml.safe_load((ROOT / "charts/argo/values.yaml").read_text())["executor"]["storeOutageSeconds"]
 
     def action() -> None:
-        with objects.told("s3://runs/vision/code"):
+        with objects.store_errors("s3://runs/vision/code"):
             raise urllib3.exceptions.ProtocolError("refused")
 
     with pytest.raises(PlatformError, match="does not answer"):
@@ -48,6 +48,6 @@ def test_a_store_that_stays_away_is_given_up_when_argo_does() -> None:
     assert argo <= sum(slept) <= argo + run_files.LONGEST_WAIT_S
 
 
-def test_a_refusal_is_told_at_once() -> None:
+def test_a_refusal_is_reported_at_once() -> None:
     with pytest.raises(PlatformError, match="refuses s3://runs/vision/code: AccessDenied"):
         patiently(s3_error("AccessDenied"))

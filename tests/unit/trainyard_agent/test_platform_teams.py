@@ -131,7 +131,7 @@ def test_share_of_a_removed_team_is_free_for_the_next_one() -> None:
     assert set(cluster.queues) == {"science", "new"}
 
 
-def test_share_that_never_fits_is_told_in_volcanos_words() -> None:
+def test_share_that_never_fits_is_reported_in_volcanos_words() -> None:
     cluster = Cluster()
     cluster.queues = {"science": queue("science", deserved=4)}
     with pytest.raises(PlatformError, match="Volcano refuses queue new: parent queue science validation failed"):

@@ -38,8 +38,8 @@ def image(c: Collected) -> str | None:
             if waiting.get("reason") not in pods.IMAGE:
                 continue
             node = (pod.get("spec") or {}).get("nodeName", "its node")
-            told = [f.message(ev) for ev in c.live_events("Failed") if f.target(ev) == f"Pod {f.key(pod)}"]
-            why = next((text for text in told if "pull image" in text), f.message(waiting))
+            messages = [f.message(ev) for ev in c.live_events("Failed") if f.target(ev) == f"Pod {f.key(pod)}"]
+            why = next((text for text in messages if "pull image" in text), f.message(waiting))
             said = f": {why}" if why else ""
             return (
                 f"Node {node} can't get the image {container.get('image')} for {f.namespace(pod)}/{f.name(pod)}{said}"

@@ -203,7 +203,7 @@ def _made(pipeline: Pipeline, dag: Dag, source: FromTask, kind: str) -> tuple[An
         return None, f"task {source.task}, which is not there", f"tasks: {_known(dag.tasks)}"
     component = pipeline.component(dag.tasks[source.task])
     if component is None:
-        return None, "", ""  # told where that task stands
+        return None, "", ""  # reported where that task stands
     has = component.outputs.parameters if kind == "parameter" else component.outputs.artifacts
     if source.key not in has:
         return None, f"output {source.key} of {source.task}, which is not there", f"its outputs: {_known(has)}"
@@ -289,11 +289,11 @@ def values(pipeline: Pipeline) -> Iterator[Said]:
 def names(pipeline: Pipeline) -> Iterator[Said]:
     """Names that YAML 1.1 takes for something else."""
     for component in (pipeline.root, *pipeline.components.values()):
-        told = "pipeline" if component is pipeline.root else component.name
+        place = "pipeline" if component is pipeline.root else component.name
         for interface, kind in ((component.inputs, "input"), (component.outputs, "output")):
             for one in (*interface.parameters.values(), *interface.artifacts.values()):
                 if one.name.lower() in YAML_WORDS:
-                    what = f"{kind} {one.name} of {told} has a name that YAML 1.1 takes for a truth value or nothing"
+                    what = f"{kind} {one.name} of {place} has a name that YAML 1.1 takes for a truth value or nothing"
                     yield Said("TY107", one.line, what, "give it a longer name", "", one.name, (component.name,))
 
 

@@ -96,9 +96,9 @@ def tree(lineage: Lineage, run: str = "") -> str:
     Steps of other runs than `run`, which the cache served, name theirs. Parameters that are empty are left out.
     """
     lines: list[str] = []
-    told: set[str] = set()
+    shown: set[str] = set()
     for end in lineage.ends():
-        lines += [*_branch(lineage, end, told, run), ""]
+        lines += [*_branch(lineage, end, shown, run), ""]
     return "\n".join(lines).rstrip("\n")
 
 
@@ -136,13 +136,13 @@ def size(count: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
 
 
-def _branch(lineage: Lineage, step: Step, told: set[str], run: str) -> Iterator[str]:
+def _branch(lineage: Lineage, step: Step, shown: set[str], run: str) -> Iterator[str]:
     elsewhere = f"  of run {step.run}" if run and step.run != run else ""
     head = f"{step.task}  {step.state}  {step.seconds:.0f} s  {step.image}".rstrip() + elsewhere
-    if step.key in told:
+    if step.key in shown:
         yield f"{head}  (above)"
         return
-    told.add(step.key)
+    shown.add(step.key)
     yield head
     if step.error:
         yield f"    ! {step.error.splitlines()[0]}"
@@ -155,7 +155,7 @@ def _branch(lineage: Lineage, step: Step, told: set[str], run: str) -> Iterator[
         yield f"    ← {taken.line()}"
         maker = lineage.maker(taken)
         if maker:
-            yield from (f"        {line}" for line in _branch(lineage, maker, told, run))
+            yield from (f"        {line}" for line in _branch(lineage, maker, shown, run))
         elif taken.run:
             other = "" if taken.run == step.run else f" of run {taken.run}"
             yield f"        made by {taken.task}{other}"

@@ -95,7 +95,7 @@ def _node(step: Step, attempt: int | None) -> str:
 
 
 def _of_pod(kube: Kube, pod: str, follow: bool, tail: int | None, say: Callable[[str], None]) -> Iterator[bytes]:
-    told = False
+    announced = False
     while True:
         try:
             yield from kube.logs(pod, CONTAINER, follow=follow, tail=tail)
@@ -104,9 +104,9 @@ def _of_pod(kube: Kube, pod: str, follow: bool, tail: int | None, say: Callable[
             # 400 or 404 as long as the container is being made: no error of the follower's
             if not follow or error.status not in (400, 404) or not _begins(kube, pod):
                 raise
-            if not told:
+            if not announced:
                 say(f"{pod} is being started; waiting for it")
-                told = True
+                announced = True
             time.sleep(POLL_INTERVAL_S)
 
 

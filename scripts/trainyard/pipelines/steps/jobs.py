@@ -36,7 +36,7 @@ class Jobs:
 
     def ask(self, method: str, path: str, body: Object | None = None, query: dict[str, str] | None = None) -> Object:
         """One request, again while the API is away, for ten minutes. Raises ApiError when it refuses."""
-        end, wait, told = self.clock() + PATIENCE_S, 0.5, False
+        end, wait, announced = self.clock() + PATIENCE_S, 0.5, False
         while True:
             try:
                 return self.api.call(method, path, body, query=query)
@@ -46,9 +46,9 @@ class Jobs:
                 if self.clock() + wait > end:
                     what = f"the API server stayed away for {PATIENCE_S:.0f} s: {error.message}"
                     raise TrainyardError(what, hint="retry the run; the job is adopted as it then stands") from None
-                if not told and wait > 1:
+                if not announced and wait > 1:
                     print(f"the API server does not answer ({error.message}); asking again", flush=True)
-                    told = True
+                    announced = True
                 self.sleep(wait)
                 wait = min(wait * 2, LONGEST_WAIT_S)
 

@@ -104,9 +104,9 @@ def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:
 
     errors = [one for one in findings if one.severity >= Severity.ERROR]
     if errors:
-        told = "\n".join(f"  {line(one)}" for one in errors)
+        listed = "\n".join(f"  {line(one)}" for one in errors)
         count = f"{len(errors)} error{'s' * (len(errors) != 1)}"
-        raise UsageError(f"lint has found {count}, nothing was sent:\n{told}", where=str(file))
+        raise UsageError(f"lint has found {count}, nothing was sent:\n{listed}", where=str(file))
     return list(findings)
 
 

@@ -24,12 +24,12 @@ def wait(
         KeyboardInterrupt: after it was said that nothing was sent.
         TrainyardError: the cluster can't be asked.
     """
-    own, told = Turn("", queue, gangs.priorities(kube).get(priority, 0)), ""
+    own, announced = Turn("", queue, gangs.priorities(kube).get(priority, 0)), ""
     try:
         while ahead := [turn.name for turn in not_started(kube) if not next_turns([own], [turn])]:
-            if (text := _listed(ahead)) != told:
+            if (text := _listed(ahead)) != announced:
                 say(f"waiting until {text} {'has' if len(ahead) == 1 else 'have'} started in queue {queue}")
-                told = text
+                announced = text
             time.sleep(poll_interval_s)
     except KeyboardInterrupt:
         say("nothing was sent")

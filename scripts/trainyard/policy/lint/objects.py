@@ -20,26 +20,26 @@ WORKFLOWS = ("Workflow", "WorkflowTemplate", "CronWorkflow")
 
 def check(obj: Object, lines: Lines, report: Report, task: str = "") -> None:
     """Notes everything about one object. `lines` tells the line of a path in it."""
-    told = task or named(obj)
+    label = task or named(obj)
     if shapes.kind(obj) not in shapes.known():
         kind = obj.get("kind")
         report.add(
-            "TY106", lines(()), f"{kind} is a kind that lint doesn't know", "nothing of it was checked", task=told
+            "TY106", lines(()), f"{kind} is a kind that lint doesn't know", "nothing of it was checked", task=label
         )
         return
     broken = list(shapes.validation_errors(obj))
     for path, what, hint in broken:
-        report.add("TY105", lines(path), what, hint, task=told, at=path)
-    _name(obj, lines, report, told)
+        report.add("TY105", lines(path), what, hint, task=label, at=path)
+    _name(obj, lines, report, label)
     if any(len(path) <= 2 for path, _, _ in broken):
         return  # without its main parts nothing more can be said
     team = report.site.team(str((obj.get("metadata") or {}).get("namespace") or ""))
     try:
-        _rules(obj, lines, report, told, team, [path for path, _, _ in broken])
+        _rules(obj, lines, report, label, team, [path for path, _, _ in broken])
     except (AttributeError, KeyError, TypeError, ValueError):
         if not broken:  # a shape that no schema here describes, and that no rule could read
             what = "its spec can't be read"
-            report.add("TY105", lines(("spec",)), what, "see manifests/jobs for examples", task=told, at=("spec",))
+            report.add("TY105", lines(("spec",)), what, "see manifests/jobs for examples", task=label, at=("spec",))
 
 
 def named(obj: Object) -> str:

@@ -32,8 +32,8 @@ def _line(one: Finding) -> str:
 
 def _sum(findings: Sequence[Finding], files: int, source: str) -> str:
     counts = [(sum(one.severity is level for one in findings), str(level)) for level in reversed(Severity)]
-    told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "nothing found"
-    return f"{files} file{'s' * (files != 1)}: {told}" + (f" (contract: {source})" if source else "")
+    counted = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "nothing found"
+    return f"{files} file{'s' * (files != 1)}: {counted}" + (f" (contract: {source})" if source else "")
 
 
 def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:

@@ -152,8 +152,8 @@ def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         yield "TY408", (*pod.spec_path, "nodeSelector"), what, f"select one of the pools {names}"
     elif pools and _gpu(pod, contract) and not fitting(pod, contract):
         taint = pools[0].taint
-        told = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
-        what = f"the pod asks for GPUs and does not tolerate the taint {told} of their nodes"
+        shown = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+        what = f"the pod asks for GPUs and does not tolerate the taint {shown} of their nodes"
         hint = f"add the toleration {{key: {taint['key']}, operator: Exists, effect: {taint['effect']}}}"
         yield "TY408", (*pod.spec_path, "tolerations"), what, hint
 
@@ -164,10 +164,12 @@ def spot(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     meant = [pool for pool in pools if pool.spot]
     if not meant or any(not pool.spot for pool in pools if not _gpu(pod, contract) or pool.kind == "gpu"):
         return
-    told = [word for container, _ in pod.containers() for _, word in words(container)]
-    told += [str(one.get("name")) for c, _ in pod.containers() for one in c.get("env") or [] if isinstance(one, dict)]
-    told += [*(pod.meta.get("annotations") or {}), *(pod.meta.get("labels") or {})]
-    if not any(CHECKPOINT.search(word) for word in told):
+    mentions = [word for container, _ in pod.containers() for _, word in words(container)]
+    mentions += [
+        str(one.get("name")) for c, _ in pod.containers() for one in c.get("env") or [] if isinstance(one, dict)
+    ]
+    mentions += [*(pod.meta.get("annotations") or {}), *(pod.meta.get("labels") or {})]
+    if not any(CHECKPOINT.search(word) for word in mentions):
         what = f"the pod goes to the spot pool {meant[0].name} and nothing tells of checkpoints"
         hint = "save checkpoints and go on from the last one, or take nodes that stay"
         yield "TY407", (*pod.spec_path, "nodeSelector"), what, hint

@@ -73,7 +73,7 @@ class Report:
     site: Site
     file: str
     findings: list[Finding] = field(default_factory=list)
-    _told: set[tuple[str, int, str]] = field(default_factory=set)
+    _seen: set[tuple[str, int, str]] = field(default_factory=set)
 
     def add(
         self,
@@ -96,9 +96,9 @@ class Report:
         found = Finding(
             self.file, line, code, reason.rstrip("."), hint.rstrip("."), task, dotted(at), level, known.policy
         )
-        told = (code, line, found.reason)
-        if told not in self._told:  # roles that share a template in the file
-            self._told.add(told)
+        key = (code, line, found.reason)
+        if key not in self._seen:  # roles that share a template in the file
+            self._seen.add(key)
             self.findings.append(found)
 
     def error(self, code: str, error: UsageError) -> None:

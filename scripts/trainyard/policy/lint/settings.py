@@ -66,8 +66,8 @@ def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Repor
         spec = JobSpec.of(values)
         made = manifest(spec, TeamConfig.of(report.site.contract, team.name))
     except UsageError as error:
-        told = next((word for word in REFUSED if word in error.what), "")
-        code, setting = REFUSED.get(told, ("TY104", ""))
+        matched = next((word for word in REFUSED if word in error.what), "")
+        code, setting = REFUSED.get(matched, ("TY104", ""))
         report.add(code, line(setting), error.what, error.hint, task=task, at=setting)
         return
 

@@ -86,7 +86,7 @@ def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
             missing = next(name for name in value if name not in error.instance)
             unknown = set(error.instance) - set(error.schema.get("properties", {}))
             if error.schema.get("additionalProperties") is False and difflib.get_close_matches(missing, unknown):
-                continue  # it is there under a name that is told as unknown
+                continue  # it is there under a name that is reported as unknown
             yield path, f"{_place(path)} has no {missing}", f"add {missing}"
         elif rule == "type":
             yield (

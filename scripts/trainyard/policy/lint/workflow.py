@@ -35,11 +35,11 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
         report.add("TY214", lines(path), what, hint, task=task, at=path)
     contract = report.site.contract
     requester = Requester(f"system:serviceaccount:{contract.namespace}:{contract.release}-workflow-controller")
-    # What a step's account may do is told where the workflow names it.
+    # What a step's account may do is reported where the workflow names it.
     own = spec.get("serviceAccountName") == contract.parameters["pipelineServiceAccount"]
     for name, template in templates.items():
         for made in _pods(spec, template, team, contract):
-            told = f"{task} {name}"
+            label = f"{task} {name}"
             pod = Pod(made["spec"], (), made["metadata"])
             said = []
             for one in admission.violations(Request(made, requester, team), contract, [pod]):
@@ -47,12 +47,12 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
                 if one.rule == "api-token" and not own:
                     continue
                 if not one.message.startswith("the rule can't be asked") and not near(one.path or (), broken):
-                    report.rule(one.rule, lines(one.path or ()), one.message, task=told, at=one.path or ())
+                    report.rule(one.rule, lines(one.path or ()), one.message, task=label, at=one.path or ())
             for rule in pod_rules.RULES:
                 for code, path, what, hint in rule(pod, contract, team):
                     severity = report.installing(team) if code == "TY302" else None
                     if not near(path, broken) and not (code == "TY301" and path in said):
-                        report.add(code, lines(path), what, hint, task=told, at=path, severity=severity)
+                        report.add(code, lines(path), what, hint, task=label, at=path, severity=severity)
     for claim in spec.get("volumeClaimTemplates") or []:
         _claim(claim, lines, report, task, team, contract)
 

@@ -17,7 +17,7 @@ from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
 BUCKET = "runs"
 EXAMPLE_S = 420
-STEP_LIMIT = 1.5  # of what a Volcano Job takes, on a machine that does nothing else: told beside the figure
+STEP_LIMIT = 1.5  # of what a Volcano Job takes, on a machine that does nothing else: shown beside the figure
 OUTAGE_S = 45  # two minutes were seen as well; a run has no time for that
 OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
 STARTS_S = 180

@@ -88,7 +88,7 @@ def test_pools_queues_and_what_is_not_said(tmp_path: Path) -> None:
         ("!!python/object:os.system {}\n", "the contract is no YAML"),
     ],
 )
-def test_what_is_no_contract_is_told(tmp_path: Path, text: str, says: str) -> None:
+def test_what_is_no_contract_is_reported(tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "values.yaml"
     file.write_text(text)
     with pytest.raises(UsageError, match=r"values\.yaml") as error:

@@ -60,7 +60,7 @@ mounts: [{claim: shared, path: /data, readOnly: true}]
         ("name: x\n---\nname: y\n", 0, "several documents"),
     ],
 )
-def test_faults_of_the_file_have_their_line(text: str, line: int, says: str) -> None:
+def test_errors_of_the_file_have_their_line(text: str, line: int, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         check.settings(text, "trainyard.yaml")
     assert says in str(caught.value)

@@ -17,7 +17,7 @@ def held(reason: str) -> Object:
 
 
 @pytest.mark.parametrize("reason", pods.STUCK)
-def test_every_reason_that_keeps_a_container_from_starting_is_told(reason: str) -> None:
+def test_every_reason_that_keeps_a_container_from_starting_is_reported(reason: str) -> None:
     assert pods.stuck([held(reason)]) == (f"pod-0: {reason}: so", reason in pods.NEVER)
 
 

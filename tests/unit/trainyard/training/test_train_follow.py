@@ -62,10 +62,10 @@ def test_the_way_to_mpi_s_workers_is_not_in_the_log(job: Object, capfdbinary: An
     assert capfdbinary.readouterr().out == b"0 of 2\n+ 1\n"
 
 
-def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words(job: Object) -> None:
+def test_a_command_that_the_image_lacks_is_reported_in_the_runtime_s_words(job: Object) -> None:
     failed = pod("digits-abc-master-0", "Failed", 128)
-    told = failed["status"]["containerStatuses"][0]["state"]["terminated"]
-    told |= {"reason": "StartError", "message": 'runc: unable to start container process: exec: "python": not found'}
+    ended = failed["status"]["containerStatuses"][0]["state"]["terminated"]
+    ended |= {"reason": "StartError", "message": 'runc: unable to start container process: exec: "python": not found'}
     polls = {"job": state(Failed="backoff limit"), "pods": [failed]}
     end = follow.follow(Cluster(polls, logs={"digits-abc-master-0": ["code: 3 files"]}), job, print)  # type: ignore[arg-type]
     words = 'its command can\'t be started: exec: "python": not found'
@@ -122,13 +122,13 @@ def test_pods_that_are_refused_end_it_at_once(job: Object) -> None:
     assert cluster.deleted == ["PyTorchJob/digits-abc"]
 
 
-def test_a_full_quota_is_told_and_waited_for(job: Object) -> None:
+def test_a_full_quota_is_reported_and_waited_for(job: Object) -> None:
     event = warning("digits-abc", "PyTorchJob", "FailedCreatePod", "pods x is forbidden: exceeded quota: team")
     said: list[str] = []
     polls = ({"job": state(), "events": [event]}, {"job": state(), "events": [event]}, {"job": state(Succeeded="")})
     assert follow.follow(Cluster(*polls), job, said.append).succeeded  # type: ignore[arg-type]
-    told = "warning: digits-abc: FailedCreatePod: pods x is forbidden: exceeded quota: team"
-    assert [line for line in said if "warning" in line] == [told]
+    reported = "warning: digits-abc: FailedCreatePod: pods x is forbidden: exceeded quota: team"
+    assert [line for line in said if "warning" in line] == [reported]
 
 
 def test_a_deleted_job_and_one_that_can_not_be_read_end_it(job: Object) -> None:
@@ -167,7 +167,7 @@ def test_what_controllers_print_of_the_api_s_refusals_becomes_a_sentence_and_is_
     assert said == ['j: FailedCreate: pods "w" is forbidden: exceeded quota']
 
 
-def test_places_of_a_job_are_told_in_words() -> None:
+def test_places_of_a_job_are_reported_in_words() -> None:
     def place(**snapshot: Any) -> str:
         found = {"pods": [], "groups": [], "events": [], "priorities": {}, **snapshot}
         return watch.place(watch.JobSnapshot({"metadata": {"uid": "u"}}, line=found["groups"], **found), "j")

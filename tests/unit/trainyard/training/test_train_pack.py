@@ -100,10 +100,10 @@ def folder(tmp_path: Path) -> Path:
 def test_ignore_files_mean_what_git_understands(folder: Path, tmp_path: Path, lines: list[str]) -> None:
     subprocess.run(["git", "init", "-q", folder], check=True)
     (folder / ".gitignore").write_text("\n".join(lines) + "\n")
-    told = subprocess.run(
+    listed = subprocess.run(
         ["git", "-C", folder, "ls-files", "-z", "--others", "--exclude-standard"], capture_output=True, check=True
     )
-    expected = sorted(set(told.stdout.decode().split("\0")) - {"", ".gitignore"})
+    expected = sorted(set(listed.stdout.decode().split("\0")) - {"", ".gitignore"})
     ignore = Ignore(lines)
     found = []
     for where, below, files in os.walk(folder):

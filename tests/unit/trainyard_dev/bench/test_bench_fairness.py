@@ -156,7 +156,7 @@ def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_n
         values = {"distance": distance, "used_percent": used, "circles": circles, "never_finished": stuck}
         return Result(run, values, {}, "0", {}, 1.0, run.command)
 
-    told = fairness.section(
+    reported = fairness.section(
         fairness.figures(
             [
                 result("ours", 0.5, 95),
@@ -166,6 +166,6 @@ def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_n
             ]
         )
     )
-    assert "`volcano-default` is nearer to max-min than `ours` with 80 % of the GPUs used instead of 95" in told
-    assert "`default+capacity` is nearer" not in told and "`ours-reclaim` is nearer" not in told
-    assert "With `ours-reclaim` teams took from each other without end: 69 jobs" in told
+    assert "`volcano-default` is nearer to max-min than `ours` with 80 % of the GPUs used instead of 95" in reported
+    assert "`default+capacity` is nearer" not in reported and "`ours-reclaim` is nearer" not in reported
+    assert "With `ours-reclaim` teams took from each other without end: 69 jobs" in reported

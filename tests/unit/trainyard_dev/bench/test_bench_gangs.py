@@ -130,7 +130,7 @@ def test_whole_traces_stand_beside_what_others_published() -> None:
     assert "% less than the best published. Its jobs complete in 2.00 in the mean" in text
 
 
-def test_what_classes_saved_is_told_where_it_was_measured() -> None:
+def test_what_classes_saved_is_reported_where_it_was_measured() -> None:
     plain = _result("ours", gangs.judged(_timeline()))
     case = "trace3_pr+classes"
     classed = replace(plain, run=replace(plain.run, case=case), values=plain.values | {"delay_mean": 0.001})
@@ -179,7 +179,7 @@ def test_the_emptiest_node_leaves_none_whole() -> None:
     assert offline.emptiest([8, 3, 5], 16, 8) == []
 
 
-def test_what_the_emptiest_node_does_is_told() -> None:
+def test_what_the_emptiest_node_does_is_reported() -> None:
     case, half = "trace3_pr", [Task("a", 4, 0, 3600), Task("b", 4, 0, 3600), Task("c", 16, 0, 3600)]
     found = published.spread(case, {1: half}, 2)
     assert {one.metric: one.value for one in found} == {"delay_mean": 0.333333, "makespan": 0.0072}

@@ -29,7 +29,7 @@ def measured(**values: float) -> list[Result]:
         ({"allocated": 99}, ["packing.default@0.1.ours.s1 gave no held"]),
     ],
 )
-def test_figures_outside_of_their_range_are_told(values: dict[str, float], failures: list[str]) -> None:
+def test_figures_outside_of_their_range_are_reported(values: dict[str, float], failures: list[str]) -> None:
     assert gate.judge(WANTED, measured(**values)) == failures
 
 

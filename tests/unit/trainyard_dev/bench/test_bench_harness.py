@@ -1,4 +1,4 @@
-"""What the harness knows of pods: all that the API server told, also after a watch that was ended in between."""
+"""What the harness knows of pods: all that the API server reported, also after a watch that was ended in between."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from trainyard_dev.bench.harness import ALL_TOLD, Harness
+from trainyard_dev.bench.harness import ALL_LISTED, Harness
 
 
 def event(kind: str, name: str = "", **annotations: str) -> dict[str, Any]:
@@ -28,12 +28,12 @@ class Server:
         self.watches += 1
         yield event("ADDED", "stays")
         if self.watches == 1:
-            yield event("BOOKMARK", **{ALL_TOLD: "true"})
+            yield event("BOOKMARK", **{ALL_LISTED: "true"})
             yield event("ADDED", "goes")
         else:
             yield event("BOOKMARK")
             yield event("ADDED", "new")
-            yield event("BOOKMARK", **{ALL_TOLD: "true"})
+            yield event("BOOKMARK", **{ALL_LISTED: "true"})
             self.end.wait(10)
 
 

@@ -1,4 +1,4 @@
-"""The order bench without a scheduler: what is dealt, submitted, counted and told."""
+"""The order bench without a scheduler: what is dealt, submitted, counted and reported."""
 
 from __future__ import annotations
 

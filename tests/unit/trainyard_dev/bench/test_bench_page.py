@@ -262,7 +262,7 @@ def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:
     assert trainyard("bench", "publish").error().startswith("nothing is measured with today's configurations. run ")
 
 
-def test_a_failed_run_is_told_and_the_rest_is_published(
+def test_a_failed_run_is_reported_and_the_rest_is_published(
     tree: Path, trainyard: Call, fake_bench: SimpleNamespace
 ) -> None:
     whole = fake_bench.measure

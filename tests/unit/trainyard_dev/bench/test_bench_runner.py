@@ -262,7 +262,7 @@ def test_seeds_that_are_no_numbers(seeds: str, fake_bench: SimpleNamespace, trai
     assert ended.error() == f"--seed: {seeds} names no seeds. write numbers like 1-3,7."
 
 
-def test_an_unknown_bench_is_told_before_anything_starts(trainyard: Callable[..., Any]) -> None:
+def test_an_unknown_bench_is_reported_before_anything_starts(trainyard: Callable[..., Any]) -> None:
     for words in (("run", "--only", "nothing"), ("replay", "nothing")):
         ended = trainyard("bench", *words)
         assert ended.code == 2

@@ -96,7 +96,7 @@ def test_another_file_than_the_published_one_is_refused_and_not_kept(
     assert list((cache / "traces" / "philly").iterdir()) == []
 
 
-def test_a_source_without_the_trace_is_told(
+def test_a_source_without_the_trace_is_reported(
     cache: Path, site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _offered(monkeypatch, site, "no such page", JOBS)
@@ -106,7 +106,7 @@ def test_a_source_without_the_trace_is_told(
     assert "set TRAINYARD_DATA to a folder that holds philly/trace1.csv" in str(error.value)
 
 
-def test_a_trace_that_nobody_publishes_is_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_that_nobody_publishes_is_reported(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRAINYARD_DATA", raising=False)
     with pytest.raises(TrainyardError, match=r"there is no trace philly/trace9\.csv"):
         traces.philly("trace9")

@@ -87,7 +87,7 @@ def test_nodes_that_kind_leaves_are_removed_all_the_same(machine: Machine, train
     assert machine.state() == []
 
 
-def test_a_clean_up_that_fails_does_not_hide_the_first_fault(machine: Machine, monkeypatch: pytest.MonkeyPatch,
+def test_a_clean_up_that_fails_does_not_hide_the_first_error(machine: Machine, monkeypatch: pytest.MonkeyPatch,
                                                              capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     def broken(*args: object, **kwargs: object) -> bool:
         raise TrainyardError("podman is gone")

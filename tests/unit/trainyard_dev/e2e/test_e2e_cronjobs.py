@@ -63,7 +63,7 @@ def test_failure_has_the_end_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None
     assert kubectl.deleted
 
 
-def test_job_that_never_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_that_never_ends_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl, error = run("Never", monkeypatch, timeout=0)
     assert "did not end within 0 s" in str(error)
     assert kubectl.deleted

@@ -49,7 +49,7 @@ def test_modules_come_after_what_they_need(kernel: packages.Kernel) -> None:
     assert names == ["virtio", "virtio_pci", "virtio-net", "sunrpc", "nfs", "nfsv4"]
 
 
-def test_a_kernel_without_nfs_is_told(tmp_path: Path) -> None:
+def test_a_kernel_without_nfs_is_reported(tmp_path: Path) -> None:
     given = [module(tmp_path, "nfsv4", "sunrpc")]
     with pytest.raises(TrainyardError, match="no module sunrpc, which nfsv4 needs"):
         initramfs.in_order(given, ("nfsv4",))
@@ -96,14 +96,14 @@ def test_the_init_script_is_a_shell_script() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"), [("flock", "refused, then granted"), ("range", "both clients hold the lock")]
+    ("mode", "wanted"), [("flock", "refused, then granted"), ("range", "both clients hold the lock")]
 )
-def test_the_lock_program_tells_both_ends(tmp_path: Path, mode: str, told: str) -> None:
+def test_the_lock_program_tells_both_ends(tmp_path: Path, mode: str, wanted: str) -> None:
     """On one local file locks by flock conflict within a process, and record locks never do."""
     locks, held = tmp_path / "locks", tmp_path / "file"
     subprocess.run(["gcc", "-o", locks, initramfs.HERE / "locks.c"], check=True)
     seen = subprocess.run([locks, mode, held, held], capture_output=True, text=True, check=False)
-    assert (seen.stdout.strip(), seen.returncode) == (told, 0 if mode == "flock" else 1)
+    assert (seen.stdout.strip(), seen.returncode) == (wanted, 0 if mode == "flock" else 1)
     missing = subprocess.run([locks, mode, held, tmp_path / "no" / "file"], capture_output=True, text=True, check=False)
     assert missing.returncode == 1
     assert "No such file" in missing.stdout
@@ -185,18 +185,18 @@ for version in kernel_nfs.VERSIONS:
     }
 
 
-def test_a_good_guest_has_no_faults() -> None:
+def test_a_good_guest_has_no_problems() -> None:
     assert kernel_nfs.judge(GOOD) == []
 
 
 @pytest.mark.parametrize("name", [name for name in GOOD if name not in ("kernel", "data")])
 @pytest.mark.parametrize("seen", [None, "something else"])
-def test_each_fact_that_differs_is_a_fault(name: str, seen: str | None) -> None:
+def test_each_fact_that_differs_is_a_problem(name: str, seen: str | None) -> None:
     facts = GOOD | {name: seen} if seen else {key: value for key, value in GOOD.items() if key != name}
     [error] = kernel_nfs.judge(facts)
     assert error.startswith(f"{name}: {seen or 'nothing'!r} was seen")
 
 
-def test_an_export_that_is_open_to_all_is_a_fault() -> None:
+def test_an_export_that_is_open_to_all_is_a_problem() -> None:
     assert kernel_nfs.judge(GOOD | {"foreign-export": "nothing"})
     assert kernel_nfs.judge(GOOD | {"4.2.failed": "client B can't mount /kernel-check"})

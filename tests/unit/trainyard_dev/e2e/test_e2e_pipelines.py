@@ -44,7 +44,7 @@ def test_steps_from_the_cache_are_told_from_those_that_ran() -> None:
     assert (found.cached, found.ran) == (["prepare"], ["train"])
 
 
-def test_outputs_and_faults_are_those_of_steps() -> None:
+def test_outputs_and_failures_are_those_of_steps() -> None:
     value = {"parameters": [{"name": "Output", "value": "0.9"}]}
     found = seen(
         node("evaluate", outputs=value), node("keep", "Failed", message="Error (exit code 1): no room"), phase="Failed"
@@ -60,7 +60,7 @@ def test_each_step_has_one_pod_in_its_teams_queue() -> None:
     assert (figures["steps"], figures["pods"], figures["queue"]) == (2, 2, "vision")
 
 
-def test_a_pod_too_many_is_told() -> None:
+def test_a_pod_too_many_is_reported() -> None:
     found = seen(node("prepare"))
     found.pods["driver"] = found.pods[f"{NAME}-prepare"]
     with pytest.raises(CheckError, match="the steps prepare ran in the pods driver, mnist-x-prepare"):
@@ -74,7 +74,7 @@ def test_a_pod_too_many_is_told() -> None:
         ({"serviceAccountName": "default"}, "ran as default"),
     ],
 )
-def test_a_pod_that_went_past_the_platform_is_told(change: dict[str, str], words: str) -> None:
+def test_a_pod_that_went_past_the_platform_is_reported(change: dict[str, str], words: str) -> None:
     found = seen(node("prepare"))
     [pod] = found.pods.values()
     pod["spec"] |= change
@@ -82,7 +82,7 @@ def test_a_pod_that_went_past_the_platform_is_told(change: dict[str, str], words
         pipelines._placed(found, {})
 
 
-def test_a_foreign_queue_is_told() -> None:
+def test_a_foreign_queue_is_reported() -> None:
     found = seen(node("prepare"))
     found.queues = {"speech"}
     with pytest.raises(CheckError, match=r"its pods were in the queues \['speech'\]"):

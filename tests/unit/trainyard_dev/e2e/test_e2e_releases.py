@@ -69,7 +69,7 @@ def test_a_job_that_goes_on_is_alive(job: probe_job.ProbeJob) -> None:
         ({"status": {"phase": "Failed", "containerStatuses": [{"restartCount": 0}]}}, "is Failed"),
     ],
 )
-def test_a_job_that_was_touched_is_told(job: probe_job.ProbeJob, change: dict[str, Any], error: str) -> None:
+def test_a_job_that_was_touched_is_reported(job: probe_job.ProbeJob, change: dict[str, Any], error: str) -> None:
     job.context.kubectl.pod |= change  # type: ignore[attr-defined]
     with pytest.raises(CheckError, match=error):
         job.require_alive()

@@ -89,12 +89,12 @@ def test_what_an_entry_never_came_to_is_skipped_and_so_is_what_needs_it() -> Non
     assert said["b"] == ("skipped", "it needs rest, which did not pass")
 
 
-def test_a_need_that_nobody_reports_is_told() -> None:
+def test_a_need_that_nobody_reports_is_reported() -> None:
     with pytest.raises(TrainyardError, match=r"nothing that a need is left to run"):
         go([entry("a", needs=("nowhere",))])
 
 
-def test_a_fault_outside_of_checks_ends_the_run() -> None:
+def test_an_error_outside_of_checks_ends_the_run() -> None:
     def broken(context: Any) -> None:
         raise RuntimeError("a bug")
 

@@ -26,7 +26,7 @@ def port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_silence_in_the_block_is_told_in_a_sentence(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_in_the_block_is_reported_in_a_sentence(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     secret: dict[str, Any] = {"data": {key: base64.b64encode(text.encode()).decode() for key, text in KEYS.items()}}
 
     @contextmanager

@@ -79,7 +79,7 @@ def test_docker_pushes_under_a_tag_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ref", "pushed", "told"),
+    ("ref", "pushed", "wanted"),
     [
         ("docker.io/me/app:1", "me/app:1", "docker.io/me/app:1"),
         ("me/app:1", "me/app:1", "docker.io/me/app:1"),
@@ -92,10 +92,10 @@ def test_docker_pushes_under_a_tag_of_its_own() -> None:
         ("me/app", "me/app:latest", "docker.io/me/app:latest"),
     ],
 )
-def test_loading_an_image_of_a_user(ref: str, pushed: str, told: str) -> None:
+def test_loading_an_image_of_a_user(ref: str, pushed: str, wanted: str) -> None:
     engine = FakeEngine()
     engine.images.add(ref)
-    assert lifecycle.load_image(engine, ref) == told
+    assert lifecycle.load_image(engine, ref) == wanted
     assert engine.calls[-1][-2:] == [ref, f"docker://127.0.0.1:4321/{pushed}"]
 
 

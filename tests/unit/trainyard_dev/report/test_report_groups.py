@@ -28,7 +28,7 @@ def rows(page: str, check: str) -> list[str]:
     return [unescape(re.sub(r"<[^>]+>", "", cell)) for cell in cells]
 
 
-def test_an_attack_is_told_by_who_what_and_by_whom_it_was_refused() -> None:
+def test_an_attack_is_reported_by_who_what_and_by_whom_it_was_refused() -> None:
     page = html.render(run_of(REFUSED))
     assert "Attacks tried and refused" in page
     assert rows(page, "attack.priority") == [

@@ -196,7 +196,7 @@ def test_a_set_with_lines_of_its_own_is_tidied(calls: Callable[..., list[str]], 
     assert calls()[-1] == "volcano mod tidy"
 
 
-def test_a_version_that_nobody_has_is_told_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
+def test_a_version_that_nobody_has_is_reported_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
     calls(error="dial tcp: no such host")
     made = written(tree)
     assert "tools/volcano: go: dial tcp: no such host. fix that, then run the same command again" in made.left

@@ -115,7 +115,7 @@ def test_the_repository_is_written_already(trainyard: Callable[..., Any], monkey
     assert trainyard("versions", "wheels").out == "every image pins what it should\n"
 
 
-def test_what_nobody_brings_is_a_fault(
+def test_what_nobody_brings_is_an_error(
     tree: Path, trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = Index()

@@ -1,4 +1,4 @@
-"""`trainyard verify`: each kind of copy that can disagree is found, named by file, and told how to hint."""
+"""`trainyard verify`: each kind of copy that can disagree is found, named by file, with what to change."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_objects_come_go_and_stay() -> None:
     ]
 
 
-def test_a_changed_field_is_named_and_restarts_are_told() -> None:
+def test_a_changed_field_is_named_and_restarts_are_reported() -> None:
     old, new = deployment("r/i:1"), deployment("r/i:2")
     (change,) = compare.changes([old], [new])
     assert change == Change("changed", "Deployment n/d", ("spec.template.spec.containers[main].image",), restarts=True)

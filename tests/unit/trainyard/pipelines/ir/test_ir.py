@@ -110,7 +110,7 @@ def test_a_compiled_pipeline_is_typed_and_knows_its_lines() -> None:
         ("components:", "root: {}\ncomponents:", 32, "the key root is written twice"),
     ],
 )  # fmt: skip
-def test_a_fault_is_named_with_its_line(old: str, new: str, where: int, what: str) -> None:
+def test_an_error_is_named_with_its_line(old: str, new: str, where: int, what: str) -> None:
     assert old in COMPILED
     with pytest.raises(UsageError) as error:
         load.text(COMPILED.replace(old, new, 1), "small.yaml")
@@ -197,7 +197,7 @@ def test_one_of_several_pipelines_is_named(tmp_path: Path) -> None:
         ("import os\nos._exit(7)", 0, "it ended with code 7"),
     ],
 )
-def test_the_authors_error_is_told_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
+def test_the_authors_error_is_reported_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
     with pytest.raises(UsageError, match=what) as error:
         compile.pipeline(written(tmp_path, text))
     assert error.value.where.endswith(f"p.py:{line}" if line else "p.py")

@@ -197,7 +197,7 @@ def mine():
         ([], "the pipeline needs a value for number. give it with --param number=VALUE"),
     ],
 )
-def test_wrong_arguments_are_told(tmp_path: Path, given: list[str], words: str) -> None:
+def test_wrong_arguments_are_reported(tmp_path: Path, given: list[str], words: str) -> None:
     text = """
 @dsl.pipeline
 def mine(number: int, rate: float = 0.5, flag: bool = False, names: list = [], facts: dict = {}):

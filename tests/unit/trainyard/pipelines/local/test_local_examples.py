@@ -127,7 +127,7 @@ def test_wrong_usage_and_failing_ranks(tmp_path: Path) -> None:
     assert "1300 samples asked for, 1200 there" in done.stderr
 
 
-def test_without_any_copy_of_the_data_the_hint_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_copy_of_the_data_the_hint_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from trainyard.pipelines.local import dataset
 
     def nothing() -> None:

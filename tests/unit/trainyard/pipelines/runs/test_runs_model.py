@@ -195,12 +195,12 @@ def test_a_table_that_does_not_fit() -> None:
     assert [step.name for step in table.visible(snapshot, 12)] == [line.split()[0] for line in lines[2:-1]]
 
 
-def test_changes_are_told_once() -> None:
+def test_changes_are_reported_once() -> None:
     first = RunSnapshot(nodes.run(_workflow()), NOW)
-    told = [line.split(" ", 1)[1] for line in table.changes(None, first)]
-    assert "prepare: cached" in told
-    assert "run w: running" in told
-    assert not any("evaluate" in line for line in told)
+    reported = [line.split(" ", 1)[1] for line in table.changes(None, first)]
+    assert "prepare: cached" in reported
+    assert "run w: running" in reported
+    assert not any("evaluate" in line for line in reported)
     assert table.changes(first, first) == []
     later = _workflow()
     later["status"]["nodes"]["t1"] |= {"phase": "Running"}
@@ -209,8 +209,8 @@ def test_changes_are_told_once() -> None:
         "phase": "Failed",
         "message": "main: Error (exit code 1): ValueError: loss is NaN",
     }
-    told = [line.split(" ", 1)[1] for line in table.changes(first, RunSnapshot(nodes.run(later), NOW))]
-    assert told == ["train: failed after 2m00s, ValueError: loss is NaN (exit code 1)"]
+    reported = [line.split(" ", 1)[1] for line in table.changes(first, RunSnapshot(nodes.run(later), NOW))]
+    assert reported == ["train: failed after 2m00s, ValueError: loss is NaN (exit code 1)"]
 
 
 def test_a_failure_is_explained_by_its_step() -> None:

@@ -83,7 +83,7 @@ def test_spec_carries_all_that_a_component_takes() -> None:
         ({"nodes": 0}, "a job needs a node"),
     ],
 )
-def test_what_contradicts_itself_is_told(given: dict[str, Any], words: str) -> None:
+def test_what_contradicts_itself_is_reported(given: dict[str, Any], words: str) -> None:
     with pytest.raises(TrainyardError, match=words):
         request_of(**given).spec()
 
@@ -143,7 +143,7 @@ def test_created_though_the_answer_was_lost() -> None:
     assert [method for method, _ in server.calls] == ["GET", "POST", "POST", "GET"]
 
 
-def test_refused_job_is_told_with_the_servers_words() -> None:
+def test_refused_job_is_reported_with_the_servers_words() -> None:
     server = Server(ApiError(404, ""), ApiError(403, "ValidatingAdmissionPolicy 'trainyard-p07' denied request: no"))
     with pytest.raises(TrainyardError, match="PyTorchJob mnist-1 was refused: ValidatingAdmissionPolicy"):
         jobs_of(server).adopt(MANIFEST)
@@ -187,10 +187,10 @@ def test_message_is_of_the_rank_that_failed_first() -> None:
     )
 
 
-def test_a_command_that_the_image_lacks_is_told_in_the_runtime_s_words() -> None:
+def test_a_command_that_the_image_lacks_is_reported_in_the_runtime_s_words() -> None:
     found = pod("worker", 1, **ended(128, "3", "StartError"))
-    told = found["status"]["containerStatuses"][0]["state"]["terminated"]
-    told["message"] = 'runc create failed: unable to start container process: exec: "python": not found in $PATH'
+    terminated = found["status"]["containerStatuses"][0]["state"]["terminated"]
+    terminated["message"] = 'runc create failed: unable to start container process: exec: "python": not found in $PATH'
     failed = {"conditions": [{"type": "Failed", "status": "True", "message": "backoff limit"}]}
     server = Server({"metadata": {"uid": "u"}, "kind": "PyTorchJob", "status": failed}, {"items": [found]})
     with pytest.raises(TrainyardError, match=r"worker-1 can't be started: exec: \"python\": not found in \$PATH"):
@@ -264,7 +264,7 @@ def test_store_that_refuses_is_not_asked_again() -> None:
         results.patiently(action, "s3://runs/a", lambda _: pytest.fail("waited"))
 
 
-def test_job_without_results_is_told(tmp_path: Path) -> None:
+def test_job_without_results_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TrainyardError, match="left no results"):
         results.fetch("s3://runs/vision/x", tmp_path / "model", {"TRAINYARD_BUCKETS": str(tmp_path)})
 

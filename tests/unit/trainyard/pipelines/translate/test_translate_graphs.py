@@ -87,12 +87,12 @@ def test_a_failed_task_counts_although_a_later_one_ran(tmp_path: Path) -> None:
 
 def test_the_exit_task_of_a_whole_pipeline_is_told_what_failed(tmp_path: Path) -> None:
     @dsl.container_component
-    def told(status: dsl.PipelineTaskFinalStatus, word: str):
+    def reported(status: dsl.PipelineTaskFinalStatus, word: str):
         return dsl.ContainerSpec(image=IMAGE, command=["echo", word, status])
 
     @dsl.pipeline(name="guarded")
     def guarded(word: str = "x"):
-        with dsl.ExitHandler(told(word=word)):
+        with dsl.ExitHandler(reported(word=word)):
             step()
 
     workflow = of(guarded, tmp_path)
@@ -100,9 +100,9 @@ def test_the_exit_task_of_a_whole_pipeline_is_told_what_failed(tmp_path: Path) -
     last = template(workflow, workflow["spec"]["onExit"])
     assert last["inputs"]["parameters"] == [{"name": "word", "default": "x"}]
     ((task,),) = last["steps"]
-    assert (task["name"], "depends" in task) == ("told", False)
+    assert (task["name"], "depends" in task) == ("reported", False)
     env = {one["name"]: one["value"] for one in template(workflow, task["template"])["container"]["env"]}
-    assert json.loads(env["TRAINYARD_STEP"])["task"] == "told"
+    assert json.loads(env["TRAINYARD_STEP"])["task"] == "reported"
     assert "memoize" not in template(workflow, task["template"])
     given = {one["name"]: one["value"] for one in task["arguments"]["parameters"]}
     assert given["word"] == "{{inputs.parameters.word}}"

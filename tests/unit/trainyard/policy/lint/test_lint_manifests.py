@@ -143,7 +143,7 @@ def test_settings(about: str, old: str, new: str, code: str, line: str) -> None:
     one(check_text(text, "trainyard.yaml", site()), text, code, line)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = JOB.replace("queue: vision", "queue: speech").replace("minAvailable: 4", "minAvailable: 2")
     text = text.replace("trainer-torch:0.2.0", "trainer-torch").replace("s3://runs/", "s3://run/")
     assert {finding.code for finding in check_text(text, "job.yaml", site())} == {"p06", "p22", "TY301", "TY504"}
@@ -155,7 +155,7 @@ def test_damaged_files_are_findings_and_no_tracebacks(text: str) -> None:
         assert all(finding.reason and finding.line >= 0 for finding in check_text(made, "damaged.yaml", site()))
 
 
-def test_what_has_no_text_is_told(tmp_path: Path) -> None:
+def test_what_has_no_text_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "model.yaml"
     file.write_bytes(b"\xff\xfe\x00model")
     (finding,) = check(file, site())

@@ -61,9 +61,9 @@ def test_case(case: Any) -> None:
         assert not [one for one in errors if (case.base != "workflow" or one.code != "p03") and one.code != "TY109"]
         return
     mine = [one for one in errors if one.policy == case.rule and one.code == rule_codes()[case.rule]]
-    told = " / ".join(f"{one.reason}: {one.hint} / {one.reason}. {one.hint}" for one in mine)
+    reported = " / ".join(f"{one.reason}: {one.hint} / {one.reason}. {one.hint}" for one in mine)
     shape = [one for one in errors if one.code in ("TY105", "TY601")]  # told as what it is before a rule is asked
-    assert case.says.rstrip(".") in told or (not mine and shape), errors
+    assert case.says.rstrip(".") in reported or (not mine and shape), errors
     assert all(one.field and one.reason and one.hint for one in errors)
 
 
