@@ -102,19 +102,19 @@ def test_an_adapted_line_that_is_gone_stops_the_packaging(tmp_path: Path) -> Non
 @pytest.mark.parametrize("part", sorted(folder.name for folder in patches.FOLDER.iterdir() if folder.is_dir()))
 def test_git_makes_the_same_of_every_patch(tmp_path: Path, part: str) -> None:
     """They stay plain diffs, which any tool applies."""
-    ours, gits = tmp_path / "ours", tmp_path / "git"
-    for folder in (ours, gits):
+    patched, gits = tmp_path / "patched", tmp_path / "git"
+    for folder in (patched, gits):
         run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part), folder])
         for file in (f for f in folder.rglob("*") if f.is_file()):
             file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n"))  # as packaging reads them
-    patches.apply_all(part, ours)
+    patches.apply_all(part, patched)
     files = sorted((patches.FOLDER / part).glob("*.patch"))
     assert files
     run(["git", "init", "--quiet", gits])
     run(["git", "apply", *files], cwd=gits)
     shutil.rmtree(gits / ".git")
-    assert contents(ours) == contents(gits)
-    assert contents(ours) != contents(parts.chart_folder(part))
+    assert contents(patched) == contents(gits)
+    assert contents(patched) != contents(parts.chart_folder(part))
 
 
 def contents(folder: Path) -> dict[str, bytes]:

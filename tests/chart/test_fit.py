@@ -176,10 +176,10 @@ def test_unlisted_keys_are_still_read(chart: Path) -> None:
         assert all(f".Values.{key}" in text for key in keys)
 
 
-def _unknown(ours: dict[str, Any], known: dict[str, Any], path: str = "") -> list[str]:
+def _unknown(given: dict[str, Any], known: dict[str, Any], path: str = "") -> list[str]:
     """Keys of ours that are not among the known; below a key that is empty or null there, anything goes."""
     found = []
-    for key, value in ours.items():
+    for key, value in given.items():
         if key not in known and (path or key != "enabled"):
             found.append(path + key)
         elif (

@@ -90,7 +90,7 @@ def _policy(server: ApiServer, name: str, expressions: list[str]) -> list[str]:
     return expressions
 
 
-def ours(expression: str, data: dict[str, Any]) -> str:
+def evaluated(expression: str, data: dict[str, Any]) -> str:
     """What our evaluator makes of it, shown as the server shows it."""
     try:
         value = cel.compile(expression)({"o": cel.place(data)})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cel_server import ERROR, answers, ours
+from cel_server import ERROR, answers, evaluated
 from conftest import HERE
 
 from trainyard.policy import cel
@@ -39,7 +39,7 @@ def test_the_corpus_is_large_and_repeats_nothing() -> None:
 
 @pytest.mark.parametrize("group", corpus()["same"])
 def test_the_evaluator_says_what_the_server_says(reported: dict[str, str], group: str) -> None:
-    pairs = {text: (reported[text], ours(text, corpus()["object"])) for text in corpus()["same"][group]}
+    pairs = {text: (reported[text], evaluated(text, corpus()["object"])) for text in corpus()["same"][group]}
     wrong = [f"{text}: the server says {one}, ours {other}" for text, (one, other) in pairs.items() if one != other]
     assert not wrong, "\n".join(wrong)
 
@@ -47,7 +47,7 @@ def test_the_evaluator_says_what_the_server_says(reported: dict[str, str], group
 def test_what_only_the_check_of_types_refuses(reported: dict[str, str]) -> None:
     for text in corpus()["unchecked"]:
         assert reported[text] == ERROR, text
-        assert ours(text, corpus()["object"]) != ERROR, f"{text}: move it to `same`"
+        assert evaluated(text, corpus()["object"]) != ERROR, f"{text}: move it to `same`"
 
 
 def test_what_is_not_evaluated_is_refused_by_name(reported: dict[str, str]) -> None:

@@ -39,9 +39,9 @@ def packed(harness: Harness, load: Load, column: str) -> Packed:
 
 
 def test_ours_packs_what_the_default_scatters(harness: Harness, load: Load) -> None:
-    ours, default = packed(harness, load, "ours"), packed(harness, load, "volcano-default")
-    assert {gpus: ours.refused(gpus) for gpus in (0, 1, 2, 4, WIDE)} == dict.fromkeys((0, 1, 2, 4, WIDE), 0)
-    assert ours.allocated == ours.arrived
+    baseline, default = packed(harness, load, "ours"), packed(harness, load, "volcano-default")
+    assert {gpus: baseline.refused(gpus) for gpus in (0, 1, 2, 4, WIDE)} == dict.fromkeys((0, 1, 2, 4, WIDE), 0)
+    assert baseline.allocated == baseline.arrived
     assert default.refused(0) == 0
     assert (default.refused(WIDE) or 0.0) > 20
     assert not default.refused_fitting.total()

@@ -10,7 +10,7 @@ What is measured (`registry` has the list), and what only one bench needs:
 - sharing: `fractional_gpus` speaks as device plugins do, `bestfit` places in a simulation, `fractional_rounds` says
   what rounds cost, `sharing_page`
 
-With what: `configurations` are what is compared, `ablations` ours with one setting changed; `schedulers`,
+With what: `configurations` are what is compared, `ablations` the baseline with one setting changed; `schedulers`,
 `scheduler_kueue`, `kueue_setup` and `extender` run them; `harness` is the API server, `objects` what it gets,
 `simulator` virtual time; `traces` reads what `sources` finds.
 

@@ -14,15 +14,15 @@ ALL_NODES = "--percentage-nodes-to-find=100"
 Change = Callable[["Configuration"], "Configuration"]
 
 
-def column(name: str, ours: Configuration) -> Configuration:
-    """Ours with the change of this name."""
+def column(name: str, baseline: Configuration) -> Configuration:
+    """The baseline with the change of this name."""
     label, change = NAMES[name]
-    return replace(change(ours), name=name, label=label)
+    return replace(change(baseline), name=name, label=label)
 
 
 def _config(change: Callable[[dict[str, Any]], None]) -> Change:
     """A change of the parsed configuration."""
-    return lambda ours: ours.changed(change)
+    return lambda baseline: baseline.changed(change)
 
 
 def _arguments(plugin: str, **values: object) -> Change:
@@ -37,18 +37,18 @@ def _arguments(plugin: str, **values: object) -> Change:
 
 def _together(*names: str) -> Change:
     """All these changes of NAMES at once."""
-    return lambda ours: functools.reduce(lambda column, name: NAMES[name][1](column), names, ours)
+    return lambda baseline: functools.reduce(lambda column, name: NAMES[name][1](column), names, baseline)
 
 
 def _without(flag: str) -> Change:
-    return lambda ours: replace(ours, flags=tuple(one for one in ours.flags if one != flag))
+    return lambda baseline: replace(baseline, flags=tuple(one for one in baseline.flags if one != flag))
 
 
 # Where rounds begin more often than in the chart: name -> milliseconds.
 PERIODS_MS = {"ours-200ms": 200, "ours-50ms": 50}
-# Name -> what is changed in ours, and how.
+# Name -> what is changed in the baseline, and how.
 NAMES: dict[str, tuple[str, Change]] = {
-    "ours-go-default": ("garbage collected as Go does by default", lambda ours: replace(ours, env=())),
+    "ours-go-default": ("garbage collected as Go does by default", lambda baseline: replace(baseline, env=())),
     "ours-some-nodes": ("not all nodes searched: 42 % of 1,000", _without(ALL_NODES)),
     "ours-affinity0": ("preferred node affinity not scored", _arguments("nodeorder", nodeaffinity_weight=0)),
     "ours-images0": ("images on nodes not scored", _arguments("nodeorder", imagelocality_weight=0)),
@@ -83,8 +83,8 @@ NAMES: dict[str, tuple[str, Change]] = {
         _arguments("predicates", predicate_CacheEnable=True),
     ),
     "ours-errorcache": ("refusals of nodes kept", _config(lambda config: config.pop("configurations", None))),
-    "ours-200ms": ("a round every 200 ms instead of every second", lambda ours: ours),
-    "ours-50ms": ("a round every 50 ms", lambda ours: ours),
+    "ours-200ms": ("a round every 200 ms instead of every second", lambda baseline: baseline),
+    "ours-50ms": ("a round every 50 ms", lambda baseline: baseline),
     "ours-least": (
         "fewer nodes searched, and affinity0, images0, pods0, volumes0, neighbours0 and no-balance, at once",
         _together(

@@ -25,7 +25,7 @@ from trainyard_dev.chart import package, parts
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
 DEFAULT_PERIOD_MS = 1000
 OVERLAY = parts.UMBRELLA / "overlays/packed.yaml"
-OURS = f"ours: the chart with `{OVERLAY.relative_to(parts.UMBRELLA)}`"
+BASELINE = f"ours: the chart with `{OVERLAY.relative_to(parts.UMBRELLA)}`"
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
 
 
@@ -88,7 +88,7 @@ def configurations() -> dict[str, Configuration]:
 def _makers() -> dict[str, Maker]:
     from trainyard_dev.bench import ablations
 
-    ours, default = "ours", "volcano-default"
+    baseline, default = "ours", "volcano-default"
     return {
         "kube-default": lambda name: Configuration(name, "kube-scheduler, default", "kube", ""),
         "kube-tuned": lambda name: Configuration(
@@ -103,15 +103,15 @@ def _makers() -> dict[str, Maker]:
         "default+no-enqueue": _changed(default, "… + no enqueue", _no_enqueue),
         "default+preempt": _changed(default, "… + preempt", _preempt),
         "default+reclaim": _changed(default, "… + capacity instead of proportion, and reclaim", _reclaim),
-        ours: lambda name: chart_column(name, OURS),
-        "ours-hard-taint": _replaced(ours, "ours, taint NoSchedule", taint="NoSchedule"),
-        "ours-models": _replaced(ours, "ours, rarer models with taints of their own", rare=True),
+        baseline: lambda name: chart_column(name, BASELINE),
+        "ours-hard-taint": _replaced(baseline, "ours, taint NoSchedule", taint="NoSchedule"),
+        "ours-models": _replaced(baseline, "ours, rarer models with taints of their own", rare=True),
         "ours-one-model": _replaced(
             "ours-models", "… and a pod that takes several tolerates the least sought", one=True
         ),
-        "ours-no-taint": _replaced(ours, "ours without a taint", taint=""),
-        "ours-no-gpu": _changed(ours, "ours without the GPU weight", _no_gpu_weight),
-        "ours-no-reserve": _changed(ours, "ours without a reserve for GPUs", _no_reserve),
+        "ours-no-taint": _replaced(baseline, "ours without a taint", taint=""),
+        "ours-no-gpu": _changed(baseline, "ours without the GPU weight", _no_gpu_weight),
+        "ours-no-reserve": _changed(baseline, "ours without a reserve for GPUs", _no_reserve),
         "ours-order": _chosen("ours, queueingStrategy: ReservingFIFO", "queueingStrategy=ReservingFIFO"),
         "ours-strict": _chosen("ours, queueingStrategy: StrictFIFO", "queueingStrategy=StrictFIFO"),
         "ours-reclaim": _chosen("ours, reclaim", "reclaim=true"),
@@ -120,8 +120,8 @@ def _makers() -> dict[str, Maker]:
         "kueue-best-effort": _kueue("Kueue, BestEffortFIFO", "BestEffortFIFO"),
         "kueue-topology": _kueue("Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
         "raw": lambda name: Configuration(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
-        **{name: lambda name: ablations.column(name, column(ours)) for name in ablations.NAMES},
-        "ours-sharing": _changed(ours, "ours, GPUs shared by Volcano's deviceshare", _packed_sharing),
+        **{name: lambda name: ablations.column(name, column(baseline)) for name in ablations.NAMES},
+        "ours-sharing": _changed(baseline, "ours, GPUs shared by Volcano's deviceshare", _packed_sharing),
         "default-sharing": _changed(default, "Volcano's default, GPUs shared as its guide has it", _guide_sharing),
     }
 

@@ -135,8 +135,8 @@ def figures(results: Sequence[Result]) -> list[Figure]:
         ("as_on_paper", "%", None),
     ]
     found = [one for metric, unit, bound in wanted for one in summarise(_always(results, metric), metric, unit, bound)]
-    ours = [one for one in results if one.run.column == "ours"]
-    found += [one for name in REFERENCES for one in summarise(ours, name, "Ms", "makespan_bound")]
+    baseline = [one for one in results if one.run.column == "ours"]
+    found += [one for name in REFERENCES for one in summarise(baseline, name, "Ms", "makespan_bound")]
     return found + (_published() if not {one.run.id for one in results} <= {run.id for run in plan(False)} else [])
 
 

@@ -59,13 +59,13 @@ def _reading(every: Sequence[Figure], case: str) -> str:
                 f"`{one.column}` deadlocks{how} {tables.number(100 - one.value)} % of the jobs never finish, and"
                 f" {tables.number(ever.value if ever else 0)} of {GPUS} GPUs stay with incomplete jobs for ever."
             )
-    ours = tables.find(figures, case, "ours", "makespan")
+    baseline = tables.find(figures, case, "ours", "makespan")
     pool, nodes, longest = (tables.find(figures, case, "ours", name) for name in REFERENCES)
-    if ours and ours.bound and pool and nodes and longest:
-        limit, order = ours.bound, "priority and submission" if case.endswith(WITH_CLASSES) else "submission"
+    if baseline and baseline.bound and pool and nodes and longest:
+        limit, order = baseline.bound, "priority and submission" if case.endswith(WITH_CLASSES) else "submission"
         said.append(
-            f"The makespan of ours is {_over(ours.value, limit)} above the limit. Simulated, what fits started in the"
-            f" order of {order} and nothing evicted, it is {_over(nodes.value, limit)} above, and"
+            f"The makespan of ours is {_over(baseline.value, limit)} above the limit. Simulated, what fits started in"
+            f" the order of {order} and nothing evicted, it is {_over(nodes.value, limit)} above, and"
             f" {_over(pool.value, limit)} if all GPUs were one node; with the longest job first, for which one must"
             f" know durations, {_over(longest.value, limit)}."
         )
@@ -97,9 +97,9 @@ def _spread(figures: Sequence[Figure], case: str) -> str:
         "Volcano's default prefers the emptiest node: in simulation that alone makes the mean wait"
         f" {tables.number(wait.value)} h and the makespan {tables.number(end.value)} million s."
     )
-    ours = tables.find(figures, case, "ours", "delay_mean")
+    baseline = tables.find(figures, case, "ours", "delay_mean")
     longest = [tables.find(figures, case, column, "delay_max_32") for column in ("volcano-default", "ours")]
-    if ours and wait.value < ours.value and longest[0] and longest[1]:
+    if baseline and wait.value < baseline.value and longest[0] and longest[1]:
         said += (
             " It leaves fewer nodes whole, so smaller jobs pass 32-GPU gangs, which wait up to"
             f" {tables.number(longest[0].value)} h instead of {tables.number(longest[1].value)}."

@@ -11,7 +11,7 @@ import numpy as np
 
 NODE_GPUS = 8
 SHAPES = ((1, 1), (1, 2), (1, 4), (1, 8), (2, 2), (2, 4), (4, 1), (4, 2), (2, 8))  # pods of a job and GPUs of each
-CLAIMS = ((1, 4), (1, 8), (2, 4), (2, 8), (4, 4))
+REQUESTS = ((1, 4), (1, 8), (2, 4), (2, 8), (4, 4))
 MOST_JOBS = 18  # 2^18 sets of jobs are tried in a second
 HOURS = 24.0
 
@@ -60,7 +60,7 @@ class Least:
 
 
 def layout(rng: random.Random, nodes: int = 4) -> Layout:
-    """A cluster filled at random until little is free, and a claim that needs somebody to leave."""
+    """A cluster filled at random until little is free, and a reclaim request that needs somebody to leave."""
     while True:
         free, jobs = [NODE_GPUS] * nodes, []
         for _ in range(40):
@@ -73,7 +73,7 @@ def layout(rng: random.Random, nodes: int = 4) -> Layout:
                 jobs.append((places, each))
         hours = sorted((round(rng.uniform(0.1, HOURS), 1) for _ in jobs), reverse=True)
         held = tuple(Held(f"j{n:02d}", *job, hours[n]) for n, job in enumerate(jobs))
-        pods, each = rng.choice(CLAIMS)
+        pods, each = rng.choice(REQUESTS)
         found = Layout(nodes, held, pods, each)
         if sum(free) <= NODE_GPUS // 2 and sum(room // each for room in found.free) < pods:
             return found
@@ -94,7 +94,7 @@ def least(layout: Layout) -> Least:
 
 
 def _fewest_pods(layout: Layout) -> int:
-    """Every set of pods of each node, then every way to spread the claim over the nodes."""
+    """Every set of pods of each node, then every way to spread the request over the nodes."""
     free = layout.free
     best = [0] + [10**6] * layout.pods  # pods that leave, by slots won so far
     for node in range(layout.nodes):

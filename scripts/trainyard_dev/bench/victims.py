@@ -1,4 +1,4 @@
-"""Claims on a full cluster: whom a scheduler evicts for a job of a higher class, or of a queue below its share."""
+"""Reclaim requests on a full cluster: whom a scheduler evicts for a higher class, or for a queue below its share."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ def plan(seeds: Iterable[int], count: int) -> list[Run]:
 
 
 def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
-    """All claims of one run, one after the other.
+    """All reclaim requests of one run, one after the other.
 
     Values are sums over them: pods and jobs evicted, GPU·hours that these had worked (a job that loses a pod has to
-    start again), the minimum of each, claims that got their room, and pods evicted for claims that did not.
+    start again), the minimum of each, requests that got their room, and pods evicted for those
+    that did not.
     """
     case = run.case.partition("@")[0]
     rng = random.Random(f"claims/{run.seed}")
@@ -61,7 +62,7 @@ def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
         layout = layouts.layout(rng)
         _fill(harness, column, layout, shared=case == SHARE)
         with scheduler(harness, column) as running:
-            gone, served, ended = _claim(harness, running, column, layout, case)
+            gone, served, ended = _request(harness, running, column, layout, case)
         done.append((layouts.cost(layout, gone), layouts.least(layout), served))
         circles += not ended
         harness.clear()
@@ -111,12 +112,12 @@ def _fill(harness: Harness, column: Configuration, layout: Layout, *, shared: bo
             harness.server.call("PATCH", f"{PODS}/{job.name}-{index}/status", status, content=MERGE)
 
 
-def _claim(
+def _request(
     harness: Harness, running: Scheduler, column: Configuration, layout: Layout, case: str
 ) -> tuple[list[str], bool, bool]:
-    """Hands in the claim and lets evicted pods go at once.
+    """Hands in the request and lets evicted pods go at once.
 
-    Returns their names, whether the claim runs, and whether evicting came to an end.
+    Returns their names, whether its job runs, and whether evicting came to an end.
     """
     priority = "training-high" if case == CLASS else ""
     queue = "claimant" if case == SHARE else "others"

@@ -29,7 +29,7 @@ class Listed:
 
     ref: str
     pulled: str
-    ours: bool
+    own: bool
     uses: tuple[str, ...]
 
 

@@ -51,7 +51,7 @@ def list_images(profile: str, files: tuple[Path, ...], output: str) -> None:
         return
     for image in found:
         pulled = f"{image.pulled:80}" if image.pulled != image.ref else ""
-        click.echo(f"{image.ref:64}{pulled}{'ours' if image.ours else 'upstream':10}{', '.join(image.uses)}")
+        click.echo(f"{image.ref:64}{pulled}{'ours' if image.own else 'upstream':10}{', '.join(image.uses)}")
 
 
 @images.command()

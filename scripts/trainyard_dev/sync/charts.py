@@ -44,7 +44,7 @@ def meta(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None])
     Args:
         upstream: the version of a chart that lies in a Go module; None for any other.
     """
-    ours = str(raw["trainyard"])
+    own = str(raw["trainyard"])
     for path in sorted(tree.root.glob("charts/*/Chart.yaml")):
         name, file = path.parent.name, path.relative_to(tree.root).as_posix()
         scalars = Scalars(tree.read(file))
@@ -52,9 +52,9 @@ def meta(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None])
         component = raw["components"].get(name)
         version, app = found[("version",)], found.get(("appVersion",), "")
         follows = component is not None and version == app.removeprefix("v")
-        _set(tree, file, scalars, ("version",), str(component) if follows else ours)
+        _set(tree, file, scalars, ("version",), str(component) if follows else own)
         if name == "trainyard":
-            _set(tree, file, scalars, ("appVersion",), ours)
+            _set(tree, file, scalars, ("appVersion",), own)
         elif component is not None:
             _set(tree, file, scalars, ("appVersion",), ("v" if app.startswith("v") else "") + str(component))
         tree.write(file, scalars.text())

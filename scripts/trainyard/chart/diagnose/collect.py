@@ -175,12 +175,12 @@ def _logs(work: _Work, kubectl: Kubectl, namespaces: set[str]) -> None:
     for pod in work.found.pods:
         space, item = facts.namespace(pod), facts.name(pod)
         well = facts.is_well(pod)
-        ours = space in namespaces or any(part in item for part in ALWAYS)
+        platform = space in namespaces or any(part in item for part in ALWAYS)
         for container in facts.containers(pod):
             label = str(container.get("name", ""))
             restarted = int(container.get("restartCount") or 0) > 0
             started = not facts.state(container, "waiting") or restarted
-            if started and (not well or restarted or ours):
+            if started and (not well or restarted or platform):
                 wanted.append((0 if not well else 1 if restarted else 2, space, item, label, False))
             if restarted:
                 wanted.append((0 if not well else 1, space, item, label, True))

@@ -115,11 +115,11 @@ def test_the_same_summary_gives_the_same_page(fake_bench: SimpleNamespace, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("ours", "other", "lost"),
+    ("baseline", "other", "lost"),
     [(90.0, 95.0, True), (95.0, 90.0, False), (95.0, 95.0, False), (95.001, 95.002, False)],
 )
-def test_a_loss_is_a_greater_distance_from_the_limit(ours: float, other: float, lost: bool) -> None:
-    found = page.losses([figure("ours", ours), figure("kube-default", other)])
+def test_a_loss_is_a_greater_distance_from_the_limit(baseline: float, other: float, lost: bool) -> None:
+    found = page.losses([figure("ours", baseline), figure("kube-default", other)])
     assert [(mine.column, best.column) for mine, best in found] == ([("ours", "kube-default")] if lost else [])
 
 

@@ -50,11 +50,11 @@ def test_cards_that_are_given_away_twice_are_found() -> None:
 
 
 def test_configurations_weigh_parts_of_cards_and_keep_nothing_for_whole_ones() -> None:
-    ours = configurations.column("ours-sharing").config
-    assert "deviceshare.VGPUEnable: true" in ours
-    assert f"binpack.resources.{fractional_gpus.CORES}: 40" in ours
-    assert "nvidia.com/gpu" not in ours
-    assert fractional_gpus.RESERVE not in ours
+    config = configurations.column("ours-sharing").config
+    assert "deviceshare.VGPUEnable: true" in config
+    assert f"binpack.resources.{fractional_gpus.CORES}: 40" in config
+    assert "nvidia.com/gpu" not in config
+    assert fractional_gpus.RESERVE not in config
     assert "deviceshare" not in configurations.column("ours").config
 
 

@@ -92,14 +92,14 @@ def test_shares_of_a_profile() -> None:
 
 def test_each_knob_changes_what_it_says_and_nothing_is_lost() -> None:
     config = "configurations: [{name: allocate}]\ntiers:\n- plugins: [{name: predicates}, {name: nodeorder}]\n"
-    ours = Configuration("ours", "ours", "volcano", config, (ablations.ALL_NODES, "--x"), env=(("GOGC", "300"),))
-    changed = {name: ablations.column(name, ours) for name in ablations.NAMES}
+    baseline = Configuration("ours", "ours", "volcano", config, (ablations.ALL_NODES, "--x"), env=(("GOGC", "300"),))
+    changed = {name: ablations.column(name, baseline) for name in ablations.NAMES}
     assert "nodeaffinity.weight: 0" in changed["ours-affinity0"].config
     assert "predicate.VolumeZoneEnable: false" in changed["ours-volumes0"].config
     assert "configurations" not in changed["ours-errorcache"].config
     assert changed["ours-some-nodes"].flags == ("--x",)
     assert changed["ours-go-default"].env == ()
-    same = [name for name, one in changed.items() if one.digest == ours.digest]
+    same = [name for name, one in changed.items() if one.digest == baseline.digest]
     assert same == list(ablations.PERIODS_MS)
 
 
