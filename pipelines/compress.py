@@ -46,9 +46,9 @@ def prune(
     os.makedirs(small.path)
     with open(os.path.join(small.path, perceptron.FILE), "wb") as file:
         file.write(perceptron.to_bytes(pruned))
-    facts = {"kind": f"{share:.0%} of weights pruned", "accuracy": accuracy, "bytes": len(made.blob), "by": made.by}
-    small.metadata.update(facts)
-    print(f"{facts['kind']} by {made.by}: accuracy {accuracy:.4f}, {len(made.blob)} bytes gzipped")
+    metadata = {"kind": f"{share:.0%} of weights pruned", "accuracy": accuracy, "bytes": len(made.blob), "by": made.by}
+    small.metadata.update(metadata)
+    print(f"{metadata['kind']} by {made.by}: accuracy {accuracy:.4f}, {len(made.blob)} bytes gzipped")
     return accuracy
 
 
@@ -75,9 +75,9 @@ def compare(
     whole = {"kind": "as trained", "accuracy": before, "bytes": len(blob), "gzipped": len(gzip.compress(blob))}
     rows = [(model, whole), *((one, one.metadata) for one in [quantized, *pruned])]
     fitting = [row for row in rows if row[1]["accuracy"] >= before - loss]
-    best, facts = min(fitting, key=lambda row: row[1]["bytes"])
+    best, found = min(fitting, key=lambda row: row[1]["bytes"])
     shutil.copytree(best.path, chosen.path)
-    chosen.metadata.update({key: facts[key] for key in ("kind", "accuracy", "bytes")})
+    chosen.metadata.update({key: found[key] for key in ("kind", "accuracy", "bytes")})
     lines = [
         "<!doctype html><title>compress</title><table><tr><th>model<th>accuracy<th>change<th>bytes<th>of the whole"
     ]
@@ -86,12 +86,12 @@ def compare(
         lines.append(f"<tr><td>{name}<td>{one['accuracy']:.4f}<td>{change:+.4f}<td>{int(one['bytes'])}<td>{share:.0%}")
         print(f"{one['kind']}: accuracy {one['accuracy']:.4f} ({change:+.4f}), {int(one['bytes'])} bytes ({share:.0%})")
     with open(report.path, "w") as file:
-        file.write("\n".join([*lines, f"</table><p>chosen: {html.escape(facts['kind'])}"]))
+        file.write("\n".join([*lines, f"</table><p>chosen: {html.escape(found['kind'])}"]))
     metrics.log_metric("accuracy_before", before)
-    metrics.log_metric("accuracy_after", facts["accuracy"])
+    metrics.log_metric("accuracy_after", found["accuracy"])
     metrics.log_metric("bytes_before", len(blob))
-    metrics.log_metric("bytes_after", facts["bytes"])
-    return before, facts["accuracy"], facts["kind"]
+    metrics.log_metric("bytes_after", found["bytes"])
+    return before, found["accuracy"], found["kind"]
 
 
 class Outputs(NamedTuple):

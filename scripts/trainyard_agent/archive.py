@@ -117,7 +117,7 @@ def ignore_gone() -> Iterator[None]:
 
 
 def _walk(root: int) -> Iterator[tuple[int, str, str, os.stat_result]]:
-    """Every entry below an open directory: directory that holds it, name, path, facts. Parents come first."""
+    """Every entry below an open directory: directory that holds it, name, path, status. Parents come first."""
     stack = [(os.dup(root), "", iter(sorted(os.listdir(root))))]
     try:
         while stack:
@@ -128,20 +128,20 @@ def _walk(root: int) -> Iterator[tuple[int, str, str, os.stat_result]]:
                 stack.pop()
                 continue
             with ignore_gone():
-                facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                if stat.S_ISDIR(facts.st_mode):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
                     inner = os.open(name, FOLDER, dir_fd=folder)
                     stack.append((inner, f"{prefix}{name}/", iter(sorted(os.listdir(inner)))))
-                yield folder, name, prefix + name, facts
+                yield folder, name, prefix + name, status
     finally:
         for folder, _, _ in stack:
             os.close(folder)
 
 
-def _info(path: str, facts: os.stat_result) -> tarfile.TarInfo:
+def _info(path: str, status: os.stat_result) -> tarfile.TarInfo:
     info = tarfile.TarInfo(path)
-    info.mode, info.uid, info.gid = stat.S_IMODE(facts.st_mode), facts.st_uid, facts.st_gid
-    info.mtime = facts.st_mtime  # type: ignore[assignment]  # fractions go into the extended header
+    info.mode, info.uid, info.gid = stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid
+    info.mtime = status.st_mtime  # type: ignore[assignment]  # fractions go into the extended header
     return info
 
 
@@ -153,8 +153,8 @@ def pack_folder(root: Path, tar: tarfile.TarFile) -> Counts:
         info = _info(".", os.fstat(top))
         info.type = tarfile.DIRTYPE
         tar.addfile(info)
-        for folder, name, path, facts in _walk(top):
-            _add(tar, counts, linked, folder, name, path, facts)
+        for folder, name, path, status in _walk(top):
+            _add(tar, counts, linked, folder, name, path, status)
     finally:
         os.close(top)
     return counts
@@ -167,10 +167,10 @@ def _add(
     folder: int,
     name: str,
     path: str,
-    facts: os.stat_result,
+    status: os.stat_result,
 ) -> None:
     """One entry; `linked` knows files of several names by what they are."""
-    info, mode, file = _info(path, facts), facts.st_mode, (facts.st_dev, facts.st_ino)
+    info, mode, file = _info(path, status), status.st_mode, (status.st_dev, status.st_ino)
     if stat.S_ISDIR(mode):
         info.type = tarfile.DIRTYPE
     elif stat.S_ISLNK(mode):
@@ -182,11 +182,11 @@ def _add(
     elif not stat.S_ISREG(mode):
         counts.left_out += counts.note(path)
         return
-    elif facts.st_nlink > 1 and file in linked:
+    elif status.st_nlink > 1 and file in linked:
         info.type, info.linkname = tarfile.LNKTYPE, linked[file]
     else:
         _add_file(tar, counts, path, folder, name)
-        if facts.st_nlink > 1:
+        if status.st_nlink > 1:
             linked[file] = path
         return
     tar.addfile(info)
@@ -200,15 +200,15 @@ def _add_file(tar: tarfile.TarFile, counts: Counts, path: str, folder: int, name
     if descriptor < 0:
         return
     with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             counts.left_out += counts.note(path)
             return
-        info = _info(path, facts)
-        info.size = facts.st_size
+        info = _info(path, status)
+        info.size = status.st_size
         source = Exactly(file, info.size)
         tar.addfile(info, cast(IO[bytes], source))
-        if source.short or os.fstat(file.fileno()).st_mtime != facts.st_mtime:
+        if source.short or os.fstat(file.fileno()).st_mtime != status.st_mtime:
             counts.changed += counts.note(path)
     counts.entries += 1
     counts.bytes += info.size

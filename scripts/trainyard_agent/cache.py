@@ -133,8 +133,8 @@ def refresh(client: Minio, cache: dict[str, str], root: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         fetched = sum(pool.map(lambda entry: _place(client, cache, entry, folder, before), entries))
-    facts = {**cache, "objects": [asdict(entry) for entry in entries]}
-    (folder / f"{MARKER}{PART}").write_text(json.dumps(facts))
+    marker = {**cache, "objects": [asdict(entry) for entry in entries]}
+    (folder / f"{MARKER}{PART}").write_text(json.dumps(marker))
     os.replace(folder / f"{MARKER}{PART}", folder / MARKER)
     link.parent.mkdir(exist_ok=True)
     fresh = link.with_name(f".{name}{PART}")

@@ -52,20 +52,20 @@ def show(target: Target) -> None:
     for stamp in target.stamps():
         held = target.manifest(stamp)
         say(f"backup {stamp}{'' if not held['failed'] else ', without ' + ', '.join(held['failed'])}")
-        for name, facts in held["archives"].items():
-            say(f"  {name}: {facts['entries']} entries, {facts['bytes']} bytes")
+        for name, entry in held["archives"].items():
+            say(f"  {name}: {entry['entries']} entries, {entry['bytes']} bytes")
     say("set RESTORE_FROM to one of these, or to latest" if target.stamps() else "there is no backup yet")
 
 
-def check(target: Target, stamp: str, name: str, facts: dict[str, Any]) -> None:
+def check(target: Target, stamp: str, name: str, entry: dict[str, Any]) -> None:
     """Read a whole archive and compare it with its manifest. Raises PlatformError."""
     found, size = hashlib.sha256(), 0
-    with target.read(stamp, facts["file"]) as source:
+    with target.read(stamp, entry["file"]) as source:
         while block := source.read(BLOCK):
             found.update(block)
             size += len(block)
-    if (size, found.hexdigest()) != (facts["archiveBytes"], facts["sha256"]):
-        raise PlatformError(f"{facts['file']} of backup {stamp} is not what was written ({name}); nothing was restored")
+    if (size, found.hexdigest()) != (entry["archiveBytes"], entry["sha256"]):
+        raise PlatformError(f"{entry['file']} of backup {stamp} is not what was written ({name}); nothing was restored")
 
 
 def restore(
@@ -109,8 +109,8 @@ def _folder(wish: Wish, folder: Path, source: IO[bytes]) -> unpack.Outcome:
 def _bucket(
     wish: Wish, contract: dict[str, Any], bucket: str, source: IO[bytes], client: Callable[[], Minio]
 ) -> unpack.Outcome:
-    facts = next((known for known in contract["storage"]["buckets"] if known["name"] == bucket), {})
-    per_team = facts.get("teams") == "own"
+    found = next((known for known in contract["storage"]["buckets"] if known["name"] == bucket), {})
+    per_team = found.get("teams") == "own"
     with archive.reading(source) as tar:
         return unpack.restore_bucket(
             client(),

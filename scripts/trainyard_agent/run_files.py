@@ -132,9 +132,9 @@ class Keeper:
         for path in self._files():
             name = str(path.relative_to(self.root))
             with suppress(FileNotFoundError):  # removed meanwhile
-                facts = path.stat()
-                state = (facts.st_size, facts.st_mtime_ns)
-                settled = last or time.time() - facts.st_mtime > SETTLED_S
+                status = path.stat()
+                state = (status.st_size, status.st_mtime_ns)
+                settled = last or time.time() - status.st_mtime > SETTLED_S
                 if settled and self._seen.get(name) != state and self._take(path, name):
                     self._seen[name] = state
                     count += 1

@@ -67,7 +67,7 @@ class Users:
     def __init__(self, root: Access) -> None:
         self.root, self.admin = root, store.admin(root)
         self.held = {
-            user: str(facts.get("policyName", "")) for user, facts in json.loads(self.admin.user_list()).items()
+            user: str(about.get("policyName", "")) for user, about in json.loads(self.admin.user_list()).items()
         }
 
     def give(self, user: str, password: str, name: str, policy: dict[str, Any]) -> None:

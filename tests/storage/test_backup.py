@@ -60,7 +60,7 @@ class World:
             Wish(**({"stamp": "latest"} | wish)), self.target, self.contract, self.export, lambda: self.client
         )
 
-    def facts(self, folder: Path) -> dict[str, Any]:
+    def files(self, folder: Path) -> dict[str, Any]:
         """Everything that must come back, by path."""
         found = {}
         for path in sorted(folder.rglob("*")):
@@ -85,7 +85,7 @@ def world(request: pytest.FixtureRequest, server: Any, tmp_path: Path, contract:
 
 
 def test_what_was_destroyed_comes_back_as_it_was(world: World) -> None:
-    before, top = world.facts(world.workspace), world.workspace.stat()
+    before, top = world.files(world.workspace), world.workspace.stat()
     manifest = world.back_up()
     assert set(manifest["archives"]) == {"bucket-runs", "workspace-vision"}, "speech has no workspace yet"
     assert manifest["archives"]["workspace-vision"]["names"] == ["pipe"]
@@ -93,7 +93,7 @@ def test_what_was_destroyed_comes_back_as_it_was(world: World) -> None:
     for key in ("vision/job/model", "speech/ödd"):
         world.client.remove_object("runs", key)
     done = world.restore()
-    assert world.facts(world.workspace) == before
+    assert world.files(world.workspace) == before
     after = world.workspace.stat()
     assert (after.st_mode, after.st_gid) == (top.st_mode, top.st_gid)
     assert world.file.stat().st_ino == (world.workspace / "copy.pt").stat().st_ino, "a hard link stays one"
@@ -130,11 +130,11 @@ def test_newer_data_stay_unless_told(world: World) -> None:
 
 
 def test_restored_beside(world: World) -> None:
-    before = world.facts(world.workspace)
+    before = world.files(world.workspace)
     world.back_up()
     world.file.write_bytes(b"changed")
     world.restore(into="from-may", path="")
-    assert world.facts(world.workspace / "from-may") == before
+    assert world.files(world.workspace / "from-may") == before
     assert world.file.read_bytes() == b"changed"
     assert world.client.get_object("runs", "vision/from-may/job/model").read() == world.body
     with pytest.raises(PlatformError, match=r"from-may is in .* already"):
@@ -241,13 +241,13 @@ def test_files_that_vanish_meanwhile_are_left_out(world: World, monkeypatch: Any
     (deep / "c-file").write_text("")
     (deep / "d-link").symlink_to("x")
 
-    def info(path: str, facts: os.stat_result) -> Any:
+    def info(path: str, status: os.stat_result) -> Any:
         if path == "run/deep":  # listed by now
             (deep / "b-folder").rmdir()
             (deep / "c-file").unlink()
         if path == "run/deep/d-link":
             (deep / "d-link").unlink()
-        return real(path, facts)
+        return real(path, status)
 
     monkeypatch.setattr(archive, "_info", info)
     manifest = world.back_up()
@@ -255,7 +255,7 @@ def test_files_that_vanish_meanwhile_are_left_out(world: World, monkeypatch: Any
     monkeypatch.undo()
     os.rename(world.workspace, world.export / "gone")
     world.restore(only=("workspace-vision",))
-    assert {path for path in world.facts(world.workspace) if path.startswith("run/")} == {
+    assert {path for path in world.files(world.workspace) if path.startswith("run/")} == {
         "run/deep",
         "run/deep/model.pt",
     }

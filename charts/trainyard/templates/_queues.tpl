@@ -8,8 +8,8 @@ parent (root where none is named), weight, reclaimable, owner, capability, deser
 {{- $all = append $all (merge (dict "where" (printf "global.contract.queues: queue %s" .name)) .) -}}
 {{- end -}}
 {{- range include "trainyard.teams" . | fromJsonArray -}}
-{{- $facts := dict "name" .name "owner" .name "where" (printf "global.contract.teams: the queue of team %s" .name) -}}
-{{- $all = append $all (merge $facts .queue) -}}
+{{- $team := dict "name" .name "owner" .name "where" (printf "global.contract.teams: the queue of team %s" .name) -}}
+{{- $all = append $all (merge $team .queue) -}}
 {{- end -}}
 {{- $whole := list -}}
 {{- range $all -}}

@@ -22,7 +22,7 @@ The object store: its address, its certificate, and the environment of pods that
 
 {{/*
 MinIO's certificate as JSON: what the Secret in the cluster holds, or a new one from an authority of its own, whose key
-is forgotten at once. Every template of one rendering gets the same; it is kept with the release's facts meanwhile.
+is forgotten at once. Every template of one rendering gets the same; it is kept with the release's values meanwhile.
 A Secret of the site's own that can't be read here gives {}.
 */}}
 {{- define "trainyard.s3Certificate" -}}

@@ -17,11 +17,11 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 CARD = "model.json"
 
 
-def register(folder: str, name: str, facts: Mapping[str, Any], env: Mapping[str, str] | None = None) -> dict[str, Any]:
+def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Puts a trained model's files into the registry, once for each content; returns its card, with `uri`.
 
     Args:
-        facts: what the card says beside the files: accuracy, data, parameters.
+        about: what the card says beside the files: accuracy, data, parameters.
         env: TRAINYARD_BUCKET and TRAINYARD_TEAM say where, TRAINYARD_RUN where it comes from.
     """
     env = os.environ if env is None else env
@@ -47,7 +47,14 @@ def register(folder: str, name: str, facts: Mapping[str, Any], env: Mapping[str,
         if not error.missing:
             raise
     files = {file: {"sha256": digests[file], "bytes": len(blob)} for file, blob in blobs.items()}
-    card = {"name": name, "version": version, "uri": uri, "files": files, "run": env.get("TRAINYARD_RUN", ""), **facts}
+    card = {
+        "name": name,
+        "version": version,
+        "uri": uri,
+        "files": files,
+        "run": env.get("TRAINYARD_RUN", ""),
+        **about,
+    }
     for file, blob in blobs.items():
         target.put(file, blob)
     target.put(CARD, (json.dumps(card, indent=2, sort_keys=True) + "\n").encode())  # last: a card means all is there

@@ -138,8 +138,8 @@ def _send(
     if form:
         _print(made, form)
     spec = made["spec"]
-    facts = [f"priority {spec['podPriorityClassName']}"] if spec.get("podPriorityClassName") else []
-    _say(", ".join([f"run {name} created in {kube.namespace}", *facts]))
+    parts = [f"priority {spec['podPriorityClassName']}"] if spec.get("podPriorityClassName") else []
+    _say(", ".join([f"run {name} created in {kube.namespace}", *parts]))
     if detach:
         _say(follow.again(name, kube.namespace))
     elif step:

@@ -76,8 +76,8 @@ def lines(kube: Kube, snapshot: JobSnapshot) -> list[str]:
     """What to read of a job: how it stands and why, its pods, what is complained of; after a failure its error."""
     job = snapshot.job or {}
     state, note = jobs.outcome(snapshot)
-    facts = [kind_of(job), span(_seconds(job)), f"queue {queue}" if (queue := status.queue_of(job)) else ""]
-    found = [f"{job['metadata']['name']} in {kube.namespace}: {state}, {', '.join(filter(None, facts))}"]
+    parts = [kind_of(job), span(_seconds(job)), f"queue {queue}" if (queue := status.queue_of(job)) else ""]
+    found = [f"{job['metadata']['name']} in {kube.namespace}: {state}, {', '.join(filter(None, parts))}"]
     if note and state != status.FAILED:
         found.append(f"  {note}")
     if snapshot.pods:

@@ -2,6 +2,6 @@
 
 from trainyard.chart.diagnose.cause import probable_cause
 from trainyard.chart.diagnose.collect import collect
-from trainyard.chart.diagnose.facts import Collected
+from trainyard.chart.diagnose.objects import Collected
 
 __all__ = ["Collected", "collect", "probable_cause"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainyard.chart.diagnose import facts
-from trainyard.chart.diagnose.facts import Collected
+from trainyard.chart.diagnose import objects
+from trainyard.chart.diagnose.objects import Collected
 from trainyard.chart.diagnose.rules import RULES, Rule
 
 HEALTHY = ""
@@ -38,11 +38,11 @@ def probable_cause(collected: Collected) -> str:
     if found:
         return _sentence(found[0][1])
     failed = [check for check in collected.checks if check.get("status") == "failed"]
-    sick = [facts.where(pod) for pod in collected.sick_pods() if collected.age(_created(pod)) > YOUNG]
+    sick = [objects.where(pod) for pod in collected.sick_pods() if collected.age(_created(pod)) > YOUNG]
     if not failed and not sick and not collected.problems:
         return HEALTHY
     if failed:
-        first = f"check {failed[0].get('id')} failed ({facts.shorten(str(failed[0].get('reason', '')), 160)})"
+        first = f"check {failed[0].get('id')} failed ({objects.shorten(str(failed[0].get('reason', '')), 160)})"
         look = f"look at pod {sick[0]} and at events.txt" if sick else "look at events.txt and the logs of its pods"
     elif sick:
         first, look = f"pod {sick[0]} is not well", "look at its log and at events.txt"
@@ -54,7 +54,7 @@ def probable_cause(collected: Collected) -> str:
     return f"No rule matched: {first}; {look} in the diagnosis."
 
 
-def _created(pod: facts.Object) -> object:
+def _created(pod: objects.Object) -> object:
     return (pod.get("metadata") or {}).get("creationTimestamp")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from trainyard.chart.diagnose import facts as f
-from trainyard.chart.diagnose.facts import Collected, Object
+from trainyard.chart.diagnose import objects as f
+from trainyard.chart.diagnose.objects import Collected, Object
 from trainyard.chart.diagnose.pod_rules import hook_pods
 from trainyard.names import GPU
 from trainyard.observe import pods

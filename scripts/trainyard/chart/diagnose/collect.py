@@ -1,4 +1,4 @@
-"""Writes what is needed to understand a failed run into ``<out>/diagnosis``, and returns the facts for the rules.
+"""Writes what is needed to understand a failed run into ``<out>/diagnosis``, and returns what the rules read.
 
 Nothing here may fail the run a second time: a command that fails or hangs leaves a note in its file and in
 ``problems.txt``, the whole is bounded in time (``seconds``) and each file in size (``MOST`` bytes, its end kept).
@@ -18,9 +18,9 @@ from typing import Any
 
 import yaml
 
-from trainyard.chart.diagnose import facts
+from trainyard.chart.diagnose import objects
 from trainyard.chart.diagnose.cause import probable_cause
-from trainyard.chart.diagnose.facts import Collected, Object
+from trainyard.chart.diagnose.objects import Collected, Object
 from trainyard.components import all_components
 from trainyard.kinds import registry
 
@@ -60,7 +60,7 @@ def collect(
     expected: Sequence[str] = (),
     seconds: float = 90.0,
 ) -> Collected:
-    """Collect into ``out/diagnosis`` and return the facts.
+    """Collect into ``out/diagnosis`` and return what was collected.
 
     ``kubectl`` and ``helm`` take arguments, return standard output and raise on failure; ``node_exec`` runs a command
     on a node. ``namespaces`` are those whose every pod is of interest. ``checks`` are the run's checks so far;
@@ -72,7 +72,7 @@ def collect(
     _logs(work, kubectl, set(namespaces) | {release[1]})
     if node_exec:
         for node in work.found.nodes:
-            node_name = facts.name(node)
+            node_name = objects.name(node)
             devices = ["sh", "-c", f"cat {CHECKPOINT} 2>/dev/null || echo 'no device was ever given out here'"]
             kubelet = ["journalctl", "-u", "kubelet", "--no-pager", "-n", str(LINES)]
             work.command(f"nodes/{node_name}-devices.json", partial(node_exec, node_name, devices))
@@ -110,7 +110,7 @@ class _Work:
         thread.join(left)
         answer = box[0] if box else TimeoutError(f"no answer within {left:.0f} s")
         if isinstance(answer, Exception):
-            self.found.problems.append(f"{title}: {facts.shorten(str(answer) or repr(answer), 400)}")
+            self.found.problems.append(f"{title}: {objects.shorten(str(answer) or repr(answer), 400)}")
             return None
         return answer
 
@@ -152,7 +152,7 @@ def _objects(work: _Work, kubectl: Kubectl) -> None:
 
     found.nodes = work.items("nodes", lambda: kubectl(["get", "nodes", "-o", "json"]))
     found.pods = listed("pods")
-    found.events = facts.in_order(listed("events"))
+    found.events = objects.in_order(listed("events"))
     work.save("events.txt", "\n".join(_event_line(event) for event in found.events) or "no events")
     work.command("pods.txt", lambda: kubectl(["get", "pods", "-A", "-o", "wide"]))
     work.command("nodes.txt", lambda: kubectl(["describe", "nodes"]))
@@ -173,13 +173,13 @@ def _logs(work: _Work, kubectl: Kubectl, namespaces: set[str]) -> None:
     """Logs of every container that is not ready, failed or restarted, and of the platform's own parts."""
     wanted: list[tuple[int, str, str, str, bool]] = []
     for pod in work.found.pods:
-        space, item = facts.namespace(pod), facts.name(pod)
-        well = facts.is_well(pod)
+        space, item = objects.namespace(pod), objects.name(pod)
+        well = objects.is_well(pod)
         platform = space in namespaces or any(part in item for part in ALWAYS)
-        for container in facts.containers(pod):
+        for container in objects.containers(pod):
             label = str(container.get("name", ""))
             restarted = int(container.get("restartCount") or 0) > 0
-            started = not facts.state(container, "waiting") or restarted
+            started = not objects.state(container, "waiting") or restarted
             if started and (not well or restarted or platform):
                 wanted.append((0 if not well else 1 if restarted else 2, space, item, label, False))
             if restarted:
@@ -197,8 +197,8 @@ def _logs(work: _Work, kubectl: Kubectl, namespaces: set[str]) -> None:
 def _event_line(event: Object) -> str:
     count = event.get("count") or (event.get("series") or {}).get("count") or 1
     times = f" (x{count})" if count > 1 else ""
-    head = f"{facts.event_time(event):<19}  {event.get('type', ''):<7}  {event.get('reason', ''):<22}"
-    return f"{head}  {facts.target(event)}: {facts.message(event)}{times}"
+    head = f"{objects.event_time(event):<19}  {event.get('type', ''):<7}  {event.get('reason', ''):<22}"
+    return f"{head}  {objects.target(event)}: {objects.message(event)}{times}"
 
 
 def _hide(item: Any) -> Any:

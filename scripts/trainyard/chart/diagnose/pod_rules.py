@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainyard.chart.diagnose import facts as f
-from trainyard.chart.diagnose.facts import Collected, Object
+from trainyard.chart.diagnose import objects as f
+from trainyard.chart.diagnose.objects import Collected, Object
 from trainyard.observe import pods
 
 PATIENCE = 120.0  # seconds that an init container may run

@@ -1,7 +1,8 @@
 """The rules that name the probable cause of a failure, most telling first.
 
-A rule is a name and a question: it reads the facts and answers with one sentence, or with None. Causes come before what
-they bring about: a full disk before the image that could not be unpacked, an image before the gang that waits for it.
+A rule is a name and a question: it reads what was collected and answers with one sentence, or with None.
+Causes come before what they bring about: a full disk before the image that could not be unpacked, an image before the
+gang that waits for it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trainyard.chart.diagnose import cluster_rules, pod_rules
-from trainyard.chart.diagnose.facts import Collected
+from trainyard.chart.diagnose.objects import Collected
 
 Question = Callable[[Collected], str | None]
 

@@ -32,9 +32,9 @@ def heading(snapshot: RunSnapshot) -> str:
     """One line about the whole run."""
     run = snapshot.run
     ended = sum(step.ended for step in run.steps)
-    facts = [f"{ended} of {len(run.steps)} steps", span(run.seconds(snapshot.at))]
-    facts += [f"{word} {value}" for word, value in (("queue", run.queue), ("experiment", run.experiment)) if value]
-    return f"{run.name} in {run.namespace}: {run.state}, {', '.join(filter(None, facts))}"
+    parts = [f"{ended} of {len(run.steps)} steps", span(run.seconds(snapshot.at))]
+    parts += [f"{word} {value}" for word, value in (("queue", run.queue), ("experiment", run.experiment)) if value]
+    return f"{run.name} in {run.namespace}: {run.state}, {', '.join(filter(None, parts))}"
 
 
 def lines(

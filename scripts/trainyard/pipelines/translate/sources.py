@@ -88,8 +88,8 @@ def _final_status(producer: str) -> Value:
 def _at_exit(producer: str) -> Value:
     """The same for the task that Argo runs last: only then it says what failed, and only of the whole run."""
     failures = f"sprig.replace({values.quoted('{{')}, {values.quoted('{ {')}, workflow.failures[0:{FAILURES}])"
-    facts = {"state": "workflow.status", "failures": failures, "pipelineTaskName": values.quoted(producer)}
-    return values.calculated("toJson({" + ", ".join(f'"{key}": {code}' for key, code in facts.items()) + " })")
+    fields = {"state": "workflow.status", "failures": failures, "pipelineTaskName": values.quoted(producer)}
+    return values.calculated("toJson({" + ", ".join(f'"{key}": {code}' for key, code in fields.items()) + " })")
 
 
 def artifact(

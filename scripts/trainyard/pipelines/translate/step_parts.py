@@ -77,7 +77,7 @@ def environment(
     }
     settings = ctx.settings
     pairs = ", ".join(f"{json.dumps(name)}: {{{{=toJson({code})}}}}" for name, code in parameters.items())
-    facts = {
+    variables = {
         "TRAINYARD_STEP": json.dumps(step, separators=(",", ":")),
         "TRAINYARD_PARAMS": "{" + pairs + "}" if pairs else "",
         "TRAINYARD_RUN": "{{workflow.name}}",
@@ -92,7 +92,7 @@ def environment(
         "TRAINYARD_SYSTEM": settings.system,
         "HOME": "/tmp",
     }
-    return [{"name": name, "value": value} for name, value in facts.items() if value]
+    return [{"name": name, "value": value} for name, value in variables.items() if value]
 
 
 def store_keys(settings: Settings) -> list[Object]:

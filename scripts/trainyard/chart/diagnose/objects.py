@@ -1,6 +1,6 @@
 """What was collected from a cluster, with the questions that the rules ask of it.
 
-Objects are dicts as ``kubectl get -o json`` prints them. Facts are read as they are: a missing field is no error.
+Objects are dicts as ``kubectl get -o json`` prints them. They are read as they are: a missing field is no error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Object = Mapping[str, Any]
 
 @dataclass
 class Collected:
-    """The facts about one cluster at one moment.
+    """What was collected of one cluster at one moment.
 
     ``logs`` maps ``namespace/pod/container`` (and ``…/previous``) to its last lines; ``problems`` lists what could not
     be collected; ``checks`` are the checks of the run so far (``id``, ``status``, ``reason``, ``figures``). Objects
