@@ -72,24 +72,24 @@ def _parser() -> argparse.ArgumentParser:
     objects = commands.add_parser(
         "objects", help="for `trainyard` on a member's machine: one object, or all of a folder"
     )
-    objects.add_argument("operation", choices=("put", "get", "stat", "list", "tree", "hold"))
+    objects.add_argument("operation", choices=("put", "get", "stat", "list", "tree", "idle"))
     objects.add_argument("place", nargs="?", default="", metavar="BUCKET/KEY")
     objects.add_argument("--size", type=int, default=0, help="put: bytes that come")
     objects.add_argument("--sha256", default="", help="put: their digest")
-    objects.add_argument("--idle", type=float, default=120.0, help="hold: seconds without an operation until it ends")
+    objects.add_argument("--seconds", type=float, default=120.0, help="idle: without an operation until it ends")
 
     files = commands.add_parser("run-files", help="beside a training command: bring code in, take results out")
-    files.add_argument("operation", choices=("fetch", "keep"))
+    files.add_argument("operation", choices=("fetch", "upload"))
     files.add_argument("--into", "--from", dest="root", required=True, help="folder that the command runs in")
-    files.add_argument("--folder", action="append", default=[], help="below it: made by fetch, copied by keep")
+    files.add_argument("--folder", action="append", default=[], help="below it: made by fetch, copied by upload")
     files.add_argument("--code", default="", metavar="BUCKET/KEY", help="fetch: archive to unpack")
     files.add_argument("--sha256", default="", help="fetch: its digest")
     files.add_argument(
         "--restore", action="append", default=[], metavar="BUCKET/PREFIX=FOLDER", help="fetch: copy back"
     )
-    files.add_argument("--to", default="", metavar="BUCKET/PREFIX", help="keep: where to")
-    files.add_argument("--every", type=float, default=30.0, help="keep: seconds between two rounds")
-    files.add_argument("--only", default="", help="keep: do nothing unless the pod's name ends like this")
+    files.add_argument("--to", default="", metavar="BUCKET/PREFIX", help="upload: where to")
+    files.add_argument("--every", type=float, default=30.0, help="upload: seconds between two rounds")
+    files.add_argument("--only", default="", help="upload: do nothing unless the pod's name ends like this")
 
     gate = commands.add_parser("queue-gate", help="beside the scheduler: keep the order of queues, for ever")
     gate.add_argument("--port", type=int, required=True)
@@ -151,8 +151,8 @@ def main(argv: list[str] | None = None) -> int:
         if args.command == "objects":
             from trainyard_agent import objects
 
-            if args.operation == "hold":
-                return objects.hold(args.idle)
+            if args.operation == "idle":
+                return objects.idle(args.seconds)
             bucket, _, key = args.place.partition("/")
             return objects.run(args.operation, bucket, key, args.size, args.sha256)
         if args.command == "run-files":
@@ -160,7 +160,7 @@ def main(argv: list[str] | None = None) -> int:
 
             if args.operation == "fetch":
                 return run_files.fetch(args.root, args.code, args.sha256, args.folder, args.restore)
-            return run_files.keep(args.root, args.to, args.folder, args.every, args.only)
+            return run_files.upload(args.root, args.to, args.folder, args.every, args.only)
         if args.command == "queue-gate":
             from trainyard_agent import gate
 

@@ -1,6 +1,6 @@
 """Bytes between a stream and the store: what `trainyard` on a member's machine asks a short-lived pod to do.
 
-Every operation is a process of its own, started in the pod; `hold` is the pod's main one and ends when none came for a
+Every operation is a process of its own, started in the pod; `idle` is the pod's main one and ends when none came for a
 while. Data go over standard input and output. The last line of standard error is a JSON object with what was moved.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20  # bytes
 FINAL = ("AccessDenied", "InvalidAccessKeyId", "NoSuchBucket", "NoSuchKey", "SignatureDoesNotMatch")
 SHA256 = "sha256"  # of the object, in its metadata
-LOOK_S = 2.0
+POLL_INTERVAL_S = 2.0
 
 
 class DamagedError(PlatformError):
@@ -141,11 +141,11 @@ def tree(client: Minio, bucket: str, prefix: str, target: IO[bytes]) -> int:
         return len(entries)
 
 
-def hold(idle: float) -> int:
-    """Stay as long as others run beside this process, and `idle` seconds longer."""
+def idle(patience: float) -> int:
+    """Stay as long as others run beside this process, and `patience` seconds longer."""
     last = time.monotonic()
-    while time.monotonic() - last < idle:
-        time.sleep(LOOK_S)
+    while time.monotonic() - last < patience:
+        time.sleep(POLL_INTERVAL_S)
         if any(name.isdigit() and int(name) != os.getpid() and _lives(name) for name in os.listdir("/proc")):
             last = time.monotonic()
     return 0

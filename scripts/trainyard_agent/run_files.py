@@ -1,6 +1,6 @@
 """Beside a training command in its pod: brings code and checkpoints in, and takes what the command writes to the store.
 
-What `keep` has taken stands in `.trainyard.json` beside the files: the last one says `"complete": true`, which tells
+What `upload` has taken stands in `.trainyard.json` beside the files: the last one says `"complete": true`, which tells
 who fetches results that nothing more will come.
 """
 
@@ -118,7 +118,7 @@ def bring(client: Minio, bucket: str, prefix: str, folder: Path) -> int:
     return count
 
 
-class Keeper:
+class Uploader:
     """Copies changed files of some folders to the store, again and again."""
 
     def __init__(self, client: Minio, root: Path, folders: Sequence[str], bucket: str, prefix: str) -> None:
@@ -170,7 +170,7 @@ class Keeper:
         return True
 
 
-def keep(root: str, to: str, folders: Sequence[str], every: float, only: str) -> int:
+def upload(root: str, to: str, folders: Sequence[str], every: float, only: str) -> int:
     """Copy what is written to the store until the pod ends, and once more; only in pods whose name ends with `only`."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -178,26 +178,26 @@ def keep(root: str, to: str, folders: Sequence[str], every: float, only: str) ->
         stop.wait()
         return 0
     bucket, _, prefix = to.partition("/")
-    keeper = Keeper(store.client(store.access()), Path(root), folders, bucket, prefix)
+    uploader = Uploader(store.client(store.access()), Path(root), folders, bucket, prefix)
     while not stop.wait(every):
         try:
-            if count := keeper.round():
+            if count := uploader.round():
                 say(f"{count} files to s3://{to}")
         except PlatformError as error:
             say(f"not copied yet: {error}")
-    return _finish(keeper, to)
+    return _finish(uploader, to)
 
 
-def _finish(keeper: Keeper, to: str) -> int:
+def _finish(uploader: Uploader, to: str) -> int:
     """The last round, again and again while the store doesn't answer: the pod's grace period is the limit."""
     while True:
         try:
-            count = keeper.round(last=True)
+            count = uploader.round(last=True)
         except objects.RefusedError:
             raise
         except PlatformError as error:
             say(f"not copied yet: {error}")
             time.sleep(SETTLED_S)
             continue
-        say(f"{count} more files to s3://{to}, {len(keeper.taken)} in all")
+        say(f"{count} more files to s3://{to}, {len(uploader.taken)} in all")
         return 0

@@ -147,7 +147,7 @@ def test_results_are_kept_while_the_command_runs_and_at_its_end(client, program,
     (tmp_path / "results/early.txt").write_text("early")
     os.utime(tmp_path / "results/early.txt", (1, 1))
     kept = program(
-        "run-files", "keep", f"--from={tmp_path}", "--folder=results", f"--to={BUCKET}/vision/jobs/k", "--every=0.2"
+        "run-files", "upload", f"--from={tmp_path}", "--folder=results", f"--to={BUCKET}/vision/jobs/k", "--every=0.2"
     )
     end = time.monotonic() + 20
     while objects.stat(client, BUCKET, "vision/jobs/k/results/early.txt") is None:
@@ -169,7 +169,7 @@ def test_other_ranks_keep_nothing(client, program, tmp_path: Path) -> None:  # t
     (tmp_path / "results").mkdir()
     (tmp_path / "results/x").write_text("x")
     to = f"--to={BUCKET}/vision/jobs/other"
-    kept = program("run-files", "keep", f"--from={tmp_path}", "--folder=results", to, "--only=-worker-0")
+    kept = program("run-files", "upload", f"--from={tmp_path}", "--folder=results", to, "--only=-worker-0")
     time.sleep(1.5)
     kept.terminate()
     assert kept.communicate(timeout=20)[1] == b""

@@ -202,7 +202,7 @@ def test_a_pod_that_does_not_come_in_time_is_said(cluster: Cluster, team_config:
 
 
 def test_the_pod_waits_while_it_is_used_and_ends_by_itself() -> None:
-    command = [sys.executable, "-m", "trainyard_agent", "objects", "hold", "--idle=1"]
+    command = [sys.executable, "-m", "trainyard_agent", "objects", "idle", "--seconds=1"]
     unshared = ["unshare", "--pid", "--fork", "--mount-proc", *command]
     if os.geteuid():
         pytest.skip("a process space of its own needs root")

@@ -17,7 +17,7 @@ USER = 1000
 GRACE_S = 600  # for what is left to copy when a pod ends; whoever has nothing to copy ends at once
 SYNC_S = 30
 CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-FETCH, KEEP = "trainyard-fetch", "trainyard-keep"
+FETCH, UPLOAD = "trainyard-fetch", "trainyard-upload"
 
 
 def restricted() -> Object:
@@ -34,14 +34,14 @@ def restricted() -> Object:
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of pod of a job. `keeper`: the pod name's end of the one that results are taken from; "" means any."""
+    """One kind of pod of a job. `uploader`: the pod name's end of the one that results are taken from; "" means any."""
 
     container: str
     command: tuple[str, ...]
     gpus: bool = False
     works: bool = True  # it runs the command, so it needs code and data
-    keeps: bool = False
-    keeper: str = ""
+    uploads: bool = False
+    uploader: str = ""
     token: bool = False
 
 
@@ -70,8 +70,8 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
         inner["topologySpreadConstraints"] = [_spread(spec)]
     if part.works and moves(spec):
         inner["initContainers"] = [_fetch(spec, team_config)]
-        if part.keeps and spec.output:
-            inner["initContainers"].append(_keep(spec, team_config, part))
+        if part.uploads and spec.output:
+            inner["initContainers"].append(_upload(spec, team_config, part))
             inner["terminationGracePeriodSeconds"] = GRACE_S
     return {"metadata": {"labels": labels(spec)}, "spec": inner}
 
@@ -205,15 +205,15 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
     return _helper(FETCH, words, team_config)
 
 
-def _keep(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
+def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     """Beside the command, and a little longer than it: copies what it writes to the store."""
-    words = ["keep", f"--from={home(spec)}", f"--to={BUCKET}/{spec.output}", f"--every={SYNC_S}"]
+    words = ["upload", f"--from={home(spec)}", f"--to={BUCKET}/{spec.output}", f"--every={SYNC_S}"]
     words.append(f"--folder={spec.results}")
     if spec.checkpoints:
         words.append(f"--folder={spec.checkpoints}")
-    if part.keeper:
-        words.append(f"--only={part.keeper}")
-    return _helper(KEEP, words, team_config) | {"restartPolicy": "Always"}
+    if part.uploader:
+        words.append(f"--only={part.uploader}")
+    return _helper(UPLOAD, words, team_config) | {"restartPolicy": "Always"}
 
 
 def _helper(name: str, words: list[str], team_config: TeamConfig) -> Object:

@@ -47,20 +47,20 @@ def started(spec: JobSpec) -> list[str]:
 
 
 def workers_job(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
-    """The spec of a job of workers alone, the first of which keeps the results."""
+    """The spec of a job of workers alone, the first of which uploads the results."""
     kind = registry.of_framework(spec.framework)
     command = tuple(literal(spec.command))
-    worker = template(spec, team_config, Part(kind.container, command, gpus=True, keeps=True, keeper="-worker-0"))
+    worker = template(spec, team_config, Part(kind.container, command, gpus=True, uploads=True, uploader="-worker-0"))
     replicas = {"Worker": replica(spec.nodes, worker, spec)}
     return {"runPolicy": run_policy(spec, team_config, queue, spec.nodes), kind.replicas: replicas}
 
 
 def master_job(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
-    """The spec of a job of one master, which keeps the results, and workers for the other nodes."""
+    """The spec of a job of one master, which uploads the results, and workers for the other nodes."""
     kind = registry.of_framework(spec.framework)
     command = tuple(started(spec))
     replicas = {
-        "Master": replica(1, template(spec, team_config, Part(kind.container, command, gpus=True, keeps=True)), spec)
+        "Master": replica(1, template(spec, team_config, Part(kind.container, command, gpus=True, uploads=True)), spec)
     }
     if spec.nodes > 1:
         worker = template(spec, team_config, Part(kind.container, command, gpus=True))

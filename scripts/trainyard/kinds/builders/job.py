@@ -12,7 +12,7 @@ from trainyard.names import QUEUE
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
-    pod = template(spec, team_config, Part("main", tuple(literal(spec.command)), gpus=True, keeps=True))
+    pod = template(spec, team_config, Part("main", tuple(literal(spec.command)), gpus=True, uploads=True))
     pod["spec"]["restartPolicy"] = "Never"
     # Volcano makes the PodGroup of a pod that has none; this names its queue.
     pod["metadata"]["annotations"] = {QUEUE: queue}

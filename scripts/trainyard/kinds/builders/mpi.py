@@ -14,8 +14,8 @@ from trainyard.kinds.team_config import TeamConfig
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
     launcher = Part("mpi", tuple(literal(_mpirun(spec))), works=False, token=True)
-    # Workers wait for the launcher to start ranks in them. Their template is one: the first keeps the results.
-    worker = Part("mpi", ("sleep", "infinity"), gpus=True, keeps=True, keeper="-worker-0")
+    # Workers wait for the launcher to start ranks in them. Their template is one: the first uploads the results.
+    worker = Part("mpi", ("sleep", "infinity"), gpus=True, uploads=True, uploader="-worker-0")
     replicas = {
         "Launcher": replica(1, template(spec, team_config, launcher), spec),
         "Worker": {**replica(spec.nodes, template(spec, team_config, worker), spec), "restartPolicy": "Never"},

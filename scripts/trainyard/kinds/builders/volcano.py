@@ -18,8 +18,8 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> Object:
     command = tuple(started(spec))
     tasks = [("master", 1, True)] + ([("worker", spec.nodes - 1, False)] if spec.nodes > 1 else [])
     made = []
-    for name, replicas, keeps in tasks:
-        pod = template(spec, team_config, Part("main", command, gpus=True, keeps=keeps))
+    for name, replicas, uploads in tasks:
+        pod = template(spec, team_config, Part("main", command, gpus=True, uploads=uploads))
         # A Volcano Job has no deadline of its own, its pods do.
         pod["spec"] |= {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline}
         made.append({"name": name, "replicas": replicas, "template": pod})

@@ -29,7 +29,7 @@ def manifest(team_config: TeamConfig, name: str) -> Object:
     container: Object = {
         "name": "transfer",
         "image": team_config.platform_image,
-        "args": ["objects", "hold", f"--idle={IDLE_S}"],
+        "args": ["objects", "idle", f"--seconds={IDLE_S}"],
         "env": [{"name": "HOME", "value": "/tmp"}, *store_environment()],
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
