@@ -73,7 +73,7 @@ def test_example_jobs_and_all_that_operators_make_of_them_are_admitted(vision: S
         ("deployment", ["Deployment", "Pod"]),
     ],
 )
-def test_offspring_of_each_kind(vision: Site, base: str, made: list[str]) -> None:
+def test_children_of_each_kind(vision: Site, base: str, made: list[str]) -> None:
     verdicts = vision.check([changed(bases()[base], {})])
     assert [verdict.kind for verdict in verdicts] == made
     assert verdicts[1].identity.startswith("system:serviceaccount:")

@@ -231,13 +231,13 @@ class _Authorizer:
     """`authorizer.group(…).resource(…).name(…).check(…).allowed()`, for the two rights that rules ask about."""
 
     def __init__(self, requester: Requester, asked: Mapping[str, str] | None = None) -> None:
-        self._asker, self._asked = requester, dict(asked or {})
+        self._requester, self._asked = requester, dict(asked or {})
 
     def cel_call(self, name: str, arguments: list[Any]) -> Any:
         if name == "allowed":
             if self._asked.get("resource") == "queues":
-                return self._asked.get("name") in self._asker.queues
-            return self._asker.manages
+                return self._asked.get("name") in self._requester.queues
+            return self._requester.manages
         if name in ("group", "resource", "name", "check") and len(arguments) == 1:
-            return _Authorizer(self._asker, {**self._asked, name: str(arguments[0])})
+            return _Authorizer(self._requester, {**self._asked, name: str(arguments[0])})
         raise cel.CelError(f"the authorizer knows no {name}")

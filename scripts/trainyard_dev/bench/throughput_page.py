@@ -83,7 +83,7 @@ def section(figures: Sequence[Figure]) -> str:
         text += [PROFILE, _profile(profiled)]
     for case in tables.cases(figures):
         if any(_single_change(one.column) for one in figures if one.case == case):
-            text += [f"### One change at a time: {_title(case)}\n", _knobs(figures, case)]
+            text += [f"### One change at a time: {_title(case)}\n", _ablations(figures, case)]
     if any(_single_change(one.column) for one in figures):
         text += [KNOBS_READING, _least(figures)]
     return "\n".join(text)
@@ -153,7 +153,7 @@ def _profile(figures: Sequence[Figure]) -> str:
     return tables.markdown(["share, %", *(f"`{case}`" for case in cases)], rows)
 
 
-def _knobs(figures: Sequence[Figure], case: str) -> str:
+def _ablations(figures: Sequence[Figure], case: str) -> str:
     """Each change with its effect, where that is more than the spread of the runs."""
     ours = tables.find(figures, case, "ours", "scheduler_ms")
     rows = []

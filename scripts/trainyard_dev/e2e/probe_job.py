@@ -12,7 +12,7 @@ from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import CheckError, require
 
-NAME = "survivor"
+NAME = "probe-job"
 START_S = 180
 END_S = 120
 STEP = re.compile(r"^step (\d+) at ([0-9.]+) loss", re.M)

@@ -68,12 +68,12 @@ class Site:
             source = f"{obj.get('kind')}/{meta.get('name') or meta.get('generateName')}"
             verdict = self._ask(obj, self.member, source)
             found.append(verdict)
-            for made, maker in self._offspring(obj, verdict):
+            for made, maker in self._children(obj, verdict):
                 self._account(made)
                 found.append(self._ask(made, maker, source))
         return found
 
-    def _offspring(self, obj: Object, verdict: Verdict) -> list[tuple[Object, Identity]]:
+    def _children(self, obj: Object, verdict: Verdict) -> list[tuple[Object, Identity]]:
         """What controllers would make of it; nothing of an object of a shape that the server has refused already."""
         try:
             return list(child_objects(obj, self.platform))

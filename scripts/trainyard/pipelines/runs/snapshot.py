@@ -90,8 +90,8 @@ class Observer:
                 note = self._waiting(gang, around) or note
             if place:
                 places[step.id] = place
-            complaint = _complaint(events, pod["metadata"]["name"], at)
-            if said := note or complaint or (place and " "):
+            warning = _warning(events, pod["metadata"]["name"], at)
+            if said := note or warning or (place and " "):
                 notes[step.id] = said.strip()
         own = [node for step in run.steps for node in step.nodes if node in by_node]
         names = {node: by_node[node]["metadata"]["name"] for node in own}
@@ -108,8 +108,8 @@ class Observer:
                 why = self._waiting(group, around) or "not yet looked at"
                 wait = "waits to start" if size == 1 else f"has {size} pods, which wait to start together"
                 yield f"{owner['kind']} {owner['name']} {wait}; {why}"
-            elif complaint := _complaint(around.events, owner["name"], at):
-                yield f"{owner['kind']} {owner['name']}: {complaint}"
+            elif warning := _warning(around.events, owner["name"], at):
+                yield f"{owner['kind']} {owner['name']}: {warning}"
 
     def _is_of(self, owner: Object, run: model.Run) -> bool:
         """Whether a gang's owner is a job that a step of this run made. PodGroups carry no labels; jobs do."""
@@ -183,7 +183,7 @@ def _place(pod: Object) -> tuple[str, str]:
     return "starting", f"on {pod['spec']['nodeName']}"
 
 
-def _complaint(events: list[Object], name: str, at: datetime) -> str:
+def _warning(events: list[Object], name: str, at: datetime) -> str:
     """The last warning about an object or about a pod whose name begins with it."""
     last = ("", "")
     for event in events:

@@ -131,7 +131,7 @@ def test_the_rate_is_held_against_binds_of_the_same_number_of_pods() -> None:
     assert "One change" not in text
 
 
-def test_knobs_and_profile_have_tables_of_their_own(tmp_path: Path) -> None:
+def test_ablations_and_profile_have_tables_of_their_own(tmp_path: Path) -> None:
     case = "gangs-2x5@10+backlog"
     results = [
         result(case, "ours", scheduler_ms=10, profile_filter=40, profile_collect=5),

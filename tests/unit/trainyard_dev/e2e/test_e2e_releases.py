@@ -23,7 +23,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.logs = [LOG]
-        self.pod = {"metadata": {"name": "survivor-master-0", "uid": "1"},
+        self.pod = {"metadata": {"name": "probe-job-master-0", "uid": "1"},
                     "status": {"phase": "Running", "containerStatuses": [{"restartCount": 0}]}}  # fmt: skip
 
     def get(self, *args: str) -> list[dict[str, Any]]:
@@ -37,7 +37,7 @@ class Cluster:
 def job() -> probe_job.ProbeJob:
     manifest = yaml.safe_load((ROOT / "manifests" / "jobs" / "pytorchjob.yaml").read_text())
     made = probe_job.ProbeJob(SimpleNamespace(kubectl=Cluster()), manifest, "n", "r/trainer:1")  # type: ignore[arg-type]
-    made.pods = {"survivor-master-0": "1"}
+    made.pods = {"probe-job-master-0": "1"}
     return made
 
 
@@ -48,7 +48,7 @@ def test_the_example_becomes_a_gang_of_two_that_trains_until_it_is_told(job: pro
     assert (replicas["Master"]["replicas"], replicas["Worker"]["replicas"]) == (1, 1)
     container = replicas["Worker"]["template"]["spec"]["containers"][0]
     assert container["image"] == "r/trainer:1" and "args" not in container
-    assert container["env"].count({"name": "OUT", "value": "s3://runs/survivor"}) == 1
+    assert container["env"].count({"name": "OUT", "value": "s3://runs/probe-job"}) == 1
     compile(probe_job.SCRIPT, "script", "exec")
 
 
@@ -64,7 +64,7 @@ def test_a_job_that_goes_on_is_alive(job: probe_job.ProbeJob) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"metadata": {"name": "survivor-master-0", "uid": "2"}}, "they were {'survivor-master-0': '1'}"),
+        ({"metadata": {"name": "probe-job-master-0", "uid": "2"}}, "they were {'probe-job-master-0': '1'}"),
         ({"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}, "was restarted 1 times"),
         ({"status": {"phase": "Failed", "containerStatuses": [{"restartCount": 0}]}}, "is Failed"),
     ],

@@ -133,7 +133,7 @@ def test_a_pod_on_its_way(pod: dict[str, Any], seen: tuple[str, str]) -> None:
     assert _seen(Cluster(workflows=[_workflow()], pods=[_pod(**pod)])) == seen
 
 
-def test_complaints_are_of_this_pod_and_recent() -> None:
+def test_warnings_are_of_this_pod_and_recent() -> None:
     def event(pod: str, message: str, ago: float, reason: str = "FailedMount") -> dict[str, Any]:
         return {"metadata": {}, "involvedObject": {"name": pod}, "reason": reason, "message": message,
                 "lastTimestamp": _time(ago)}  # fmt: skip
