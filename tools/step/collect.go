@@ -15,7 +15,7 @@ func collect(where place) error {
 	value, err := fromJSON(os.Getenv("TRAINYARD_LISTS"))
 	lists, ok := value.(map[string]any)
 	if err != nil || !ok {
-		return fault(codeUsage, "TRAINYARD_LISTS is not a JSON object")
+		return errorf(codeUsage, "TRAINYARD_LISTS is not a JSON object")
 	}
 	store, err := newStore(where)
 	if err != nil {
@@ -24,7 +24,7 @@ func collect(where place) error {
 	var jobs []fetch
 	for _, name := range sortedNames(lists) {
 		if !portName.MatchString(name) {
-			return fault(codeUsage, "TRAINYARD_LISTS: %q can't be the name of an input", name)
+			return errorf(codeUsage, "TRAINYARD_LISTS: %q can't be the name of an input", name)
 		}
 		folder := where.kfp("in", name)
 		if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -33,7 +33,7 @@ func collect(where place) error {
 		for index, uri := range flatten(lists[name]) {
 			bucket, key, ok := splitURI(uri)
 			if !ok || bucket != where.template.ArchiveLocation.S3.Bucket {
-				return fault(codeData, "list %s: %q is not in the bucket of this run's artifacts", name, uri)
+				return errorf(codeData, "list %s: %q is not in the bucket of this run's artifacts", name, uri)
 			}
 			jobs = append(jobs, fetch{bucket, key, filepath.Join(folder, strconv.Itoa(index))})
 		}
@@ -53,7 +53,7 @@ func fetchAll(store *store, jobs []fetch) error {
 			defer func() { <-slots; all.Done() }()
 			found, err := store.folder(job.bucket, job.key, job.folder)
 			if err == nil && !found {
-				err = fault(codeData, "s3://%s/%s is not there any more", job.bucket, job.key)
+				err = errorf(codeData, "s3://%s/%s is not there any more", job.bucket, job.key)
 			}
 			failures[i] = err
 		}()

@@ -24,7 +24,7 @@ var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sys
 func execute(words []string) error {
 	for _, word := range words {
 		if len(word) >= maxWord {
-			return fault(codeData, "an argument of the command has %d bytes with the inputs filled in, Linux takes %d: pass large "+
+			return errorf(codeData, "an argument of the command has %d bytes with the inputs filled in, Linux takes %d: pass large "+
 				"values as artifacts", len(word), maxWord-1)
 		}
 	}
@@ -75,11 +75,11 @@ func execute(words []string) error {
 func notStarted(name string, err error) error {
 	switch {
 	case errors.Is(err, syscall.E2BIG):
-		return fault(codeData, "the command and its environment are larger than Linux takes: pass large values as artifacts")
+		return errorf(codeData, "the command and its environment are larger than Linux takes: pass large values as artifacts")
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return fault(127, "the image has no program %s", name)
+		return errorf(127, "the image has no program %s", name)
 	}
-	return fault(126, "%s can't be started: %v", name, err)
+	return errorf(126, "%s can't be started: %v", name, err)
 }
 
 // verdict turns the end of the command into an error, nil when it ended well.
@@ -89,7 +89,7 @@ func verdict(err error, end *ending, stopped os.Signal) error {
 		return nil
 	}
 	if !errors.As(err, &exit) {
-		return fault(codeData, "the command's output could not be read: %v", err)
+		return errorf(codeData, "the command's output could not be read: %v", err)
 	}
 	code, how := exit.ExitCode(), ""
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -101,11 +101,11 @@ func verdict(err error, end *ending, stopped os.Signal) error {
 	said := end.failure()
 	switch {
 	case how != "" && said != "":
-		return fault(code, "%s: %s", how, said)
+		return errorf(code, "%s: %s", how, said)
 	case how+said == "":
-		return fault(code, "the command ended with code %d and said nothing", code)
+		return errorf(code, "the command ended with code %d and said nothing", code)
 	}
-	return fault(code, "%s", how+said)
+	return errorf(code, "%s", how+said)
 }
 
 func signalText(got syscall.Signal) string {

@@ -12,10 +12,10 @@ type executorInput struct {
 	constants  map[string]string
 }
 
-func newExecutorInput(s step, where place, facts facts) (*executorInput, error) {
-	input := &executorInput{where: where, declared: s, outputs: map[string]meta{}, constants: facts.constants}
+func newExecutorInput(s step, where place, info runInfo) (*executorInput, error) {
+	input := &executorInput{where: where, declared: s, outputs: map[string]meta{}, constants: info.constants}
 	var err error
-	if input.parameters, err = readParameters(s, facts); err != nil {
+	if input.parameters, err = readParameters(s, info); err != nil {
 		return nil, err
 	}
 	if input.artifacts, err = readArtifacts(s, where); err != nil {
@@ -26,9 +26,9 @@ func newExecutorInput(s step, where place, facts facts) (*executorInput, error) 
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return nil, err
 		}
-		m := meta{Name: name, Type: kind.Type, URI: where.outputURI(name), Run: facts.run, Task: s.Task}
+		m := meta{Name: name, Type: kind.Type, URI: where.outputURI(name), Run: info.run, Task: s.Task}
 		if m.URI != where.kfp("out", name, dataName) && !where.link(m.URI, folder) {
-			return nil, fault(codeData, "output artifact %s: %s is taken already", name, where.local(m.URI))
+			return nil, errorf(codeData, "output artifact %s: %s is taken already", name, where.local(m.URI))
 		}
 		input.outputs[name] = m
 	}

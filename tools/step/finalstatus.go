@@ -14,16 +14,16 @@ var kfpStates = map[string]string{
 }
 
 // finalStatus makes kfp's PipelineTaskFinalStatus of what the translator gives.
-func finalStatus(raw any, facts facts) (any, error) {
+func finalStatus(raw any, info runInfo) (any, error) {
 	given, ok := raw.(map[string]any)
 	if !ok {
-		return nil, fault(codeData, "%.60s", toJSON(raw))
+		return nil, errorf(codeData, "%.60s", toJSON(raw))
 	}
 	state, _ := given["state"].(string)
 	if known, ok := kfpStates[state]; ok {
 		state = known
 	}
-	status := map[string]any{"state": state, "pipelineJobResourceName": facts.run}
+	status := map[string]any{"state": state, "pipelineJobResourceName": info.run}
 	for _, key := range []string{"pipelineJobResourceName", "pipelineTaskName", "error"} {
 		if value, ok := given[key]; ok {
 			status[key] = value
@@ -35,8 +35,8 @@ func finalStatus(raw any, facts facts) (any, error) {
 	return status, nil
 }
 
-// inBox is what the translator calls a step inside the graph that holds its cache; see translate/boxes.py.
-const inBox = "run"
+// insideDAG is what the translator calls a step inside the graph that holds its cache; see translate/memoization.py.
+const insideDAG = "run"
 
 // failureText joins the messages of failed pods, which Argo gives as a JSON list, sometimes as a Go string with one in
 // it. The translator keeps the first part of a long one: the failures that are whole count.
@@ -54,7 +54,7 @@ func failureText(raw any) string {
 		}
 		if failure.Message != "" && failure.TemplateName != "" && !derived(failure.Message) {
 			name := failure.DisplayName
-			if attempt, ok := strings.CutPrefix(name, inBox); ok && (attempt == "" || attempt[0] == '(') {
+			if attempt, ok := strings.CutPrefix(name, insideDAG); ok && (attempt == "" || attempt[0] == '(') {
 				name = failure.TemplateName + attempt
 			}
 			lines = append(lines, name+": "+failure.Message)

@@ -13,16 +13,16 @@ func importArtifact(where place) error {
 		return err
 	}
 	if len(s.Outputs.Artifacts) != 1 {
-		return fault(codeUsage, "TRAINYARD_STEP of an importer names one output artifact")
+		return errorf(codeUsage, "TRAINYARD_STEP of an importer names one output artifact")
 	}
 	s.Inputs.Parameters = map[string]parameter{"uri": {Type: "STRING"}, "metadata": {Type: "STRUCT"}}
-	facts := readFacts(s, where)
-	input, err := newExecutorInput(s, where, facts)
+	info := readRunInfo(s, where)
+	input, err := newExecutorInput(s, where, info)
 	var made results
 	if err == nil {
 		made, err = imported(input)
 	}
-	return errors.Join(err, writeLineage(where, lineage(s, facts, input, made, err)))
+	return errors.Join(err, writeLineage(where, lineage(s, info, input, made, err)))
 }
 
 func imported(input *executorInput) (results, error) {
@@ -30,7 +30,7 @@ func imported(input *executorInput) (results, error) {
 	m := input.outputs[name]
 	uri, _ := input.parameters["uri"].(string)
 	if uri == "" {
-		return results{}, fault(codeData, "the importer has no uri")
+		return results{}, errorf(codeData, "the importer has no uri")
 	}
 	m.URI = uri
 	m.Metadata, _ = input.parameters["metadata"].(map[string]any)
@@ -48,7 +48,7 @@ func imported(input *executorInput) (results, error) {
 func fetchURI(where place, uri, to string) error {
 	bucket, key, ok := splitURI(uri)
 	if !ok {
-		return fault(codeData, "the importer's uri %q has no bucket or no key", uri)
+		return errorf(codeData, "the importer's uri %q has no bucket or no key", uri)
 	}
 	store, err := newStore(where)
 	if err != nil {
@@ -59,7 +59,7 @@ func fetchURI(where place, uri, to string) error {
 		found, err = store.folder(bucket, key, to)
 	}
 	if err == nil && !found {
-		err = fault(codeData, "the importer's uri %s does not exist", uri)
+		err = errorf(codeData, "the importer's uri %s does not exist", uri)
 	}
 	if err != nil {
 		_ = os.RemoveAll(to)

@@ -15,12 +15,12 @@ func readArtifacts(s step, where place) (map[string][]meta, error) {
 		if !exists(folder) {
 			// Argo lets an artifact that is gone pass like one that was never given.
 			if at := where.source(name); at != "" {
-				return nil, fault(codeData, "input artifact %s is not in the store any more: %s; run once without cache", name, at)
+				return nil, errorf(codeData, "input artifact %s is not in the store any more: %s; run once without cache", name, at)
 			}
 			if kind.Optional {
 				continue
 			}
-			return nil, fault(codeData, "input artifact %s was not given", name)
+			return nil, errorf(codeData, "input artifact %s was not given", name)
 		}
 		folders := []string{folder}
 		if kind.List {
@@ -58,7 +58,7 @@ func elementFolders(folder string) []string {
 func inputArtifact(name string, kind artifact, folder string, where place) (meta, error) {
 	m, err := readMeta(folder)
 	if err != nil {
-		return m, fault(codeData, "input artifact %s has no readable %s: %v", name, metaName, err)
+		return m, errorf(codeData, "input artifact %s has no readable %s: %v", name, metaName, err)
 	}
 	m.Name = name
 	if m.Type == "" {

@@ -8,16 +8,16 @@ import (
 const shortValue = 200 // bytes of JSON up to which a value is written out
 
 // lineage says what this step made of what; README.md has an example.
-func lineage(s step, facts facts, input *executorInput, made results, failure error) map[string]any {
+func lineage(s step, info runInfo, input *executorInput, made results, failure error) map[string]any {
 	state, message, code := "succeeded", "", 0
 	if failure != nil {
 		state, message, code = "failed", failure.Error(), exitCode(failure)
 	}
 	document := map[string]any{
-		"version": 1, "run": facts.run, "runUid": facts.runUID, "namespace": facts.namespace, "team": facts.team,
-		"experiment": facts.experiment, "pipeline": s.Pipeline, "task": s.Task, "component": s.Component,
-		"image": facts.image, "pod": facts.pod, "node": facts.node,
-		"started": stamp(facts.started), "finished": stamp(time.Now()), "state": state, "exitCode": code, "error": message,
+		"version": 1, "run": info.run, "runUid": info.runUID, "namespace": info.namespace, "team": info.team,
+		"experiment": info.experiment, "pipeline": s.Pipeline, "task": s.Task, "component": s.Component,
+		"image": info.image, "pod": info.pod, "node": info.node,
+		"started": stamp(info.started), "finished": stamp(time.Now()), "state": state, "exitCode": code, "error": message,
 		"parameters": map[string]any{}, "inputs": []any{}, "outputs": []any{}, "results": valuesOf(made.parameters),
 	}
 	if input != nil {

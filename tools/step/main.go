@@ -33,7 +33,7 @@ func dispatch(arguments []string, where place) error {
 
 func subcommand(arguments []string) (func(place) error, error) {
 	if len(arguments) == 0 {
-		return nil, fault(codeUsage, usage)
+		return nil, errorf(codeUsage, usage)
 	}
 	switch rest := arguments[1:]; arguments[0] {
 	case "run":
@@ -44,12 +44,12 @@ func subcommand(arguments []string) (func(place) error, error) {
 	case "import":
 		return importArtifact, noMore(rest)
 	}
-	return nil, fault(codeUsage, "unknown subcommand %q; %s", arguments[0], usage)
+	return nil, errorf(codeUsage, "unknown subcommand %q; %s", arguments[0], usage)
 }
 
 func noMore(rest []string) error {
 	if len(rest) > 0 {
-		return fault(codeUsage, "unexpected argument %q; %s", rest[0], usage)
+		return errorf(codeUsage, "unexpected argument %q; %s", rest[0], usage)
 	}
 	return nil
 }
@@ -62,9 +62,9 @@ func commandLine(rest []string) ([]string, error) {
 	if len(rest) == 2 && rest[0] == "--json" {
 		var command []string
 		if err := json.Unmarshal([]byte(rest[1]), &command); err != nil || len(command) == 0 {
-			return nil, fault(codeUsage, "--json wants a list of strings that is not empty; %s", usage)
+			return nil, errorf(codeUsage, "--json wants a list of strings that is not empty; %s", usage)
 		}
 		return command, nil
 	}
-	return nil, fault(codeUsage, "run needs a command; %s", usage)
+	return nil, errorf(codeUsage, "run needs a command; %s", usage)
 }

@@ -36,7 +36,7 @@ func collectOutputs(input *executorInput) (results, error) {
 		err = json.Unmarshal(text, &left)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return made, fault(codeData, "the executor's output file can't be read: %v", err)
+		return made, errorf(codeData, "the executor's output file can't be read: %v", err)
 	}
 	for _, name := range sortedNames(input.declared.Outputs.Parameters) {
 		value, err := outputParameter(input, left, name)
@@ -66,16 +66,16 @@ func outputParameter(input *executorInput, left executorOutput, name string) (an
 	} else {
 		text, failure := os.ReadFile(file)
 		if failure != nil {
-			return nil, fault(codeData, "output parameter %s was not written", name)
+			return nil, errorf(codeData, "output parameter %s was not written", name)
 		}
 		value, err = outputValue(kind, string(text))
 	}
 	if err != nil {
-		return nil, fault(codeData, "output parameter %s is not a %s: %v", name, kind.Type, err)
+		return nil, errorf(codeData, "output parameter %s is not a %s: %v", name, kind.Type, err)
 	}
 	exact, text := toJSON(value), asText(value)
 	if len(exact) > maxOutput {
-		return nil, fault(codeData, "output parameter %s has %d bytes, a parameter may have %d: write it as an artifact", name, len(exact), maxOutput)
+		return nil, errorf(codeData, "output parameter %s has %d bytes, a parameter may have %d: write it as an artifact", name, len(exact), maxOutput)
 	}
 	if strings.HasSuffix(text, "\n") {
 		text += "\n" // Argo takes one away
@@ -100,7 +100,7 @@ func outputArtifact(input *executorInput, left executorOutput, name string) (met
 		}
 		if moved != "" {
 			if err := take(moved, data); err != nil {
-				return m, fault(codeData, "output artifact %s: %v", name, err)
+				return m, errorf(codeData, "output artifact %s: %v", name, err)
 			}
 		}
 	}
@@ -110,14 +110,14 @@ func outputArtifact(input *executorInput, left executorOutput, name string) (met
 // finishArtifact completes an artifact's folder, and leaves its digest and its place as parameters.
 func finishArtifact(where place, folder string, m *meta, reference bool) error {
 	if err := withoutLinks(folder); err != nil {
-		return fault(codeData, "output artifact %s: %v", m.Name, err)
+		return errorf(codeData, "output artifact %s: %v", m.Name, err)
 	}
 	if info, err := os.Stat(where.kfp("out", m.Name, dataName)); err == nil {
 		m.Folder = info.IsDir()
 	}
 	var err error
 	if m.SHA256, m.Bytes, err = digest(folder, *m, reference); err != nil {
-		return fault(codeData, "output artifact %s can't be read: %v", m.Name, err)
+		return errorf(codeData, "output artifact %s can't be read: %v", m.Name, err)
 	}
 	return errors.Join(
 		m.write(folder),

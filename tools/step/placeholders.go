@@ -46,13 +46,13 @@ func (e *executorInput) value(inner string) (*string, error) {
 		return &text, err
 	}
 	if ours.MatchString(inner) {
-		return nil, fault(codeData, "the command has the placeholder {{$.%s}}, which is not known", inner)
+		return nil, errorf(codeData, "the command has the placeholder {{$.%s}}, which is not known", inner)
 	}
 	return nil, nil
 }
 
 func (e *executorInput) keyed(side, kind, name, rest string) (string, error) {
-	unknown := fault(codeData, "the command has the placeholder {{$.%s.%s['%s']%s}}, which is not known", side, kind, name, rest)
+	unknown := errorf(codeData, "the command has the placeholder {{$.%s.%s['%s']%s}}, which is not known", side, kind, name, rest)
 	switch side + kind {
 	case "inputsparameters":
 		if _, declared := e.declared.Inputs.Parameters[name]; declared && rest == "" {

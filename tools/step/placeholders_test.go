@@ -21,7 +21,7 @@ func wideInput(t *testing.T) (*executorInput, pod) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input, err := newExecutorInput(s, p.place, readFacts(s, p.place))
+	input, err := newExecutorInput(s, p.place, readRunInfo(s, p.place))
 	if err != nil {
 		t.Fatal(err)
 	}

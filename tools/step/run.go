@@ -12,13 +12,13 @@ func runStep(where place, words []string) error {
 	if err != nil {
 		return err
 	}
-	facts := readFacts(s, where)
-	input, err := newExecutorInput(s, where, facts)
+	info := readRunInfo(s, where)
+	input, err := newExecutorInput(s, where, info)
 	var made results
 	if err == nil {
 		made, err = work(input, words)
 	}
-	return errors.Join(err, writeLineage(where, lineage(s, facts, input, made, err)))
+	return errors.Join(err, writeLineage(where, lineage(s, info, input, made, err)))
 }
 
 func work(input *executorInput, words []string) (results, error) {
@@ -27,7 +27,7 @@ func work(input *executorInput, words []string) (results, error) {
 		return results{}, err
 	}
 	if len(command) == 0 {
-		return results{}, fault(codeData, "nothing is left of the command once its placeholders are filled in")
+		return results{}, errorf(codeData, "nothing is left of the command once its placeholders are filled in")
 	}
 	if err := os.MkdirAll(filepath.Dir(input.where.outputFile()), 0o755); err != nil {
 		return results{}, err

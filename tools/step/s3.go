@@ -34,7 +34,7 @@ type store struct{ client *minio.Core }
 func newStore(where place) (*store, error) {
 	s3 := where.template.ArchiveLocation.S3
 	if s3 == nil || s3.Endpoint == "" {
-		return nil, fault(codeStore, "the step's template names no store: is an artifact repository set for this namespace?")
+		return nil, errorf(codeStore, "the step's template names no store: is an artifact repository set for this namespace?")
 	}
 	transport, err := storeTransport(!s3.Insecure)
 	if err != nil {
@@ -49,7 +49,7 @@ func newStore(where place) (*store, error) {
 		MaxRetries:   1, // retried has more patience
 	})
 	if err != nil {
-		return nil, fault(codeStore, "the store %s can't be used: %v", s3.Endpoint, err)
+		return nil, errorf(codeStore, "the store %s can't be used: %v", s3.Endpoint, err)
 	}
 	client.SetS3EnableDualstack(false) // Amazon's other host names may not be open to a step
 	return &store{client}, nil
@@ -64,7 +64,7 @@ func storeTransport(secure bool) (*http.Transport, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(pem)) {
-		return nil, fault(codeUsage, "TRAINYARD_S3_CA holds no certificate")
+		return nil, errorf(codeUsage, "TRAINYARD_S3_CA holds no certificate")
 	}
 	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return transport, nil
@@ -105,7 +105,7 @@ func (s *store) folder(bucket, key, to string) (bool, error) {
 			continue // a folder's own mark
 		}
 		if !filepath.IsLocal(inside) {
-			return false, fault(codeData, "s3://%s/%s would leave its folder", bucket, one)
+			return false, errorf(codeData, "s3://%s/%s would leave its folder", bucket, one)
 		}
 		found, err := s.file(bucket, one, filepath.Join(to, inside))
 		if err != nil || !found {
@@ -197,7 +197,7 @@ func (s *store) retried(what string, try func() error) error {
 		err := refusal(answer)
 		var last final
 		if errors.As(err, &last) || time.Now().Add(pause).After(end) {
-			return fault(codeStore, "%s can't be read: %s", what, strings.TrimSpace(err.Error()))
+			return errorf(codeStore, "%s can't be read: %s", what, strings.TrimSpace(err.Error()))
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, 15*time.Second)

@@ -52,17 +52,17 @@ var portName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 func readStep() (step, error) {
 	var s step
 	if err := strict([]byte(os.Getenv("TRAINYARD_STEP")), &s); err != nil {
-		return s, fault(codeUsage, "TRAINYARD_STEP is not what README.md of trainyard-step says: %v", err)
+		return s, errorf(codeUsage, "TRAINYARD_STEP is not what README.md of trainyard-step says: %v", err)
 	}
 	for name, text := range map[string]string{"task": s.Task, "run": os.Getenv("TRAINYARD_RUN")} {
 		if whole.MatchString(text) {
-			return s, fault(codeData, unresolved, "the name of the "+name, text)
+			return s, errorf(codeData, unresolved, "the name of the "+name, text)
 		}
 	}
 	for _, side := range []ports{s.Inputs, s.Outputs} {
 		for _, name := range append(sortedNames(side.Parameters), sortedNames(side.Artifacts)...) {
 			if !portName.MatchString(name) {
-				return s, fault(codeUsage, "TRAINYARD_STEP: %q can't be the name of an input or output", name)
+				return s, errorf(codeUsage, "TRAINYARD_STEP: %q can't be the name of an input or output", name)
 			}
 		}
 	}

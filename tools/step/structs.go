@@ -52,7 +52,7 @@ func (e *executorInput) structure(raw json.RawMessage) ([]string, error) {
 		IfPresent *ifPresent
 	}
 	if err := strict(raw, &object); err != nil || (object.Concat == nil) == (object.IfPresent == nil) {
-		return nil, fault(codeData, "the command has a structure that is neither Concat nor IfPresent: %.200s", raw)
+		return nil, errorf(codeData, "the command has a structure that is neither Concat nor IfPresent: %.200s", raw)
 	}
 	if object.IfPresent == nil {
 		words, err := e.structures(object.Concat)

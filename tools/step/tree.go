@@ -98,14 +98,14 @@ func noLoop(path string) error {
 	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return fault(codeData, "the link %s points nowhere", path)
+		return errorf(codeData, "the link %s points nowhere", path)
 	}
 	above, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	if above == target || strings.HasPrefix(above, target+"/") {
-		return fault(codeData, "the link %s points to a folder that it is in", path)
+		return errorf(codeData, "the link %s points to a folder that it is in", path)
 	}
 	return nil
 }

@@ -25,16 +25,16 @@ var (
 const unresolved = "%s: Argo left %.200s as it is, because what it names was not there"
 
 // readParameters gives the values that the command sees; those not given are not in it.
-func readParameters(s step, facts facts) (map[string]any, error) {
+func readParameters(s step, info runInfo) (map[string]any, error) {
 	given := map[string]any{}
 	if text := os.Getenv("TRAINYARD_PARAMS"); text != "" {
 		value, err := fromJSON(text)
 		object, ok := value.(map[string]any)
 		if err != nil || !ok {
 			if left := leftOver.FindStringSubmatch(text); left != nil {
-				return nil, fault(codeData, unresolved, "input parameter "+left[1], left[2])
+				return nil, errorf(codeData, unresolved, "input parameter "+left[1], left[2])
 			}
-			return nil, fault(codeUsage, "TRAINYARD_PARAMS is not a JSON object")
+			return nil, errorf(codeUsage, "TRAINYARD_PARAMS is not a JSON object")
 		}
 		given = object
 	}
@@ -42,11 +42,11 @@ func readParameters(s step, facts facts) (map[string]any, error) {
 	for _, name := range sortedNames(s.Inputs.Parameters) {
 		kind := s.Inputs.Parameters[name]
 		if text, _ := given[name].(string); kind.Type != "STRING" && kind.Type != "" && whole.MatchString(text) {
-			return nil, fault(codeData, unresolved, "input parameter "+name, text)
+			return nil, errorf(codeData, unresolved, "input parameter "+name, text)
 		}
-		value, err := inputValue(kind, given[name], facts)
+		value, err := inputValue(kind, given[name], info)
 		if err != nil {
-			return nil, fault(codeData, "input parameter %s is not a %s: %v", name, kind.Type, err)
+			return nil, errorf(codeData, "input parameter %s is not a %s: %v", name, kind.Type, err)
 		}
 		if value != nil {
 			values[name] = value
@@ -56,13 +56,13 @@ func readParameters(s step, facts facts) (map[string]any, error) {
 }
 
 // inputValue reads what Argo gives, which is text, by the parameter's type.
-func inputValue(kind parameter, raw any, facts facts) (any, error) {
+func inputValue(kind parameter, raw any, info runInfo) (any, error) {
 	text, isText := raw.(string)
 	if raw == nil || isText && text == absent {
 		return nil, nil
 	}
 	if isText {
-		text = facts.resolve(text)
+		text = info.resolve(text)
 		if kind.Type == "STRING" || kind.Type == "" {
 			return text, nil
 		}
@@ -84,16 +84,16 @@ func inputValue(kind parameter, raw any, facts facts) (any, error) {
 	case "LIST":
 		list, ok := raw.([]any)
 		if !ok {
-			return nil, fault(codeData, "%.60s", toJSON(raw))
+			return nil, errorf(codeData, "%.60s", toJSON(raw))
 		}
 		return elements(list, kind.Items), nil
 	case "STRUCT", "TASK_CONFIG":
 		if _, ok := raw.(map[string]any); !ok && kind.Type == "TASK_CONFIG" {
-			return nil, fault(codeData, "%.60s", toJSON(raw))
+			return nil, errorf(codeData, "%.60s", toJSON(raw))
 		}
 		return wholeNumbers(raw), nil
 	case "TASK_FINAL_STATUS":
-		return finalStatus(raw, facts)
+		return finalStatus(raw, info)
 	}
 	return scalar(kind.Type, raw)
 }
@@ -126,7 +126,7 @@ func scalar(kind string, value any) (any, error) {
 			return whole, nil
 		}
 	}
-	return nil, fault(codeData, "%.60s", toJSON(value))
+	return nil, errorf(codeData, "%.60s", toJSON(value))
 }
 
 // outputValue reads an output parameter that was written as text, by its type.
@@ -155,7 +155,7 @@ func checkedOutput(kind parameter, value any) (any, error) {
 		return toJSON(value), nil
 	case "LIST":
 		if _, ok := value.([]any); !ok {
-			return nil, fault(codeData, "%.60s", toJSON(value))
+			return nil, errorf(codeData, "%.60s", toJSON(value))
 		}
 		return value, nil
 	case "STRUCT":

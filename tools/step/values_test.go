@@ -14,14 +14,14 @@ func TestInputValues(t *testing.T) {
 		{"BOOLEAN", "", "True", "true"}, {"BOOLEAN", "", "0", "false"}, {"LIST", "", "[1.0, 2.5, [3.0]]", "[1,2.5,[3]]"},
 		{"LIST", "STRING", `["a", 7, true, "1.50"]`, `["a","7","true","1.50"]`}, {"STRUCT", "", `{"a": 1.0}`, `{"a":1}`},
 	} {
-		got, err := inputValue(parameter{c.kind, c.items}, c.text, facts{})
+		got, err := inputValue(parameter{c.kind, c.items}, c.text, runInfo{})
 		if err != nil || toJSON(got) != c.want {
 			t.Errorf("%+v: %s, %v", c, toJSON(got), err)
 		}
 	}
 	for _, c := range [][2]string{{"NUMBER_INTEGER", "1.5"}, {"NUMBER_INTEGER", "one"}, {"BOOLEAN", "perhaps"}, {"LIST", "{}"},
 		{"LIST", "[1"}, {"STRUCT", "{} {}"}, {"NUMBER_DOUBLE", "[]"}, {"TASK_FINAL_STATUS", "[]"}, {"NUMBER_INTEGER", "1e999"}} {
-		if got, err := inputValue(parameter{Type: c[0]}, c[1], facts{}); err == nil {
+		if got, err := inputValue(parameter{Type: c[0]}, c[1], runInfo{}); err == nil {
 			t.Errorf("%s was accepted: %v", c, got)
 		}
 	}
@@ -53,7 +53,7 @@ func TestFinalStatusOfAFailedRun(t *testing.T) {
 		`{"displayName":"train","message":"No more retries left","templateName":"comp-train","phase":"Failed"}]`
 	for _, text := range []string{toJSON(failures), failures} { // once as Argo writes it, once as it stands in JSON
 		raw := toJSON(map[string]any{"state": "Failed", "failures": text, "pipelineTaskName": "root"})
-		got, err := inputValue(parameter{Type: "TASK_FINAL_STATUS"}, raw, facts{run: "run-1"})
+		got, err := inputValue(parameter{Type: "TASK_FINAL_STATUS"}, raw, runInfo{run: "run-1"})
 		want := `{"error":{"code":9,"message":"train(0): ValueError: no"},"pipelineJobResourceName":"run-1","pipelineTaskName":"root","state":"FAILED"}`
 		if err != nil || toJSON(got) != want {
 			t.Errorf("%s, %v", toJSON(got), err)

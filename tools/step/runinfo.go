@@ -9,19 +9,19 @@ import (
 
 const workspace = "/kfp-workspace"
 
-// facts are what is known of the run and of this attempt.
-type facts struct {
+// runInfo is what is known of the run and of this attempt.
+type runInfo struct {
 	run, runUID, namespace, team, experiment, pod, node, image string
 	started                                                    time.Time
 	constants                                                  map[string]string // placeholders without a key -> value
 }
 
-func readFacts(s step, where place) facts {
+func readRunInfo(s step, where place) runInfo {
 	pod := os.Getenv("HOSTNAME") // runtimes set it in every container
 	if pod == "" {
 		pod, _ = os.Hostname()
 	}
-	f := facts{
+	f := runInfo{
 		run: os.Getenv("TRAINYARD_RUN"), runUID: os.Getenv("TRAINYARD_RUN_UID"),
 		namespace: os.Getenv("TRAINYARD_NAMESPACE"), team: os.Getenv("TRAINYARD_TEAM"),
 		experiment: os.Getenv("TRAINYARD_EXPERIMENT"), pod: pod, node: os.Getenv("ARGO_NODE_ID"),
@@ -45,7 +45,7 @@ func readFacts(s step, where place) facts {
 var ofRun = regexp.MustCompile(`\{\{\$\.(pipeline_[a-z_]+|workspace_path)\}\}`)
 
 // resolve fills in placeholders of the run; others stay as they are.
-func (f facts) resolve(text string) string {
+func (f runInfo) resolve(text string) string {
 	return ofRun.ReplaceAllStringFunc(text, func(found string) string {
 		if value, ok := f.constants[strings.Trim(found, "{}$.")]; ok {
 			return value

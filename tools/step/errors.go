@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Exit codes of the program's own faults, after sysexits.h; a command that fails gives its own code.
+// Exit codes of the program's own errors, after sysexits.h; a command that fails gives its own code.
 const (
 	codeUsage = 64
 	codeData  = 65
 	codeStore = 69
 )
 
-// stepError is a fault with the exit code that the container ends with.
+// stepError is an error with the exit code that the container ends with.
 type stepError struct {
 	code    int
 	message string
@@ -20,7 +20,7 @@ type stepError struct {
 
 func (e stepError) Error() string { return e.message }
 
-func fault(code int, format string, values ...any) error {
+func errorf(code int, format string, values ...any) error {
 	return stepError{code, fmt.Sprintf(format, values...)}
 }
 
