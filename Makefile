@@ -21,7 +21,7 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list) $(if $(filter 1,$(CHANGED)),--changed)
 
 ##@ Tests
-.PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify
+.PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify audit
 test: system lint verify ## all tests that need no cluster, two groups at a time
 	@$(TRAINYARD) tools build --for host --for test
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test unit policy-test scheduling-test storage-test
@@ -56,6 +56,8 @@ pipeline-test: ## pipelines on a real controller, API server and store, with a k
 	@$$(bin/bootstrap) -m pytest tests/pipelines -q
 verify: ## pins and generated files agree with versions.yaml
 	@$(TRAINYARD) verify
+audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 none, 1 some, 3 not all could be asked
+	@$(TRAINYARD) audit
 
 ##@ Measuring
 .PHONY: bench

@@ -1,0 +1,112 @@
+"""What the tree pins and compiles: Python packages of every lock, Go modules of every set, the Go compiler."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from trainyard.errors import TrainyardError
+from trainyard.shell import run
+from trainyard_dev.audit.advisories import Part
+from trainyard_dev.audit.sources import Open
+from trainyard_dev.verify.cli import requirements
+
+_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
+STDLIB = "stdlib"
+# Module -> (version, packages of it that are compiled in), of a set; raises TrainyardError.
+Modules = dict[str, tuple[str, frozenset[str]]]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parts that were found, and what could not be looked at."""
+
+    parts: tuple[Part, ...]
+    open: tuple[Open, ...] = ()
+
+
+def python(root: Path) -> Held:
+    """Every exact pin: the lock of development, each image's requirements, and what builds our wheel."""
+    files = [root / "requirements.lock", *sorted((root / "images").glob("*/requirements.txt"))]
+    parts = []
+    for file in filter(Path.exists, files):
+        for line in file.read_text().splitlines():
+            if match := _PIN.match(line):
+                where = file.relative_to(root).as_posix()
+                parts.append(Part("PyPI", canonicalize_name(match[1]), match[2], where))
+    project = root / "pyproject.toml"
+    build = tomllib.loads(project.read_text()).get("build-system", {}) if project.exists() else {}
+    for wish in build.get("requires", ()):
+        if match := _PIN.match(wish):
+            parts.append(Part("PyPI", canonicalize_name(match[1]), match[2], "pyproject.toml"))
+    return Held(tuple(parts))
+
+
+def go(root: Path, raw: dict[str, Any], listed: Callable[[Path, dict[str, Any]], Modules]) -> Held:
+    """The modules of every set, each with its packages that are compiled in.
+
+    What `listed` can't tell of a set is open, and the set's go.mod is taken as it stands.
+
+    Args:
+        listed: what a set compiles, of its folder and its entry in versions.yaml.
+    """
+    parts: list[Part] = []
+    left: list[Open] = []
+    for name, spec in raw["tools"].items():
+        folder = root / "tools" / spec.get("of", name)
+        where = f"tools/{folder.name}" if folder.name == name else f"tools/{folder.name} ({name})"
+        try:
+            found = listed(folder, spec)
+        except TrainyardError as error:
+            left.append(Open(f"what {where} compiles", error.what))
+            found = _required(folder / "go.mod")
+        parts += [Part("Go", module, version, where, packages) for module, (version, packages) in found.items()]
+    return Held(tuple(parts), tuple(left))
+
+
+def compiled(folder: Path, spec: dict[str, Any]) -> Modules:
+    """What a set compiles, told by Go; the standard library is that of this machine's compiler.
+
+    Raises:
+        TrainyardError: Go can't tell, such as where a module can't be had.
+    """
+    env = {"GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local", "GOWORK": "off",
+           "CGO_ENABLED": "1" if spec.get("cgo") else "0"}  # fmt: skip
+    module = "{{.Path}}\t{{.Version}}\t{{with .Replace}}{{.Path}}\t{{.Version}}{{end}}"
+    fields = "{{.ImportPath}}\t{{with .Module}}" + module + "{{end}}"
+    argv = ["go", "list", "-deps", "-e", "-tags", ",".join(spec.get("tags", ())), "-f", fields]
+    done = run([*argv, *(package["path"] for package in spec["packages"])], cwd=folder, env=env, timeout=900)
+    modules: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for line in done.stdout.splitlines():
+        package, *of = [*line.split("\t"), "", "", "", ""][:5]
+        path, version, other, its = of
+        if not path:
+            modules[STDLIB, ""].add(package)
+        elif other and its:
+            modules[other, its].add(package)
+        elif version:
+            modules[path, version].add(package)
+    compiler = json.loads(run(["go", "env", "-json", "GOVERSION"], cwd=folder, env=env).stdout)["GOVERSION"]
+    return {path: (version or compiler.removeprefix("go").split()[0], frozenset(packages))
+            for (path, version), packages in modules.items()}  # fmt: skip
+
+
+def _required(go_mod: Path) -> Modules:
+    """What a go.mod names, after its replacements; nothing where there is none."""
+    if not go_mod.exists():
+        return {}
+    required, replaced = requirements(go_mod.read_text())
+    return {path: (version, frozenset()) for path, version in _effective(required, replaced) if version}
+
+
+def _effective(required: dict[str, str], replaced: dict[str, tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for module, version in required.items():
+        yield replaced.get(module, (module, version))
