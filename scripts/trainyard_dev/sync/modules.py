@@ -8,9 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from trainyard.errors import TrainyardError
 from trainyard.shell import CommandError, run
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
+from trainyard_dev.versions import OWN_MODULES
 
 ENV = {"GOFLAGS": "-mod=mod -buildvcs=false", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 KUBERNETES = "k8s.io/kubernetes"
@@ -22,7 +24,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
     for name, spec in raw["tools"].items():
         folder = f"tools/{spec.get('of', name)}"
         file = f"{folder}/go.mod"
-        if spec["module"].startswith(verify.OWN_MODULES):
+        if spec["module"].startswith(OWN_MODULES):
             continue
         module, version = spec["module"], spec["version"]
         new = not tree.exists(file)
@@ -39,14 +41,17 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
         try:
             if new:
                 (tree.root / folder).mkdir(parents=True, exist_ok=True)
-                run(["go", "mod", "init", f"{verify.OWN_MODULES}{name}"], cwd=tree.root / folder, env=ENV)
+                run(["go", "mod", "init", f"{OWN_MODULES}{name}"], cwd=tree.root / folder, env=ENV)
             if found != version:
                 for other in _required(tree.root / folder, module, found, version):
                     tree.left.append(
                         f"{file}: upstream takes {other} from a folder of its own. look which release that is"
                     )
             _filled(tree.root / folder, spec)
-        except CommandError as error:
+        except TrainyardError as error:
+            if not isinstance(error, CommandError):
+                tree.left.append(f"{file}: {error.what}. {error.hint}")
+                continue
             said = [line for line in error.output.splitlines() if line.strip()]
             reason = said[-1].strip() if said else f"code {error.returncode}"
             tree.left.append(f"{folder}: {reason.rstrip('.')}. fix that, then run the same command again")
@@ -98,11 +103,19 @@ def upstream_replacements(module: str, version: str) -> Replacements:
 
     Kubernetes replaces its libraries by folders of its repository; they are published as v0.<minor>.<patch>. Its set
     requires them: a compiled package is kept under the version that is required, so other sets find it under the same.
+
+    Raises:
+        TrainyardError: the module's go.mod can't be had.
     """
     with tempfile.TemporaryDirectory() as empty:
         found = json.loads(run(["go", "list", "-m", "-json", f"{module}@{version}"], cwd=Path(empty), env=ENV).stdout)
-    _, replaced = verify.requirements(Path(found["GoMod"]).read_text())
+    if "GoMod" not in found:
+        hint = "name another version: a proxy may know one by name and not have it"
+        raise TrainyardError(f"{module} {version} can't be had as a module", where="versions.yaml", hint=hint)
+    required, replaced = verify.requirements(Path(found["GoMod"]).read_text())
     if module == KUBERNETES:
+        # It has folders of samples, too, which it does not require and which are not always to be had.
+        replaced = {name: target for name, target in replaced.items() if name in required or target[1]}
         published = re.sub(r"^v1\.", "v0.", version)
         replaced = {name: (name, published) if not v else (path, v) for name, (path, v) in replaced.items()}
     return replaced

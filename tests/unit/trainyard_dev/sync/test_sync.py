@@ -203,6 +203,16 @@ def test_a_version_that_nobody_has_is_reported_and_the_sums_stay(calls: Callable
     assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
 
 
+def test_a_version_that_is_known_by_name_only_is_told(
+    calls: Callable[..., list[str]], tree: Path, program: Program
+) -> None:
+    program("go", """echo '{"Version": "v1.15.0"}'""")
+    made = written(tree)
+    said = "tools/volcano/go.mod: volcano.sh/volcano v1.14.1 can't be had as a module. name another version"
+    assert any(line.startswith(said) for line in made.left), made.left
+    assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
+
+
 def test_a_replacement_by_a_folder_is_somebody_s_choice(calls: Callable[..., list[str]], tree: Path) -> None:
     calls()
     (tree / "tools/volcano/go.mod").write_text(GO_MOD.replace("v1.15.0", "v1.14.1") + OURS)
@@ -212,8 +222,10 @@ def test_a_replacement_by_a_folder_is_somebody_s_choice(calls: Callable[..., lis
 
 
 def test_kubernetes_libraries_are_published_under_their_own_numbers(tmp_path: Path, program: Program) -> None:
+    folder = "./staging/src/k8s.io"
     (tmp_path / "v1.35.4.mod").write_text(
-        "module k\nreplace k8s.io/api => ./staging/src/k8s.io/api\nreplace x => y v1\n"
+        f"module k\nrequire k8s.io/api v0.0.0\nreplace k8s.io/api => {folder}/api\n"
+        f"replace k8s.io/sample => {folder}/sample\nreplace x => y v1\n"
     )
     program("go", GO % {"mods": tmp_path, "error": ""})
     found = modules.upstream_replacements("k8s.io/kubernetes", "v1.35.4")
@@ -224,8 +236,12 @@ def test_kubernetes_libraries_are_required_so_that_other_sets_share_what_is_comp
     tmp_path: Path, program: Program
 ) -> None:
     folder = "./staging/src/k8s.io"
-    (tmp_path / "v1.34.2.mod").write_text(f"module k\nreplace (\n\tk8s.io/gone => {folder}/gone\n\tx => y v1\n)\n")
-    (tmp_path / "v1.35.4.mod").write_text(f"module k\nreplace (\n\tk8s.io/api => {folder}/api\n\tx => y v2\n)\n")
+    (tmp_path / "v1.34.2.mod").write_text(
+        f"module k\nrequire k8s.io/gone v0\nreplace (\n\tk8s.io/gone => {folder}/gone\n\tx => y v1\n)\n"
+    )
+    (tmp_path / "v1.35.4.mod").write_text(
+        f"module k\nrequire k8s.io/api v0\nreplace (\n\tk8s.io/api => {folder}/api\n\tx => y v2\n)\n"
+    )
     (tmp_path / "go.mod").write_text("module m\nrequire k8s.io/kubernetes v1.34.2\nreplace x => y v1\n")
     program("go", GO % {"mods": tmp_path, "error": ""})
     assert modules._required(tmp_path, "k8s.io/kubernetes", "v1.34.2", "v1.35.4") == []
