@@ -16,6 +16,7 @@ from trainyard.paths import ROOT
 
 FILE = "versions.yaml"
 UMBRELLA = "charts/trainyard/Chart.yaml"
+OWN_MODULES = "trainyard.io/tools/"  # of sets that have lines of ours only
 _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
 
@@ -36,6 +37,11 @@ class ToolSet:
     stamp: dict[str, str] = field(default_factory=dict)
     of: str = ""
     family: str = ""
+
+    @property
+    def number(self) -> str:
+        """The version without the leading v."""
+        return self.version.removeprefix("v")
 
     @property
     def default(self) -> bool:

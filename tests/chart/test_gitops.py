@@ -46,8 +46,8 @@ def rendered(chart: Path, *more: str) -> dict[tuple[str, str, str], Object]:
     """What a tool without a cluster makes of the example values, by kind, namespace and name."""
     values = [word for name in ("platform", "teams") for word in ("--values", GITOPS / "values" / f"{name}.yaml")]
     text = helm.call(
-        "template", "trainyard", chart, "--namespace", helm.NAMESPACE, "--kube-version", load().kubernetes,
-        "--include-crds", *values, *more,
+        "template", "trainyard", chart, "--namespace", helm.NAMESPACE, "--include-crds",
+        "--kube-version", tools.tested_kubernetes().number, *values, *more,
     )  # fmt: skip
     return {(o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in helm.parse(text)}
 

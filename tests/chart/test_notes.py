@@ -11,7 +11,7 @@ import yaml
 
 from trainyard.chart import helm
 from trainyard.paths import ROOT
-from trainyard_dev.versions import load
+from trainyard_dev import tools
 
 TEAMS = ROOT / "manifests" / "gitops" / "values" / "teams.yaml"
 Notes = Callable[..., str]
@@ -36,7 +36,7 @@ def notes(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Notes:
         words = [word for one in sets for word in ("--set", one)] + (["--values", str(TEAMS)] if teams else [])
         profile = copy / "profiles/kind.yaml"
         shown = helm.call(
-            "template", "trainyard", copy, "-n", helm.NAMESPACE, "--kube-version", load().kubernetes,
+            "template", "trainyard", copy, "-n", helm.NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
             "--values", profile, *words, "--show-only", "templates/notes.yaml",
         )  # fmt: skip
         return str(yaml.safe_load(shown)["data"]["notes"])

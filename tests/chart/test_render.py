@@ -13,6 +13,7 @@ import yaml
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
+from trainyard_dev import tools
 from trainyard_dev.chart import images, package, schemas
 from trainyard_dev.versions import load
 
@@ -118,7 +119,7 @@ def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> No
 def test_uninstalling_keeps_crds(chart: Path) -> None:
     """Those in a crds/ folder are kept by Helm itself; rendered ones need to say so."""
     text = helm.call("template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--kube-version",
-                        load().kubernetes)  # fmt: skip
+                        tools.tested_kubernetes().number)  # fmt: skip
     crds = [obj for obj in yaml.safe_load_all(text) if obj and obj["kind"] == "CustomResourceDefinition"]
     assert crds
     for crd in crds:

@@ -14,7 +14,6 @@ from trainyard.errors import TrainyardError
 from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart import package, parts
-from trainyard_dev.versions import load
 
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 IMAGES = {
@@ -70,7 +69,7 @@ def test_the_workspace_class_of_the_csi_driver_keeps_its_files() -> None:
         "trainyard",
         parts.chart_folder("nfs"),
         "--kube-version",
-        load().kubernetes,
+        tools.tested_kubernetes().number,
     ]
     made = [obj for obj in yaml.safe_load_all(run([*helm, *words]).stdout) if obj]
     assert {obj["kind"] for obj in made} == {"StorageClass"}

@@ -22,12 +22,11 @@ from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.apiserver.client import Client
 from trainyard_dev.apiserver.processes import Server, free_ports
+from trainyard_dev.tools.build import KUBERNETES
 from trainyard_dev.versions import load
 
 START_S = 60.0
 HOST = "127.0.0.1"
-# Names the Kubernetes version of the API server, such as 1.35; unset or empty: that of the cluster.
-KUBERNETES = "TRAINYARD_KUBERNETES"
 # kubeadm puts the advertised address into its certificates and takes no loopback; nothing ever connects to this one.
 ADVERTISED = "192.0.2.1"
 AUDIT_LOG = "audit.log"

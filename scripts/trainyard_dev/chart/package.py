@@ -20,9 +20,9 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard.paths import OUT, cache_dir
 from trainyard.policy.rules import policy, policy_files
-from trainyard.shell import CommandError, run
+from trainyard.shell import run
 from trainyard_dev import tools
-from trainyard_dev.chart import adapt, parts, renamed
+from trainyard_dev.chart import adapt, fetched, parts, renamed
 from trainyard_dev.chart.schema import complete
 from trainyard_dev.versions import load
 
@@ -57,7 +57,7 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     kept = []
     for dependency in meta["dependencies"]:
         name = dependency["name"]
-        if name == CSI and not (csi and _fetch_csi(chart, dependency)):
+        if name == CSI and not (csi and _fetch_csi(chart)):
             continue
         if not (chart / "charts" / name).exists():
             continue
@@ -98,8 +98,8 @@ def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), 
     flags = [word for file in values for word in ("--values", str(file))]
     flags += [word for one in sets for word in ("--set", one)]
     return helm.call(
-        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes, "--include-crds",
-        "--values", parts.profile_file(profile), *flags,
+        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
+        "--include-crds", "--values", parts.profile_file(profile), *flags,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
         with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
             return release_secret_size(profile, assemble(Path(folder), csi=False), values)
     manifest = helm.call(
-        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", load().kubernetes,
+        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
         "--values", parts.profile_file(profile), *(word for file in values for word in ("--values", str(file))),
     )  # fmt: skip
     files = [
@@ -147,16 +147,9 @@ def _checked_version(chart: Path, wanted: str) -> str:
     return found
 
 
-def _fetch_csi(chart: Path, dependency: dict[str, str]) -> bool:
-    """Fetch csi-driver-nfs from its own chart repository; False where that does not answer."""
-    try:
-        done = run(
-            [tools.binary("helm"), "pull", CSI, "--repo", dependency["repository"], "--version", dependency["version"],
-             "--untar", "--untardir", chart / "charts"], check=False, timeout=30,
-        )  # fmt: skip
-    except CommandError:  # it never answered
-        return False
-    if done.returncode:
+def _fetch_csi(chart: Path) -> bool:
+    """Fetch csi-driver-nfs by its tag; False where its host does not answer. Another archive raises TrainyardError."""
+    if not fetched.fetch(CSI, load().raw["charts"][CSI], chart / "charts"):
         return False
     adapt.adapt(CSI, chart / "charts" / CSI)
     return True

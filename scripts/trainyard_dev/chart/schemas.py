@@ -11,7 +11,6 @@ from typing import Any
 from trainyard.paths import cache_dir
 from trainyard.shell import run
 from trainyard_dev import tools
-from trainyard_dev.versions import load
 
 INT_OR_STRING = {"oneOf": [{"type": "string"}, {"type": "integer"}]}
 QUANTITY = {"oneOf": [{"type": "string"}, {"type": "number"}]}
@@ -23,12 +22,12 @@ LOOSE = {
 
 
 def kubernetes() -> Path:
-    """A folder with a strict schema for each kind of the pinned Kubernetes; made once per version."""
-    version = load().kubernetes
-    folder = cache_dir() / "schemas" / f"{version}-3"
+    """A folder with a strict schema for each kind of the Kubernetes that is tested on; made once per version."""
+    tested = tools.tested_kubernetes()
+    folder = cache_dir() / "schemas" / f"{tested.number}-3"
     if folder.exists():
         return folder
-    source = tools.module_dir("kubernetes") / "api" / "openapi-spec" / "swagger.json"
+    source = tools.module_dir(tested.name) / "api" / "openapi-spec" / "swagger.json"
     definitions = json.loads(source.read_text())["definitions"]
     work = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(work, ignore_errors=True)

@@ -22,6 +22,8 @@ from trainyard_dev.versions import ToolSet, load
 # Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
 # from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
 ADDED = "_source"
+# Names the Kubernetes version whose API server and kinds tests take, such as 1.35; unset or empty: the cluster's.
+KUBERNETES = "TRAINYARD_KUBERNETES"
 # The compiler collects garbage this seldom (percent of growth): 7 % less time for some hundred MiB more.
 COLLECT_AT = "400"
 NETWORK_SIGNS = (
@@ -111,6 +113,11 @@ def builder(name: str, version: str = "") -> ToolSet:
         where="versions.yaml",
         hint=f"use {there}, or add a set",
     )
+
+
+def tested_kubernetes() -> ToolSet:
+    """The set of the Kubernetes that tests are run on: what $TRAINYARD_KUBERNETES says, else the cluster's."""
+    return builder("kube-apiserver", os.environ.get(KUBERNETES, ""))
 
 
 def build(tool: ToolSet) -> None:

@@ -25,9 +25,8 @@ from trainyard_dev.verify import copies as verify_copies
 from trainyard_dev.verify import generated as verify_generated
 from trainyard_dev.verify import images as verify_images
 from trainyard_dev.verify import wheels as verify_wheels
-from trainyard_dev.versions import read
+from trainyard_dev.versions import OWN_MODULES, read
 
-OWN_MODULES = "trainyard.io/tools/"
 PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?==([^\s;\\]+)")
 
 

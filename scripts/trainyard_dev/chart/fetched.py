@@ -1,0 +1,57 @@
+"""Charts that lie in no Go module: fetched by a URL that names a tag, and taken with the pinned checksum only."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import tarfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import cache_dir
+
+TIMEOUT_S = 30.0
+
+
+def fetch(name: str, spec: dict[str, Any], charts: Path) -> bool:
+    """Unpacks a chart into `charts/<name>`; what was fetched once is taken from the cache.
+
+    Args:
+        spec: `url` and `sha256` of its archive, of versions.yaml.
+
+    Returns:
+        False where its host does not answer.
+
+    Raises:
+        TrainyardError: the host answers with another archive than the pinned one, or one that is no chart.
+    """
+    url, wanted = str(spec["url"]), str(spec["sha256"])
+    kept = cache_dir() / "charts" / f"{name}-{wanted[:16]}.tgz"
+    if not kept.exists() or _sum(kept.read_bytes()) != wanted:
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+                body = bytes(answer.read())
+        except (urllib.error.URLError, http.client.HTTPException, OSError):
+            return False
+        if _sum(body) != wanted:
+            hint = f"see what changed there; if it is right, write sha256: {_sum(body)} in versions.yaml under charts"
+            raise TrainyardError(f"the chart {name} is not the one that is pinned", where=url, hint=hint)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(".part")
+        part.write_bytes(body)
+        part.rename(kept)
+    try:
+        with tarfile.open(kept) as archive:
+            archive.extractall(charts, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise TrainyardError(f"the chart {name} can't be unpacked ({error})", where=str(kept)) from None
+    if not (charts / name / "Chart.yaml").exists():
+        raise TrainyardError(f"the archive of the chart {name} holds no {name}/Chart.yaml", where=url)
+    return True
+
+
+def _sum(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
