@@ -59,6 +59,12 @@ verify: ## pins and generated files agree with versions.yaml
 audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 none, 1 some, 3 not all could be asked
 	@$(TRAINYARD) audit
 
+.PHONY: matrix
+matrix: ## policies, charts, scheduling and pipelines on the API servers of all minors; KUBERNETES=1.36: on that one
+	@$(TRAINYARD) tools build --for host --for test
+	@for name in etcd minio workflow-controller trainyard-step vc-scheduler; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
+	@$(TRAINYARD) matrix run $(if $(KUBERNETES),--kubernetes '$(KUBERNETES)')
+
 ##@ Measuring
 .PHONY: bench
 bench: ## measure scheduling in under 15 minutes, results in out/bench/; FULL=1: everything, a day

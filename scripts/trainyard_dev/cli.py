@@ -12,6 +12,7 @@ COMMANDS = {
     "doctor": "trainyard_dev.doctor.cli",
     "e2e": "trainyard_dev.e2e.cli",
     "images": "trainyard_dev.mirror.cli",
+    "matrix": "trainyard_dev.matrix.cli",
     "policy": "trainyard_dev.policy.cli",
     "tools": "trainyard_dev.tools.cli",
     "verify": "trainyard_dev.verify.cli",

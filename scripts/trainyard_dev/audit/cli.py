@@ -24,7 +24,7 @@ from trainyard_dev.images import source as image_source
 from trainyard_dev.images.build import local_ref
 from trainyard_dev.versions import load, read
 
-AREAS = ("python", "go", "debian")
+AREAS = ("python", "go", "debian", "support")
 RESULT = "audit.json"
 
 
@@ -46,6 +46,8 @@ class Means:
 @click.option("--offline", is_flag=True, help="Ask nobody over the network: what that leaves unasked is told as open.")
 def audit(areas: tuple[str, ...], copies: tuple[Path, ...], offline: bool) -> int:
     """Ask databases of known vulnerabilities about all that is pinned, compiled and installed into images.
+
+    What has left its support since support.yaml was last gone through is a finding, too.
 
     Exit code 0: nothing found, everything asked. 1: something found. 3: nothing found, but not everything asked.
     """
@@ -87,6 +89,10 @@ def collect(root: Path, raw: dict[str, Any], areas: Sequence[str], copies: Seque
         images, left = means.images()
         result.open += left
         parts += _debian(images, known, result, means.fetch)
+    if "support" in areas:
+        ended, told = held.past_support(root, raw, means.today)
+        parts += ended
+        known += told
     result.findings, result.accepted = report.judge(parts, known, report.acceptances(), means.today)
     return result
 

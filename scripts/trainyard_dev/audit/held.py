@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import tomllib
@@ -15,8 +16,9 @@ from packaging.utils import canonicalize_name
 
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
-from trainyard_dev.audit.advisories import Part
+from trainyard_dev.audit.advisories import Advisory, Part
 from trainyard_dev.audit.sources import Open
+from trainyard_dev.matrix import support
 from trainyard_dev.verify.cli import requirements
 
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
@@ -97,6 +99,26 @@ def compiled(folder: Path, spec: dict[str, Any]) -> Modules:
     compiler = json.loads(run(["go", "env", "-json", "GOVERSION"], cwd=folder, env=env).stdout)["GOVERSION"]
     return {path: (version or compiler.removeprefix("go").split()[0], frozenset(packages))
             for (path, version), packages in modules.items()}  # fmt: skip
+
+
+def past_support(root: Path, raw: dict[str, Any], today: datetime.date) -> tuple[list[Part], list[Advisory]]:
+    """What has left its support by a day and has no reason to stay, as parts and what is to be said of them.
+
+    Raises:
+        TrainyardError: support.yaml can't be read.
+    """
+    if not (root / support.FILE).exists():
+        return [], []
+    known = support.read(root)
+    have = support.pinned(raw)
+    ended = [(line, have.get(line.name, line.line)) for line in (*known.lines.values(), *known.kubernetes.values())
+             if line.over(today) and not line.past]  # fmt: skip
+    parts = [Part("support", line.name, version, support.FILE) for line, version in ended]
+    return parts, [
+        Advisory("past-support", "support", line.name, (), versions=frozenset({version.removeprefix("v")}),
+                 what=f"Its support ended ({line.ends}).", source="support.yaml", link=line.source)
+        for line, version in ended
+    ]  # fmt: skip
 
 
 def _required(go_mod: Path) -> Modules:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainyard.components.registry import pin_of
+from trainyard_dev.matrix import results
 from trainyard_dev.sync.texts import by_repository, repository
 from trainyard_dev.sync.tree import Scalars, Tree
 from trainyard_dev.verify import copies
@@ -78,6 +79,18 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
         if wanted is not None:
             _set(tree, UMBRELLA, scalars, here, wanted, name)
     tree.write(UMBRELLA, scalars.text())
+
+
+def ceiling(tree: Tree) -> None:
+    """The newest Kubernetes that charts may be installed on, as `make matrix` found it."""
+    wanted = results.ceiling(results.read(tree.root))
+    for path in sorted(tree.root.glob("charts/*/Chart.yaml")) if wanted else ():
+        file = path.relative_to(tree.root).as_posix()
+        scalars = Scalars(tree.read(file))
+        found = scalars.values().get(("kubeVersion",))
+        if found is not None:
+            _set(tree, file, scalars, ("kubeVersion",), results.bounded(found, wanted))
+        tree.write(file, scalars.text())
 
 
 def releases(tree: Tree, raw: dict[str, Any]) -> None:

@@ -81,6 +81,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
     new.components(tree, raw)
     charts.values(tree, raw)
     charts.meta(tree, raw, upstream or _upstream)
+    charts.ceiling(tree)
     tree.save()
     charts.releases(tree, raw)
     tree.save()
@@ -104,6 +105,7 @@ def _pages(tree: Tree) -> None:
     from trainyard.policy.lint import page as lint
     from trainyard_dev.bench import page as bench
     from trainyard_dev.bench import summary
+    from trainyard_dev.matrix import page as support
 
     figures = "docs/benchmarks/summary.json"
     made: dict[str, tuple[str, Callable[[], str]]] = {
@@ -111,6 +113,7 @@ def _pages(tree: Tree) -> None:
         component_page.PAGE: ("components", component_page.render),
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
+        support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }
     for file, text in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
         tree.write(file, text, "generated again")

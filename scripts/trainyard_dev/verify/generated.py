@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from trainyard.contract import render
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
@@ -30,6 +32,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     yield from _lint(root)
     yield from _components(root)
     yield from _steps(root)
+    yield from _support(root, raw)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -52,6 +55,29 @@ def _components(root: Path) -> Iterator[Finding]:
     page = root / component_page.PAGE
     if (root / "components").exists() and (not page.exists() or page.read_text() != component_page.render()):
         yield component_page.PAGE, "the page is out of date", "run `bin/trainyard versions sync`"
+
+
+def _support(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
+    """What is pinned against what is said of its support, the page of both, and the charts' newest Kubernetes."""
+    from trainyard_dev.matrix import page as pages
+    from trainyard_dev.matrix import results, support
+
+    yield from support.differences(root, raw)
+    if not (root / support.FILE).exists():
+        return
+    page, write = root / pages.PAGE, "run `bin/trainyard matrix page`"
+    try:
+        if not page.exists() or page.read_text() != pages.render(root, raw):
+            yield pages.PAGE, "the page is out of date", write
+        ceiling = results.ceiling(results.read(root))
+    except TrainyardError as error:
+        yield pages.PAGE, error.what, error.hint
+        return
+    for file in sorted((root / "charts").glob("*/Chart.yaml")) if ceiling else ():
+        have = str(yaml.safe_load(file.read_text()).get("kubeVersion", ""))
+        if have and have != results.bounded(have, ceiling):
+            where = file.relative_to(root).as_posix()
+            yield where, f"kubeVersion is {have}", f"write {results.bounded(have, ceiling)}"
 
 
 def _steps(root: Path) -> Iterator[Finding]:

@@ -1,0 +1,50 @@
+"""Commands under `trainyard matrix`."""
+
+from __future__ import annotations
+
+import click
+
+from trainyard.errors import UsageError
+from trainyard.paths import ROOT
+from trainyard_dev.matrix import page as pages
+from trainyard_dev.matrix import results, run, support
+from trainyard_dev.versions import read
+
+
+@click.group()
+def matrix() -> None:
+    """Tests on the API servers of several minors of Kubernetes, and the page of what is supported."""
+
+
+@matrix.command("run")
+@click.option("--kubernetes", "wanted", multiple=True, metavar="1.36", help="Only this minor; left out: all.")
+@click.option("--group", "groups", multiple=True, type=click.Choice(list(results.GROUPS)), help="Only this group.")
+def run_(wanted: tuple[str, ...], groups: tuple[str, ...]) -> int:
+    """Run groups of tests on each minor; results go to docs/support/matrix.json, then the page is written.
+
+    Builds the API servers that the cache lacks, some minutes each. Exit code 1: something failed or could not be built.
+    """
+    minors = support.minors(read(ROOT))
+    for one in wanted:
+        if one not in minors:
+            raise UsageError(f"no tool set builds Kubernetes {one}", hint=f"use {', '.join(minors)}, or add a set")
+    chosen = {minor: version for minor, version in minors.items() if not wanted or minor in wanted}
+    found, bad = results.read(ROOT), 0
+    for minor, group, one in run.groups(found, chosen, groups or tuple(results.GROUPS)):
+        bad += not one.good
+        counts = f"{one.passed} passed, {one.failed} failed, {one.skipped} skipped, {one.seconds} s"
+        click.echo(f"{minor} {group}: {one.result}, {one.why or counts}")
+    write()
+    return 1 if bad else 0
+
+
+@matrix.command()
+def page() -> None:
+    """Write docs/support.md again."""
+    write()
+    click.echo(f"written: {pages.PAGE}")
+
+
+def write() -> None:
+    """The page of this tree."""
+    (ROOT / pages.PAGE).write_text(pages.render(ROOT, read(ROOT)))

@@ -1,0 +1,86 @@
+"""Runs groups of tests on the API servers of several minors of Kubernetes, one after the other."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard.shell import run
+from trainyard_dev import tools
+from trainyard_dev.matrix.results import FAILED, GROUPS, NOT_RUN, PASSED, Matrix, Result, write
+from trainyard_dev.tools.build import KUBERNETES
+
+MOST_FAILURES = 20  # named in the results
+
+
+def groups(matrix: Matrix, minors: dict[str, str], wanted: Sequence[str]) -> Iterator[tuple[str, str, Result]]:
+    """Each group on each minor; what was found is in `matrix` and in the file before the next one begins.
+
+    Args:
+        minors: minor -> version.
+        wanted: names of groups.
+
+    Yields:
+        minor, group, result.
+    """
+    for minor, version in minors.items():
+        try:
+            tools.binary("kube-apiserver", version)
+            lack = ""
+        except TrainyardError as error:
+            lack = str(error)
+        for group in wanted:
+            found = _stamped(version, NOT_RUN, why=lack) if lack else one(group, version)
+            # What could not be built takes nothing away that ran once.
+            if not lack or group not in matrix.get(minor, {}):
+                matrix.setdefault(minor, {})[group] = found
+                write(ROOT, matrix)
+            yield minor, group, found
+
+
+def one(group: str, version: str) -> Result:
+    """Runs one group on one version; its output goes to the terminal."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "junit.xml"
+        began = time.monotonic()
+        argv = [sys.executable, "-m", "pytest", GROUPS[group], "-q", f"--junitxml={report}"]
+        done = subprocess.run(argv, cwd=ROOT, env={**os.environ, KUBERNETES: version}, check=False)
+        seconds = round(time.monotonic() - began)
+        if not report.exists():
+            return _stamped(version, FAILED, seconds=seconds, why=f"pytest ended with {done.returncode} and no report")
+        return counted(report.read_text(), done.returncode, version, seconds)
+
+
+def counted(junit: str, code: int, version: str, seconds: int) -> Result:
+    """A result out of pytest's report. A run without a test that passed is no pass."""
+    cases = list(ElementTree.fromstring(junit).iter("testcase"))
+    bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    skipped = [case for case in cases if case.find("skipped") is not None]
+    passed = len(cases) - len(bad) - len(skipped)
+    good = code == 0 and not bad and passed > 0
+    return _stamped(
+        version,
+        PASSED if good else FAILED,
+        passed=passed,
+        failed=len(bad),
+        skipped=len(skipped),
+        seconds=seconds,
+        failures=[f"{case.get('classname')}::{case.get('name')}" for case in bad[:MOST_FAILURES]],
+        why="" if good or bad else f"pytest ended with {code}",
+    )
+
+
+def _stamped(version: str, result: str, **further: object) -> Result:
+    head = run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False).stdout.strip()
+    changed = run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=ROOT, check=False).stdout.strip()
+    commit = f"{head}, changed" if changed else head
+    return Result(version, result, datetime.date.today().isoformat(), commit, **further)  # type: ignore[arg-type]

@@ -1,0 +1,148 @@
+"""When support of each pinned version ends: `support.yaml`, held against `versions.yaml`."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.versions import OWN_MODULES
+
+FILE = "support.yaml"
+NEVER_SAID = "open"  # in place of a day: upstream names none, and still mends this line
+OVER = "over"  # in place of a day: upstream mends later releases only, or nothing any more
+FAMILY = "kubernetes"
+# (file, what is wrong, what to change)
+Finding = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The support of one line of releases, such as Argo's 3.7.
+
+    `ends` is a day, `open` or `over`; `past` the reason why a line past its end stays, empty for one that isn't.
+    """
+
+    name: str
+    line: str
+    ends: str
+    rule: str
+    source: str
+    newest: str = ""
+    past: str = ""
+
+    def over(self, today: datetime.date) -> bool:
+        """Whether support has ended by that day."""
+        return self.ends == OVER or (self.ends != NEVER_SAID and datetime.date.fromisoformat(self.ends) <= today)
+
+    def holds(self, version: str) -> bool:
+        """Whether a version is of this line: 3.7.18 of 3.7, bookworm-20250520-slim of bookworm."""
+        found = version.removeprefix("v")
+        return found == self.line or found.startswith((f"{self.line}.", f"{self.line}-"))
+
+
+@dataclass(frozen=True)
+class Fixes:
+    """How fast a kind of fix comes."""
+
+    kind: str
+    within: str
+    how: str
+
+
+@dataclass(frozen=True)
+class Support:
+    """The whole file. `kubernetes` has every minor of the matrix, `lines` everything else that is pinned."""
+
+    gone_through: datetime.date
+    kubernetes: dict[str, Line]
+    lines: dict[str, Line]
+    fixes: tuple[Fixes, ...]
+
+
+def read(root: Path) -> Support:
+    """Parses the file.
+
+    Raises:
+        TrainyardError: it can't be read, or an entry lacks a key or has a day that is none.
+    """
+    path = root / FILE
+    try:
+        raw = yaml.load(path.read_text(), yaml.BaseLoader)
+        minors = {
+            minor: _line(FAMILY, {"line": minor, "rule": raw["kubernetes"]["rule"],
+                                  "source": raw["kubernetes"]["source"], **entry})
+            for minor, entry in raw["kubernetes"]["minors"].items()
+        }  # fmt: skip
+        lines = {name: _line(name, entry) for name, entry in raw["lines"].items()}
+        fixes = tuple(Fixes(one["kind"], one["within"], one["how"]) for one in raw["fixes"])
+        return Support(datetime.date.fromisoformat(raw["gone-through"]), minors, lines, fixes)
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
+        hint = "an entry has line, ends (a day, open or over), rule and source"
+        raise TrainyardError(f"the file can't be read ({said})", where=str(path), hint=hint) from None
+
+
+def _line(name: str, entry: dict[str, str]) -> Line:
+    found = Line(name, entry["line"], entry["ends"], entry["rule"], entry["source"], entry.get("newest", ""),
+                 entry.get("past", ""))  # fmt: skip
+    if found.ends not in (NEVER_SAID, OVER):
+        datetime.date.fromisoformat(found.ends)
+    return found
+
+
+def pinned(raw: dict[str, Any]) -> dict[str, str]:
+    """Everything of others that `versions.yaml` pins, without images: name -> version."""
+    found = {name: str(version) for name, version in raw["components"].items() if name != FAMILY}
+    for name, spec in raw["tools"].items():
+        further = spec.get("family", name) != name or "of" in spec or name == FAMILY
+        if name not in found and not further and not spec["module"].startswith(OWN_MODULES):
+            found[name] = str(spec["version"])
+    base = raw.get("pull", {}).get("base-image")
+    return found | ({"debian": base.rpartition(":")[2]} if base else {})
+
+
+def minors(raw: dict[str, Any]) -> dict[str, str]:
+    """The minors of Kubernetes whose API server can be built: minor -> version, oldest first; a later set counts."""
+    found: dict[str, str] = {}
+    for name, spec in raw["tools"].items():
+        if spec.get("family", name) == FAMILY:
+            version = str(spec["version"]).removeprefix("v")
+            found[".".join(version.split(".")[:2])] = version
+    return dict(sorted(found.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
+
+
+def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
+    """What the file lacks of `versions.yaml`, and what is past its support without a reason.
+
+    A line counts as over by the day on which the file was last gone through: `make verify` does not change its mind
+    with the calendar. `make audit` does.
+    """
+    if not (root / FILE).exists():
+        return  # a tree that promises nothing
+    try:
+        found = read(root)
+    except TrainyardError as error:
+        yield FILE, error.what, error.hint
+        return
+    have = pinned(raw)
+    for name in sorted(have.keys() - found.lines.keys()):
+        yield FILE, f"{name} {have[name]} is not in it", "add when its support ends"
+    for name in sorted(found.lines.keys() - have.keys()):
+        yield FILE, f"{name} is pinned nowhere", "take it out"
+    for name in sorted(have.keys() & found.lines.keys()):
+        if not found.lines[name].holds(have[name]):
+            yield FILE, f"{name} is {have[name]}, no version of {found.lines[name].line}", "look when its support ends"
+    for minor in sorted(minors(raw).keys() - found.kubernetes.keys()):
+        yield FILE, f"Kubernetes {minor} is not in it", "add when its support ends"
+    for line in (*found.lines.values(), *found.kubernetes.values()):
+        over, shown = line.over(found.gone_through), f"{line.name} {line.line}"
+        if over and not line.past:
+            yield FILE, f"{shown} is past its support", "raise it, or say in `past` why it stays"
+        elif line.past and not over:
+            yield FILE, f"{shown} is in support", "take `past` out"
