@@ -16,6 +16,7 @@ from trainyard.paths import ROOT
 
 FILE = "versions.yaml"
 UMBRELLA = "charts/trainyard/Chart.yaml"
+UNPROVED = "unproved"  # in place of a digest that no public file shows
 OWN_MODULES = "trainyard.io/tools/"  # of sets that have lines of ours only
 _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
@@ -85,6 +86,11 @@ class Versions:
     def kubernetes(self) -> str:
         """Kubernetes' version without the leading v, such as `1.34.2`."""
         return self.raw["components"]["kubernetes"]
+
+    def exact(self, name: str) -> str:
+        """What is pulled for a name of `pull`: by digest where a public file proves one, else by its tag."""
+        ref, digest = self.raw["pull"][name], self.raw["published"][name]["digest"]
+        return ref if digest == UNPROVED else f"{ref.rpartition(':')[0]}@{digest.partition('@')[2]}"
 
     def image(self, name: str) -> str:
         """The full reference of the image called `name`."""

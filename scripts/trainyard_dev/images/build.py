@@ -17,8 +17,6 @@ from trainyard_dev.engine import Engine
 from trainyard_dev.tools.build import pin
 from trainyard_dev.versions import Image, ToolSet, load
 
-SUITE = "bookworm"
-BUILT_BASE = f"localhost/trainyard/{SUITE}:minbase"
 SKIP = {"__pycache__", ".ruff_cache", ".pytest_cache"}
 
 
@@ -85,39 +83,6 @@ def build(engine: Engine, image: Image, base: str) -> str:
             hint="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
         )
     return tag
-
-
-def make_base(engine: Engine) -> str:
-    """A minimal Debian made by debootstrap, for machines that reach no image registry. Needs root.
-
-    Returns:
-        the reference in the engine's store.
-    """
-    if engine.has_image(BUILT_BASE):
-        return BUILT_BASE
-    if not shutil.which("debootstrap"):
-        raise TrainyardError("debootstrap is not installed", hint="apt-get install -y debootstrap")
-    (cache_dir() / "work").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
-        root = Path(folder) / "root"
-        run(
-            ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root],
-            timeout=900,
-            hint="check that this machine reaches a Debian mirror and that you are root",
-        )
-        _slim(root)
-        archive = Path(folder) / "base.tar"
-        run(["tar", "-C", root, "-cf", archive, "."])
-        engine("import", archive, BUILT_BASE)
-    return BUILT_BASE
-
-
-def _slim(root: Path) -> None:
-    """Drops what no container reads: package caches, manuals, translations."""
-    for entry in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
-        shutil.rmtree(root / entry, ignore_errors=True)
-    for needed in ("var/cache/apt/archives/partial", "var/lib/apt/lists/partial"):
-        (root / needed).mkdir(parents=True)
 
 
 def _stage(image: Image, context: Path) -> Path:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from trainyard.errors import UsageError
 from trainyard_dev.engine import Engine
-from trainyard_dev.images.build import BUILT_BASE, build, make_base
+from trainyard_dev.images.base import BUILT_BASE, UPDATED_BASE, make_base, update_base
+from trainyard_dev.images.build import build
 from trainyard_dev.versions import Image, load
 
 PROBE = "https://registry.k8s.io/v2/"
@@ -25,15 +26,15 @@ class Source:
     @property
     def base_ref(self) -> str:
         """The name of that image, whether it is there or not."""
-        return BUILT_BASE if self.kind == "build" else load().raw["pull"]["base-image"]
+        return BUILT_BASE if self.kind == "build" else UPDATED_BASE
 
     def base(self, engine: Engine) -> str:
         """The image that our own images stand on; made where it lacks."""
-        return make_base(engine) if self.kind == "build" else load().raw["pull"]["base-image"]
+        return make_base(engine) if self.kind == "build" else update_base(engine)
 
     def node_image(self, engine: Engine, base: str) -> str:
         """The image of kind's nodes."""
-        return build(engine, load().images["node"], base) if self.kind == "build" else load().raw["pull"]["node-image"]
+        return build(engine, load().images["node"], base) if self.kind == "build" else load().exact("node-image")
 
     def served(self, images: list[Image]) -> list[Image]:
         """Those of `images` that the cluster's own registry must hold; public registries serve the rest."""

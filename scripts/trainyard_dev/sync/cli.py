@@ -13,6 +13,7 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, parts, reference
 from trainyard_dev.sync import charts, modules, new, texts
+from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
@@ -64,6 +65,18 @@ def wheels(again: bool) -> None:
         raise TrainyardError(f"{len(unmet)} wishes of packages that no image fulfils", hint=hint)
     if not written:
         click.echo("every image pins what it should")
+
+
+@versions.command()
+def digests() -> int:
+    """Ask registries for the digests of upstream's images, and write those that are unproved.
+
+    Exit code 1: a tag has another digest than the pinned one, or is gone. What was not asked stays unproved.
+    """
+    told = digests_of_images.fill(ROOT, digests_of_images.registry)
+    for one in told:
+        click.echo(f"{one.name}: {one.said}")
+    return int(any(one.bad for one in told))
 
 
 def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None] | None = None) -> Tree:

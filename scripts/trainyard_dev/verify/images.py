@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from trainyard_dev.versions import UNPROVED
+
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
 
@@ -30,6 +32,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     """Everything in the tree that names an image otherwise than `versions.yaml` does."""
     known = references(raw)
     yield from _in_versions(raw)
+    yield from _published(raw)
     for file in files(root, SEARCHED):
         yield from in_text(file.relative_to(root).as_posix(), file.read_text(errors="replace"), known)
     for file in sorted((root / "charts").glob("*/values.yaml")) + sorted((root / "charts").glob("*/profiles/*.yaml")):
@@ -95,6 +98,34 @@ def _in_versions(raw: dict[str, Any]) -> Iterator[Finding]:
         tag = ref.rpartition("/")[2].partition(":")[2]
         if not tag or tag == "latest":
             yield "versions.yaml", f"the image {ref} has no exact tag", "name one"
+
+
+def upstream(raw: dict[str, Any]) -> dict[str, str]:
+    """The images that others publish: name -> reference; those of `pull` by their key."""
+    theirs = {n: i["ref"] for n, i in raw["images"].items() if not i.get("own") and not i.get("local")}
+    return theirs | {name: str(ref) for name, ref in raw.get("pull", {}).items()}
+
+
+def _published(raw: dict[str, Any]) -> Iterator[Finding]:
+    """Each of upstream's images has the file that publishes it, and a digest of this very tag or `unproved`."""
+    if "published" not in raw:
+        return  # a tree that pulls nothing
+    said, theirs = raw["published"], upstream(raw)
+    for name in sorted(theirs.keys() - said.keys()):
+        yield "versions.yaml", f"published has no {name}", "name the file of upstream's that publishes it"
+    for name in sorted(said.keys() - theirs.keys()):
+        yield "versions.yaml", f"published.{name} is no image of upstream's", "take it out"
+    for name in sorted(said.keys() & theirs.keys()):
+        digest, tag = str(said[name].get("digest", "")), theirs[name].rpartition(":")[2]
+        if not str(said[name].get("by", "")).startswith("https://"):
+            yield "versions.yaml", f"published.{name} names no file", "write the URL of the file under `by`"
+        if digest == UNPROVED:
+            continue
+        if not re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", digest):
+            yield "versions.yaml", f"published.{name} has the digest `{digest}`", f"write TAG@sha256:… or {UNPROVED}"
+        elif digest.partition("@")[0] != tag:
+            hint = f"write {UNPROVED}, or what is proved of {tag}"
+            yield "versions.yaml", f"published.{name} has the digest of {digest.partition('@')[0]}", hint
 
 
 def files(root: Path, entries: Sequence[str]) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from images_demo import DEMO, FakeEngine
 
 from trainyard.errors import UsageError
 from trainyard_dev.images import source
-from trainyard_dev.versions import load
+from trainyard_dev.versions import Versions, load
 
 REGISTRY = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
@@ -43,10 +44,30 @@ def test_what_the_own_registry_serves() -> None:
     assert [i.name for i in source.Source("build", "").served(listed)] == ["demo", "up"]
 
 
-def test_pulled_bases_come_from_the_versions_file() -> None:
+def test_a_pulled_base_is_taken_by_its_digest_and_brought_up_to_date_once() -> None:
+    pulled, engine, told = source.Source("pull", ""), FakeEngine(), []
+    file = lambda words: Path(words[words.index("-f") + 1]).read_text()  # noqa: E731
+    engine.on_build = lambda context: told.append(file(engine.calls[-1]))
+    assert pulled.base(engine) == pulled.base(engine) == pulled.base_ref
+    (text,) = told
+    digest = load().raw["published"]["base-image"]["digest"].partition("@")[2]
+    assert text.startswith(f"FROM docker.io/library/debian@{digest}\n")
+    assert "apt-get upgrade" in text
+
+
+def test_the_day_of_the_packages_is_in_the_name_of_either_base() -> None:
+    day = load().raw["debian"]["packages"]
+    assert all(source.Source(kind, "").base_ref.endswith(f":{day}") for kind in ("pull", "build"))
+    assert source.Source("pull", "").base_ref != source.Source("build", "").base_ref
+
+
+def test_an_unproved_node_image_is_pulled_by_its_tag(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = {"pull": {"node-image": "host/node:v1"}, "published": {"node-image": {"digest": "unproved"}}}
+    monkeypatch.setattr(source, "load", lambda: Versions(raw, {}, {}))
     pulled = source.Source("pull", "")
-    assert pulled.base(FakeEngine()) == load().raw["pull"]["base-image"]
-    assert pulled.node_image(FakeEngine(), "b") == load().raw["pull"]["node-image"]
+    assert pulled.node_image(FakeEngine(), "b") == "host/node:v1"
+    raw["published"]["node-image"]["digest"] = "v1@sha256:00"
+    assert pulled.node_image(FakeEngine(), "b") == "host/node@sha256:00"
 
 
 @pytest.mark.parametrize(

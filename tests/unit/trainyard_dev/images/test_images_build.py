@@ -11,6 +11,7 @@ import pytest
 from images_demo import DEMO, FakeEngine
 
 from trainyard.errors import TrainyardError
+from trainyard_dev.images import base
 from trainyard_dev.images import build as images
 
 
@@ -115,7 +116,7 @@ def test_a_missing_containerfile_is_named(image_tree: Path) -> None:
 def test_the_base_needs_debootstrap(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(TrainyardError, match=r"debootstrap is not installed\. apt-get install -y debootstrap"):
-        images.make_base(FakeEngine())
+        base.make_base(FakeEngine())
 
 
 def test_the_base_is_made_slim_and_once(cache: Path, program: Callable[[str, str], Path]) -> None:
@@ -123,6 +124,7 @@ def test_the_base_is_made_slim_and_once(cache: Path, program: Callable[[str, str
         "debootstrap",
         "for d; do :; done; mkdir -p $d/usr/share/man $d/var/cache/apt $d/bin; echo x > $d/usr/share/man/page",
     )
+    program("chroot", 'grep -q "debian-security .*-security main" $1/etc/apt/sources.list && echo "$4" > $1/bin/ran')
     kept: list[str] = []
 
     class Engine(FakeEngine):
@@ -135,8 +137,8 @@ def test_the_base_is_made_slim_and_once(cache: Path, program: Callable[[str, str
             return super().__call__(*argv, **kwargs)
 
     engine = Engine()
-    assert images.make_base(engine) == images.BUILT_BASE == images.make_base(engine)
-    assert "./bin/" in kept
+    assert base.make_base(engine) == base.BUILT_BASE == base.make_base(engine)
+    assert "./bin/ran" in kept, "it was brought up to date, with the security archive in its list"
     assert "./var/lib/apt/lists/partial/" in kept
     assert not any("man" in name for name in kept)
     assert [call[0] for call in engine.calls] == ["import"]

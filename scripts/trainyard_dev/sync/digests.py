@@ -1,0 +1,59 @@
+"""`trainyard versions digests`: digests of upstream's images, as registries tell them, written into versions.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.images.remote import Place, Registry
+from trainyard_dev.sync.tree import Scalars
+from trainyard_dev.verify.images import upstream
+from trainyard_dev.versions import FILE, UNPROVED, read
+
+# Reference -> digest, "" where the registry holds nothing; raises TrainyardError where none answers.
+Ask = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came of one image: `said` is for the person, `bad` where the pinned digest is another."""
+
+    name: str
+    said: str
+    bad: bool = False
+
+
+def registry(ref: str) -> str:
+    """The digest that the registry has for a tag today."""
+    place = Place.parse(ref)
+    return Registry(place.host).digest(place)
+
+
+def fill(root: Path, ask: Ask) -> list[Asked]:
+    """Asks for every image; writes those that were unproved, and never another digest over one that is there.
+
+    Raises:
+        TrainyardError: versions.yaml can't be read.
+    """
+    raw = read(root)
+    scalars = Scalars((root / FILE).read_text())
+    told = [_one(name, ref, raw["published"][name], scalars, ask) for name, ref in sorted(upstream(raw).items())]
+    (root / FILE).write_text(scalars.text())
+    return told
+
+
+def _one(name: str, ref: str, spec: dict[str, Any], scalars: Scalars, ask: Ask) -> Asked:
+    try:
+        found = ask(ref)
+    except TrainyardError as error:
+        return Asked(name, f"not asked: {error.what}")
+    if not found:
+        return Asked(name, f"the registry has no {ref}", bad=True)
+    have, today = str(spec["digest"]), f"{ref.rpartition(':')[2]}@{found}"
+    if have == UNPROVED:
+        scalars.set(("published", name, "digest"), today)
+        return Asked(name, f"written: {today}")
+    return Asked(name, "as pinned") if have == today else Asked(name, f"it is {today} now, pinned is {have}", bad=True)

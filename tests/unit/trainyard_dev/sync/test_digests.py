@@ -1,0 +1,75 @@
+"""`trainyard versions digests`: what registries tell is written where nothing is pinned, and never over what is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.sync import digests
+from trainyard_dev.verify import images
+
+A, B = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
+TEXT = f"""\
+trainyard: 0.1.0
+components: {{}}
+tools: {{}}
+pull: {{base-image: 'docker.io/library/debian:x-slim'}}
+images:
+  etcd: {{ref: 'registry.k8s.io/etcd:3.6'}}
+  ours: {{ref: 'docker.io/trainyard/ours:0.1.0', own: true}}
+published:
+  base-image: {{by: 'https://file', digest: 'x-slim@{A}'}}   # proved
+  etcd: {{by: 'https://file', digest: unproved}}
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "versions.yaml").write_text(TEXT)
+    return tmp_path
+
+
+def knows(answers: dict[str, str]) -> Callable[[str], str]:
+    def ask(ref: str) -> str:
+        if ref not in answers:
+            raise TrainyardError("registry can't be reached: no such host")
+        return answers[ref]
+
+    return ask
+
+
+def test_an_unproved_digest_is_written_with_its_tag(tree: Path) -> None:
+    told = digests.fill(tree, knows({"registry.k8s.io/etcd:3.6": B, "docker.io/library/debian:x-slim": A}))
+    assert [(one.name, one.bad) for one in told] == [("base-image", False), ("etcd", False)]
+    assert (tree / "versions.yaml").read_text() == TEXT.replace("unproved", f"3.6@{B}")
+
+
+def test_a_tag_that_moved_is_told_and_the_pin_stays(tree: Path) -> None:
+    told = digests.fill(tree, knows({"docker.io/library/debian:x-slim": B}))
+    assert [(one.name, one.bad) for one in told] == [("base-image", True), ("etcd", False)]
+    assert f"it is x-slim@{B} now, pinned is x-slim@{A}" in told[0].said
+    assert told[1].said == "not asked: registry can't be reached: no such host"
+    assert (tree / "versions.yaml").read_text() == TEXT
+
+
+def test_a_tag_that_is_gone_is_told(tree: Path) -> None:
+    told = digests.fill(tree, knows({"registry.k8s.io/etcd:3.6": ""}))
+    assert told[1].bad and told[1].said == "the registry has no registry.k8s.io/etcd:3.6"
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("  etcd: {by", "  other: {by", "published has no etcd"),
+    ("  etcd: {by", "  ours: {by", "published.ours is no image of upstream's"),
+    ("x-slim'", "y-slim'", "published.base-image has the digest of x-slim"),
+    ("unproved", "sha256:1", "published.etcd has the digest `sha256:1`"),
+    ("etcd: {by: 'https://file'", "etcd: {by: somewhere", "published.etcd names no file"),
+])  # fmt: skip
+def test_what_is_said_of_images_is_held_against_them(old: str, new: str, message: str) -> None:
+    assert list(images._published(yaml.safe_load(TEXT))) == []
+    raw: Any = yaml.safe_load(TEXT.replace(old, new, 1))
+    assert any(message in what for _, what, _ in images._published(raw))
