@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from trainyard.errors import UsageError
-from trainyard.paths import ROOT
+from trainyard.paths import OUT, ROOT
+from trainyard_dev.e2e import selection
 from trainyard_dev.matrix import page as pages
 from trainyard_dev.matrix import results, run, support
 from trainyard_dev.versions import read
@@ -36,6 +39,22 @@ def run_(wanted: tuple[str, ...], groups: tuple[str, ...]) -> int:
         click.echo(f"{minor} {group}: {one.result}, {one.why or counts}")
     write()
     return 1 if bad else 0
+
+
+@matrix.command("main-job")
+@click.argument("summary", type=click.Path(path_type=Path), default=OUT / "e2e" / "summary.json")
+def main_job(summary: Path) -> int:
+    """Note how the main job of a finished `make e2e` of this commit ended, and write the page.
+
+    SUMMARY is its summary.json; left out: that of this checkout's last run. Exit code 1: it failed.
+    """
+    minor, one = run.main_job(summary, selection.chosen((), full=False))
+    found = results.read(ROOT)
+    found.setdefault(minor, {})[results.MAIN_JOB] = one
+    results.write(ROOT, found)
+    write()
+    click.echo(f"{minor} {results.MAIN_JOB}: {one.result}, {one.passed} passed, {one.failed} failed")
+    return int(not one.good)
 
 
 @matrix.command()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
@@ -61,6 +63,36 @@ def one(group: str, version: str) -> Result:
         if not report.exists():
             return _stamped(version, FAILED, seconds=seconds, why=f"pytest ended with {done.returncode} and no report")
         return counted(report.read_text(), done.returncode, version, seconds)
+
+
+def main_job(summary: Path, wanted: Collection[str]) -> tuple[str, Result]:
+    """The main job as a finished end-to-end run tells it; what else that run checked doesn't count.
+
+    Args:
+        summary: summary.json of the run.
+        wanted: ids of the main job's checks.
+
+    Returns:
+        minor, result.
+
+    Raises:
+        TrainyardError: the file can't be read, or the run left out checks of the main job.
+    """
+    try:
+        raw = json.loads(summary.read_text())
+        version, day = raw["versions"]["kubernetes"], datetime.date.fromtimestamp(raw["ended"]).isoformat()
+        ended = {one["id"]: one["status"] for one in raw["checks"] if one["id"] in wanted}
+        seconds = round(raw["seconds"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hint = "name the summary.json of a finished end-to-end run"
+        raise TrainyardError(f"the file can't be read ({error})", where=str(summary), hint=hint) from None
+    if left := sorted(set(wanted) - ended.keys()):
+        hint = "run `make e2e` without ONLY"
+        raise TrainyardError(f"the run left out {', '.join(left[:3])}", where=str(summary), hint=hint)
+    bad = sorted(name for name, status in ended.items() if status != "passed")
+    found = _stamped(version, FAILED if bad else PASSED, passed=len(ended) - len(bad), failed=len(bad),
+                     seconds=seconds, failures=bad[:MOST_FAILURES])  # fmt: skip
+    return ".".join(version.split(".")[:2]), replace(found, day=day)
 
 
 def counted(junit: str, code: int, version: str, seconds: int) -> Result:

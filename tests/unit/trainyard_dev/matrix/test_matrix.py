@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,35 @@ def test_what_can_not_be_built_takes_no_result_away(monkeypatch: pytest.MonkeyPa
     assert [one.result for _, _, one in told] == [NOT_RUN, NOT_RUN]
     assert matrix["1.36"]["policies"] == before
     assert results.read(tmp_path)["1.36"]["charts"].why == "the module can't be had."
+
+
+SUMMARY = {
+    "versions": {"kubernetes": "1.36.4"}, "ended": 1795436851.3, "seconds": 1641.2,
+    "checks": [{"id": "cluster.up", "status": "passed"}, {"id": "train.cpu", "status": "passed"},
+               {"id": "upgrade.diff", "status": "failed"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "ended", "failures"), [
+    ("passed", PASSED, []), ("failed", FAILED, ["train.cpu"]), ("skipped", FAILED, ["train.cpu"]),
+])  # fmt: skip
+def test_the_main_job_is_taken_from_a_finished_run(
+    tmp_path: Path, status: str, ended: str, failures: list[str]
+) -> None:
+    file = tmp_path / "summary.json"
+    file.write_text(
+        json.dumps(SUMMARY).replace('"train.cpu", "status": "passed"', f'"train.cpu", "status": "{status}"')
+    )
+    minor, one = run.main_job(file, {"cluster.up", "train.cpu"})
+    assert (minor, one.version, one.result, one.failures, one.seconds) == ("1.36", "1.36.4", ended, failures, 1641)
+    assert one.day == datetime.date.fromtimestamp(1795436851).isoformat()
+
+
+def test_a_run_of_some_checks_is_no_main_job(tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
+    file.write_text(json.dumps(SUMMARY))
+    with pytest.raises(TrainyardError, match=r"the run left out gang\.refused\. run `make e2e` without ONLY"):
+        run.main_job(file, {"cluster.up", "gang.refused"})
 
 
 def test_an_unknown_minor_is_refused(trainyard: Callable[..., Any]) -> None:
