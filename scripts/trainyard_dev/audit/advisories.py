@@ -20,7 +20,7 @@ class Part:
     """One thing that we hold: a package of an ecosystem at a version.
 
     `where` is the file or image that holds it; `packages` the Go packages of it that are compiled in, empty where that
-    isn't known.
+    isn't known; `shipped` says whether it is part of what sites install, not of tests and tools alone.
     """
 
     ecosystem: str
@@ -28,6 +28,7 @@ class Part:
     version: str
     where: str
     packages: frozenset[str] = frozenset()
+    shipped: bool = False
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def built_images() -> tuple[list[Contents], list[Open]]:
     """The contents of every image of ours that this machine's engine has as the tree describes it today."""
     found: list[Contents] = []
     left: list[Open] = []
-    mine = list(load().images.values())
+    mine, raw = list(load().images.values()), load().raw["images"]
     try:
         engine = engines.find()
     except TrainyardError as error:
@@ -132,7 +132,7 @@ def built_images() -> tuple[list[Contents], list[Open]]:
         try:
             if not engine.has_image(ref):
                 left.append(Open(f"what the image {image.name} holds", "it is not built here"))
-            elif (one := debian.contents(engine, image.name, ref)) is not None:
+            elif (one := debian.contents(engine, image.name, ref, held.ships(raw[image.name]))) is not None:
                 found.append(one)
         except TrainyardError as error:
             left.append(Open(f"what the image {image.name} holds", error.what))

@@ -36,19 +36,22 @@ class Contents:
     suite: str
     packages: Mapping[str, str]
     sources: Mapping[str, tuple[str, str]]
+    shipped: bool = False
 
     def binaries(self) -> Iterator[Part]:
         """A part for each installed package, as the archive knows it."""
         kind = f"{BINARY}:{self.suite}"
-        return (Part(kind, n, v, f"image {self.image}") for n, v in sorted(self.packages.items()))
+        return (self._part(kind, *one) for one in sorted(self.packages.items()))
 
     def of_source(self) -> Iterator[Part]:
         """A part for each source package that something installed was built from, as the tracker knows it."""
-        found = sorted(set(self.sources.values()))
-        return (Part(f"{SOURCE}:{self.suite}", n, v, f"image {self.image}") for n, v in found)
+        return (self._part(f"{SOURCE}:{self.suite}", *one) for one in sorted(set(self.sources.values())))
+
+    def _part(self, kind: str, name: str, version: str) -> Part:
+        return Part(kind, name, version, f"image {self.image}", shipped=self.shipped)
 
 
-def contents(engine: Engine, image: str, ref: str) -> Contents | None:
+def contents(engine: Engine, image: str, ref: str, shipped: bool = False) -> Contents | None:
     """Reads an image of the engine's own store without running it; None for one without Debian's packages."""
     made = engine("image", "inspect", "--format", "{{.Created}}", ref).stdout.strip()[:10]
     box = engine("create", ref, "none").stdout.strip().splitlines()[-1]
@@ -61,7 +64,7 @@ def contents(engine: Engine, image: str, ref: str) -> Contents | None:
             if engine("cp", f"{box}:{RELEASE}", release, check=False).returncode == 0:
                 suite = release_name(release.read_text())
             packages, sources = installed(status.read_text(errors="replace"))
-            return Contents(image, made, suite, packages, sources) if packages else None
+            return Contents(image, made, suite, packages, sources, shipped) if packages else None
     finally:
         engine("rm", "-f", box, check=False)
 

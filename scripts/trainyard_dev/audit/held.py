@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,8 @@ def python(root: Path) -> Held:
         for line in file.read_text().splitlines():
             if match := _PIN.match(line):
                 where = file.relative_to(root).as_posix()
-                parts.append(Part("PyPI", canonicalize_name(match[1]), match[2], where))
+                shipped = where.startswith("images/")
+                parts.append(Part("PyPI", canonicalize_name(match[1]), match[2], where, shipped=shipped))
     project = root / "pyproject.toml"
     build = tomllib.loads(project.read_text()).get("build-system", {}) if project.exists() else {}
     for wish in build.get("requires", ()):
@@ -62,7 +63,11 @@ def go(root: Path, raw: dict[str, Any], listed: Callable[[Path, dict[str, Any]],
     """
     parts: list[Part] = []
     left: list[Open] = []
+    images = (image for image in raw.get("images", {}).values() if ships(image))
+    binaries = {name for image in images for name in image.get("bin", ())}
     for name, spec in raw["tools"].items():
+        own = spec.get("family", name) == name
+        shipped = own and any(package["name"] in binaries for package in spec["packages"])
         folder = root / "tools" / spec.get("of", name)
         where = f"tools/{folder.name}" if folder.name == name else f"tools/{folder.name} ({name})"
         try:
@@ -70,8 +75,13 @@ def go(root: Path, raw: dict[str, Any], listed: Callable[[Path, dict[str, Any]],
         except TrainyardError as error:
             left.append(Open(f"what {where} compiles", error.what))
             found = _required(folder / "go.mod")
-        parts += [Part("Go", module, version, where, packages) for module, (version, packages) in found.items()]
+        parts += [Part("Go", m, version, where, packages, shipped) for m, (version, packages) in found.items()]
     return Held(tuple(parts), tuple(left))
+
+
+def ships(image: Mapping[str, Any]) -> bool:
+    """Whether an image of versions.yaml is for sites, not for the test cluster and this machine alone."""
+    return not image.get("local") and image.get("stage") != "cluster"
 
 
 def compiled(folder: Path, spec: dict[str, Any]) -> Modules:

@@ -12,12 +12,13 @@ from typing import Any
 import yaml
 
 from trainyard.errors import TrainyardError
+from trainyard_dev.audit import ordering
 from trainyard_dev.audit.advisories import Advisory, Part
 from trainyard_dev.audit.sources import Open, once
 
 ACCEPTED = Path(__file__).parent / "assets" / "accepted.yaml"
 CLEAN, FOUND, UNASKED = 0, 1, 3
-MOST_PLACES = 3  # named in a line; the data has all
+MOST_SHOWN = 2  # names and places in a line; the data has all
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ class Acceptance:
     why: str
     where: str = ""
 
-    def covers(self, finding: Finding, place: str, today: datetime.date) -> bool:
-        """Whether it accepts the finding in one place today."""
-        named = self.id in finding.advisory.names() and self.package == finding.name
-        return named and place.startswith(self.where) and today < self.until
+    def covers(self, advisory: Advisory, part: Part, today: datetime.date) -> bool:
+        """Whether it accepts today that a part is vulnerable."""
+        named = self.id in advisory.names() and self.package == part.name
+        return named and part.where.startswith(self.where) and today < self.until
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,14 @@ class Finding:
     advisory: Advisory
     fixed: str  # the first version without it, empty where there is none
     places: tuple[str, ...]
+    shipped: bool = False
 
     def data(self) -> dict[str, Any]:
         """For the file of results."""
+        told = {"what": self.advisory.what, "source": self.advisory.source, "link": self.advisory.link}
         return {"package": self.name, "ecosystem": self.ecosystem, "version": self.version, "id": self.advisory.id,
                 "aliases": list(self.advisory.aliases), "fixed": self.fixed, "places": list(self.places),
-                "what": self.advisory.what, "source": self.advisory.source, "link": self.advisory.link}  # fmt: skip
+                "shipped": self.shipped, **told}  # fmt: skip
 
 
 @dataclass
@@ -81,9 +84,11 @@ class Report:
     def lines(self) -> Iterator[str]:
         """As a person reads it."""
         yield from self.notes
-        if self.findings:
-            yield ""
-            yield from _table(self.findings)
+        for title, shipped in (("shipped", True), ("test cluster, tools and development only", False)):
+            if mine := [one for one in self.findings if one.shipped == shipped]:
+                yield ""
+                yield f"{title}:"
+                yield from _table(mine)
         if self.accepted:
             yield ""
             yield "accepted:"
@@ -106,24 +111,26 @@ def judge(
     by_package: dict[tuple[str, str], list[Advisory]] = defaultdict(list)
     for one in once(advisories):
         by_package[one.ecosystem, one.package].append(one)
-    places: dict[tuple[str, str, str, str], dict[str, None]] = defaultdict(dict)
-    known: dict[tuple[str, str, str, str], tuple[Advisory, str]] = {}
+    found: dict[tuple[str, str, str, str], tuple[Advisory, str, list[Part]]] = {}
     for part in parts:
         for one in by_package.get((part.ecosystem, part.name), ()):
             if span := one.concerns(part):
                 key = (part.ecosystem, part.name, part.version, one.id)
-                known.setdefault(key, (one, span.fixed))
-                places[key][part.where] = None
+                found.setdefault(key, (one, span.fixed, []))[2].append(part)
     findings: list[Finding] = []
     kept: list[tuple[Finding, Acceptance]] = []
-    for key, (advisory, fixed) in sorted(known.items(), key=lambda item: item[0]):
-        whole = Finding(*key[:3], advisory, fixed, tuple(sorted(places[key])))
-        by = {place: next((a for a in accepted if a.covers(whole, place, today)), None) for place in whole.places}
-        if left := tuple(place for place, acceptance in by.items() if acceptance is None):
-            findings.append(Finding(*key[:3], advisory, fixed, left))
-        for acceptance in dict.fromkeys(found for found in by.values() if found):
-            spots = tuple(place for place, found in by.items() if found is acceptance)
-            kept.append((Finding(*key[:3], advisory, fixed, spots), acceptance))
+    for key in sorted(found):
+        advisory, fixed, holders = found[key]
+        by: dict[Acceptance | None, list[Part]] = defaultdict(list)
+        for part in holders:
+            by[next((one for one in accepted if one.covers(advisory, part, today)), None)].append(part)
+        for acceptance, mine in by.items():
+            places = tuple(sorted({part.where for part in mine}))
+            one = Finding(*key[:3], advisory, fixed, places, any(part.shipped for part in mine))
+            if acceptance is None:
+                findings.append(one)
+            else:
+                kept.append((one, acceptance))
     return findings, kept
 
 
@@ -149,12 +156,27 @@ def acceptances(file: Path = ACCEPTED) -> list[Acceptance]:
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
-    head = ("package", "version", "known as", "fixed in", "where", "told by")
-    rows = [head, *((one.name, one.version, _shown(one.advisory), one.fixed or "no fix", _places(one.places),
-                     one.advisory.source) for one in findings)]  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    """A line for each version of a package; the file of results has each vulnerability by itself."""
+    grouped: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for one in findings:
+        grouped[one.name, one.version].append(one)
+    rows = [("package", "version", "known", "as", "fixed in", "where", "told by")]
+    for (name, version), mine in grouped.items():
+        places = sorted({place for one in mine for place in one.places})
+        told = ", ".join(sorted({one.advisory.source for one in mine}))
+        names = [_shown(one.advisory) for one in mine]
+        rows.append((name, version, str(len(mine)), _few(names), _fixed(mine), _few(places), told))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        yield "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _fixed(findings: Sequence[Finding]) -> str:
+    """The first version without any of these, and how many have no fix."""
+    fixed = [one.fixed for one in findings if one.fixed]
+    left = len(findings) - len(fixed)
+    shown = max(fixed, key=ordering.key(findings[0].ecosystem), default="")
+    return ", ".join([*([shown] if shown else []), *([f"{left} without fix"] if left else [])])
 
 
 def _shown(advisory: Advisory) -> str:
@@ -162,9 +184,9 @@ def _shown(advisory: Advisory) -> str:
     return next((name for name in sorted(advisory.names()) if name.startswith("CVE-")), advisory.id)
 
 
-def _places(places: Sequence[str]) -> str:
-    more = len(places) - MOST_PLACES
-    return ", ".join(places[:MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
+def _few(words: Sequence[str]) -> str:
+    more = len(words) - MOST_SHOWN
+    return ", ".join(words[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _number(count: int, word: str) -> str:

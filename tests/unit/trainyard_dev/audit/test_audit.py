@@ -16,7 +16,10 @@ from trainyard_dev.audit.report import CLEAN, FOUND, UNASKED, Report
 
 TODAY = datetime.date(2026, 11, 23)
 ARGO = "github.com/argoproj/argo-workflows/v3"
-RAW = {"tools": {"argo": {"module": ARGO, "version": "v3.7.2", "packages": [{"path": ".", "name": "argoexec"}]}}}
+RAW: dict[str, Any] = {
+    "tools": {"argo": {"module": ARGO, "version": "v3.7.2", "packages": [{"path": ".", "name": "argoexec"}]}},
+    "images": {"argoexec": {"ref": "docker.io/trainyard/argoexec:0.1.0", "bin": ["argoexec"], "stage": "check"}},
+}
 Ask = Callable[..., Report]
 
 
@@ -81,8 +84,10 @@ def test_argo_3_7_2_is_found_where_nobody_can_be_asked(tree: Path, ask: Ask) -> 
     found = ask()
     assert found.code == FOUND
     assert (ARGO, "v3.7.2", "CVE-2026-40886") in shown(found)
-    line = next(line for line in found.lines() if "CVE-2026-40886" in line)
+    lines = list(found.lines())
+    line = next(line for line in lines if ARGO in line)
     assert "3.7.14" in line and "tools/argo" in line
+    assert lines.index("shipped:") < lines.index(line)
 
 
 def test_argo_is_found_by_its_go_mod_where_go_can_not_tell_what_it_compiles(tree: Path, ask: Ask) -> None:
@@ -133,6 +138,18 @@ def test_a_database_is_asked_for_every_part_page_by_page(tree: Path, ask: Ask) -
 def test_an_answer_that_is_none_counts_as_not_asked(ask: Ask, answer: bytes) -> None:
     found = ask(fetch=lambda url, body: answer)
     assert found.code == UNASKED and "can't be read" in found.open[0].why
+
+
+@pytest.mark.parametrize(("image", "shipped"), [
+    ({}, True), ({"stage": "cluster"}, False), ({"local": True}, False), ({"bin": []}, False),
+])  # fmt: skip
+def test_what_sites_install_is_told_first_and_apart(
+    tree: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, image: dict[str, Any], shipped: bool
+) -> None:
+    plant(tree, argo="v3.7.2")
+    monkeypatch.setitem(RAW, "images", {"argoexec": RAW["images"]["argoexec"] | image})
+    lines = list(ask().lines())
+    assert ("shipped:" in lines, "test cluster, tools and development only:" in lines) == (shipped, not shipped)
 
 
 def osv_copy(folder: Path, day: str = "2026-11-20", **affected: Any) -> Path:
