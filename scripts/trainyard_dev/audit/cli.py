@@ -90,9 +90,9 @@ def collect(root: Path, raw: dict[str, Any], areas: Sequence[str], copies: Seque
         result.open += left
         parts += _debian(images, known, result, means.fetch)
     if "support" in areas:
-        ended, told = held.past_support(root, raw, means.today)
-        parts += ended
-        known += told
+        for ended, told in (held.past_support(root, raw, means.today), held.old_packages(raw, means.today)):
+            parts += ended
+            known += told
     result.findings, result.accepted = report.judge(parts, known, report.acceptances(), means.today)
     return result
 

@@ -20,9 +20,11 @@ from trainyard_dev.audit.advisories import Advisory, Part
 from trainyard_dev.audit.sources import Open
 from trainyard_dev.matrix import support
 from trainyard_dev.verify.cli import requirements
+from trainyard_dev.versions import FILE
 
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
 STDLIB = "stdlib"
+MOST_DAYS = 30  # that security updates of Debian may wait: docs/support.md says so
 # Module -> (version, packages of it that are compiled in), of a set; raises TrainyardError.
 Modules = dict[str, tuple[str, frozenset[str]]]
 
@@ -109,6 +111,22 @@ def compiled(folder: Path, spec: dict[str, Any]) -> Modules:
     compiler = json.loads(run(["go", "env", "-json", "GOVERSION"], cwd=folder, env=env).stdout)["GOVERSION"]
     return {path: (version or compiler.removeprefix("go").split()[0], frozenset(packages))
             for (path, version), packages in modules.items()}  # fmt: skip
+
+
+def old_packages(raw: dict[str, Any], today: datetime.date) -> tuple[list[Part], list[Advisory]]:
+    """Debian's packages in images, once the day that they are of is longer ago than we promise."""
+    day = raw.get("debian", {}).get("packages")
+    try:
+        last = datetime.date.fromisoformat(str(day or today)) + datetime.timedelta(MOST_DAYS)
+    except ValueError:
+        raise TrainyardError(
+            f"debian.packages is {day}, which is no day", where=FILE, hint="write 'YYYY-MM-DD'"
+        ) from None
+    if today <= last:
+        return [], []
+    said = Advisory("old-packages", "support", "debian packages", (), versions=frozenset({day}),
+                    what=f"They should have been made anew by {last}.", source=FILE)  # fmt: skip
+    return [Part("support", "debian packages", day, FILE, shipped=True)], [said]
 
 
 def past_support(root: Path, raw: dict[str, Any], today: datetime.date) -> tuple[list[Part], list[Advisory]]:

@@ -152,6 +152,16 @@ def test_what_sites_install_is_told_first_and_apart(
     assert ("shipped:" in lines, "test cluster, tools and development only:" in lines) == (shipped, not shipped)
 
 
+@pytest.mark.parametrize(("day", "old"), [("2026-11-20", False), ("2026-10-24", False), ("2026-10-23", True)])
+def test_packages_of_images_grow_old(ask: Ask, monkeypatch: pytest.MonkeyPatch, day: str, old: bool) -> None:
+    monkeypatch.setitem(RAW, "debian", {"suite": "bookworm", "packages": day})
+    found = ask(areas=("support",))
+    assert shown(found) == ({("debian packages", day, "old-packages")} if old else set())
+    RAW["debian"]["packages"] = "soon"
+    with pytest.raises(TrainyardError, match="debian\\.packages is soon, which is no day"):
+        ask(areas=("support",))
+
+
 def osv_copy(folder: Path, day: str = "2026-11-20", **affected: Any) -> Path:
     """A copy of a database that knows one hole of our argo and one of another Python package."""
     folder.mkdir()
