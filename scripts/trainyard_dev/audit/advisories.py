@@ -42,7 +42,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Advisory:
-    """One vulnerability of one package. `imports` are the Go packages that it is in; empty: all, or not told."""
+    """One vulnerability of one package. `imports` are the Go packages that it is in; empty: all, or unknown."""
 
     id: str
     ecosystem: str
@@ -52,7 +52,7 @@ class Advisory:
     versions: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
     what: str = ""
-    source: str = ""  # who told it
+    source: str = ""  # the database
     link: str = ""
 
     def concerns(self, part: Part) -> Span | None:

@@ -43,7 +43,9 @@ class Means:
 @click.option("--advisories", "copies", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
               envvar="TRAINYARD_ADVISORIES", metavar="FOLDER",
               help="A copy of a database, in OSV's format; asked besides the others.")  # fmt: skip
-@click.option("--offline", is_flag=True, help="Ask nobody over the network: what that leaves unasked is told as open.")
+@click.option(
+    "--offline", is_flag=True, help="Ask nobody over the network: what that leaves unasked is listed as open."
+)
 def audit(areas: tuple[str, ...], copies: tuple[Path, ...], offline: bool) -> int:
     """Ask databases of known vulnerabilities about all that is pinned, compiled and installed into images.
 
@@ -90,9 +92,9 @@ def collect(root: Path, raw: dict[str, Any], areas: Sequence[str], copies: Seque
         result.open += left
         parts += _debian(images, known, result, means.fetch)
     if "support" in areas:
-        for ended, told in (held.past_support(root, raw, means.today), held.old_packages(raw, means.today)):
+        for ended, said in (held.past_support(root, raw, means.today), held.old_packages(raw, means.today)):
             parts += ended
-            known += told
+            known += said
     result.findings, result.accepted = report.judge(parts, known, report.acceptances(), means.today)
     return result
 

@@ -32,7 +32,7 @@ class Contents:
     """What an image holds of Debian. `sources` gives the source package and its version of each binary package."""
 
     image: str
-    made: str  # day, as the engine tells it
+    made: str  # day, as the engine has it
     suite: str
     packages: Mapping[str, str]
     sources: Mapping[str, tuple[str, str]]
@@ -92,7 +92,7 @@ def installed(status: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
 def archive(suites: Iterable[str], held: Mapping[str, frozenset[str]], fetch: Fetch, base: str = ARCHIVE) -> Answer:
     """What Debian's security archive serves for the suites: any older version lacks a security update.
 
-    It tells nothing of holes that have no update yet.
+    It knows nothing of holes that have no update yet.
 
     Args:
         held: suite -> the packages that matter.

@@ -58,7 +58,7 @@ def python(root: Path) -> Held:
 def go(root: Path, raw: dict[str, Any], listed: Callable[[Path, dict[str, Any]], Modules]) -> Held:
     """The modules of every set, each with its packages that are compiled in.
 
-    What `listed` can't tell of a set is open, and the set's go.mod is taken as it stands.
+    What `listed` can't say of a set is open, and the set's go.mod is taken as it stands.
 
     Args:
         listed: what a set compiles, of its folder and its entry in versions.yaml.
@@ -87,10 +87,10 @@ def ships(image: Mapping[str, Any]) -> bool:
 
 
 def compiled(folder: Path, spec: dict[str, Any]) -> Modules:
-    """What a set compiles, told by Go; the standard library is that of this machine's compiler.
+    """What a set compiles, as Go lists it; the standard library is that of this machine's compiler.
 
     Raises:
-        TrainyardError: Go can't tell, such as where a module can't be had.
+        TrainyardError: Go can't say, such as where a module can't be had.
     """
     env = {"GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local", "GOWORK": "off",
            "CGO_ENABLED": "1" if spec.get("cgo") else "0"}  # fmt: skip

@@ -51,15 +51,15 @@ class Finding:
 
     def data(self) -> dict[str, Any]:
         """For the file of results."""
-        told = {"what": self.advisory.what, "source": self.advisory.source, "link": self.advisory.link}
+        about = {"what": self.advisory.what, "source": self.advisory.source, "link": self.advisory.link}
         return {"package": self.name, "ecosystem": self.ecosystem, "version": self.version, "id": self.advisory.id,
                 "aliases": list(self.advisory.aliases), "fixed": self.fixed, "places": list(self.places),
-                "shipped": self.shipped, **told}  # fmt: skip
+                "shipped": self.shipped, **about}  # fmt: skip
 
 
 @dataclass
 class Report:
-    """Everything that an audit tells."""
+    """Everything that an audit found."""
 
     findings: list[Finding] = field(default_factory=list)
     accepted: list[tuple[Finding, Acceptance]] = field(default_factory=list)
@@ -160,12 +160,12 @@ def _table(findings: Sequence[Finding]) -> Iterator[str]:
     grouped: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for one in findings:
         grouped[one.name, one.version].append(one)
-    rows = [("package", "version", "known", "as", "fixed in", "where", "told by")]
+    rows = [("package", "version", "known", "as", "fixed in", "where", "source")]
     for (name, version), mine in grouped.items():
         places = sorted({place for one in mine for place in one.places})
-        told = ", ".join(sorted({one.advisory.source for one in mine}))
+        sources = ", ".join(sorted({one.advisory.source for one in mine}))
         names = [_shown(one.advisory) for one in mine]
-        rows.append((name, version, str(len(mine)), _few(names), _fixed(mine), _few(places), told))
+        rows.append((name, version, str(len(mine)), _few(names), _fixed(mine), _few(places), sources))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         yield "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

@@ -124,7 +124,7 @@ def copy(folder: Path, today: datetime.date) -> Answer:
 
 
 def once(advisories: Iterable[Advisory]) -> list[Advisory]:
-    """Each vulnerability of a package once, whatever names databases give it; the first that tells it stays."""
+    """Each vulnerability of a package once, whatever names databases give it; the first record stays."""
     kept: list[Advisory] = []
     seen: dict[tuple[str, str, str], Advisory] = {}
     for one in advisories:

@@ -16,7 +16,7 @@ HEAD = """\
 
 What is tested with what, when support of each part ends, and how fast fixes come. Written by `bin/trainyard versions
 sync` out of `versions.yaml`, `support.yaml` and `docs/support/matrix.json`, which `make matrix` writes; `make verify`
-tells when the page is out of date. Ends of support are those known on {day}; `make audit` tells what has ended since.
+reports a page that is out of date. Ends of support are those known on {day}; `make audit` reports what has ended since.
 
 ## Kubernetes
 

@@ -66,7 +66,7 @@ def one(group: str, version: str) -> Result:
 
 
 def main_job(summary: Path, wanted: Collection[str]) -> tuple[str, Result]:
-    """The main job as a finished end-to-end run tells it; what else that run checked doesn't count.
+    """The main job as a finished end-to-end run reports it; what else that run checked doesn't count.
 
     Args:
         summary: summary.json of the run.

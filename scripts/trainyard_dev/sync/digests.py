@@ -1,4 +1,4 @@
-"""`trainyard versions digests`: digests of upstream's images, as registries tell them, written into versions.yaml."""
+"""`trainyard versions digests`: digests of upstream's images, as registries give them, written into versions.yaml."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def fill(root: Path, ask: Ask) -> list[Asked]:
     """
     raw = read(root)
     scalars = Scalars((root / FILE).read_text())
-    told = [_one(name, ref, raw["published"][name], scalars, ask) for name, ref in sorted(upstream(raw).items())]
+    found = [_one(name, ref, raw["published"][name], scalars, ask) for name, ref in sorted(upstream(raw).items())]
     (root / FILE).write_text(scalars.text())
-    return told
+    return found
 
 
 def _one(name: str, ref: str, spec: dict[str, Any], scalars: Scalars, ask: Ask) -> Asked:

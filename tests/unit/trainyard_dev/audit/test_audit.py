@@ -218,7 +218,7 @@ def test_a_finding_is_accepted_by_name_until_its_day(
     accept(monkeypatch, **further)
     found = ask(fetch=knows_nothing)
     assert (found.code == FOUND) == stays
-    assert bool(found.accepted) != stays, "what is accepted is told, with the reason"
+    assert bool(found.accepted) != stays, "what is accepted is reported, with the reason"
 
 
 def test_an_acceptance_without_a_reason_is_refused(tmp_path: Path) -> None:

@@ -165,8 +165,8 @@ def test_what_can_not_be_built_takes_no_result_away(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(run, "ROOT", tmp_path)
     before = result("1.36.3", passed=9)
     matrix = {"1.36": {"policies": before}}
-    told = list(run.groups(matrix, {"1.36": "1.36.4"}, ["policies", "charts"]))
-    assert [one.result for _, _, one in told] == [NOT_RUN, NOT_RUN]
+    seen = list(run.groups(matrix, {"1.36": "1.36.4"}, ["policies", "charts"]))
+    assert [one.result for _, _, one in seen] == [NOT_RUN, NOT_RUN]
     assert matrix["1.36"]["policies"] == before
     assert results.read(tmp_path)["1.36"]["charts"].why == "the module can't be had."
 
@@ -203,7 +203,7 @@ def test_a_run_of_some_checks_is_no_main_job(tmp_path: Path) -> None:
 def test_an_unknown_minor_is_refused(trainyard: Callable[..., Any]) -> None:
     done = trainyard("matrix", "run", "--kubernetes", "1.2")
     assert done.code == 2
-    assert "no tool set builds Kubernetes 1.2" in done.fault()
+    assert "no tool set builds Kubernetes 1.2" in done.error()
 
 
 def test_what_leaves_its_support_later_is_a_finding_of_the_audit(tree: Path) -> None:

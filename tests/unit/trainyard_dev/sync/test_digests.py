@@ -1,4 +1,4 @@
-"""`trainyard versions digests`: what registries tell is written where nothing is pinned, and never over what is."""
+"""`trainyard versions digests`: what registries say is written where nothing is pinned, and never over what is."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ def knows(answers: dict[str, str]) -> Callable[[str], str]:
 
 
 def test_an_unproved_digest_is_written_with_its_tag(tree: Path) -> None:
-    told = digests.fill(tree, knows({"registry.k8s.io/etcd:3.6": B, "docker.io/library/debian:x-slim": A}))
-    assert [(one.name, one.bad) for one in told] == [("base-image", False), ("etcd", False)]
+    seen = digests.fill(tree, knows({"registry.k8s.io/etcd:3.6": B, "docker.io/library/debian:x-slim": A}))
+    assert [(one.name, one.bad) for one in seen] == [("base-image", False), ("etcd", False)]
     assert (tree / "versions.yaml").read_text() == TEXT.replace("unproved", f"3.6@{B}")
 
 
 def test_a_tag_that_moved_is_told_and_the_pin_stays(tree: Path) -> None:
-    told = digests.fill(tree, knows({"docker.io/library/debian:x-slim": B}))
-    assert [(one.name, one.bad) for one in told] == [("base-image", True), ("etcd", False)]
-    assert f"it is x-slim@{B} now, pinned is x-slim@{A}" in told[0].said
-    assert told[1].said == "not asked: registry can't be reached: no such host"
+    seen = digests.fill(tree, knows({"docker.io/library/debian:x-slim": B}))
+    assert [(one.name, one.bad) for one in seen] == [("base-image", True), ("etcd", False)]
+    assert f"it is x-slim@{B} now, pinned is x-slim@{A}" in seen[0].said
+    assert seen[1].said == "not asked: registry can't be reached: no such host"
     assert (tree / "versions.yaml").read_text() == TEXT
 
 
 def test_a_tag_that_is_gone_is_told(tree: Path) -> None:
-    told = digests.fill(tree, knows({"registry.k8s.io/etcd:3.6": ""}))
-    assert told[1].bad and told[1].said == "the registry has no registry.k8s.io/etcd:3.6"
+    seen = digests.fill(tree, knows({"registry.k8s.io/etcd:3.6": ""}))
+    assert seen[1].bad and seen[1].said == "the registry has no registry.k8s.io/etcd:3.6"
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
