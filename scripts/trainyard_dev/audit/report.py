@@ -175,7 +175,10 @@ def _fixed(findings: Sequence[Finding]) -> str:
     """The first version without any of these, and how many have no fix."""
     fixed = [one.fixed for one in findings if one.fixed]
     left = len(findings) - len(fixed)
-    shown = max(fixed, key=ordering.key(findings[0].ecosystem), default="")
+    try:
+        shown = max(fixed, key=ordering.key(findings[0].ecosystem), default="")
+    except ValueError:  # a database names something that is no version
+        shown = " / ".join(sorted(set(fixed)))
     return ", ".join([*([shown] if shown else []), *([f"{left} without fix"] if left else [])])
 
 

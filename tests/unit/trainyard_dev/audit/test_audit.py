@@ -196,6 +196,12 @@ def test_a_hole_in_a_package_that_is_not_compiled_in_is_none(tmp_path: Path, ask
     assert not ask(osv_copy(tmp_path / "c", **windows)).findings
 
 
+def test_a_fix_that_is_no_version_is_shown_as_it_is(tmp_path: Path, ask: Ask) -> None:
+    events = [{"introduced": "0"}, {"fixed": "RELEASE.2027"}]
+    found = ask(osv_copy(tmp_path / "copy", ranges=[{"type": "SEMVER", "events": events}]))
+    assert any(ARGO in line and "RELEASE.2027" in line for line in found.lines())
+
+
 def test_a_folder_without_advisories_is_refused(tmp_path: Path, ask: Ask) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(TrainyardError, match="no advisory lies there"):
