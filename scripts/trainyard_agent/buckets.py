@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainyard_agent import s3_users, store
+from trainyard_agent import accounts, s3_users, store
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -150,16 +150,16 @@ def ensure(contract: dict[str, Any], clock: Clock) -> None:
     s3 = contract["storage"]["s3"]
     if not wanted:
         return
-    ours = s3["mode"] == "inCluster"
-    to = store.access(root=ours)
+    in_cluster, ours = s3["mode"] == "inCluster", accounts.administered(contract)
+    to = accounts.administrator(contract)
     quick = store.client(to, patient=False)
     clock.wait(f"the object store at {to.endpoint}", lambda: _reason(quick, wanted[0]["name"]))
     client = store.client(to)
     # MinIO knows no such rule: its server ends old uploads by a setting of its own.
-    abort_days = 0 if ours else int(s3.get("abortUploadDays") or 0)
+    abort_days = 0 if in_cluster else int(s3.get("abortUploadDays") or 0)
     try:
         for bucket in wanted:
-            _ensure(client, bucket, abort_days, may_change=ours or bool(s3.get("createBuckets")))
+            _ensure(client, bucket, abort_days, may_change=in_cluster or bool(s3.get("createBuckets")))
         if ours:
             s3_users.ensure_platform(contract)
     except PlatformError:
