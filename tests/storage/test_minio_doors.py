@@ -9,15 +9,19 @@ import io
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import wire
 from cluster import FakeApi
 from minio.error import MinioAdminException, S3Error
+from servers import start
 
 from trainyard_agent import accounts, buckets, s3_users, store
 from trainyard_agent.accounts import Key
+from trainyard_agent.accounts_minio import MinioAccounts
+from trainyard_agent.s3_policies import team_policy
 from trainyard_agent.say import PlatformError
 from trainyard_agent.store import Access
 
@@ -47,7 +51,6 @@ def assume_role(to: Access) -> wire.Answer:
 
 DOORS: dict[str, Callable[[Access], Any]] = {
     "make a service account": lambda to: store.admin(to).add_service_account(),
-    "list its service accounts": lambda to: store.admin(to).list_service_account(to.user),
     "change its own secret key": lambda to: store.admin(to).user_add(to.user, "a-key-of-my-own-0123"),
     "look at its own user": lambda to: store.admin(to).user_info(to.user),
     "list users": lambda to: store.admin(to).user_list(),
@@ -108,3 +111,24 @@ def test_root_key_in_a_teams_secret_is_refused(
 ) -> None:
     with pytest.raises(PlatformError, match="is the root user's"):
         accounts.open_store(contract).give("trainyard-team-vision", Key(server.root.user, "x" * 20), {"Statement": []})
+
+
+def test_root_key_changes_with_a_restart_and_users_stay(tmp_path: Path) -> None:
+    process, before = start(tmp_path / "data", tmp_path / "certs", user="trainyard-root", password="p" * 40)
+    try:
+        before.admin.make_bucket("runs")
+        policy = team_policy([{"name": "runs", "teams": "own"}], "vision")
+        MinioAccounts(before.root).give("trainyard-team-vision", Key("A" * 20, "s" * 40), policy)
+    finally:
+        process.kill()
+        process.wait()
+    process, after = start(tmp_path / "data", tmp_path / "certs")
+    try:
+        assert MinioAccounts(after.root).held() == {"trainyard-team-vision": frozenset({"A" * 20})}
+        own = after.client("A" * 20, "s" * 40)
+        own.put_object("runs", "vision/x", io.BytesIO(b"x"), 1)
+        with pytest.raises(S3Error, match="InvalidAccessKeyId"):
+            after.client("trainyard-root", "p" * 40).list_buckets()
+    finally:
+        process.kill()
+        process.wait()

@@ -15,6 +15,7 @@ from trainyard_agent.accounts import Key
 from trainyard_agent.s3_policies import team_policy
 
 KEEP = timedelta(days=7)
+pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)
 LEGACY = Key("trainyard-team-vision", "secret-of-vision-0123456789")
 
 

@@ -22,6 +22,7 @@ Act = Callable[[Minio], Any]
 
 
 KEEP = timedelta(days=7)
+pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)
 
 
 @pytest.fixture

@@ -109,13 +109,7 @@ REFUSED_BEFORE: dict[str, Attempt] = {
 }
 
 
-REFUSALS = {
-    "AccessDenied",
-    "SignatureDoesNotMatch",
-    "InvalidRequest",
-    "SignatureVersionNotSupported",
-    "AuthorizationHeaderMalformed",
-}
+REFUSALS = {"AccessDenied", "InvalidArgument", "InvalidRequest", "SignatureDoesNotMatch"}
 
 
 @pytest.fixture(scope="module")
