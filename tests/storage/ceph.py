@@ -82,9 +82,7 @@ class Cluster:
         settings = {
             "fsid": self.fsid,
             "mon host": f"v2:{self.mon}",
-            "auth cluster required": "none",
-            "auth service required": "none",
-            "auth client required": "none",
+            "keyring": self.folder / "keyring",
             "run dir": self.folder,
             "admin socket": "",
             "log file": self.folder / "$name.log",
@@ -134,8 +132,17 @@ class Cluster:
 
     def _start(self) -> None:
         monmap = self.folder / "monmap"
+        keys, every = self.folder / "keyring", "allow *"
+        for name, caps in (
+            ("mon.", {"mon": every}),
+            ("osd.0", {"mon": "allow profile osd", "osd": every}),
+            ("client.admin", {"mon": every, "osd": every, "mgr": every}),
+        ):
+            words = [word for kind, cap in caps.items() for word in ("--cap", kind, cap)]
+            new = () if keys.exists() else ("--create-keyring",)
+            self._call("ceph-authtool", keys, *new, "--gen-key", "--name", name, *words)
         self._call("monmaptool", "--create", "--addv", "a", f"[v2:{self.mon}]", "--fsid", self.fsid, monmap)
-        self._call("ceph-mon", "--id", "a", "--mkfs", "--monmap", monmap)
+        self._call("ceph-mon", "--id", "a", "--mkfs", "--monmap", monmap, "--keyring", keys)
         self._run("ceph-mon", "--id", "a")
         osd = str(uuid.uuid4())
         assert self._call("ceph", "osd", "new", osd).strip() == "0"
