@@ -1,6 +1,7 @@
 """Users of Ceph's object gateway, through its admin API and, for their policies, its IAM API.
 
-A user there has any number of keys: an owner is a user. The key that asks is one of a user with the capabilities
+A user there may have several keys, but loses its policies whenever one is added or removed (seen with 16.2.15). So each
+key has a user of its own, `<owner>.<access key>`, as in MinIO. The key that asks is one of a user with the capabilities
 `users=*` and `user-policy=*`.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -60,7 +62,15 @@ class RgwAccounts:
         if form:
             headers["Content-Type"] = FORM
         keys = Credentials(self.admin.user, self.admin.password)
-        signed = sign_v4_s3(method, url, self.admin.region or "us-east-1", headers, keys, digest, now)
+        signed = sign_v4_s3(
+            method=method,
+            url=url,
+            region=self.admin.region or "us-east-1",
+            headers=headers,
+            credentials=keys,
+            content_sha256=digest,
+            date=now,
+        )
         answer = self._pool.request(
             method, url.geturl(), body=body, headers={name: str(value) for name, value in signed.items()}
         )
@@ -71,15 +81,15 @@ class RgwAccounts:
         except ValueError:
             return None
 
-    def _keys(self, owner: str) -> dict[str, str] | None:
-        """Access and secret keys of an owner; None where there is no such user."""
+    def _secret(self, user: str, access: str) -> str | None:
+        """The secret of a user's key, "" where it has no such key; None where there is no such user."""
         try:
-            found = self._call("GET", "/admin/user", {"uid": owner, "format": "json"})
+            found = self._call("GET", "/admin/user", {"uid": user, "format": "json"})
         except RgwError as error:
             if error.code == "NoSuchUser":
                 return None
             raise
-        return {str(key["access_key"]): str(key["secret_key"]) for key in found["keys"]}
+        return next((str(key["secret_key"]) for key in found["keys"] if key["access_key"] == access), "")
 
     def held(self) -> Mapping[str, frozenset[str]]:
         """The owners that are ours, each with its access keys."""
@@ -93,32 +103,41 @@ class RgwAccounts:
             marker = page.get("marker") or ""
             if not page.get("truncated") or not marker:
                 break
-        return {owner: frozenset(self._keys(owner) or {}) for owner in names if is_owner(owner)}
+        found: dict[str, set[str]] = defaultdict(set)
+        for name in names:
+            owner, _, access = name.partition(".")
+            if is_owner(owner):
+                found[owner].add(access)
+        return {owner: frozenset(keys) for owner, keys in found.items()}
 
     def give(self, owner: str, key: Key, policy: dict[str, Any]) -> None:
-        """Make or correct a user, one of its keys and its policy. It makes no buckets of its own."""
-        present = self._keys(owner)
+        """Make or correct the user of a key and its policy. It makes no buckets of its own."""
+        user = f"{owner}.{key.access}"
+        present = self._secret(user, key.access)
         pair = {"access-key": key.access, "secret-key": key.secret, "generate-key": "false", "format": "json"}
         try:
             if present is None:
-                self._call("PUT", "/admin/user", {"uid": owner, "display-name": owner, "max-buckets": "-1", **pair})
-            elif present.get(key.access) != key.secret:
-                self._call("PUT", "/admin/user", {"key": "", "uid": owner, "key-type": "s3", **pair})
+                self._call("PUT", "/admin/user", {"uid": user, "display-name": owner, "max-buckets": "-1", **pair})
+            elif present != key.secret:
+                self._call("PUT", "/admin/user", {"key": "", "uid": user, "key-type": "s3", **pair})
         except RgwError as error:
             if error.code != "KeyExists":
                 raise
             raise PlatformError(
                 f"access key {key.access} of {owner} is another user's: delete its Secret and upgrade again"
             ) from error
-        asked = {"Action": "PutUserPolicy", "UserName": owner, "PolicyName": owner}
+        asked = {"Action": "PutUserPolicy", "UserName": user, "PolicyName": owner}
         self._call("POST", "/", {}, asked | {"PolicyDocument": json.dumps(policy)})
 
     def take(self, owner: str, access: str) -> None:
-        """Remove one key of a user."""
-        if access in (self._keys(owner) or {}):
-            self._call("DELETE", "/admin/user", {"key": "", "uid": owner, "access-key": access, "format": "json"})
+        """Remove the user of a key. It owns no bucket, so no data goes."""
+        try:
+            self._call("DELETE", "/admin/user", {"uid": f"{owner}.{access}", "format": "json"})
+        except RgwError as error:
+            if error.code != "NoSuchUser":
+                raise
 
     def drop(self, owner: str) -> None:
-        """Remove a user with its keys and its policy. It owns no bucket, so no data goes."""
-        if self._keys(owner) is not None:
-            self._call("DELETE", "/admin/user", {"uid": owner, "format": "json"})
+        """Remove all users of an owner."""
+        for access in self.held().get(owner, frozenset()):
+            self.take(owner, access)

@@ -155,7 +155,7 @@ def test_platform_user_has_the_contracts_rights(ready: Any, environment: dict[st
 
 
 def test_external_store_gets_its_policies_published(contract: dict[str, Any], api: FakeApi) -> None:
-    contract["storage"]["s3"]["mode"] = "external"
+    contract["storage"]["s3"] |= {"mode": "external", "users": "manual"}
     s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
     published = api.applied[0]
     assert published["metadata"] == {"name": "trainyard-s3-policies", "namespace": "trainyard-system"}
