@@ -43,6 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     janitor.add_argument("--contract", default="/etc/trainyard/contract.json")
     janitor.add_argument("--kinds", required=True, help="what a run can be: group/version/plural, with commas between")
 
+    keys = commands.add_parser("s3-keys", help="end keys that were replaced and that no pod holds, once")
+    keys.add_argument("--contract", default="/etc/trainyard/contract.json")
+    keys.add_argument("--transition", default="", help="ConfigMap of a store that came to speak TLS")
+
     for name, text in (("backup", "back up buckets and workspaces"), ("restore", "list backups, or restore one")):
         command = commands.add_parser(name, help=text)
         command.add_argument("--contract", default="/etc/trainyard/contract.json")
@@ -128,6 +132,10 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import janitor
 
             return janitor.run(args.contract, args.kinds)
+        if args.command == "s3-keys":
+            from trainyard_agent import s3_keys
+
+            return s3_keys.run(args.contract, args.transition)
         if args.command in ("backup", "restore"):
             from trainyard_agent import backup, restore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainyard_agent import s3_users, store
+from trainyard_agent import accounts, s3_users, store
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -150,8 +150,8 @@ def ensure(contract: dict[str, Any], clock: Clock) -> None:
     s3 = contract["storage"]["s3"]
     if not wanted:
         return
-    in_cluster = s3["mode"] == "inCluster"
-    to = store.access(root=in_cluster)
+    in_cluster, ours = s3["mode"] == "inCluster", accounts.administered(contract)
+    to = accounts.administrator(contract)
     quick = store.client(to, patient=False)
     clock.wait(f"the object store at {to.endpoint}", lambda: _reason(quick, wanted[0]["name"]))
     client = store.client(to)
@@ -160,7 +160,7 @@ def ensure(contract: dict[str, Any], clock: Clock) -> None:
     try:
         for bucket in wanted:
             _ensure(client, bucket, abort_days, may_change=in_cluster or bool(s3.get("createBuckets")))
-        if in_cluster:
+        if ours:
             s3_users.ensure_platform(contract)
     except PlatformError:
         raise

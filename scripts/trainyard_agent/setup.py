@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def run(plan_file: str, contract_file: str, timeout: float) -> int:
     removed = teams.remove(api, plan, contract["storage"]["buckets"])
     refused = queues.apply_all(api, plan["objects"], clock)
     buckets.ensure(contract, clock)
-    s3_users.ensure_teams(contract, api)
+    s3_users.ensure_teams(contract, api, timedelta(seconds=plan["keepKeysSeconds"]))
     if plan["probeTrainingOperator"]:
         clock.wait("training-operator's admission", lambda: operator_answers(api))
     teams.await_removed(api, removed, clock)

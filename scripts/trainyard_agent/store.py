@@ -57,7 +57,7 @@ def access(prefix: str = "S3", *, root: bool = False, env: Mapping[str, str] | N
     return Access(env[f"{prefix}_ENDPOINT"], env[names[0]], env[names[1]], region, ca)
 
 
-def _pool(to: Access, patient: bool) -> urllib3.PoolManager:
+def pool(to: Access, patient: bool = True) -> urllib3.PoolManager:
     """Connections that check the server's certificate. `patient`: try again for some seconds."""
     import urllib3
 
@@ -87,7 +87,7 @@ def client(to: Access, *, patient: bool = True) -> Minio:
         secret_key=to.password,
         secure=to.secure,
         region=to.region or None,
-        http_client=_pool(to, patient),
+        http_client=pool(to, patient),
     )
 
 
@@ -101,5 +101,5 @@ def admin(to: Access) -> MinioAdmin:
         credentials=StaticProvider(to.user, to.password),
         secure=to.secure,
         region=to.region,
-        http_client=_pool(to, True),
+        http_client=pool(to, True),
     )

@@ -94,19 +94,19 @@ def test_artifacts_of_a_team_lie_below_its_prefix(objects: Objects, team: str) -
     assert repository == {
         "archiveLogs": True,
         "s3": {
-            "endpoint": "trainyard-minio.trainyard-system.svc:9000", "insecure": True, "region": "us-east-1",
+            "endpoint": "trainyard-minio.trainyard-system.svc:9000", "insecure": False, "region": "us-east-1",
             "bucket": "runs", "keyFormat": team + "/pipelines/{{workflow.name}}/{{pod.name}}",
             "accessKeySecret": {"name": "trainyard-s3", "key": "access-key"},
             "secretKeySecret": {"name": "trainyard-s3", "key": "secret-key"},
+            "caSecret": {"name": "trainyard-s3", "key": "ca.crt"},
         },
     }  # fmt: skip
 
 
 def test_a_store_with_https_is_reached_by_https(chart: Path) -> None:
-    objects = package.render("kind", chart, [*TEAMS, "minio.tls.enabled=true"])
+    objects = package.render("kind", chart, [*TEAMS, "minio.tls.enabled=false"])
     s3 = yaml.safe_load(of(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
-    assert s3["insecure"] is False
-    assert s3["caSecret"] == {"name": "trainyard-s3", "key": "ca.crt"}
+    assert s3["insecure"] is True and "caSecret" not in s3
     objects = package.render("cloud", chart, [*TEAMS, *EXTERNAL])
     s3 = yaml.safe_load(of(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
     assert (s3["endpoint"], s3["insecure"]) == ("s3.eu-central-1.amazonaws.com", False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -38,8 +39,7 @@ def render(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
 @pytest.fixture(scope="session")
 def full(render: Callable[..., Objects]) -> Objects:
     """Everything switched on."""
-    values = contract({"caches": [MNIST]}, minio={"tls": {"enabled": True}}, backup={"enabled": True})
-    return render(values)
+    return render(contract({"caches": [MNIST]}, backup={"enabled": True}))
 
 
 def one(objects: Objects, kind: str, name: str, namespace: str = "trainyard-system") -> dict[str, Any]:
@@ -81,10 +81,111 @@ def test_probes_speak_https_with_the_server(full: Objects) -> None:
         assert server[probe]["httpGet"]["scheme"] == "HTTPS"
 
 
-def test_without_tls_no_certificate_is_made(rendered: dict[str, Objects]) -> None:
-    secrets = {obj["metadata"]["name"]: obj for obj in rendered["kind"] if obj["kind"] == "Secret"}
+def test_without_tls_no_certificate_is_made(render: Callable[..., Objects]) -> None:
+    objects = render(contract(minio={"tls": {"enabled": False}}))
+    secrets = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Secret"}
     assert "trainyard-minio-tls" not in secrets
     assert "ca.crt" not in secrets["trainyard-s3"]["stringData"]
+    assert text(secrets["trainyard-s3"], "endpoint").startswith("http://")
+    assert not [obj for obj in objects if obj["metadata"]["name"] == "trainyard-minio-transition"]
+
+
+def test_keys_are_random_and_say_nothing(full: Objects) -> None:
+    root = one(full, "Secret", "trainyard-minio-root")
+    platform = one(full, "Secret", "trainyard-s3")
+    for secret, key in ((root, "root-user"), (platform, "access-key")):
+        assert re.fullmatch("[A-Z0-9]{20}", text(secret, key))
+    assert len(text(root, "root-password")) == len(text(platform, "secret-key")) == 40
+
+
+def test_no_key_of_a_team_lies_among_helms_releases(full: Objects) -> None:
+    for team in ("vision", "speech"):
+        held = one(full, "Secret", "trainyard-s3", team)["stringData"]
+        assert set(held) == {"endpoint", "region", "ca.crt"}
+        [own] = [
+            rule for rule in one(full, "Role", "trainyard-setup", team)["rules"] if rule["resources"] == ["secrets"]
+        ]
+        assert (own["resourceNames"], own["verbs"]) == (["trainyard-s3"], ["get", "patch"])
+
+
+def test_job_of_keys_may_end_keys_and_the_transition_only(full: Objects) -> None:
+    job = container(one(full, "CronJob", "trainyard-s3-keys"))
+    assert job["args"] == ["s3-keys", "--transition", "trainyard-minio-transition"]
+    assert {"MINIO_ROOT_USER", "S3_ENDPOINT", "S3_CA"} <= {entry["name"] for entry in job["env"]}
+    own = one(full, "Role", "trainyard-s3-keys")["rules"]
+    assert [(rule["resources"], rule.get("resourceNames"), rule["verbs"]) for rule in own] == [
+        (["pods"], None, ["list"]),
+        (["configmaps"], ["trainyard-minio-transition"], ["get", "patch"]),
+    ]
+    bound = [obj["metadata"]["namespace"] for obj in full
+             if obj["kind"] == "RoleBinding" and obj["metadata"]["name"] == "trainyard-s3-keys"]  # fmt: skip
+    assert sorted(bound) == ["speech", "trainyard-system", "vision"]
+    assert not [obj for obj in full if obj["kind"] == "ClusterRole" and "s3-keys" in obj["metadata"]["name"]]
+
+
+def test_connections_without_tls_are_closed_where_nothing_was_before(full: Objects) -> None:
+    assert one(full, "ConfigMap", "trainyard-minio-transition")["data"] == {"since": "0", "until": "0"}
+    [spec] = helm.pod_specs(one(full, "StatefulSet", "trainyard-minio"))
+    assert {"name": "TRAINYARD_PLAIN_UNTIL_FILE", "value": "/transition/until"} in spec["containers"][0]["env"]
+    [volume] = [volume for volume in spec["volumes"] if volume["name"] == "transition"]
+    assert volume["configMap"] == {"name": "trainyard-minio-transition", "optional": True}
+
+
+def test_platform_trusts_the_certificate_that_is_served(full: Objects) -> None:
+    for kind, name in (("Job", "trainyard-setup"), ("CronJob", "trainyard-s3-keys"), ("CronJob", "trainyard-backup")):
+        [ca] = [entry for entry in container(one(full, kind, name))["env"] if entry["name"] == "S3_CA"]
+        assert ca["valueFrom"]["secretKeyRef"] == {"name": "trainyard-minio-tls", "key": "ca.crt", "optional": True}
+
+
+RGW = {"s3": {"mode": "external", "endpoint": "https://rgw.site", "users": "rgw"}}
+SITE = [{"cidr": "192.0.2.0/24", "port": 443}]
+
+
+def external(storage: dict[str, Any]) -> dict[str, Any]:
+    return {"global": {"contract": {"teams": TEAMS, "storage": storage, "network": {"s3": SITE}}}}
+
+
+def test_ceph_gets_its_users_from_the_setup_job(render: Callable[..., Objects]) -> None:
+    objects = render(external(RGW))
+    assert set(one(objects, "Secret", "trainyard-s3", "vision")["stringData"]) == {"endpoint", "region"}
+    for kind, name in (("Job", "trainyard-setup"), ("CronJob", "trainyard-s3-keys")):
+        env = {
+            entry["name"]: entry["valueFrom"]["secretKeyRef"] for entry in container(one(objects, kind, name))["env"]
+        }
+        assert env["ADMIN_ACCESS_KEY"] == {"name": "trainyard-s3-root", "key": "access-key"}
+        assert env["S3_CA"]["name"] == "trainyard-s3" and "MINIO_ROOT_USER" not in env
+    assert not [obj for obj in objects if obj["metadata"]["name"].startswith("trainyard-minio")]
+
+
+def test_external_store_without_its_users_gets_no_job_of_keys(render: Callable[..., Objects]) -> None:
+    objects = render(external({"s3": {"mode": "external", "endpoint": "https://s3.site"}}))
+    assert not [obj for obj in objects if "s3-keys" in obj["metadata"]["name"]]
+
+
+@pytest.mark.parametrize(
+    ("storage", "told"),
+    [
+        ({"s3": {"users": "rgw"}}, "global.contract.storage.s3.users is rgw, which is for an external store"),
+        (
+            {"s3": {**RGW["s3"], "adminSecret": "trainyard-s3"}},
+            'adminSecret is "trainyard-s3", the platform\'s own user',
+        ),
+        ({"s3": {"mode": "external"}}, "or, for a trial, the mode to inCluster, which is MinIO in the cluster"),
+    ],
+)
+def test_store_that_does_not_fit_is_refused(
+    validation_errors: Callable[..., list[str]], storage: dict[str, Any], told: str
+) -> None:
+    assert [told in line for line in validation_errors(external(storage))] == [True]
+
+
+def test_machines_of_ones_own_are_asked_for_a_store(
+    validation_errors: Callable[..., list[str]], render: Callable[..., Objects]
+) -> None:
+    [line] = validation_errors(contract({"s3": {"endpoint": ""}}), profile="on-prem")
+    assert line.startswith("global.contract.storage.s3.mode is external: set global.contract.storage.s3.endpoint")
+    objects = render(contract({"s3": {"mode": "inCluster"}}), profile="on-prem")
+    assert one(objects, "StatefulSet", "trainyard-minio")
 
 
 def test_certificate_of_the_sites_own_is_mounted_and_none_is_made(render: Callable[..., Objects]) -> None:
@@ -108,14 +209,14 @@ def test_whoever_uses_the_store_knows_its_authority(full: Objects) -> None:
 
 
 def test_no_pod_of_storage_has_rights_on_its_node(full: Objects) -> None:
-    for name in ("backup", "restore", "cache", "janitor"):
+    for name in ("backup", "restore", "cache", "janitor", "s3-keys"):
         spec = helm.pod_specs(one(full, "CronJob", f"trainyard-{name}"))[0]
         closed = spec["containers"][0]["securityContext"]
         assert closed["capabilities"] == {"drop": ["ALL"]}
         assert closed["readOnlyRootFilesystem"] and not closed["allowPrivilegeEscalation"]
         # uid 0 is for the file server, which knows no capabilities; nothing else may have it.
         assert (spec["securityContext"].get("runAsUser") == 0) == (name in ("backup", "restore"))
-        assert spec["automountServiceAccountToken"] is (name == "janitor")
+        assert spec["automountServiceAccountToken"] is (name in ("janitor", "s3-keys"))
 
 
 def test_backup_only_reads_and_only_restore_is_root_of_the_store(full: Objects) -> None:

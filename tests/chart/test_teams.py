@@ -184,13 +184,10 @@ def test_api_server_is_reached_where_the_values_say(chart: Path, tmp_path: Path)
         assert find(objects, "NetworkPolicy", name, "vision")["spec"]["egress"] == [rule]
 
 
-def test_secret_names_a_user_of_the_team(objects: Objects) -> None:
-    one = find(objects, "Secret", "trainyard-s3", "vision")
-    other = find(objects, "Secret", "trainyard-s3", "speech")
-    assert one["stringData"]["access-key"] == "trainyard-team-vision"
-    assert len(one["stringData"]["secret-key"]) == 40
-    assert one["stringData"]["secret-key"] != other["stringData"]["secret-key"]
-    assert one["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+def test_secret_says_how_the_store_is_reached(objects: Objects) -> None:
+    held = find(objects, "Secret", "trainyard-s3", "vision")
+    assert held["stringData"]["endpoint"] == "https://trainyard-minio.trainyard-system.svc:9000"
+    assert held["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
 
 def test_external_store_leaves_secrets_to_the_site(chart: Path, tmp_path: Path) -> None:

@@ -1,82 +1,19 @@
-"""A real MinIO server on this machine, and the store's environment as pods have it."""
+"""Real stores on this machine, and their environment as pods have it."""
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import ceph
 import pytest
 import yaml
-from minio import Minio
+from servers import Server, start
 
 from trainyard_agent import store
-from trainyard_agent.store import Access
-from trainyard_dev import tools
 from trainyard_dev.chart import parts
-
-USER, PASSWORD = "trainyard-root", secrets.token_hex(16)
-
-
-@dataclass
-class Server:
-    """A running server; `root` is its root user's access."""
-
-    root: Access
-    folder: Path
-
-    def client(self, user: str, password: str) -> Minio:
-        """A client for one of its users."""
-        return store.client(Access(self.root.endpoint, user, password, "us-east-1", self.root.ca), patient=False)
-
-    @property
-    def admin(self) -> Minio:
-        """A client for its root user."""
-        return self.client(self.root.user, self.root.password)
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def start(folder: Path, certs: Path, ca: str = "") -> tuple[subprocess.Popen[bytes], Server]:
-    """Start a server and wait until it answers."""
-    port, scheme = free_port(), "https" if ca else "http"
-    folder.mkdir()
-    process = subprocess.Popen(
-        [tools.binary("minio"), "server", folder, "--address", f"127.0.0.1:{port}", "--certs-dir", certs],
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "MINIO_ROOT_USER": USER,
-            "MINIO_ROOT_PASSWORD": PASSWORD,
-            "MINIO_BROWSER": "off",
-            "MINIO_UPDATE": "off",
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-    )
-    server = Server(Access(f"{scheme}://127.0.0.1:{port}", USER, PASSWORD, "us-east-1", ca), folder)
-    end = time.monotonic() + 30
-    while True:
-        try:
-            server.admin.list_buckets()
-            return process, server
-        except Exception as error:
-            if process.poll() is not None or time.monotonic() > end:
-                process.kill()
-                raise AssertionError(f"MinIO did not start: {error}") from error
-            time.sleep(0.1)
 
 
 @pytest.fixture(scope="session")
@@ -84,9 +21,9 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., S
     """`launch()` starts a server of one's own; all end with the tests."""
     running = []
 
-    def go(certs: Path | None = None, ca: str = "") -> Server:
+    def go(certs: Path | None = None, ca: str = "", **env: str) -> Server:
         folder = tmp_path_factory.mktemp("minio")
-        process, server = start(folder / "data", certs or folder / "certs", ca)
+        process, server = start(folder / "data", certs or folder / "certs", ca, **env)
         running.append(process)
         return server
 
@@ -97,16 +34,33 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., S
 
 
 @pytest.fixture(scope="session")
-def server(launch: Callable[..., Server]) -> Server:
-    """The server that tests share; each makes what it needs."""
+def minio(launch: Callable[..., Server]) -> Server:
+    """The MinIO that tests share; each makes what it needs."""
     return launch()
 
 
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A gateway of Ceph that tests share, where its packages can be had."""
+    if reason := ceph.missing():
+        pytest.skip(reason)
+    with ceph.Cluster(tmp_path_factory.mktemp("ceph")) as cluster:
+        yield Server(cluster.root, cluster.folder)
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> Server:
+    """The store that a test is about: MinIO, or what it is parametrized with."""
+    return request.getfixturevalue(getattr(request, "param", "minio"))
+
+
 @pytest.fixture
-def contract() -> dict[str, Any]:
-    """The contract's default values, with two teams."""
+def contract(server: Server) -> dict[str, Any]:
+    """The contract's default values, with two teams and this store."""
     made = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())["global"]["contract"]
     made["teams"] = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
+    if server.root.user == ceph.ADMIN:
+        made["storage"]["s3"] |= {"mode": "external", "endpoint": server.root.endpoint, "users": "rgw"}
     return made
 
 
@@ -115,13 +69,15 @@ def environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     """The variables that the setup job has."""
     made = {
         "S3_ENDPOINT": server.root.endpoint,
-        "S3_ACCESS_KEY": "trainyard-abcdefgh",
+        "S3_ACCESS_KEY": "PLATFORM0ABCDEFGHIJK",
         "S3_SECRET_KEY": "platform-secret-key",
         "S3_REGION": "us-east-1",
         "S3_CA": server.root.ca,
-        "MINIO_ROOT_USER": USER,
-        "MINIO_ROOT_PASSWORD": PASSWORD,
     }
+    names = ("ADMIN_ACCESS_KEY", "ADMIN_SECRET_KEY") if server.root.user == ceph.ADMIN else store.ROOT
+    made |= {"ADMIN_ENDPOINT": server.root.endpoint} | dict(
+        zip(names, (server.root.user, server.root.password), strict=True)
+    )
     for name, value in made.items():
         monkeypatch.setenv(name, value)
     return made

@@ -104,7 +104,7 @@ def test_external_store_is_left_alone_when_told(
     ready: Minio, contract: dict[str, Any], clock: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     contract["storage"]["s3"] |= {"mode": "external", "createBuckets": False}
-    monkeypatch.setenv("S3_ACCESS_KEY", "trainyard-root")
+    monkeypatch.setenv("S3_ACCESS_KEY", ready._provider.retrieve().access_key)
     monkeypatch.setenv("S3_SECRET_KEY", ready._provider.retrieve().secret_key)
     contract["storage"]["buckets"][2]["versioning"] = True
     buckets.ensure(contract, clock)

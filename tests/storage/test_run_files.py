@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Server
+from servers import Server
 
 from trainyard.paths import ROOT
 from trainyard_agent import objects, run_files, store

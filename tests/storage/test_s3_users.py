@@ -1,59 +1,40 @@
-"""Users of a real MinIO: a team reaches its own prefix and what is shared, and nothing of another team."""
+"""Users of real stores: a team reaches its own prefix and what is shared, and nothing of another team."""
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from cluster import FakeApi
 from minio import Minio
 from minio.commonconfig import CopySource
 from minio.error import S3Error
 from minio.versioningconfig import VersioningConfig
 
-from trainyard_agent import buckets, s3_users, store
-from trainyard_agent.api import ApiError
+from trainyard_agent import accounts, buckets, s3_users
 from trainyard_agent.say import PlatformError
 
 Act = Callable[[Minio], Any]
 
 
-class FakeApi:
-    """The few calls that are made of the API: Secrets by name, and ConfigMaps that are applied."""
-
-    namespace = "trainyard-system"
-
-    def __init__(self, users: dict[str, dict[str, str]]) -> None:
-        self.users, self.applied = users, []
-
-    def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
-        team = path.split("/")[4]
-        assert path == f"/api/v1/namespaces/{team}/secrets/trainyard-s3"
-        if team not in self.users:
-            raise ApiError(404, f'namespaces "{team}" not found')
-        return {"data": {key: base64.b64encode(value.encode()).decode() for key, value in self.users[team].items()}}
-
-    def apply(self, path: str, obj: dict[str, Any], *, manager: str) -> None:
-        self.applied.append(obj)
-
-
-def keys(team: str) -> dict[str, str]:
-    return {"access-key": f"trainyard-team-{team}", "secret-key": f"secret-of-{team}-0123456789"}
+KEEP = timedelta(days=7)
+pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)
 
 
 @pytest.fixture
 def api() -> FakeApi:
-    return FakeApi({team: keys(team) for team in ("vision", "speech")})
+    return FakeApi("vision", "speech")
 
 
 @pytest.fixture
 def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], server: Any, api: FakeApi) -> Any:
     """The store set up for both teams, each with an object of its own, and one that all share."""
     buckets.ensure(contract, clock)
-    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
     root = server.admin
     for bucket, key in [("raw-data", "scans/1"), ("datasets", "shared/mnist/a")]:
         root.put_object(bucket, key, io.BytesIO(b"all"), 3)
@@ -63,8 +44,8 @@ def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], ser
     return server
 
 
-def user(server: Any, team: str) -> Minio:
-    return server.client(keys(team)["access-key"], keys(team)["secret-key"])
+def user(server: Any, api: FakeApi, team: str) -> Minio:
+    return server.client(api.secrets[team]["access-key"], api.secrets[team]["secret-key"])
 
 
 def write(bucket: str, key: str) -> Act:
@@ -108,27 +89,16 @@ REFUSED: dict[str, Act] = {
 }
 
 
-def test_team_is_refused(ready: Any, subtests: pytest.Subtests) -> None:
-    client = user(ready, "vision")
+def test_team_is_refused(ready: Any, api: FakeApi, subtests: pytest.Subtests) -> None:
+    client = user(ready, api, "vision")
     for attempt, act in REFUSED.items():
         with subtests.test(attempt), pytest.raises(S3Error) as refusal:
             act(client)
         assert refusal.value.code == "AccessDenied", attempt
 
 
-def test_teams_are_refused_the_administration(ready: Any) -> None:
-    own = keys("vision")
-    access = store.Access(ready.root.endpoint, own["access-key"], own["secret-key"], "us-east-1", "")
-    for attempt in (
-        lambda admin: admin.user_list(),
-        lambda admin: admin.policy_set("consoleAdmin", user=own["access-key"]),
-    ):
-        with pytest.raises(Exception, match=r"Access ?Denied"):
-            attempt(store.admin(access))
-
-
-def test_team_uses_what_is_its_own(ready: Any) -> None:
-    client = user(ready, "vision")
+def test_team_uses_what_is_its_own(ready: Any, api: FakeApi) -> None:
+    client = user(ready, api, "vision")
     for bucket in ("datasets", "runs"):
         write(bucket, "vision/deep/er")(client)
         assert set(listing(bucket, "vision/")(client)) >= {"vision/own", "vision/deep/er"}
@@ -140,8 +110,8 @@ def test_team_uses_what_is_its_own(ready: Any) -> None:
     assert "scans/1" in listing("raw-data", "")(client)
 
 
-def test_team_takes_back_what_it_overwrote(ready: Any) -> None:
-    client = user(ready, "vision")
+def test_team_takes_back_what_it_overwrote(ready: Any, api: FakeApi) -> None:
+    client = user(ready, api, "vision")
     first = client.put_object("datasets", "vision/model", io.BytesIO(b"good"), 4).version_id
     client.put_object("datasets", "vision/model", io.BytesIO(b"bad"), 3)
     found = [entry.version_id for entry in client.list_objects("datasets", "vision/model", include_version=True)]
@@ -153,34 +123,26 @@ def test_team_takes_back_what_it_overwrote(ready: Any) -> None:
 
 def test_removed_team_loses_its_user_and_keeps_its_data(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
     contract["teams"] = contract["teams"][:1]
-    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
     with pytest.raises(S3Error, match="InvalidAccessKeyId"):
-        fetch("runs", "speech/own")(user(ready, "speech"))
-    assert fetch("runs", "vision/own")(user(ready, "vision")) == b"own"
+        fetch("runs", "speech/own")(user(ready, api, "speech"))
+    assert fetch("runs", "vision/own")(user(ready, api, "vision")) == b"own"
     assert fetch("runs", "speech/own")(ready.admin) == b"own"
-    assert "trainyard-team-speech" not in json.loads(store.admin(ready.root).policy_list())
-    assert "trainyard" in json.loads(store.admin(ready.root).policy_list())
+    assert set(accounts.open_store(contract).held()) == {"trainyard", "trainyard-team-vision"}
 
 
-def test_changed_key_of_a_team_replaces_the_former(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
-    api.users["vision"]["secret-key"] = "another-key-0123456789"
-    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
-    with pytest.raises(S3Error, match="SignatureDoesNotMatch"):
-        fetch("runs", "vision/own")(user(ready, "vision"))
-    assert fetch("runs", "vision/own")(ready.client("trainyard-team-vision", "another-key-0123456789")) == b"own"
-
-
-def test_secret_that_names_another_user_is_refused(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
-    api.users["vision"]["access-key"] = "trainyard-team-speech"
-    with pytest.raises(PlatformError, match="names user trainyard-team-speech, not trainyard-team-vision"):
-        s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
-    assert fetch("runs", "speech/own")(user(ready, "speech")) == b"own"
+def test_secret_that_names_another_owners_key_is_refused(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
+    own = dict(api.secrets["speech"])
+    api.secrets["vision"]["access-key"] = own["access-key"]
+    with pytest.raises(PlatformError, match=f"access key {own['access-key']} of trainyard-team-vision is .*'s: delete"):
+        s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
+    assert fetch("runs", "speech/own")(user(ready, api, "speech")) == b"own"
 
 
 def test_missing_secret_is_named(ready: Any, contract: dict[str, Any], api: FakeApi) -> None:
-    del api.users["speech"]
+    del api.secrets["speech"]
     with pytest.raises(PlatformError, match="Secret trainyard-s3 of team speech can't be read"):
-        s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+        s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
 
 
 def test_platform_user_has_the_contracts_rights(ready: Any, environment: dict[str, str]) -> None:
@@ -193,8 +155,8 @@ def test_platform_user_has_the_contracts_rights(ready: Any, environment: dict[st
 
 
 def test_external_store_gets_its_policies_published(contract: dict[str, Any], api: FakeApi) -> None:
-    contract["storage"]["s3"]["mode"] = "external"
-    s3_users.ensure_teams(contract, api)  # type: ignore[arg-type]
+    contract["storage"]["s3"] |= {"mode": "external", "users": "manual"}
+    s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
     published = api.applied[0]
     assert published["metadata"] == {"name": "trainyard-s3-policies", "namespace": "trainyard-system"}
     assert set(published["data"]) == {"trainyard.json", "trainyard-team-vision.json", "trainyard-team-speech.json"}

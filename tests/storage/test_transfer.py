@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import pytest
 import yaml
-from conftest import Server
+from servers import Server
 
 from trainyard import contract
 from trainyard.errors import TrainyardError

@@ -51,20 +51,60 @@ A Secret of the site's own that can't be read here gives {}.
 {{- end -}}
 {{- end }}
 
-{{/* Environment of a pod that uses a store with the keys of a Secret: (list context "trainyard-s3" "S3"), in S3_…. */}}
+{{/*
+Environment of a pod that uses a store with the keys of a Secret: (list context "trainyard-s3" "S3"), in S3_…. A fourth
+item: the Secret that has the authority.
+*/}}
 {{- define "trainyard.s3EnvFrom" -}}
-{{- $secret := index . 1 -}}{{- $prefix := index . 2 -}}
+{{- $secret := index . 1 -}}{{- $prefix := index . 2 -}}{{- $authority := $secret -}}
+{{- if gt (len .) 3 }}{{ $authority = index . 3 }}{{ end -}}
 {{- range $env, $key := dict "ENDPOINT" "endpoint" "ACCESS_KEY" "access-key" "SECRET_KEY" "secret-key" "REGION" "region" -}}
 - name: {{ $prefix }}_{{ $env }}
   valueFrom: {secretKeyRef: {name: {{ $secret | quote }}, key: {{ $key }}}}
 {{ end -}}
 - name: {{ $prefix }}_CA
-  valueFrom: {secretKeyRef: {name: {{ $secret | quote }}, key: ca.crt, optional: true}}
+  valueFrom: {secretKeyRef: {name: {{ $authority | quote }}, key: ca.crt, optional: true}}
 {{- end }}
 
-{{/* Environment with the platform's own access to the object store. */}}
+{{/* Environment with the platform's own access to the object store. MinIO's authority is the one that it serves with. */}}
 {{- define "trainyard.s3Env" -}}
-{{- include "trainyard.s3EnvFrom" (list . .Values.global.contract.storage.s3.secret "S3") }}
+{{- $s3 := .Values.global.contract.storage.s3 -}}
+{{- $authority := $s3.secret -}}
+{{- if and (eq $s3.mode "inCluster") (include "trainyard.s3TLS" .) }}{{ $authority = include "trainyard.s3CertificateSecret" . }}{{ end -}}
+{{- include "trainyard.s3EnvFrom" (list . $s3.secret "S3" $authority) }}
+{{- end }}
+
+{{/* Not empty where the setup job makes the store's users, and their keys. */}}
+{{- define "trainyard.s3Administered" -}}
+{{- $s3 := .Values.global.contract.storage.s3 -}}
+{{- if or (eq $s3.mode "inCluster") (eq $s3.users "rgw") }}yes{{ end -}}
+{{- end }}
+
+{{/* Environment with the keys that administer the store: MinIO's root, or those of an external store's own Secret. */}}
+{{- define "trainyard.s3AdminEnv" -}}
+{{- $s3 := .Values.global.contract.storage.s3 -}}
+{{- include "trainyard.s3RootEnv" . -}}
+{{- if and (eq $s3.mode "external") (eq $s3.users "rgw") -}}
+{{- include "trainyard.s3EnvFrom" (list . $s3.adminSecret "ADMIN") -}}
+{{- end -}}
+{{- end }}
+
+{{/*
+Since when and until when (seconds since 1970) MinIO also answers without TLS, as JSON: from the upgrade that switches TLS
+on to the end of the longest job. The job of s3-keys.yaml ends it when no pod is left that needs it.
+*/}}
+{{- define "trainyard.s3Transition" -}}
+{{- $found := dict "since" "0" "until" "0" -}}
+{{- $secret := lookup "v1" "Secret" .Release.Namespace .Values.global.contract.storage.s3.secret -}}
+{{- $endpoint := dig "data" "endpoint" "" (default dict $secret) | b64dec -}}
+{{- $held := dig "data" dict (default dict (lookup "v1" "ConfigMap" .Release.Namespace (printf "%s-minio-transition" .Release.Name))) -}}
+{{- if hasPrefix "http://" $endpoint -}}
+{{- $now := now | unixEpoch | int64 -}}
+{{- $found = dict "since" (toString $now) "until" (add $now (int64 .Values.policies.maxDeadlineSeconds) | toString) -}}
+{{- else if and (hasKey $held "since") (hasKey $held "until") -}}
+{{- $found = $held -}}
+{{- end -}}
+{{- toJson $found -}}
 {{- end }}
 
 {{/* Environment with MinIO's root user; nothing for an external store. */}}

@@ -49,16 +49,6 @@ Beside the keys of the values every team has
 {{- toYaml $hard -}}
 {{- end }}
 
-{{/* A value of a team's Secret that already exists in the cluster, or a new one: (list team key fresh). */}}
-{{- define "trainyard.team.kept" -}}
-{{- $found := lookup "v1" "Secret" (index . 0) "trainyard-s3" -}}
-{{- if and $found $found.data (hasKey $found.data (index . 1)) -}}
-{{- index $found.data (index . 1) | b64dec -}}
-{{- else -}}
-{{- index . 2 -}}
-{{- end -}}
-{{- end }}
-
 {{/* Where pods reach the API server behind its Service, as a JSON list of {cidr, port}; [] when nothing says. */}}
 {{- define "trainyard.apiServer" -}}
 {{- $ends := default list .Values.global.contract.network.apiServer -}}

@@ -2,10 +2,16 @@
 {{- define "trainyard.validate.storage" -}}
 {{- $c := .Values.global.contract -}}
 {{- if and (eq $c.storage.s3.mode "external") (not $c.storage.s3.endpoint) }}
-global.contract.storage.s3.mode is external: set global.contract.storage.s3.endpoint to the store's URL.
+global.contract.storage.s3.mode is external: set global.contract.storage.s3.endpoint to the store's URL, or, for a trial, the mode to inCluster, which is MinIO in the cluster.
 {{- end }}
 {{- if and (eq $c.storage.s3.mode "inCluster") (not .Values.minio.enabled) }}
 global.contract.storage.s3.mode is inCluster, but minio.enabled is false: enable it or set the mode to external.
+{{- end }}
+{{- if and (eq $c.storage.s3.mode "inCluster") (ne $c.storage.s3.users "manual") }}
+global.contract.storage.s3.users is {{ $c.storage.s3.users }}, which is for an external store: leave it at manual, or set the mode to external.
+{{- end }}
+{{- if and (eq $c.storage.s3.users "rgw") (eq $c.storage.s3.adminSecret $c.storage.s3.secret) }}
+global.contract.storage.s3.adminSecret is {{ $c.storage.s3.secret | quote }}, the platform's own user: name a Secret for the user that makes users.
 {{- end }}
 {{- if and .Values.nfs.enabled (eq (default "subdir" .Values.nfs.provisioner) "csi") }}
 {{- $packaged := .Files.Get "files/packaged.yaml" | fromYaml }}

@@ -95,11 +95,11 @@ def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), 
     if chart is None:
         with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
             return template(profile, assemble(Path(folder), csi=False), sets, values)
-    flags = [word for file in values for word in ("--values", str(file))]
+    flags = [word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))]
     flags += [word for one in sets for word in ("--set", one)]
     return helm.call(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
-        "--include-crds", "--values", parts.profile_file(profile), *flags,
+        "--include-crds", *flags,
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
             return release_secret_size(profile, assemble(Path(folder), csi=False), values)
     manifest = helm.call(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
-        "--values", parts.profile_file(profile), *(word for file in values for word in ("--values", str(file))),
+        *(word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))),
     )  # fmt: skip
     files = [
         {"name": str(file.relative_to(chart)), "data": base64.b64encode(file.read_bytes()).decode()}

@@ -13,6 +13,8 @@ from trainyard.paths import CHART, ROOT
 from trainyard_dev import tools
 
 UMBRELLA = CHART
+# Values that a profile leaves to the site, for renderings here.
+ASKED = Path(__file__).parent / "asked"
 
 
 def upstream() -> list[Component]:
@@ -56,3 +58,9 @@ def profile_file(profile: str) -> Path:
     if not file.exists():
         raise TrainyardError(f"there is no profile {profile!r}", hint=f"use one of: {', '.join(profiles())}")
     return file
+
+
+def profile_files(profile: str) -> list[Path]:
+    """Values files that render a profile: its own, and what it asks of a site. Raises TrainyardError as above."""
+    asked = ASKED / f"{profile}.yaml"
+    return [profile_file(profile), *([asked] if asked.exists() else [])]

@@ -1,8 +1,9 @@
 """Applies `charts/patches/<part>/*.patch` to the copy of an upstream chart, in the order of their names.
 
-They are plain unified diffs, so that `git apply` and `patch -p1` take them, too. Here they are held to more: every hunk
-must be found as it stands, on lines of its own, exactly once. Where it stands doesn't matter. So no change is lost or
-put elsewhere in silence when upstream releases another chart. A patched file has Unix line ends, whatever upstream's.
+`tools/<set>/patches/*.patch` are applied to the copy of a module's source in the same way. They are plain unified
+diffs, so that `git apply` and `patch -p1` take them, too. Here they are held to more: every hunk must be found as it
+stands, on lines of its own, exactly once. Where it stands doesn't matter. So no change is lost or put elsewhere in
+silence when upstream releases another version. A patched file has Unix line ends, whatever upstream's.
 """
 
 from __future__ import annotations
@@ -34,35 +35,46 @@ def apply_all(part: str, chart: Path, folder: Path = FOLDER) -> None:
         apply(patch, chart)
 
 
-def apply(patch: Path, chart: Path) -> None:
-    """Apply one patch.
+def apply(patch: Path, chart: Path, what: str = "") -> None:
+    """Apply one patch to the copy of upstream's files in `chart`.
+
+    Args:
+        what: what it changes, in words; "": the chart that the patch's folder names.
 
     Raises:
         TrainyardError: the file is no patch of this kind, or a hunk isn't found exactly once.
     """
     text = patch.read_text()
+    what = what or f"the {patch.parent.name} chart"
     hunks = _parsed(text, patch)
     about = text.partition("\n")[0].rstrip(".")
     for hunk in hunks:
         target = chart / hunk.file
         if not target.is_file():
-            raise _stale(patch, f"the chart has no {hunk.file} any more", about)
+            raise _stale(patch, what, f"it has no {hunk.file} any more", about)
         lines = target.read_text().splitlines(keepends=True)
         size = len(hunk.old)
         found = [at for at in range(len(lines) - size + 1) if lines[at : at + size] == hunk.old]
         if len(found) != 1:
-            what = (
+            lost = (
                 f"the lines that it changes in {hunk.file} (upstream's line {hunk.line}) are there {len(found)} times"
             )
-            raise _stale(patch, what, about)
+            raise _stale(patch, what, lost, about)
         lines[found[0] : found[0] + size] = hunk.new
         target.write_text("".join(lines))
 
 
-def _stale(patch: Path, what: str, about: str) -> TrainyardError:
+def _where(patch: Path) -> str:
+    """The patch's path in the tree."""
+    if patch.is_relative_to(ROOT):
+        return str(patch.relative_to(ROOT))
+    return f"charts/patches/{patch.parent.name}/{patch.name}"
+
+
+def _stale(patch: Path, what: str, lost: str, about: str) -> TrainyardError:
     return TrainyardError(
-        f"the {patch.parent.name} chart changed: {what}",
-        where=f"charts/patches/{patch.parent.name}/{patch.name}",
+        f"{what} changed: {lost}",
+        where=_where(patch),
         hint=f'see whether "{about}" is still needed, then make the patch anew (charts/patches/README.md)',
     )
 
@@ -98,6 +110,6 @@ def _parsed(text: str, patch: Path) -> list[Hunk]:
 def _broken(patch: Path, line: int, what: str) -> TrainyardError:
     return TrainyardError(
         what,
-        where=f"charts/patches/{patch.parent.name}/{patch.name}, line {line}",
+        where=f"{_where(patch)}, line {line}",
         hint="make it anew with `diff -u` (charts/patches/README.md)",
     )

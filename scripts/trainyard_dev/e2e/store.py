@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 from trainyard.errors import TrainyardError
 from trainyard.kube.kubectl import Kubectl
 from trainyard_agent.objects import cause
-from trainyard_agent.s3_users import SECRET
+from trainyard_agent.s3_keys import SECRET
 from trainyard_agent.store import Access, client
 
 SERVICE = "trainyard-minio"

@@ -16,6 +16,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import CommandError, run
+from trainyard_dev.chart import patches
 from trainyard_dev.progress import Progress
 from trainyard_dev.versions import ToolSet, load
 
@@ -24,6 +25,8 @@ from trainyard_dev.versions import ToolSet, load
 ADDED = "_source"
 # Names the Kubernetes version whose API server and kinds tests take, such as 1.35; unset or empty: the cluster's.
 KUBERNETES = "TRAINYARD_KUBERNETES"
+# Beside a go.mod: changes of the module's source, as patches that must fit exactly. The set is then built from a copy.
+PATCHES = "patches"
 # The compiler collects garbage this seldom (percent of growth): 7 % less time for some hundred MiB more.
 COLLECT_AT = "400"
 NETWORK_SIGNS = (
@@ -46,14 +49,15 @@ def source_dir(tool: ToolSet) -> Path:
 
 
 def pin(tool: ToolSet) -> str:
-    """A name that changes with everything that decides the binaries: go.mod, go.sum, our own Go lines and the flags."""
+    """A name that changes with everything that decides the binaries: go.mod, go.sum, our own lines and the flags."""
     digest = hashlib.sha256(repr((tool.packages, tool.cgo, tool.tags, sorted(tool.stamp.items()))).encode())
     for path in sorted(source_dir(tool).iterdir()):
         if path.name in ("go.mod", "go.sum") or (path.suffix == ".go" and not path.name.endswith("_test.go")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    added = source_dir(tool) / ADDED
-    for path in sorted(file for file in added.rglob("*") if file.is_file()):
-        digest.update(str(path.relative_to(added)).encode() + b"\0" + path.read_bytes())
+    for name in (ADDED, PATCHES):
+        folder = source_dir(tool) / name
+        for path in sorted(file for file in folder.rglob("*") if file.is_file()):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
     return f"{tool.version}-{digest.hexdigest()[:12]}"
 
 
@@ -148,7 +152,8 @@ def _build(tool: ToolSet, target: Path) -> None:
         work = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
         made = work / "bin"
         made.mkdir()
-        folder = _completed(tool, work) if (source_dir(tool) / ADDED).is_dir() else source_dir(tool)
+        changed = any((source_dir(tool) / name).is_dir() for name in (ADDED, PATCHES))
+        folder = _completed(tool, work) if changed else source_dir(tool)
         _compile(tool, folder, made, flags)
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)
@@ -209,11 +214,17 @@ def module_dir(tool_name: str) -> Path:
 
 
 def _completed(tool: ToolSet, work: Path) -> Path:
-    """A copy of the set in `work` that takes its main module from a copy of the source, with what `_source` adds."""
+    """A copy of the set in `work` that takes its main module from a copy of the source: patched, with what is added.
+
+    Raises TrainyardError when a patch doesn't fit.
+    """
     source, folder = work / "source", work / "set"
     run(["cp", "-r", "--no-preserve=mode", module_dir(tool.name), source])
-    shutil.copytree(source_dir(tool) / ADDED, source, dirs_exist_ok=True)
-    shutil.copytree(source_dir(tool), folder, ignore=shutil.ignore_patterns(ADDED, "*_test.go"))
+    for patch in sorted((source_dir(tool) / PATCHES).glob("*.patch")):
+        patches.apply(patch, source, f"the source of {tool.name}")
+    if (source_dir(tool) / ADDED).is_dir():
+        shutil.copytree(source_dir(tool) / ADDED, source, dirs_exist_ok=True)
+    shutil.copytree(source_dir(tool), folder, ignore=shutil.ignore_patterns(ADDED, PATCHES, "*_test.go"))
     with (folder / "go.mod").open("a") as file:
         file.write(f"\nreplace {tool.module} => ../{source.name}\n")
     return folder

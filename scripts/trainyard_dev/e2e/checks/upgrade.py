@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from trainyard_agent.crds import VERSION as CRD_VERSION
-from trainyard_agent.s3_users import SECRET
+from trainyard_agent.s3_keys import SECRET
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import releases, store

@@ -81,7 +81,7 @@ def test_a_chart_that_changed_stops_it(chart: Path, text: str, times: int) -> No
 
 def test_a_file_that_is_gone_stops_it(chart: Path) -> None:
     (chart / "templates/a.yaml").unlink()
-    with pytest.raises(TrainyardError, match=r"the demo chart changed: the chart has no templates/a\.yaml any more"):
+    with pytest.raises(TrainyardError, match=r"the demo chart changed: it has no templates/a\.yaml any more"):
         applied(chart, PATCH)
 
 

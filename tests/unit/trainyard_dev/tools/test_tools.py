@@ -303,6 +303,52 @@ def test_pin_changes_with_files_that_are_put_in(patched: ToolSet) -> None:
     assert tools.pin(patched) != before
 
 
+PATCH = """Why it is there.
+
+--- a/pkg/there.go
++++ b/pkg/there.go
+@@ -1 +1 @@
+-package pkg
++package pkg // mended
+"""
+
+
+@pytest.fixture
+def patch(patched: ToolSet) -> Path:
+    """A change of the module's source, in a set that also adds a file."""
+    made = tools.source_dir(patched) / "patches" / "01-mend.patch"
+    made.parent.mkdir()
+    made.write_text(PATCH)
+    return made
+
+
+def test_patches_change_the_copy_that_is_built(patched: ToolSet, patch: Path, program: Program, tmp_path: Path) -> None:
+    module = json.dumps({"Dir": str(tmp_path / "module")})
+    show = f"cat ../source/pkg/there.go >> {tmp_path}/built; ls >> {tmp_path}/built"
+    program("go", f"""if [ "$1" = list ]; then echo '{module}'; exit; fi\n{show}\n{GO}""")
+    tools.build(patched)
+    assert (tmp_path / "built").read_text().splitlines()[:3] == ["package pkg // mended", "go.mod", "go.sum"]
+    assert (tmp_path / "module" / "pkg" / "there.go").read_text() == "package pkg\n"
+
+
+def test_patch_that_no_longer_fits_stops_the_build(patched: ToolSet, patch: Path, cache: Path) -> None:
+    patch.write_text(PATCH.replace("-package pkg", "-package other"))
+    with pytest.raises(
+        TrainyardError, match=r"the source of demo changed: the lines .* pkg/there\.go .* 0 times"
+    ) as failure:
+        tools.build(patched)
+    assert "Why it is there" in failure.value.hint and str(failure.value.where).endswith("01-mend.patch")
+    assert left(cache) == []
+
+
+def test_pin_changes_with_a_patch(patched: ToolSet, patch: Path) -> None:
+    with_patch = tools.pin(patched)
+    patch.write_text(PATCH.replace("mended", "mended better"))
+    changed = tools.pin(patched)
+    patch.unlink()
+    assert len({with_patch, changed, tools.pin(patched)}) == 3
+
+
 def test_module_dir_downloads_what_is_not_there(demo: ToolSet, program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "module"
     program(

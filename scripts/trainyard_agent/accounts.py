@@ -1,0 +1,99 @@
+"""Users of an object store that is ours to administer: what the setup job asks of it, whichever store it is.
+
+An owner is `trainyard` (the platform) or `trainyard-team-<team>`. It has one policy and any number of keys, so that a
+new key and a former one can open the store at the same time. What an owner stored stays when its keys go.
+"""
+
+from __future__ import annotations
+
+import secrets
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trainyard_agent import store
+from trainyard_agent.s3_policies import PLATFORM, TEAM
+from trainyard_agent.say import PlatformError
+from trainyard_agent.store import Access
+
+# Access keys are no secrets to S3, but nobody has to be able to guess one: 20 of 36 characters are 103 bits.
+_LETTERS = string.ascii_uppercase + string.digits
+
+
+@dataclass(frozen=True)
+class Key:
+    """An access key and its secret."""
+
+    access: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"Key({self.access!r})"
+
+
+def fresh() -> Key:
+    """A new key that says nothing about whose it is."""
+    letters = string.ascii_letters + string.digits
+    return Key(
+        "".join(secrets.choice(_LETTERS) for _ in range(20)), "".join(secrets.choice(letters) for _ in range(40))
+    )
+
+
+def is_owner(owner: str) -> bool:
+    """Is this an owner that the platform makes and removes?"""
+    return owner == PLATFORM or owner.startswith(TEAM)
+
+
+class Accounts(Protocol):
+    """The four calls. Each may cost a second: ask rarely. What a store refuses is raised as the client raises it."""
+
+    def held(self) -> Mapping[str, frozenset[str]]:
+        """The owners that are ours, each with its access keys."""
+        ...
+
+    def give(self, owner: str, key: Key, policy: dict[str, Any]) -> None:
+        """See to it that this key opens the store as this owner, and that the owner may do this and no more.
+
+        Raises PlatformError when the key is another owner's.
+        """
+        ...
+
+    def take(self, owner: str, access: str) -> None:
+        """End one key of an owner, with all keys that were derived from it. One that is not there is no error."""
+        ...
+
+    def drop(self, owner: str) -> None:
+        """End an owner with all its keys and its policy. One that is not there is no error."""
+        ...
+
+
+def refuse_foreign(held: Mapping[str, frozenset[str]], owner: str, key: Key) -> None:
+    """Raise PlatformError when a key belongs to another owner: whoever changed it might mean to take that over."""
+    for other, keys in held.items():
+        if other != owner and key.access in keys:
+            raise PlatformError(f"access key {key.access} of {owner} is {other}'s: delete its Secret and upgrade again")
+
+
+def administered(contract: Mapping[str, Any]) -> bool:
+    """Does the setup job make the store's users? Else an engineer does, by the policies that it publishes."""
+    s3 = contract["storage"]["s3"]
+    return s3["mode"] == "inCluster" or (s3.get("users") or "manual") != "manual"
+
+
+def administrator(contract: Mapping[str, Any]) -> Access:
+    """Whoever makes the buckets, and the users where they are ours, by the environment. Raises PlatformError."""
+    if contract["storage"]["s3"]["mode"] == "inCluster":
+        return store.access(root=True)
+    return store.access("ADMIN") if administered(contract) else store.access()
+
+
+def open_store(contract: Mapping[str, Any]) -> Accounts:
+    """The users of a store that is ours to administer. Raises PlatformError."""
+    if contract["storage"]["s3"]["mode"] == "inCluster":
+        from trainyard_agent.accounts_minio import MinioAccounts
+
+        return MinioAccounts(administrator(contract))
+    from trainyard_agent.accounts_rgw import RgwAccounts
+
+    return RgwAccounts(administrator(contract))

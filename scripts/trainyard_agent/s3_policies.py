@@ -1,0 +1,50 @@
+"""What each user of the object store may do, as policies in S3's own language, which other stores take, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PLATFORM = "trainyard"
+TEAM = "trainyard-team-"
+SHARED = "shared"
+
+READ = ["s3:GetObject", "s3:GetObjectVersion"]
+WRITE = [*READ, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+LIST = ["s3:ListBucket", "s3:ListBucketVersions"]
+
+
+def _allow(actions: list[str], resource: str, *, prefixes: list[str] | None = None) -> dict[str, Any]:
+    """A statement on a bucket or on objects, named as `bucket` or `bucket/keys`."""
+    statement: dict[str, Any] = {"Effect": "Allow", "Action": actions, "Resource": [f"arn:aws:s3:::{resource}"]}
+    if prefixes:
+        statement["Condition"] = {"StringLike": {"s3:prefix": prefixes}}
+    return statement
+
+
+def platform_policy(buckets: list[dict[str, Any]]) -> dict[str, Any]:
+    """The platform's own rights: for each bucket those of its access, nothing else."""
+    statements = []
+    for bucket in buckets:
+        name, actions = bucket["name"], WRITE if bucket["access"] == "write" else READ
+        statements.append(_allow([*LIST, "s3:GetBucketLocation"], name))
+        statements.append(_allow(actions, f"{name}/*"))
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def team_policy(buckets: list[dict[str, Any]], team: str) -> dict[str, Any]:
+    """A team's rights. What isn't named is denied: other teams' prefixes, even their names, and all else."""
+    statements = []
+    for bucket in buckets:
+        name, right = bucket["name"], bucket.get("teams", "none")
+        if right == "none":
+            continue
+        statements.append(_allow(["s3:GetBucketLocation"], name))
+        if right == "read":
+            statements += [_allow(LIST, name), _allow(READ, f"{name}/*")]
+            continue
+        statements.append(_allow(LIST, name, prefixes=[f"{team}/*", f"{SHARED}/*"]))
+        statements.append(_allow(WRITE, f"{name}/{team}/*"))
+        statements.append(_allow(READ, f"{name}/{SHARED}/*"))
+        # MinIO takes the right to delete an object for the right to delete its versions, unless that is denied.
+        statements.append(_allow(["s3:DeleteObjectVersion"], f"{name}/*") | {"Effect": "Deny"})
+    return {"Version": "2012-10-17", "Statement": statements}
