@@ -36,12 +36,18 @@ with all that lies beside them, since operators put them into teams' pods.
       "schedulerName" $c.scheduler.name
       "allowedImages" (join "," (concat $images $p.allowedImages | uniq | sortAlpha))
       "maxDeadlineSeconds" ($p.maxDeadlineSeconds | int64 | toString)
+      "maxGraceSeconds" ($p.maxGraceSeconds | int64 | toString)
+      "maxKeepSeconds" ($p.maxKeepSeconds | int64 | toString)
+      "maxReplicas" ($p.maxReplicas | int64 | toString)
+      "maxLoopItems" ($p.maxLoopItems | int64 | toString)
+      "allowedResources" (join "," $p.allowedResources)
       "storageClasses" (join "," (concat $classes $p.storageClasses | compact | uniq))
       "maxClaim" $c.teamDefaults.storage.maxClaim
       "teamNamespaces" (join "," $teams)
       "tokenServiceAccounts" (join "," (prepend $p.tokenServiceAccounts $c.pipelines.serviceAccount | uniq))
       "pipelineServiceAccount" $c.pipelines.serviceAccount
       "operators" (join "," (concat $users $p.operators))
+      "workflowControllers" (join "," (concat (list (printf "%s-workflow-controller" $account)) $p.workflowControllers))
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
     | toJson -}}
 {{- end }}

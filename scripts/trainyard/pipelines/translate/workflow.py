@@ -61,6 +61,10 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
     start = {"name": settings.name} if settings.name else {"generateName": f"{names.workflow(pipeline.name)}-"}
     annotations = {"trainyard.io/pipeline-name": pipeline.name}
     metadata = {**start, "namespace": settings.namespace, "labels": _labels(ctx), "annotations": annotations}
+    for one in spec["templates"]:
+        # Steps at the run's exit know nothing of its deadline; a pod has the nearer of the two.
+        if "container" in one:
+            one.setdefault("activeDeadlineSeconds", spec["activeDeadlineSeconds"])
     found = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
     workflow = through_hera(found, pipeline.file)
     size.check(workflow, settings.largest, pipeline.file)
