@@ -17,11 +17,12 @@ with all that lies beside them, since operators put them into teams' pods.
 {{- $c := .Values.global.contract -}}
 {{- $p := .Values.policies -}}
 {{- $account := printf "system:serviceaccount:%s:%s" .Release.Namespace .Release.Name -}}
-{{- $resources := list -}}{{- $taints := list -}}
+{{- $resources := list -}}{{- $taints := list -}}{{- $open := false -}}
 {{- range $c.nodePools -}}
 {{- if eq .kind "gpu" -}}
 {{- with .gpu }}{{ $resources = append $resources .resource }}{{ end -}}
 {{- with .taint }}{{ $taints = append $taints .key }}{{ end -}}
+{{- if not (has (dig "taint" "effect" "" .) (list "NoSchedule" "NoExecute")) }}{{ $open = true }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- $images := list -}}
@@ -33,6 +34,7 @@ with all that lies beside them, since operators put them into teams' pods.
 {{- dict
       "gpuResources" (join "," (uniq $resources | default (list (include "trainyard.gpuResource" .))))
       "gpuTaints" (join "," (uniq $taints))
+      "openGpuNodes" (toString $open)
       "schedulerName" $c.scheduler.name
       "allowedImages" (join "," (concat $images $p.allowedImages | uniq | sortAlpha))
       "maxDeadlineSeconds" ($p.maxDeadlineSeconds | int64 | toString)
