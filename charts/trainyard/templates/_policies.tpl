@@ -31,6 +31,11 @@ with all that lies beside them, since operators put them into teams' pods.
 {{- $operators := list "training-operator" "controllers" "workflow-controller" -}}
 {{- $users := list -}}{{- range $operators }}{{ $users = append $users (printf "%s-%s" $account .) }}{{ end -}}
 {{- $teams := list -}}{{- range include "trainyard.teams" . | fromJsonArray }}{{ $teams = append $teams .name }}{{ end -}}
+{{- $groups := list -}}
+{{- range include "trainyard.teams" . | fromJsonArray }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) .name) }}{{ end -}}
+{{- range $c.storage.volumes -}}
+{{- if .gid }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) (join "+" (has "*" .teams | ternary $teams .teams))) }}{{ end -}}
+{{- end -}}
 {{- dict
       "gpuResources" (join "," (uniq $resources | default (list (include "trainyard.gpuResource" .))))
       "gpuTaints" (join "," (uniq $taints))
@@ -46,6 +51,7 @@ with all that lies beside them, since operators put them into teams' pods.
       "storageClasses" (join "," (concat $classes $p.storageClasses | compact | uniq))
       "maxClaim" $c.teamDefaults.storage.maxClaim
       "teamNamespaces" (join "," $teams)
+      "groupOwners" (join "," $groups)
       "tokenServiceAccounts" (join "," (prepend $p.tokenServiceAccounts $c.pipelines.serviceAccount | uniq))
       "pipelineServiceAccount" $c.pipelines.serviceAccount
       "operators" (join "," (concat $users $p.operators))
