@@ -25,6 +25,10 @@ VOLCANO_ENDS = {"Completed", "Failed", "Aborted", "Terminated"}
 ARGO_ENDS = {"Succeeded", "Failed", "Error"}
 
 
+# What an object that isn't as its kind has it can raise where it is read. Members write runs, claims and pods.
+MALFORMED = (ValueError, TypeError, AttributeError, KeyError, OverflowError)
+
+
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
@@ -70,9 +74,9 @@ def in_use(pods: list[dict[str, Any]]) -> set[str]:
     return {
         volume["persistentVolumeClaim"]["claimName"]
         for pod in pods
-        if pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+        if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
         for volume in pod["spec"].get("volumes") or []
-        if "persistentVolumeClaim" in volume
+        if volume.get("persistentVolumeClaim")
     }
 
 
@@ -94,8 +98,8 @@ class Janitor:
             name = claim["metadata"]["name"]
             try:
                 self._judge(f"{path}/{name}", namespace, claim, used)
-            except (ValueError, TypeError) as error:  # members write notes and labels: theirs must not stop all others
-                say(f"claim {namespace}/{name} stays, its times can't be read: {error}")
+            except MALFORMED as error:  # theirs must not stop all others
+                say(f"claim {namespace}/{name} stays, it or its run can't be read: {type(error).__name__}: {error}")
 
     def _judge(self, path: str, namespace: str, claim: dict[str, Any], used: set[str]) -> None:
         meta = claim["metadata"]
@@ -152,6 +156,8 @@ def run(contract_file: str, kinds: str) -> int:
             if error.status == 409:  # someone changed the claim meanwhile: next time
                 continue
             failed.append(f"{team} ({error.message})")
+        except MALFORMED as error:
+            failed.append(f"{team} (something there can't be read: {type(error).__name__}: {error})")
     if failed:
         raise PlatformError(f"claims were not looked at in {', '.join(failed)}")
     return 0

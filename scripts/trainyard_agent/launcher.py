@@ -24,13 +24,14 @@ CLOSED = {
     "capabilities": {"drop": ["ALL"]},
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 MANAGER = "trainyard-launcher"
 PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
 LOOK_SECONDS = 30.0
 
 
 def patch(pod: dict[str, Any]) -> list[dict[str, Any]]:
-    """JSON patch that gives the init container what "restricted" asks; [] when nothing is missing."""
+    """JSON patch that gives the init container what "restricted" and the rule on GPUs ask; [] when nothing is missing."""
     changes = []
     spec = pod.get("spec", {})
     # The image names a user of its own; a pod that is meant to run as root keeps that user.
@@ -38,8 +39,13 @@ def patch(pod: dict[str, Any]) -> list[dict[str, Any]]:
     for index, container in enumerate(spec.get("initContainers") or []):
         held = container.get("securityContext") or {}
         wanted = {**CLOSED, **user, **held}
-        if container.get("name") == CONTAINER and wanted != held:
+        if container.get("name") != CONTAINER:
+            continue
+        if wanted != held:
             changes.append({"op": "add", "path": f"/spec/initContainers/{index}/securityContext", "value": wanted})
+        env = container.get("env") or []
+        if not any(entry.get("name") == NO_GPU["name"] for entry in env):
+            changes.append({"op": "add", "path": f"/spec/initContainers/{index}/env", "value": [*env, NO_GPU]})
     return changes
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent import buckets, queues, s3_users, teams
+from trainyard_agent import buckets, queues, quotas, s3_users, teams
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import say
@@ -66,5 +66,6 @@ def run(plan_file: str, contract_file: str, timeout: float) -> int:
     if plan["pruneQueues"]:
         queues.prune(api, plan["label"], {obj["metadata"]["name"] for obj in plan["objects"]}, clock)
     queues.must_apply(api, refused, clock)
+    quotas.apply_all(api, plan["quotas"], clock)
     say("everything is applied")
     return 0

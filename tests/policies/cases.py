@@ -33,9 +33,10 @@ WHO: dict[str, Identity | None] = {
     "provisioner": Identity.account(SYSTEM, "trainyard-nfs-provisioner"),
     "job-controller": Identity.account(KUBE, "job-controller"),
     "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),
+    "ephemeral": Identity.account(KUBE, "ephemeral-volume-controller"),
     "binder": Identity.account(KUBE, "persistent-volume-binder"),
 }
-KEYS = {"allow", "deny", "of", "but", "in", "as", "change", "begin", "update", "sub", "says"}
+KEYS = {"allow", "deny", "of", "but", "in", "as", "change", "begin", "by", "update", "delete", "sub", "says"}
 # Kinds without a base of their own; each case of a TFJob is one of theirs, too.
 DERIVED = {
     kind.plural.removesuffix("s"): kind
@@ -59,7 +60,12 @@ NOT_FOR_MEMBERS = ("cronjob", "deployment", "statefulset")
 
 @dataclass(frozen=True)
 class Case:
-    """One request: `change` makes the object of a base, `update` changes the stored object."""
+    """One request: `change` makes the object of a base, `update` changes the stored object, `delete` asks for its end.
+
+    Args:
+        begin: how the object is stored, by `by`.
+        delete: further DeleteOptions.
+    """
 
     rule: str
     name: str
@@ -72,6 +78,8 @@ class Case:
     sub: str
     says: str
     begin: dict[str, Any] = field(default_factory=dict)
+    by: str = "admin"
+    delete: dict[str, Any] | None = None
 
     def __str__(self) -> str:
         return f"{self.rule}: {'allow' if self.allowed else 'deny'} {self.name}"
@@ -139,7 +147,7 @@ def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> 
     return Case(
         rule=rule, name=name, allowed="allow" in raw, base=base, namespace=raw.get("in", "vision"), who=who,
         change=change, update=raw.get("update"), sub=raw.get("sub", ""), says=raw.get("says", ""),
-        begin=raw.get("begin", {}),
+        begin=raw.get("begin", {}), by=raw.get("by", "admin"), delete=raw.get("delete"),
     )  # fmt: skip
 
 
@@ -176,23 +184,30 @@ def ask(server: ApiServer, case: Case) -> Answer:
     """Puts the case to the server by dry run."""
     obj = copy.deepcopy(bases()[case.base])
     obj["metadata"]["namespace"] = case.namespace
-    if case.update is None:
-        return server.create(changed(obj, case.change), identity=WHO[case.who], dry_run=True)
-    with stored(server, changed(obj, case.begin)) as found:
-        who = WHO[case.who]
+    who = WHO[case.who]
+    if case.update is None and case.delete is None:
+        return server.create(changed(obj, case.change), identity=who, dry_run=True)
+    with stored(server, changed(obj, case.begin), WHO[case.by]) as found:
+        if case.delete is not None:
+            options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], **case.delete}
+            return server.call("DELETE", f"{server.path(found)}/{found['metadata']['name']}", options, identity=who)
+        assert case.update is not None
         if who and who.user.startswith("system:"):  # controllers write whole objects, and may do nothing else
             return server.replace(changed(found, case.update), identity=who, dry_run=True, sub=case.sub)
         return server.patch(found, operations(found, case.update), identity=who, dry_run=True, sub=case.sub)
 
 
 @contextmanager
-def stored(server: ApiServer, obj: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The object as the administrator has stored it; removed afterwards (namespaces can't be, they are used again)."""
-    made = server.create(obj)
+def stored(server: ApiServer, obj: dict[str, Any], by: Identity | None = ADMIN) -> Iterator[dict[str, Any]]:
+    """The object as somebody has stored it; removed afterwards (namespaces can't be, they are used again)."""
+    made = server.create({key: value for key, value in obj.items() if key != "status"}, identity=by)
     path = f"{server.path(obj)}/{obj['metadata']['name']}"
     if made.status == 409 and obj["kind"] == "Namespace":
         made = server.call("GET", path)
     assert made.ok, made.message
+    if obj.get("status"):  # nobody makes a workflow with one
+        made = server.replace(made.body | {"status": obj["status"]}, identity=by)
+        assert made.ok, made.message
     try:
         yield made.body
     finally:

@@ -118,6 +118,6 @@ def test_what_the_operator_adds_to_launchers_is_closed_by_the_webhook(
     spec["initContainers"] = [*spec.get("initContainers", []), dict(DELIVERY)]
     assert 'container "kubectl-delivery" must set' in refusal(server, space, spec)
     for change in launcher.patch({"spec": spec}):
-        index = int(change["path"].split("/")[3])
-        spec["initContainers"][index]["securityContext"] = change["value"]
+        _, _, _, index, key = change["path"].split("/")
+        spec["initContainers"][int(index)][key] = change["value"]
     assert refusal(server, space, spec) == ""

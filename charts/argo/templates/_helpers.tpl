@@ -34,6 +34,8 @@ executor:
   resources: {{- toYaml . | nindent 4 }}
   {{- end }}
   env:
+    # These containers are beside the step's own, on a node with GPUs as well; none is for them.
+    - {name: NVIDIA_VISIBLE_DEVICES, value: void}
     # Evenly spaced, each time after three to four and a half seconds.
     - {name: EXECUTOR_RETRY_BACKOFF_DURATION, value: 3s}
     - {name: EXECUTOR_RETRY_BACKOFF_FACTOR, value: "1.0"}

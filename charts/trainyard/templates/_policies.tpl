@@ -17,11 +17,12 @@ with all that lies beside them, since operators put them into teams' pods.
 {{- $c := .Values.global.contract -}}
 {{- $p := .Values.policies -}}
 {{- $account := printf "system:serviceaccount:%s:%s" .Release.Namespace .Release.Name -}}
-{{- $resources := list -}}{{- $taints := list -}}
+{{- $resources := list -}}{{- $taints := list -}}{{- $open := false -}}
 {{- range $c.nodePools -}}
 {{- if eq .kind "gpu" -}}
 {{- with .gpu }}{{ $resources = append $resources .resource }}{{ end -}}
 {{- with .taint }}{{ $taints = append $taints .key }}{{ end -}}
+{{- if not (has (dig "taint" "effect" "" .) (list "NoSchedule" "NoExecute")) }}{{ $open = true }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- $images := list -}}
@@ -30,18 +31,31 @@ with all that lies beside them, since operators put them into teams' pods.
 {{- $operators := list "training-operator" "controllers" "workflow-controller" -}}
 {{- $users := list -}}{{- range $operators }}{{ $users = append $users (printf "%s-%s" $account .) }}{{ end -}}
 {{- $teams := list -}}{{- range include "trainyard.teams" . | fromJsonArray }}{{ $teams = append $teams .name }}{{ end -}}
+{{- $groups := list -}}
+{{- range include "trainyard.teams" . | fromJsonArray }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) .name) }}{{ end -}}
+{{- range $c.storage.volumes -}}
+{{- if .gid }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) (join "+" (has "*" .teams | ternary $teams .teams))) }}{{ end -}}
+{{- end -}}
 {{- dict
       "gpuResources" (join "," (uniq $resources | default (list (include "trainyard.gpuResource" .))))
       "gpuTaints" (join "," (uniq $taints))
+      "openGpuNodes" (toString $open)
       "schedulerName" $c.scheduler.name
       "allowedImages" (join "," (concat $images $p.allowedImages | uniq | sortAlpha))
       "maxDeadlineSeconds" ($p.maxDeadlineSeconds | int64 | toString)
+      "maxGraceSeconds" ($p.maxGraceSeconds | int64 | toString)
+      "maxKeepSeconds" ($p.maxKeepSeconds | int64 | toString)
+      "maxReplicas" ($p.maxReplicas | int64 | toString)
+      "maxLoopItems" ($p.maxLoopItems | int64 | toString)
+      "allowedResources" (join "," $p.allowedResources)
       "storageClasses" (join "," (concat $classes $p.storageClasses | compact | uniq))
       "maxClaim" $c.teamDefaults.storage.maxClaim
       "teamNamespaces" (join "," $teams)
+      "groupOwners" (join "," $groups)
       "tokenServiceAccounts" (join "," (prepend $p.tokenServiceAccounts $c.pipelines.serviceAccount | uniq))
       "pipelineServiceAccount" $c.pipelines.serviceAccount
       "operators" (join "," (concat $users $p.operators))
+      "workflowControllers" (join "," (concat (list (printf "%s-workflow-controller" $account)) $p.workflowControllers))
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
     | toJson -}}
 {{- end }}

@@ -1,6 +1,6 @@
 {{/*
 Every team of the values with the defaults under it, as a JSON list: {{ include "trainyard.teams" . | fromJsonArray }}.
-A key that a team sets replaces the default; in the blocks queue, quota, limits and storage each key by itself.
+A key that a team sets replaces the default; in the blocks queue, quota, counts, limits and storage each key by itself.
 Beside the keys of the values every team has
   useQueues   the queues that it may use, its own first
 */}}
@@ -10,7 +10,7 @@ Beside the keys of the values every team has
 {{- range $own := default list $c.teams -}}
 {{- $team := deepCopy $c.teamDefaults -}}
 {{- range $key, $value := $own -}}
-{{- if and (has $key (list "queue" "quota" "limits" "storage")) (kindIs "map" $value) -}}
+{{- if and (has $key (list "queue" "quota" "counts" "limits" "storage")) (kindIs "map" $value) -}}
 {{- $block := deepCopy (default dict (index $team $key)) -}}
 {{- range $inner, $amount := $value }}{{ $_ := set $block $inner $amount }}{{ end -}}
 {{- $_ := set $team $key $block -}}
@@ -47,6 +47,31 @@ Beside the keys of the values every team has
 {{- $_ := set $hard $name (toString (toJson $amount | trimAll "\"")) -}}
 {{- end -}}
 {{- toYaml $hard -}}
+{{- end }}
+
+{{/*
+How many objects a team may have: (list context team), as a JSON object of hard limits. core: of Kubernetes' own kinds;
+custom: of those of CRDs, which Kubernetes counts only once its controller knows them. What is not installed is left out.
+*/}}
+{{- define "trainyard.team.counts" -}}
+{{- $root := index . 0 -}}{{- $counts := (index . 1).counts -}}
+{{- $all := omit $counts "jobs" -}}
+{{- $installed := dict "jobs.batch" true -}}
+{{- range include "trainyard.installedKinds" $root | fromJsonArray }}{{ $_ := set $installed (printf "%s.%s" .plural .group) true }}{{ end -}}
+{{- range $name, $_ := $installed }}{{ if not (hasKey $all $name) }}{{ $all = merge (dict $name $counts.jobs) $all }}{{ end }}{{ end -}}
+{{- $parts := dict "kubeflow.org" "training-operator" "scheduling.volcano.sh" "volcano" "batch.volcano.sh" "volcano" "argoproj.io" "argo" -}}
+{{- $core := dict -}}{{- $custom := dict -}}
+{{- range $name, $amount := $all -}}
+{{- $group := regexReplaceAll "^[^.]*[.]?" $name "" -}}
+{{- $part := get $parts $group -}}
+{{- $hard := toString (toJson $amount | trimAll "\"") -}}
+{{- if and (not (contains ".x-k8s.io" $group)) (or (not (contains "." $group)) (hasSuffix ".k8s.io" $group)) -}}
+{{- $_ := set $core (printf "count/%s" $name) $hard -}}
+{{- else if or (not $part) (index $root.Values $part).enabled -}}
+{{- if or (ne $part "training-operator") (hasKey $installed $name) }}{{ $_ := set $custom (printf "count/%s" $name) $hard }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (dict "core" $core "custom" $custom) -}}
 {{- end }}
 
 {{/* Where pods reach the API server behind its Service, as a JSON list of {cidr, port}; [] when nothing says. */}}

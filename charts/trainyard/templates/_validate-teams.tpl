@@ -5,6 +5,14 @@
 {{- $teams := include "trainyard.teams" . | fromJsonArray -}}
 {{- $gpu := include "trainyard.gpuResource" . -}}
 {{- $classes := list -}}{{- range $c.priorityClasses }}{{ $classes = append $classes .name }}{{ end -}}
+{{- $platform := $c.platformPriorityClass -}}
+{{- range $c.priorityClasses }}
+{{- if eq .name $platform.name }}
+global.contract.priorityClasses has {{ .name | quote }}, the class of the platform's own pods; give it another name.
+{{- else if ge (.value | int64) ($platform.value | int64) }}
+global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | int64 }}, and its pods could displace the platform's; choose one below {{ $platform.value | int64 }}, or raise platformPriorityClass.value.
+{{- end }}
+{{- end -}}
 {{- $shared := list -}}{{- $parents := list -}}
 {{- range $c.queues }}{{ $shared = append $shared .name }}{{ with .parent }}{{ $parents = append $parents . }}{{ end }}{{ end -}}
 {{- range $teams }}{{ $parents = append $parents .queue.parent }}{{ end -}}

@@ -17,6 +17,8 @@ USER = 1000
 GRACE_S = 600  # for what is left to copy when a pod ends; whoever has nothing to copy ends at once
 SYNC_S = 30
 CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+# On a node with GPUs an image may show all of them by itself; what stands in a container's own environment goes before.
+NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 FETCH, UPLOAD = "trainyard-fetch", "trainyard-upload"
 
 
@@ -109,7 +111,7 @@ def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resourc
         "name": part.container,
         "image": team_config.image(spec.image, spec.framework),
         "command": list(part.command),
-        "env": _environment(spec, team_config, part),
+        "env": [*_environment(spec, team_config, part), *([] if gpus else [dict(NO_GPU)])],
         "resources": {"requests": requests, "limits": limits},
         "securityContext": dict(CLOSED),
         "volumeMounts": mounts,
@@ -222,7 +224,7 @@ def _helper(name: str, words: list[str], team_config: TeamConfig) -> Object:
         "name": name,
         "image": team_config.platform_image,
         "args": ["run-files", *words],
-        "env": [pod_name, {"name": "HOME", "value": "/tmp"}, *store_environment()],
+        "env": [pod_name, {"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment()],
         "resources": {"requests": {"cpu": "10m", "memory": "48Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
         "volumeMounts": [{"name": "trainyard", "mountPath": ROOT}, {"name": "tmp", "mountPath": "/tmp"}],

@@ -8,6 +8,7 @@ from typing import Any
 from trainyard.errors import UsageError
 from trainyard.kinds.pods import restricted
 from trainyard.names import QUEUE
+from trainyard.pipelines import deadlines
 from trainyard.pipelines.runs.model import EXPERIMENT, PIPELINE
 from trainyard.pipelines.translate.settings import Settings
 
@@ -33,6 +34,8 @@ def workflow(document: Object, settings: Settings, given: Mapping[str, str]) -> 
     spec.setdefault("schedulerName", settings.scheduler)
     spec.setdefault("ttlStrategy", {"secondsAfterCompletion": settings.keep})
     spec.setdefault("activeDeadlineSeconds", settings.deadline)
+    if isinstance(spec["activeDeadlineSeconds"], int):
+        deadlines.bound(spec.get("templates") or [], spec["activeDeadlineSeconds"])
     spec.setdefault("securityContext", restricted())
     if settings.priority:
         spec["podPriorityClassName"] = settings.priority

@@ -174,6 +174,7 @@ def annotations_of(team: Team | None) -> dict[str, str]:
         "trainyard.io/priority-classes": ",".join(team.priority_classes),
         "trainyard.io/max-gpus-per-job": str(team.max_gpus),
         "trainyard.io/max-claim": team.max_claim,
+        "trainyard.io/class-quotas": ",".join(sorted(one for one, hard in team.quota.items() if hard and one != "all")),
     }
 
 

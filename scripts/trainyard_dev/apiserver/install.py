@@ -92,7 +92,8 @@ def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:
 def _by_setup(objects: Objects) -> Objects:
     """What the setup job applies once the operators answer."""
     plans = (obj["data"]["plan.json"] for obj in objects if "plan.json" in obj.get("data", {}))
-    return [obj for plan in plans for obj in json.loads(plan).get("objects", [])]
+    made = [json.loads(plan) for plan in plans]
+    return [obj for plan in made for obj in [*plan.get("objects", []), *plan.get("quotas", [])]]
 
 
 def _stays(obj: dict[str, Any]) -> bool:

@@ -163,4 +163,36 @@ def test_notes_that_nobody_can_read_stop_nothing_else(
     cluster = Cluster(**notes, **({} if "ended" in notes else {"ended": ago(90)}))
     janitor.Janitor(cluster, KINDS, lambda: NOW).look("vision")  # type: ignore[arg-type]
     assert not cluster.deleted
-    assert "claim vision/scratch stays, its times can't be read" in capsys.readouterr().out
+    assert "claim vision/scratch stays, it or its run can't be read" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": "Failed", "finishedAt": 7},
+        {"phase": "Failed", "finishedAt": "2026-05-04T11:00:00"},
+        {"phase": "Failed", "finishedAt": ["2026"]},
+        {"phase": ["Failed"]},
+        {"state": {"phase": "Failed", "lastTransitionTime": {"at": 1}}},
+        {"conditions": ["Failed"]},
+        {"conditions": 7},
+        7,
+    ],
+    ids=str,
+)
+def test_a_run_that_nobody_can_read_stops_nothing_else(status: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    class Two(Cluster):
+        def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
+            if path.endswith("persistentvolumeclaims"):
+                other = {**self.claim["metadata"], "name": "other", "uid": "o", "labels": {janitor.RUN: "ended"}}
+                return {"items": [self.claim, {"metadata": other}]}
+            if path.endswith("/workflows/ended"):
+                return ENDS["argoproj.io/v1alpha1"]
+            if path.endswith("/workflows/job"):
+                return {"status": status}
+            return super().get(path, query)
+
+    cluster = Two()
+    cluster.look()
+    assert [what.rsplit("/", 1)[1] for what, _ in cluster.deleted] == ["other"]
+    assert "claim vision/scratch stays, it or its run can't be read" in capsys.readouterr().out

@@ -9,8 +9,9 @@ from hera.workflows import models as hera
 from pydantic import ValidationError
 
 from trainyard.errors import UsageError
-from trainyard.kinds.pods import restricted
-from trainyard.names import QUEUE
+from trainyard.kinds.pods import NO_GPU, restricted
+from trainyard.names import GPU, QUEUE
+from trainyard.pipelines import deadlines
 from trainyard.pipelines.ir.arguments import checked
 from trainyard.pipelines.ir.model import ROOT, Artifact, Pipeline
 from trainyard.pipelines.translate import dags, importer, interfaces, memoization, names, size, values
@@ -61,6 +62,10 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
     start = {"name": settings.name} if settings.name else {"generateName": f"{names.workflow(pipeline.name)}-"}
     annotations = {"trainyard.io/pipeline-name": pipeline.name}
     metadata = {**start, "namespace": settings.namespace, "labels": _labels(ctx), "annotations": annotations}
+    deadlines.bound(spec["templates"], spec["activeDeadlineSeconds"])
+    for one in spec["templates"]:
+        if "container" in one:
+            _hide_gpus(one, {pool.resource for pool in settings.pools if pool.resource} | {GPU})
     found = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
     workflow = through_hera(found, pipeline.file)
     size.check(workflow, settings.largest, pipeline.file)
@@ -78,6 +83,14 @@ def through_hera(workflow: Object, file: str = "") -> Object:
             f"{place}: {first['msg']}, it is {first['input']!r}", where=file, hint="hint that setting"
         ) from None
     return json.loads(model.model_dump_json(exclude_none=True, by_alias=True, exclude_unset=True))
+
+
+def _hide_gpus(template: Object, resources: set[str]) -> None:
+    """Containers that ask for no GPU get none by their images either."""
+    for one in [template["container"], *template.get("initContainers", []), *template.get("sidecars", [])]:
+        asked = {*one.get("resources", {}).get("limits", {}), *one.get("resources", {}).get("requests", {})}
+        if not asked & resources and not any(entry["name"] == NO_GPU["name"] for entry in one.get("env", [])):
+            one.setdefault("env", []).append(dict(NO_GPU))
 
 
 def _place(workflow: Object, path: tuple[str | int, ...]) -> list[str]:

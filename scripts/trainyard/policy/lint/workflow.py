@@ -88,8 +88,11 @@ def _pods(spec: Object, template: Object, team: Team, contract: Contract) -> Ite
     if account := template.get("serviceAccountName") or spec.get("serviceAccountName"):
         pod["serviceAccountName"] = account
     deadline = template.get("activeDeadlineSeconds")
-    if deadline is not None and str(deadline).isdigit():
-        pod["activeDeadlineSeconds"] = int(deadline)
+    if deadline is None and not (spec.get("onExit") == template["name"] and "activeDeadlineSeconds" in spec):
+        # What the workflow has left of its own; one without gets the site's longest when it is sent.
+        deadline = spec.get("activeDeadlineSeconds", contract.parameters["maxDeadlineSeconds"])
+    if str(deadline).isdigit():
+        pod["activeDeadlineSeconds"] = int(str(deadline))
     if (token := template.get("automountServiceAccountToken", spec.get("automountServiceAccountToken"))) is not None:
         pod["automountServiceAccountToken"] = token
     for container in containers:

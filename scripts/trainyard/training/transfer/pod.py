@@ -10,7 +10,7 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
-from trainyard.kinds.pods import CLOSED, USER, store_environment
+from trainyard.kinds.pods import CLOSED, NO_GPU, USER, store_environment
 from trainyard.kube import Kube
 from trainyard.observe import events
 from trainyard.observe import pods as seen
@@ -25,12 +25,15 @@ POLL_INTERVAL_S = 0.4
 
 
 def manifest(team_config: TeamConfig, name: str) -> Object:
-    """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue."""
+    """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue.
+
+    By Kubernetes' own scheduler, so without a priority class: it would displace pods of other namespaces.
+    """
     container: Object = {
         "name": "transfer",
         "image": team_config.platform_image,
         "args": ["objects", "idle", f"--seconds={IDLE_S}"],
-        "env": [{"name": "HOME", "value": "/tmp"}, *store_environment()],
+        "env": [{"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment()],
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
@@ -49,8 +52,6 @@ def manifest(team_config: TeamConfig, name: str) -> Object:
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}],
     }
-    if team_config.priority:
-        inner["priorityClassName"] = team_config.priority
     labels = {"app.kubernetes.io/name": "transfer", "app.kubernetes.io/managed-by": "trainyard", LABEL: name}
     return {
         "apiVersion": "batch/v1",

@@ -1,0 +1,56 @@
+"""Quotas that count objects of kinds which CRDs bring.
+
+Kubernetes refuses whatever a quota counts and has no figure for, and its controller learns of new kinds every half
+minute. A quota that came too early gets its figures minutes later; made anew, it has them at once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from trainyard_agent.api import Api, ApiError
+from trainyard_agent.clock import Clock
+
+MANAGER = "trainyard-setup"
+FIGURES_S = 3.0  # a quota whose kinds are known has its figures by then
+
+
+def path_of(quota: dict[str, Any]) -> str:
+    """The quota's path in the API."""
+    meta = quota["metadata"]
+    return f"/api/v1/namespaces/{meta['namespace']}/resourcequotas/{meta['name']}"
+
+
+def lacking(api: Api, quota: dict[str, Any]) -> str:
+    """The first resource of the quota that has no figure; "" when all have one."""
+    try:
+        used = (api.get(path_of(quota)).get("status") or {}).get("used") or {}
+    except ApiError as error:
+        return error.message
+    return next((name for name in sorted(quota["spec"]["hard"]) if name not in used), "")
+
+
+def apply(api: Api, quota: dict[str, Any], pause: float = 0.2) -> str:
+    """Apply one quota; "" once it counts. One that doesn't is taken away again, and the reason returned."""
+    try:
+        api.apply(path_of(quota), quota, manager=MANAGER)
+    except ApiError as error:
+        return error.message
+    end = time.monotonic() + FIGURES_S
+    while missing := lacking(api, quota):
+        if time.monotonic() > end:
+            try:
+                api.call("DELETE", path_of(quota), {"apiVersion": "v1", "kind": "DeleteOptions"})
+            except ApiError as error:
+                if error.status != 404:
+                    return error.message
+            return f"nobody counts {missing.removeprefix('count/')} yet"
+        time.sleep(pause)
+    return ""
+
+
+def apply_all(api: Api, quotas: list[dict[str, Any]], clock: Clock) -> None:
+    """Apply every quota. Raises PlatformError when Kubernetes counts one of its kinds not in time."""
+    for quota in quotas:
+        clock.wait(f"the quota of {quota['metadata']['namespace']}", lambda quota=quota: apply(api, quota))
