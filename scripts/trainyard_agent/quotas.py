@@ -6,6 +6,7 @@ minute. A quota that came too early gets its figures minutes later; made anew, i
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any
 
@@ -53,4 +54,4 @@ def apply(api: Api, quota: dict[str, Any], pause: float = 0.2) -> str:
 def apply_all(api: Api, quotas: list[dict[str, Any]], clock: Clock) -> None:
     """Apply every quota. Raises PlatformError when Kubernetes counts one of its kinds not in time."""
     for quota in quotas:
-        clock.wait(f"the quota of {quota['metadata']['namespace']}", lambda quota=quota: apply(api, quota))
+        clock.wait(f"the quota of {quota['metadata']['namespace']}", functools.partial(apply, api, quota))
