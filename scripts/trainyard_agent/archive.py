@@ -28,13 +28,17 @@ NAMED = 100
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE, errno.ENXIO}  # removed or replaced meanwhile
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+# Bytes of a file that it says to have and that lie nowhere. One of terabytes costs its owner nothing, and would keep the
+# backup of everybody busy until its deadline. NFS tells no client where the holes are.
+HOLES = 1 << 30
+BLOCK = 512  # what st_blocks counts in, whatever the file system
 
 
 @dataclass
 class Counts:
-    """What went into an archive. `changed` files were written to while they were read; `left_out` are no files.
+    """What went into an archive. `changed` files were written to while they were read; `left_out` are none that it takes.
 
-    The first of either are named.
+    Those are devices, sockets and the like, and files with more than HOLES of holes. The first of either are named.
     """
 
     entries: int = 0
@@ -201,7 +205,7 @@ def _add_file(tar: tarfile.TarFile, counts: Counts, path: str, folder: int, name
         return
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) or status.st_size - status.st_blocks * BLOCK > HOLES:
             counts.left_out += counts.note(path)
             return
         info = _info(path, status)

@@ -90,6 +90,8 @@ def back_up(
         say(f"{source.name}: {counts.entries} entries, {counts.bytes} bytes, {sums.size} in the archive")
         if counts.changed:
             say(f"{source.name}: {counts.changed} files changed while they were read; the manifest names them")
+        if counts.left_out:
+            say(f"{source.name}: {counts.left_out} left out: no files, or mostly holes; the manifest names them")
     if not archives:
         target.remove(stamp)
         raise PlatformError(f"nothing was backed up{': ' if failed else ''}{'; '.join(failed.values())}")

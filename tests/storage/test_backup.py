@@ -104,6 +104,20 @@ def test_what_was_destroyed_comes_back_as_it_was(world: World) -> None:
     assert done["bucket-runs"].restored == 2 and not done["workspace-vision"].kept
 
 
+def test_a_file_of_holes_stops_nobody(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """It costs its owner nothing, and reading it would take days."""
+    (world.workspace / "endless").touch()
+    os.truncate(world.workspace / "endless", 4 << 40)
+    (world.workspace / "model-with-a-hole").write_bytes(b"x")
+    os.truncate(world.workspace / "model-with-a-hole", 5_000_000)
+    held = world.back_up()["archives"]["workspace-vision"]
+    assert (held["left_out"], held["names"]) == (2, ["endless", "pipe"])
+    assert "workspace-vision: 2 left out: no files, or mostly holes" in capsys.readouterr().out
+    (world.workspace / "model-with-a-hole").unlink()
+    world.restore()
+    assert (world.workspace / "model-with-a-hole").read_bytes() == b"x".ljust(5_000_000, b"\0")
+
+
 def test_second_restore_changes_nothing(world: World) -> None:
     world.back_up()
     done = world.restore()
