@@ -24,7 +24,7 @@ class MinioAccounts:
     def __init__(self, root: Access) -> None:
         self.root, self.admin = root, store.admin(root)
         self._users: dict[str, str] = {
-            user: str(facts.get("policyName", "")) for user, facts in json.loads(self.admin.user_list()).items()
+            user: str(about.get("policyName", "")) for user, about in json.loads(self.admin.user_list()).items()
         }
 
     def held(self) -> Mapping[str, frozenset[str]]:

@@ -163,7 +163,7 @@ def test_external_store_without_its_users_gets_no_job_of_keys(render: Callable[.
 
 
 @pytest.mark.parametrize(
-    ("storage", "told"),
+    ("storage", "message"),
     [
         ({"s3": {"users": "rgw"}}, "global.contract.storage.s3.users is rgw, which is for an external store"),
         (
@@ -174,9 +174,9 @@ def test_external_store_without_its_users_gets_no_job_of_keys(render: Callable[.
     ],
 )
 def test_store_that_does_not_fit_is_refused(
-    validation_errors: Callable[..., list[str]], storage: dict[str, Any], told: str
+    validation_errors: Callable[..., list[str]], storage: dict[str, Any], message: str
 ) -> None:
-    assert [told in line for line in validation_errors(external(storage))] == [True]
+    assert [message in line for line in validation_errors(external(storage))] == [True]
 
 
 def test_machines_of_ones_own_are_asked_for_a_store(

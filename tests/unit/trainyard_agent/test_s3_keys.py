@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,8 +208,30 @@ def test_plain_connections_need_nothing_where_there_are_none() -> None:
     assert close(FakeApi(), NOW)
 
 
-def test_plain_connections_that_cannot_be_judged_are_told() -> None:
+def test_plain_connections_that_cannot_be_judged_are_reported() -> None:
     api = FakeApi()
     api.transition = {"since": "yesterday", "until": "later"}
     with pytest.raises(PlatformError, match="ConfigMap trainyard-minio-transition can't be used"):
         close(api, NOW)
+
+
+def test_team_that_cannot_be_looked_at_keeps_no_other_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api, store = FakeApi(OLD), FakeStore(OLD.access)
+    ensure(api, store, datetime.now(UTC) - timedelta(days=8))
+
+    def get(path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
+        if "/gone/" in path:
+            raise ApiError(404, 'namespaces "gone" not found')
+        return FakeApi.get(api, path, query)
+
+    monkeypatch.setattr(api, "get", get)
+    monkeypatch.setattr(s3_keys, "Api", lambda: api)
+    monkeypatch.setattr(s3_keys, "open_store", lambda contract: store)
+    contract = tmp_path / "contract.json"
+    contract.write_text(json.dumps({"teams": [{"name": "gone"}, {"name": "vision"}]}))
+    with pytest.raises(PlatformError, match='team gone can\'t be read: namespaces "gone" not found'):
+        s3_keys.run(str(contract), "")
+    assert OLD.access not in store.keys
+    assert "its time is over" in capsys.readouterr().out
