@@ -10,14 +10,14 @@ The object store: its address, its certificate, and the environment of pods that
 {{- end -}}
 {{- end }}
 
-{{/* Not empty when MinIO speaks https. */}}
+{{/* Not empty when MinIO speaks https, which is the default of its chart; without that chart's values that counts. */}}
 {{- define "trainyard.s3TLS" -}}
-{{- if (default dict .Values.minio.tls).enabled }}yes{{ end -}}
+{{- if dig "enabled" true (default dict .Values.minio.tls) }}yes{{ end -}}
 {{- end }}
 
 {{/* Name of the Secret with MinIO's certificate: tls.crt, tls.key, ca.crt. */}}
 {{- define "trainyard.s3CertificateSecret" -}}
-{{ .Values.minio.tls.secret | default (printf "%s-minio-tls" .Release.Name) }}
+{{ dig "secret" "" (default dict .Values.minio.tls) | default (printf "%s-minio-tls" .Release.Name) }}
 {{- end }}
 
 {{/*
@@ -32,7 +32,7 @@ A Secret of the site's own that can't be read here gives {}.
 {{- with lookup "v1" "Secret" .Release.Namespace $secret -}}
 {{- range $key, $value := default dict .data }}{{ $_ := set $data $key (b64dec $value) }}{{ end -}}
 {{- end -}}
-{{- if and (not $data) (not .Values.minio.tls.secret) -}}
+{{- if and (not $data) (not (dig "secret" "" (default dict .Values.minio.tls))) -}}
 {{- $service := printf "%s-minio" .Release.Name -}}
 {{- $names := list "localhost" $service (printf "%s.%s" $service .Release.Namespace) (printf "%s.%s.svc" $service .Release.Namespace) (printf "%s.%s.svc.cluster.local" $service .Release.Namespace) -}}
 {{- $ca := genCA (printf "%s-minio-ca" .Release.Name) 3650 -}}
