@@ -21,7 +21,7 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list) $(if $(filter 1,$(CHANGED)),--changed)
 
 ##@ Tests
-.PHONY: test lint unit storage-test chart-test policy-test scheduling-test pipeline-test verify audit
+.PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test verify audit
 test: system lint verify ## all tests that need no cluster, two groups at a time
 	@$(TRAINYARD) tools build --for host --for test
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test unit policy-test scheduling-test storage-test
@@ -35,7 +35,9 @@ unit: ## unit tests, in Python and Go
 	@$$(bin/bootstrap) -m pytest tests/unit -q
 	@for set in kind-agent nfs-provisioner step; do \
 	  (cd tools/$$set && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
-storage-test: ## buckets, users, backup and restore on a real MinIO
+ceph: ## unpack Debian's packages of Ceph into the cache, 260 MB, for storage-test; nothing is installed
+	@PYTHONPATH=scripts $$(bin/bootstrap) tests/storage/ceph.py
+storage-test: ## buckets, users, backup and restore on a real MinIO, users on a real Ceph
 	@$(TRAINYARD) tools path minio >/dev/null
 	@$$(bin/bootstrap) -m pytest tests/storage -q
 chart-test: ## render every profile, check schemas, subchart keys and permissions

@@ -23,7 +23,7 @@ from trainyard_agent.store import Access
 
 ADMIN = "ADMIN000000000000000"
 PACKAGES = ("radosgw", "ceph-mon", "ceph-osd", "ceph-common")
-HOW = "bin/bootstrap && python tests/storage/ceph.py"
+HOW = "make ceph"
 
 
 def unpacked() -> Path:
