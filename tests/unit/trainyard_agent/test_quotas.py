@@ -62,6 +62,6 @@ def test_a_quota_of_a_kind_that_is_not_known_yet_is_made_anew(capsys: pytest.Cap
 
 def test_a_quota_that_is_never_counted_does_not_stay_and_is_told() -> None:
     cluster = Cluster(learns=1000)
-    with pytest.raises(PlatformError, match="quota of vision: nobody counts workflows.argoproj.io yet"):
+    with pytest.raises(PlatformError, match=r"quota of vision: nobody counts workflows\.argoproj\.io yet"):
         quotas.apply_all(cluster, [QUOTA], Clock(1))
     assert cluster.quota is None
