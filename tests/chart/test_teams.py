@@ -271,7 +271,7 @@ FAULTS: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
     ([{**SPEECH, "queue": {"capability": {"nvidia.com/gpu": 0}}}], {}, ["maxGpusPerJob is 8", "queue.capability"]),
     ([{**SPEECH, "limits": {"requests": {"cpu": "9"}}}], {}, ["limits.requests.cpu (9)", "lower the request"]),
     ([{**SPEECH, "limits": {"max": {"cpu": "4"}}}], {}, ["limits.limits.cpu (8)", "limits.max.cpu (4)", "maximum"]),
-    ([SPEECH], {"platformPriorityClass": {"name": "top", "value": 1000}}, ["training-normal", "displace the platform's"]),
+    ([SPEECH], {"platformPriorityClass": {"name": "top", "value": 1000}}, ["displace the platform's"]),
     ([SPEECH], {"platformPriorityClass": {"name": "training-low", "value": 9}}, ["class of the platform's own pods"]),
     ([{**SPEECH, "storage": {"workspace": "1Ti"}}], {}, ["storage.workspace (1Ti)", "storage.maxClaim (100Gi)"]),
     ([{**SPEECH, "storage": {"total": "50Gi"}}], {}, ["storage.maxClaim (100Gi)", "storage.total (50Gi)"]),
