@@ -31,7 +31,7 @@ LOOK_SECONDS = 30.0
 
 
 def patch(pod: dict[str, Any]) -> list[dict[str, Any]]:
-    """JSON patch that gives the init container what "restricted" and the rule on GPUs ask; [] when nothing is missing."""
+    """JSON patch with what "restricted" and the rule on GPUs ask of the init container; [] when nothing is missing."""
     changes = []
     spec = pod.get("spec", {})
     # The image names a user of its own; a pod that is meant to run as root keeps that user.

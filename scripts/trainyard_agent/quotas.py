@@ -14,6 +14,7 @@ from trainyard_agent.api import Api, ApiError
 from trainyard_agent.clock import Clock
 
 MANAGER = "trainyard-setup"
+OWNER = "team-counts"  # the chart's quota beside it, with which it goes
 FIGURES_S = 3.0  # a quota whose kinds are known has its figures by then
 
 
@@ -34,8 +35,11 @@ def lacking(api: Api, quota: dict[str, Any]) -> str:
 
 def apply(api: Api, quota: dict[str, Any], pause: float = 0.2) -> str:
     """Apply one quota; "" once it counts. One that doesn't is taken away again, and the reason returned."""
+    meta = quota["metadata"]
     try:
-        api.apply(path_of(quota), quota, manager=MANAGER)
+        beside = api.get(path_of({"metadata": {**meta, "name": OWNER}}))
+        owner = {"apiVersion": "v1", "kind": "ResourceQuota", "name": OWNER, "uid": beside["metadata"]["uid"]}
+        api.apply(path_of(quota), {**quota, "metadata": {**meta, "ownerReferences": [owner]}}, manager=MANAGER)
     except ApiError as error:
         return error.message
     end = time.monotonic() + FIGURES_S

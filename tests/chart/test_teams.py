@@ -11,6 +11,7 @@ import yaml
 
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard.paths import ROOT
 from trainyard_dev.chart import package
 
@@ -74,6 +75,7 @@ def test_namespace_carries_what_policies_and_programs_read(objects: Objects) -> 
         "priority-classes": "training-low,training-high",
         "max-gpus-per-job": "4",
         "max-claim": "20Gi",
+        "class-quotas": "training-high",
     }
 
 
@@ -90,9 +92,47 @@ def test_quotas_count_gpus_by_priority_class(objects: Objects) -> None:
 
 def test_containers_get_a_low_request_and_a_high_limit(objects: Objects) -> None:
     container, claim = find(objects, "LimitRange", "team", "vision")["spec"]["limits"]
-    assert container["defaultRequest"] == {"cpu": "100m", "memory": "256Mi"}
-    assert container["default"] == {"cpu": "8", "memory": "16Gi"}
+    assert container["defaultRequest"] == {"cpu": "100m", "memory": "256Mi", "ephemeral-storage": "0"}
+    assert container["default"] == {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi"}
+    assert container["max"] == {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "500Gi"}
     assert claim == {"type": "PersistentVolumeClaim", "max": {"storage": "20Gi"}}
+
+
+def test_objects_of_every_kind_are_counted(objects: Objects) -> None:
+    """Those of Kubernetes by the chart, those of CRDs by setup, once their controller knows the kinds."""
+    core = find(objects, "ResourceQuota", "team-counts", "vision")["spec"]["hard"]
+    plan = json.loads(find(objects, "ConfigMap", "trainyard-setup", SYSTEM)["data"]["plan.json"])
+    quotas = {quota["metadata"]["namespace"]: quota for quota in plan["quotas"]}
+    assert set(quotas) == {"vision", "speech"}
+    assert quotas["vision"]["metadata"]["name"] == "team-kinds"
+    custom = quotas["vision"]["spec"]["hard"]
+    assert {"count/configmaps", "count/persistentvolumeclaims", "count/jobs.batch", "count/secrets"} <= set(core)
+    kinds = {f"count/{kind.resource}" for kind in registry.KINDS}
+    assert kinds <= set(core) | set(custom)
+    assert {"count/workflows.argoproj.io", "count/podgroups.scheduling.volcano.sh"} <= set(custom)
+    assert all(name.count(".") < 2 or name.endswith(".k8s.io") for name in core)
+    assert {core["count/jobs.batch"], custom["count/pytorchjobs.kubeflow.org"]} == {"100"}
+
+
+def test_counts_of_a_team_stand_beside_the_defaults(chart: Path, tmp_path: Path) -> None:
+    teams = write(tmp_path, {**SPEECH, "counts": {"jobs": 7, "jobs.batch": 9, "configmaps": 5}})
+    objects = package.render("kind", chart, ["argo.enabled=false"], values=[teams])
+    core = find(objects, "ResourceQuota", "team-counts", "speech")["spec"]["hard"]
+    assert (core["count/configmaps"], core["count/jobs.batch"], core["count/services"]) == ("5", "9", "400")
+    plan = json.loads(find(objects, "ConfigMap", "trainyard-setup", SYSTEM)["data"]["plan.json"])
+    custom = plan["quotas"][0]["spec"]["hard"]
+    assert custom["count/mpijobs.kubeflow.org"] == custom["count/jobs.batch.volcano.sh"] == "7"
+    assert not [name for name in custom if "argoproj" in name], "what is not installed can't be counted"
+
+
+def test_the_platforms_pods_stand_above_every_team(objects: Objects) -> None:
+    values = {obj["metadata"]["name"]: obj["value"] for obj in objects if obj["kind"] == "PriorityClass"}
+    top = values.pop("trainyard-platform")
+    assert values and all(value < top for value in values.values())
+    kinds = ("Deployment", "StatefulSet", "DaemonSet")
+    pods = {obj["metadata"]["name"]: obj["spec"]["template"]["spec"] for obj in objects if obj["kind"] in kinds}
+    critical = {"trainyard-platform", "system-cluster-critical", "system-node-critical"}
+    assert {name for name, pod in pods.items() if pod.get("priorityClassName") not in critical} == set()
 
 
 def test_a_teams_key_replaces_the_default_and_the_rest_stays(objects: Objects) -> None:
@@ -227,6 +267,9 @@ INVALID: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
     ([{**SPEECH, "quota": {"all": {"gpus": 4}}}], {}, ["maxGpusPerJob is 8", "quota.all", "4 GPUs"]),
     ([{**SPEECH, "queue": {"capability": {"nvidia.com/gpu": 0}}}], {}, ["maxGpusPerJob is 8", "queue.capability"]),
     ([{**SPEECH, "limits": {"requests": {"cpu": "9"}}}], {}, ["limits.requests.cpu (9)", "lower the request"]),
+    ([{**SPEECH, "limits": {"max": {"cpu": "4"}}}], {}, ["limits.limits.cpu (8)", "limits.max.cpu (4)", "maximum"]),
+    ([SPEECH], {"platformPriorityClass": {"name": "top", "value": 1000}}, ["displace the platform's"]),
+    ([SPEECH], {"platformPriorityClass": {"name": "training-low", "value": 9}}, ["class of the platform's own pods"]),
     ([{**SPEECH, "storage": {"workspace": "1Ti"}}], {}, ["storage.workspace (1Ti)", "storage.maxClaim (100Gi)"]),
     ([{**SPEECH, "storage": {"total": "50Gi"}}], {}, ["storage.maxClaim (100Gi)", "storage.total (50Gi)"]),
     ([SPEECH], {"storage": {"s3": EXTERNAL}}, ["global.contract.network.s3"]),

@@ -189,8 +189,12 @@ def ask(server: ApiServer, case: Case) -> Answer:
         return server.create(changed(obj, case.change), identity=who, dry_run=True)
     with stored(server, changed(obj, case.begin), WHO[case.by]) as found:
         if case.delete is not None:
+            path = f"{server.path(found)}/{found['metadata']['name']}"
+            bound = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": found["metadata"]["name"]}}
+            placed = server.call("POST", f"{path}/binding", bound | {"target": {"kind": "Node", "name": "any"}})
+            assert placed.ok, placed.message  # a pod without a node goes at once, whatever its grace
             options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], **case.delete}
-            return server.call("DELETE", f"{server.path(found)}/{found['metadata']['name']}", options, identity=who)
+            return server.call("DELETE", path, options, identity=who)
         assert case.update is not None
         if who and who.user.startswith("system:"):  # controllers write whole objects, and may do nothing else
             return server.replace(changed(found, case.update), identity=who, dry_run=True, sub=case.sub)

@@ -102,6 +102,7 @@ def test_what_the_operator_adds_to_workers_is_restricted(
         text = text.replace("{{." + name + "}}", "a")
     added = yaml.safe_load(text)
     assert added
+    assert all({"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"} in container["env"] for container in added)
     for spec in jobs()["pytorchjob"]:
         assert refusal(server, space, spec | {"initContainers": added}) == ""
 

@@ -79,6 +79,12 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{ $where }}: limits.requests.{{ $resource }} ({{ $request }}) is more than limits.limits.{{ $resource }} ({{ $limit }}); lower the request.
 {{- end }}
 {{- end }}
+{{- range $resource, $limit := $team.limits.limits }}
+{{- $most := get (default dict $team.limits.max) $resource }}
+{{- if and (ne (toString $most) "") (gt (include "trainyard.quantity" $limit | float64) (include "trainyard.quantity" $most | float64)) }}
+{{ $where }}: limits.limits.{{ $resource }} ({{ $limit }}) is more than limits.max.{{ $resource }} ({{ $most }}); lower the limit or raise the maximum.
+{{- end }}
+{{- end }}
 {{- range $pair := list (list "workspace" "maxClaim") (list "maxClaim" "total") }}
 {{- $less := get $team.storage (index $pair 0) }}{{ $more := get $team.storage (index $pair 1) }}
 {{- if gt (include "trainyard.quantity" $less | float64) (include "trainyard.quantity" $more | float64) }}

@@ -111,11 +111,13 @@ def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resourc
         "name": part.container,
         "image": team_config.image(spec.image, spec.framework),
         "command": list(part.command),
-        "env": [*_environment(spec, team_config, part), *([] if gpus else [dict(NO_GPU)])],
+        "env": _environment(spec, team_config, part),
         "resources": {"requests": requests, "limits": limits},
         "securityContext": dict(CLOSED),
         "volumeMounts": mounts,
     }
+    if not gpus and not any(entry["name"] == NO_GPU["name"] for entry in found["env"]):
+        found["env"].append(dict(NO_GPU))
     if part.works and home(spec):
         found["workingDir"] = home(spec)
     return found

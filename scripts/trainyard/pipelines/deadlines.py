@@ -9,7 +9,7 @@ LEAVES = ("container", "containerSet", "data", "resource", "script")  # template
 
 
 def bound(templates: Iterable[dict[str, Any]], seconds: int) -> None:
-    """Gives templates that make a pod and have no deadline this one, in place. Argo takes the nearer of the two ends."""
+    """Gives this deadline to templates that make a pod and have none, in place. Argo takes the nearer of two ends."""
     for one in templates:
         if any(key in one for key in LEAVES):
             one.setdefault("activeDeadlineSeconds", seconds)

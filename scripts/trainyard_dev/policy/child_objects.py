@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainyard.kinds import registry
+from trainyard.kinds.pods import NO_GPU
 from trainyard.names import GANG
 from trainyard_dev.apiserver import Identity
 
@@ -120,7 +121,7 @@ def _pod(owner: Object, suffix: str, template: Object, annotations: dict[str, st
 
 def _first(pod: Object, name: str, image: str) -> None:
     """Puts an init container of the operator's before the user's own."""
-    container = {"name": name, "image": image, "securityContext": CLOSED}
+    container = {"name": name, "image": image, "securityContext": CLOSED, "env": [dict(NO_GPU)]}
     pod["spec"]["initContainers"] = [container, *(pod["spec"].get("initContainers") or [])]
 
 

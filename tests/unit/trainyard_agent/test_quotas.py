@@ -37,6 +37,8 @@ class Cluster(Api):
         return {}
 
     def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
+        if path.endswith("/team-counts"):
+            return {"metadata": {"uid": "u-1"}}
         if self.quota is None:
             raise ApiError(404, "not found")
         return self.quota
@@ -51,6 +53,8 @@ def test_a_quota_that_is_counted_stays() -> None:
     cluster = Cluster(learns=1)
     quotas.apply_all(cluster, [QUOTA], Clock(5))
     assert cluster.made == 1 and cluster.quota is not None
+    [owner] = cluster.quota["metadata"]["ownerReferences"]  # an uninstallation takes the one, Kubernetes the other
+    assert (owner["name"], owner["uid"]) == ("team-counts", "u-1")
 
 
 def test_a_quota_of_a_kind_that_is_not_known_yet_is_made_anew(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,6 +66,6 @@ def test_a_quota_of_a_kind_that_is_not_known_yet_is_made_anew(capsys: pytest.Cap
 
 def test_a_quota_that_is_never_counted_does_not_stay_and_is_told() -> None:
     cluster = Cluster(learns=1000)
-    with pytest.raises(PlatformError, match="quota of vision: nobody counts workflows.argoproj.io yet"):
+    with pytest.raises(PlatformError, match=r"quota of vision: nobody counts workflows\.argoproj\.io yet"):
         quotas.apply_all(cluster, [QUOTA], Clock(1))
     assert cluster.quota is None

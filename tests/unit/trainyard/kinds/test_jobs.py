@@ -64,6 +64,9 @@ def test_every_pod_is_closed_and_every_gpu_stands_in_requests_and_limits(made: A
     for spec in specs:
         assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["seccompProfile"]
         for container in spec["containers"] + spec.get("initContainers", []):
+            limits = container["resources"].get("limits", {})
+            hides = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"} in container["env"]
+            assert hides == ("nvidia.com/gpu" not in limits), container["name"]
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert container["resources"]["requests"]["memory"] and container["resources"]["limits"]["memory"]
         resources = main_of(spec)["resources"]

@@ -27,7 +27,8 @@ def _cases() -> ModuleType:
 
 CASES = _cases()
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
-BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})  # as tests/policies/extra.yaml makes it
+# As tests/policies/extra.yaml makes it.
+BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
 
 
 def request(case: Any) -> offline.Request:
@@ -48,7 +49,10 @@ def request(case: Any) -> offline.Request:
     return offline.Request(offline.defaulted(obj, team), requester, team, old, case.sub)
 
 
-@pytest.mark.parametrize("case", [case for rule in CASES.rules() for case in CASES.cases(rule) if case.delete is None], ids=str)
+ALL = [case for rule in CASES.rules() for case in CASES.cases(rule) if case.delete is None]
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
 def test_case(case: Any) -> None:
     found = offline.violations(request(case), SITE)
     if case.allowed:

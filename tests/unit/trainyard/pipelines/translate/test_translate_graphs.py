@@ -107,3 +107,5 @@ def test_the_exit_task_of_a_whole_pipeline_is_told_what_failed(tmp_path: Path) -
     given = {one["name"]: one["value"] for one in task["arguments"]["parameters"]}
     assert given["word"] == "{{inputs.parameters.word}}"
     assert "workflow.status" in given["status"] and "workflow.failures" in given["status"]
+    # Argo gives steps at the exit no deadline of the workflow's.
+    assert template(workflow, task["template"])["activeDeadlineSeconds"] == workflow["spec"]["activeDeadlineSeconds"]

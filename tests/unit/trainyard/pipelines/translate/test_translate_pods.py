@@ -8,6 +8,8 @@ from translated import GPUS, SETTINGS, configured, of, plain, step, template
 
 from trainyard.pipelines import translate
 
+HIDDEN = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+
 
 def test_a_gpu_is_asked_for_as_the_platform_wants_it(tmp_path: Path) -> None:
     found = configured(tmp_path, lambda t: t.set_accelerator_type("nvidia.com/gpu").set_accelerator_limit(2))
@@ -16,6 +18,7 @@ def test_a_gpu_is_asked_for_as_the_platform_wants_it(tmp_path: Path) -> None:
     assert {"cpu", "memory"} <= set(asked["requests"]) and {"cpu", "memory"} <= set(asked["limits"])
     assert found["tolerations"] == GPUS.tolerations and found["nodeSelector"] == GPUS.labels
     assert found["activeDeadlineSeconds"] == SETTINGS.deadline
+    assert HIDDEN not in found["container"]["env"]
     with pytest.raises(translate.Unsupported, match="plain uses the accelerator NVIDIA_TESLA_K80"):
         configured(tmp_path, lambda t: t.set_accelerator_type("NVIDIA_TESLA_K80").set_accelerator_limit(1))
 
@@ -26,6 +29,7 @@ def test_cpu_and_memory(tmp_path: Path) -> None:
         "requests": {"cpu": "2", "memory": "4Gi"},
         "limits": {"cpu": "2", "memory": "4Gi"},
     }
+    assert HIDDEN in found["container"]["env"], "an image may show GPUs by itself"
 
 
 def test_amounts_that_are_arguments_are_known_at_submission(tmp_path: Path) -> None:
