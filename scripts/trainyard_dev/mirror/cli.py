@@ -15,12 +15,14 @@ from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import parts
 from trainyard_dev.images import build as builder
 from trainyard_dev.images import registry, source, transfer
-from trainyard_dev.mirror import sources
+from trainyard_dev.mirror import pinned, sources
 from trainyard_dev.progress import Progress
 from trainyard_dev.versions import load as load_versions
 
 _wanted = click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
 _platform = click.option("--platform", default="", metavar="OS/ARCH", help="Only this one of images for several.")
+_pins = click.option("--pins", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+                     help="Write values that name our own images by digest.")  # fmt: skip
 _plain = click.option("--plain-http", "plain", is_flag=True, help="The registry has no TLS.")
 
 
@@ -70,12 +72,12 @@ def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, platf
 
 @images.command()
 @_plain
+@_pins
 @click.argument("archive", metavar="FILE.tar|DIR", type=click.Path(path_type=Path, exists=True))
 @click.argument("prefix", metavar="HOST[/PATH]")
-def load(archive: Path, prefix: str, plain: bool) -> None:
+def load(archive: Path, prefix: str, plain: bool, pins: Path | None) -> None:
     """Push what was saved into a registry, under the prefix that global.imageRegistry will name."""
-    for ref, digest in transfer.load(archive, prefix, plain=plain).items():
-        click.echo(f"{ref}@{digest}")
+    _done(transfer.load(archive, prefix, plain=plain), prefix, pins)
 
 
 @images.command()
@@ -83,16 +85,25 @@ def load(archive: Path, prefix: str, plain: bool) -> None:
 @_wanted
 @_platform
 @_plain
+@_pins
 @click.argument("prefix", metavar="HOST[/PATH]")
-def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, platform: str, plain: bool) -> None:
+def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, platform: str, plain: bool,
+           pins: Path | None) -> None:  # fmt: skip
     """Copy every image of an installation into a registry, without a file between.
 
     What nobody publishes is built here first. Log in to the registry with docker or podman before.
     """
     to = transfer.checked(prefix)  # before anything is built
     with _readable(profile, files, wanted) as items:
-        for ref, digest in transfer.mirror(items, to, plain=plain, platform=platform).items():
-            click.echo(f"{ref}@{digest}")
+        _done(transfer.mirror(items, to, plain=plain, platform=platform), to, pins)
+
+
+def _done(pushed: dict[str, str], prefix: str, pins: Path | None) -> None:
+    for ref, digest in pushed.items():
+        click.echo(f"{ref}@{digest}")
+    if pins:
+        pins.write_text(pinned.text(pushed, prefix.rstrip("/")))
+        click.echo(f"written: {pins}, for helm --values")
 
 
 def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractContextManager[list[transfer.Item]]:
@@ -119,7 +130,8 @@ def build(wanted: str) -> None:
 @click.argument("registry_host", metavar="HOST")
 @click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
 @click.option("--all", "every", is_flag=True, help="Upstream's images as well; only with --images build.")
-def push(registry_host: str, wanted: str, every: bool) -> None:
+@_pins
+def push(registry_host: str, wanted: str, every: bool, pins: Path | None) -> None:
     """Push our own images to HOST, a registry that a cluster's nodes reach; the chart's global.imageRegistry names it.
 
     HOST may have a path, such as registry.example.org/mirror. Log in to it with docker or podman first.
@@ -132,7 +144,7 @@ def push(registry_host: str, wanted: str, every: bool) -> None:
         )
     base = chosen.base(engine)
     needed = [i for i in load_versions().images.values() if not i.local and (i.own or every)]
-    progress = Progress(len(needed), f"Images to {host}")
+    progress, pushed = Progress(len(needed), f"Images to {host}"), {}
     for image in needed:
         with progress.step(f"{host}/{image.ref.partition('/')[2]}"):
             local = builder.build(engine, image, base)
@@ -144,3 +156,9 @@ def push(registry_host: str, wanted: str, every: bool) -> None:
                     target,
                     hint=f"check that you may push there: `{engine.name} login {host.partition('/')[0]}`",
                 )
+                if pins and image.own:
+                    at, place = transfer.target(host, ref, plain=False)
+                    pushed[target] = at.digest(place)
+    if pins:
+        pins.write_text(pinned.text(pushed, host))
+        click.echo(f"written: {pins}, for helm --values")

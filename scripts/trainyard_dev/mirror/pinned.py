@@ -1,0 +1,37 @@
+"""A values file that names our own images by the digests which a registry gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import CHART
+
+HEAD = "# Our own images as {prefix} holds them, by digest: a tag that somebody moves there changes nothing.\n"
+
+
+def text(pushed: Mapping[str, str], prefix: str, chart: Path = CHART) -> str:
+    """The file's text: `global.imageRegistry`, and of `global.contract.images` what was pushed.
+
+    Args:
+        pushed: reference in the registry -> digest.
+        prefix: HOST[/PATH], under which they lie.
+
+    Raises:
+        TrainyardError: none of our own images is among them, or the registry gave no digest of one.
+    """
+    ours: dict[str, str] = yaml.safe_load((chart / "values.yaml").read_text())["global"]["contract"]["images"]
+    keys = {f"{prefix}/{short}": key for key, short in ours.items()}
+    mine = {ref: digest for ref, digest in sorted(pushed.items()) if ref in keys}
+    if bare := next((ref for ref, digest in mine.items() if not digest), ""):
+        raise TrainyardError(f"the registry gives no digest of {bare}", hint="see that it holds what was pushed")
+    images = {keys[ref]: f"{ours[keys[ref]].rpartition(':')[0]}@{digest}" for ref, digest in mine.items()}
+    if not images:
+        raise TrainyardError(
+            "none of our own images was pushed", where=prefix, hint="take a profile that installs some"
+        )
+    values = {"global": {"imageRegistry": prefix, "contract": {"images": dict(sorted(images.items()))}}}
+    return HEAD.format(prefix=prefix) + yaml.safe_dump(values, sort_keys=False, width=200)
