@@ -28,17 +28,17 @@ NAMED = 100
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE, errno.ENXIO}  # removed or replaced meanwhile
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-# Bytes of a file that it says to have and that lie nowhere. One of terabytes costs its owner nothing, and would keep the
-# backup of everybody busy until its deadline. NFS tells no client where the holes are.
+# Bytes that a file says to have and that lie nowhere. Terabytes of them cost its owner nothing, and would keep the backup
+# of everybody busy until its deadline. NFS shows no client where the holes are.
 HOLES = 1 << 30
 BLOCK = 512  # what st_blocks counts in, whatever the file system
 
 
 @dataclass
 class Counts:
-    """What went into an archive. `changed` files were written to while they were read; `left_out` are none that it takes.
+    """What went into an archive. `changed` files were written to while they were read; `left_out` are no plain files.
 
-    Those are devices, sockets and the like, and files with more than HOLES of holes. The first of either are named.
+    Files with more than HOLES of holes are left out, too. The first of either are named.
     """
 
     entries: int = 0
