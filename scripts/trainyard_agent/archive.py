@@ -28,8 +28,8 @@ NAMED = 100
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE, errno.ENXIO}  # removed or replaced meanwhile
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-# Bytes that a file says to have and that lie nowhere. Terabytes of them cost nothing, and would keep everybody's backup busy
-# until its deadline. NFS shows no client where the holes are.
+# Bytes that a file says to have and that lie nowhere. Terabytes of them cost nothing, and would keep everybody's backup
+# busy until its deadline. NFS shows no client where the holes are.
 HOLES = 1 << 30
 BLOCK = 512  # what st_blocks counts in, whatever the file system
 

@@ -11,7 +11,8 @@ import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
-from trainyard_dev.chart import adapt, parts, patches
+from trainyard_dev import patches
+from trainyard_dev.chart import adapt, parts
 
 CSI = """\
 kind: ClusterRole

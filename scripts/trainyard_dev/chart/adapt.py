@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import patches
+from trainyard_dev import patches
 from trainyard_dev.chart.adapt_images import adapt_images
 
 _CSI_SECRETS = re.compile(r'^ +- apiGroups: \[""\]\n +resources: \["secrets"\]\n +verbs: \[[^]]*\]\n', re.M)

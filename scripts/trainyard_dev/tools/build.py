@@ -16,7 +16,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import CommandError, run
-from trainyard_dev.chart import patches
+from trainyard_dev import patches
 from trainyard_dev.progress import Progress
 from trainyard_dev.versions import ToolSet, load
 

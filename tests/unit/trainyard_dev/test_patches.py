@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import patches
+from trainyard_dev import patches
 
 TEXT = "one\ntwo\n\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 PATCH = """It is needed.
