@@ -6,43 +6,12 @@ new key and a former one can open the store at the same time. What an owner stor
 
 from __future__ import annotations
 
-import secrets
-import string
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from trainyard_agent import store
-from trainyard_agent.s3_policies import PLATFORM, TEAM
-from trainyard_agent.say import PlatformError
+from trainyard_agent.accounts_keys import Key
 from trainyard_agent.store import Access
-
-# Access keys are no secrets to S3, but nobody has to be able to guess one: 20 of 36 characters are 103 bits.
-_LETTERS = string.ascii_uppercase + string.digits
-
-
-@dataclass(frozen=True)
-class Key:
-    """An access key and its secret."""
-
-    access: str
-    secret: str
-
-    def __repr__(self) -> str:
-        return f"Key({self.access!r})"
-
-
-def fresh() -> Key:
-    """A new key that says nothing about whose it is."""
-    letters = string.ascii_letters + string.digits
-    return Key(
-        "".join(secrets.choice(_LETTERS) for _ in range(20)), "".join(secrets.choice(letters) for _ in range(40))
-    )
-
-
-def is_owner(owner: str) -> bool:
-    """Is this an owner that the platform makes and removes?"""
-    return owner == PLATFORM or owner.startswith(TEAM)
 
 
 class Accounts(Protocol):
@@ -66,13 +35,6 @@ class Accounts(Protocol):
     def drop(self, owner: str) -> None:
         """End an owner with all its keys and its policy. One that is not there is no error."""
         ...
-
-
-def refuse_foreign(held: Mapping[str, frozenset[str]], owner: str, key: Key) -> None:
-    """Raise PlatformError when a key belongs to another owner: whoever changed it might mean to take that over."""
-    for other, keys in held.items():
-        if other != owner and key.access in keys:
-            raise PlatformError(f"access key {key.access} of {owner} is {other}'s: delete its Secret and upgrade again")
 
 
 def administered(contract: Mapping[str, Any]) -> bool:

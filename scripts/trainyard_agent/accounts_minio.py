@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainyard_agent import store
-from trainyard_agent.accounts import Key, is_owner, refuse_foreign
+from trainyard_agent.accounts_keys import Key, is_owner, refuse_foreign
 from trainyard_agent.say import PlatformError
 from trainyard_agent.store import Access
 

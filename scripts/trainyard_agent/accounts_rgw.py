@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from trainyard_agent import store
-from trainyard_agent.accounts import Key, is_owner
+from trainyard_agent.accounts_keys import Key, is_owner
 from trainyard_agent.say import PlatformError
 from trainyard_agent.store import Access
 

@@ -14,7 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.accounts import Accounts, Key, fresh, open_store
+from trainyard_agent.accounts import Accounts, open_store
+from trainyard_agent.accounts_keys import Key, fresh
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.s3_policies import TEAM
 from trainyard_agent.say import PlatformError, say

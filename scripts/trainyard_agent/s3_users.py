@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from trainyard_agent import accounts, s3_keys, store
-from trainyard_agent.accounts import Key
+from trainyard_agent.accounts_keys import Key
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.s3_policies import PLATFORM, TEAM, platform_policy, team_policy
 from trainyard_agent.say import PlatformError, say

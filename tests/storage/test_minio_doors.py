@@ -19,7 +19,7 @@ from minio.error import MinioAdminException, S3Error
 from servers import start
 
 from trainyard_agent import accounts, buckets, s3_users, store
-from trainyard_agent.accounts import Key
+from trainyard_agent.accounts_keys import Key
 from trainyard_agent.accounts_minio import MinioAccounts
 from trainyard_agent.s3_policies import team_policy
 from trainyard_agent.say import PlatformError

@@ -11,7 +11,7 @@ from cluster import FakeApi, ago, pod
 from minio.error import S3Error
 
 from trainyard_agent import accounts, buckets, s3_keys, s3_users
-from trainyard_agent.accounts import Key
+from trainyard_agent.accounts_keys import Key
 from trainyard_agent.s3_policies import team_policy
 
 KEEP = timedelta(days=7)

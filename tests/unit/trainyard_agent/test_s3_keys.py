@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from trainyard_agent import s3_keys
-from trainyard_agent.accounts import Key, fresh
+from trainyard_agent.accounts_keys import Key, fresh
 from trainyard_agent.api import ApiError
 from trainyard_agent.say import PlatformError
 
