@@ -156,10 +156,8 @@ def differing(old: Any, new: Any, path: str = "") -> Iterator[str]:
         yield path
 
 
-def test_what_is_random_is_ignored_by_argo_cd(
-    application: Object, chart: Path, first: dict[tuple[str, str, str], Object]
-) -> None:
-    second = rendered(chart)
+def test_what_is_random_is_ignored_by_argo_cd(application: Object, chart: Path) -> None:
+    first, second = (rendered(chart, "--set", "metrics-server.enabled=true") for _ in range(2))
     assert second.keys() == first.keys()
     random = {key: found for key in first if (found := set(differing(first[key], second[key])))}
     assert random, "generated credentials differ at each rendering"
@@ -170,7 +168,7 @@ def test_what_is_random_is_ignored_by_argo_cd(
         left = pointers - ignored.get(f"{kind}/{name}", set())
         assert not left, f"{kind} {name}: each sync would change {left}"
         # A pointer to stringData alone would let the data through that the API server makes of it, and the other way.
-        for pointer in pointers:
+        for pointer in pointers if kind == "Secret" else ():
             assert pointer.replace("/stringData/", "/data/") in ignored[f"{kind}/{name}"]
             assert pointer.replace("/data/", "/stringData/") in ignored[f"{kind}/{name}"]
     names = {f"{kind}/{name}" for kind, _, name in first}
