@@ -23,7 +23,8 @@ _MARKS = (
 )
 _CANNOT = re.compile(r"User \"[^\"]*\" cannot ")
 _WOULD = "would violate PodSecurity"
-NOT_FOUND = 404
+# What is not there, is there already, or has nobody who would answer: admission was asked before, and let it pass.
+LATER = (404, 409)
 MOST = 700  # letters of a refusal that are kept
 
 
@@ -37,9 +38,11 @@ class Verdict:
 
 
 def verdict(answer: Answer) -> Verdict:
-    """The verdict of an answer. What is not there (404) has passed every guard on the way."""
-    if answer.ok or answer.status == NOT_FOUND:
-        return Verdict(ADMITTED, words="" if answer.ok else "past all guards; the object that it names is not there")
+    """The verdict of an answer. What fails for want of a pod or a node has passed every guard on the way."""
+    if answer.ok:
+        return Verdict(ADMITTED)
+    if answer.status in LATER or answer.status >= 500:
+        return Verdict(ADMITTED, words=f"past all guards, then {answer.status}: {_short(answer.message)}")
     return Verdict(REFUSED, *refused_by(answer))
 
 
