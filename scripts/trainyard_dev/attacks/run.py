@@ -17,7 +17,7 @@ from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.apiserver import Answer, ApiServer, running
 from trainyard_dev.attacks.attempts import ASSETS, Attempt, ask, attempts
-from trainyard_dev.attacks.guards import NOT_BEGUN, POD_SECURITY, QUOTA, RBAC, Verdict, all_refusers, verdict
+from trainyard_dev.attacks.guards import LIMITS, NOT_BEGUN, POD_SECURITY, QUOTA, RBAC, Verdict, all_refusers, verdict
 from trainyard_dev.attacks.opened import VALUES, full, open_up, prepare
 from trainyard_dev.attacks.results import FILE, Outcome, Report, Version
 from trainyard_dev.chart import history, package
@@ -25,7 +25,9 @@ from trainyard_dev.versions import load
 
 BEFORE = Version("0.2.0", "eb5fe0f8ee2b8e0537e3d69e81af2304f1e7469e")
 PROFILE = "kind"
-OTHERS = (RBAC, POD_SECURITY, QUOTA)  # guards that are no policies; whatever a LimitRange refuses a policy does, too
+OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
+# Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
+FEATURES = ("ImageVolume",)
 WRITTEN = (FILE, "docs/attacks.md")  # by the run itself: no change of what is attacked
 
 
@@ -41,11 +43,11 @@ def attack(say: Callable[[str], None]) -> Report:
     earlier = helm.parse(history.rendered(BEFORE.version, BEFORE.commit, PROFILE, VALUES))
     now = package.render(PROFILE, values=[VALUES])
     say(f"{len(wanted)} attempts against {BEFORE.version}")
-    with running(audit=False) as server:
+    with running(audit=False, features=FEATURES) as server:
         prepare(server, earlier)
         then, _ = judged(server, wanted)
     say(f"{len(wanted)} attempts against this tree")
-    with running(audit=False) as server:
+    with running(audit=False, features=FEATURES) as server:
         prepare(server, now)
         today, _ = judged(server, wanted)
         say("each guard by itself")
