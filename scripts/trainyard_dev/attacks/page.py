@@ -19,7 +19,8 @@ HEAD = """\
 What was tried against {before} and is tried against this version: each attempt a real request, put to a real API server
 with the release's own objects on it, two teams and one node. Written by `make attacks` out of
 `docs/attacks/results.json`; `make verify` reports a page that is out of date. What the findings are and what holds
-besides admission: [threat model](security.md). The rules: [policies](policies.md).
+besides admission: [threat model](security.md). The rules: [policies](policies.md). Findings without a section here
+are no requests to the API server: the threat model names the checks that try them.
 
 Last run: {day}, API server of Kubernetes {kubernetes}; {before} is commit {before_commit}, this version {now}
 (commit {now_commit}).

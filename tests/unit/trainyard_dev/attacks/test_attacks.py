@@ -14,6 +14,7 @@ from trainyard_dev.apiserver import Answer
 from trainyard_dev.attacks import attempts, page, results
 from trainyard_dev.attacks.guards import ADMITTED, NOT_BEGUN, REFUSED, Verdict, all_refusers, refused_by, verdict
 from trainyard_dev.policy.cases import Case, cases
+from trainyard_dev.verify import generated
 
 DENIED = (
     "pods \"case\" is forbidden: ValidatingAdmissionPolicy 'trainyard-node-name' with binding 'trainyard-node-name' "
@@ -197,3 +198,15 @@ def test_the_terminal_names_what_is_wrong_last(report: results.Report) -> None:
     assert list(page.terminal(report))[-1].startswith("2 attempts")
     lacking = dataclasses.replace(report, findings=["F2"])
     assert list(page.terminal(lacking))[-1] == "no attempt shows that F2 is shut"
+
+
+def test_verify_finds_a_page_that_is_not_of_the_results(report: results.Report, tmp_path: Path) -> None:
+    assert list(generated._attacks(tmp_path)) == []
+    results.write(tmp_path, report)
+    [(file, what, hint)] = generated._attacks(tmp_path)
+    assert (file, what, hint) == (page.PAGE, "the page is out of date", "run `bin/trainyard attacks page`")
+    (tmp_path / page.PAGE).write_text(page.page(tmp_path))
+    assert list(generated._attacks(tmp_path)) == []
+    (tmp_path / results.FILE).write_text("{}")
+    [(file, what, _)] = generated._attacks(tmp_path)
+    assert file == results.FILE and "can't be read" in what
