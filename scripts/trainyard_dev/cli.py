@@ -5,6 +5,7 @@ from __future__ import annotations
 from trainyard import cli as product
 
 COMMANDS = {
+    "attacks": "trainyard_dev.attacks.cli",
     "audit": "trainyard_dev.audit.cli",
     "bench": "trainyard_dev.bench.cli",
     "chart": "trainyard_dev.chart.cli",

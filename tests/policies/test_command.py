@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from cases import bases, changed, rules
 from conftest import HERE
 
 from trainyard.paths import ROOT
@@ -20,6 +19,7 @@ from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard_dev.chart import package
 from trainyard_dev.cli import main
 from trainyard_dev.policy import cli
+from trainyard_dev.policy.cases import bases, changed, rules
 from trainyard_dev.policy.check import Site, Verdict, site
 
 JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cases import KUBE, SYSTEM, WHO, bases, changed
 
 from trainyard_dev.apiserver import ApiServer, Identity
 from trainyard_dev.apiserver.install import complete_namespace
+from trainyard_dev.policy.cases import KUBE, SYSTEM, WHO, bases, changed
 
 OPERATORS = ("training-operator", "volcano")
 SCHEDULER = Identity.account(SYSTEM, "trainyard-scheduler")

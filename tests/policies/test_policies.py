@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cases import Case, ask, cases, rules
 
 from trainyard_dev.apiserver import ApiServer
+from trainyard_dev.policy.cases import Case, ask, cases, rules
 
 CASES = [case for rule in rules() for case in cases(rule)]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
-from cases import ADMIN, FOLDER, WHO, ask, bases, cases, changed, policy, rules
 from conftest import HERE
 
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import policies_in_force
 from trainyard_dev.chart import package, parts
+from trainyard_dev.policy.cases import ADMIN, FOLDER, WHO, ask, bases, cases, changed, policy, rules
 from trainyard_dev.policy.check import SAYS
 
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"

@@ -103,13 +103,14 @@ class ApiServer(Client):
 
 
 @contextmanager
-def running(*, audit: bool = True, kubernetes: str | None = None) -> Iterator[ApiServer]:
+def running(*, audit: bool = True, kubernetes: str | None = None, features: Sequence[str] = ()) -> Iterator[ApiServer]:
     """Starts both servers on free ports and ends them afterwards; nothing stays.
 
     Args:
         audit: write the log of writes; benchmarks do without, since it costs time.
         kubernetes: version of the API server, such as `1.35`, of those that versions.yaml has; left out: what
             $TRAINYARD_KUBERNETES says, else the cluster's. kubectl and the controllers are always the cluster's.
+        features: gates that are opened beside those that are open by default.
 
     Raises:
         TrainyardError: one of them doesn't start, with the end of its log, or nobody builds that version.
@@ -123,7 +124,7 @@ def running(*, audit: bool = True, kubernetes: str | None = None) -> Iterator[Ap
         etcd = _etcd(folder, store, f"http://{HOST}:{peer_port}")
         started.append(Server(etcd, folder / "etcd.log", LESS_GARBAGE))
         server = ApiServer(folder, _certificates(folder, api_port))
-        api = _kube_apiserver(program, folder, store, api_port, audit)
+        api = _kube_apiserver(program, folder, store, api_port, audit, features)
         started.append(Server(api, folder / "kube-apiserver.log", LESS_GARBAGE))
         started[-1].wait(lambda: _ready(server), START_S)
         server.programs = {process.name: process.pid for process in started}
@@ -148,8 +149,11 @@ def _etcd(folder: Path, store: str, peers: str) -> list[str | Path]:
     ]  # fmt: skip
 
 
-def _kube_apiserver(program: Path, folder: Path, store: str, port: int, audit: bool) -> list[str | Path]:
+def _kube_apiserver(
+    program: Path, folder: Path, store: str, port: int, audit: bool, features: Sequence[str]
+) -> list[str | Path]:
     pki = folder / "pki"
+    gates = [f"--feature-gates={','.join(f'{one}=true' for one in features)}"] if features else []
     log = [f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={folder / AUDIT_LOG}"] if audit else []
     return [
         program, f"--etcd-servers={store}", f"--bind-address={HOST}", f"--secure-port={port}",
@@ -161,7 +165,7 @@ def _kube_apiserver(program: Path, folder: Path, store: str, port: int, audit: b
         f"--service-account-signing-key-file={pki / 'sa.key'}", "--enable-priority-and-fairness=false",
         # With priority and fairness off these two are the only bounds, and clients wait a second after each refusal.
         "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000",
-        "--profiling=false", *log, "--v=0",
+        "--profiling=false", *log, *gates, "--v=0",
     ]  # fmt: skip
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import yaml
 
 from trainyard.chart.helm import NAME
-from trainyard.errors import TrainyardError
-from trainyard.paths import ROOT, cache_dir
+from trainyard.paths import ROOT
 from trainyard.shell import run
+from trainyard_dev.chart import history
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry
 from trainyard_dev.versions import load
@@ -42,28 +40,12 @@ def commit() -> str:
 
 def missing(root: Path = ROOT) -> str:
     """Why it can't be made here, or ""."""
-    try:
-        known = run(["git", "-C", root, "cat-file", "-e", f"{commit()}^{{commit}}"], check=False)
-    except TrainyardError as error:
-        return error.what
-    if known.returncode:
-        return f"version {version()} is commit {commit()[:7]}, which this clone lacks (git fetch --unshallow)"
-    return ""
+    return history.missing(version(), commit(), root)
 
 
 def tree() -> Path:
     """Its source tree in the cache, laid out on the first call. Raises TrainyardError."""
-    reason = missing()
-    if reason:
-        raise TrainyardError(reason)
-    folder = cache_dir() / "previous" / commit()[:12]
-    if not folder.exists():
-        aside = folder.with_name(f"{folder.name}.{os.getpid()}")
-        aside.mkdir(parents=True)
-        with subprocess.Popen(["git", "-C", ROOT, "archive", commit()], stdout=subprocess.PIPE) as archive:
-            subprocess.run(["tar", "-x", "-C", aside], stdin=archive.stdout, check=True)
-        aside.rename(folder)
-    return folder
+    return history.tree(version(), commit())
 
 
 def package() -> Path:

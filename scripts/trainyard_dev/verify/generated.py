@@ -33,6 +33,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     yield from _components(root)
     yield from _steps(root)
     yield from _support(root, raw)
+    yield from _attacks(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -78,6 +79,21 @@ def _support(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
         if have and have != results.bounded(have, ceiling):
             where = file.relative_to(root).as_posix()
             yield where, f"kubeVersion is {have}", f"write {results.bounded(have, ceiling)}"
+
+
+def _attacks(root: Path) -> Iterator[Finding]:
+    """The page of attacks against the results of the last run."""
+    from trainyard_dev.attacks import page as pages
+    from trainyard_dev.attacks import results
+
+    page = root / pages.PAGE
+    if not page.exists() and not (root / results.FILE).exists():
+        return  # a tree that reports none
+    try:
+        if not page.exists() or page.read_text() != pages.page(root):
+            yield pages.PAGE, "the page is out of date", "run `bin/trainyard attacks page`"
+    except TrainyardError as error:
+        yield results.FILE, error.what, error.hint
 
 
 def _steps(root: Path) -> Iterator[Finding]:

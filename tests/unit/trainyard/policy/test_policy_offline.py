@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
-import sys
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,18 +11,8 @@ import pytest
 from trainyard import contract
 from trainyard.paths import ROOT
 from trainyard.policy import offline
+from trainyard_dev.policy import cases
 
-
-def _cases() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("policy_cases", ROOT / "tests" / "policies" / "cases.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["policy_cases"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES = _cases()
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
 # As tests/policies/extra.yaml makes it.
 BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
@@ -34,22 +21,22 @@ BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota
 def request(case: Any) -> offline.Request:
     """The case as a request, with what the API server would fill in."""
     team = BARE if case.namespace == "bare" else SITE.team(case.namespace)
-    who = CASES.WHO[case.who]
+    who = cases.WHO[case.who]
     member = case.who in ("member", "speech-member")
     requester = offline.Requester(
         who.user if who else "admin", SITE.team("vision").queues if member else (), who is None
     )
-    base = copy.deepcopy(CASES.bases()[case.base])
+    base = copy.deepcopy(cases.bases()[case.base])
     base["metadata"]["namespace"] = case.namespace
-    obj, old = CASES.changed(base, case.change), None
+    obj, old = cases.changed(base, case.change), None
     if case.update is not None:
-        old = CASES.changed(base, case.begin)
-        obj = CASES.changed(old, case.update)
+        old = cases.changed(base, case.begin)
+        obj = cases.changed(old, case.update)
         old = offline.defaulted(old, team)
     return offline.Request(offline.defaulted(obj, team), requester, team, old, case.sub)
 
 
-ALL = [case for rule in CASES.rules() for case in CASES.cases(rule) if case.delete is None]
+ALL = [case for rule in cases.rules() for case in cases.cases(rule) if case.delete is None]
 
 
 @pytest.mark.parametrize("case", ALL, ids=str)
@@ -63,13 +50,13 @@ def test_case(case: Any) -> None:
 
 
 def test_a_rule_that_is_off_says_nothing() -> None:
-    case = next(case for case in CASES.cases("node-name") if not case.allowed)
+    case = next(case for case in cases.cases("node-name") if not case.allowed)
     off = replace(SITE, modes={**SITE.modes, "node-name": "off"})
     assert offline.violations(request(case), SITE) and not offline.violations(request(case), off)
 
 
 def test_the_place_that_a_message_speaks_of() -> None:
-    case = next(case for case in CASES.cases("image-source") if case.name == "a PyTorchJob")
+    case = next(case for case in cases.cases("image-source") if case.name == "a PyTorchJob")
     (found,) = offline.violations(request(case), SITE)
     assert found.path is not None
     assert found.path[:4] == ("spec", "pytorchReplicaSpecs", "Worker", "template") and found.path[-1] == "image"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
-import sys
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,18 +13,8 @@ from trainyard.paths import ROOT
 from trainyard.pipelines import lint
 from trainyard.policy.lint import shapes
 from trainyard.policy.lint.codes import registry, rule_codes
+from trainyard_dev.policy import cases
 
-
-def _cases() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("policy_cases", ROOT / "tests" / "policies" / "cases.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["policy_cases"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES = _cases()
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
 # A team's namespace made by hand, as tests/policies/extra.yaml has it: no LimitRange gives amounts there.
 BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
@@ -37,18 +24,18 @@ PEOPLE = ("member", "speech-member", "editor")
 
 def _submitted(case: Any) -> bool:
     """A request that people make: no change, no work of a controller, no kind of an administrator."""
-    kind = shapes.kind(CASES.bases()[case.base])
+    kind = shapes.kind(cases.bases()[case.base])
     alone = case.update is None and case.delete is None and not case.sub and case.who in PEOPLE
     return alone and kind in shapes.known() and "may not use queue" not in case.says
 
 
 def _object(case: Any) -> dict[str, Any]:
-    base = copy.deepcopy(CASES.bases()[case.base])
+    base = copy.deepcopy(cases.bases()[case.base])
     base["metadata"]["namespace"] = case.namespace
-    return CASES.changed(base, case.change)
+    return cases.changed(base, case.change)
 
 
-ALL = [case for rule in CASES.rules() for case in CASES.cases(rule) if _submitted(case)]
+ALL = [case for rule in cases.rules() for case in cases.cases(rule) if _submitted(case)]
 
 
 @pytest.mark.parametrize("case", ALL, ids=str)
@@ -70,8 +57,8 @@ def test_case(case: Any) -> None:
 def test_every_rule_about_what_users_submit_has_a_case_here() -> None:
     asked = {case.rule for case in ALL if not case.allowed}
     others = {"cluster-admin", "namespace-guard", "volume-source"}  # of administrators
-    assert asked == set(CASES.rules()) - others
-    assert {code.policy for code in registry().values() if code.policy} == set(CASES.rules())
+    assert asked == set(cases.rules()) - others
+    assert {code.policy for code in registry().values() if code.policy} == set(cases.rules())
 
 
 def test_a_rule_that_only_warns_is_a_warning() -> None:

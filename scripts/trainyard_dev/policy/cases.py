@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard.paths import ROOT
 from trainyard.policy import rules as read_rules
@@ -25,10 +26,16 @@ WHO: dict[str, Identity | None] = {
     "admin": ADMIN,
     "member": Identity("ada", ("vision-members",)),
     "speech-member": Identity("bob", ("speech-members",)),
+    "viewer": Identity("vic", ("vision-viewers",)),
+    "training": Identity.account("vision", "training"),
+    "pipeline": Identity.account("vision", "pipeline"),
     # May write everything there is, but neither manage tenants nor use queues.
     "editor": Identity("eve", ("test-editors",)),
     "training-operator": Identity.account(SYSTEM, "trainyard-training-operator"),
     "volcano": Identity.account(SYSTEM, "trainyard-controllers"),
+    "scheduler": Identity.account(SYSTEM, "trainyard-scheduler"),
+    "setup": Identity.account(SYSTEM, "trainyard-setup"),
+    "node-prep": Identity.account(SYSTEM, "trainyard-node-prep"),
     "argo": Identity.account(SYSTEM, "trainyard-workflow-controller"),
     "provisioner": Identity.account(SYSTEM, "trainyard-nfs-provisioner"),
     "job-controller": Identity.account(KUBE, "job-controller"),
@@ -65,6 +72,7 @@ class Case:
     Args:
         begin: how the object is stored, by `by`.
         delete: further DeleteOptions.
+        of: what the file says that it is of: `templates`, a base, or the TFJob that a case of another kind follows.
     """
 
     rule: str
@@ -80,6 +88,7 @@ class Case:
     begin: dict[str, Any] = field(default_factory=dict)
     by: str = "admin"
     delete: dict[str, Any] | None = None
+    of: str = ""
 
     def __str__(self) -> str:
         return f"{self.rule}: {'allow' if self.allowed else 'deny'} {self.name}"
@@ -111,10 +120,12 @@ def bases() -> dict[str, dict[str, Any]]:
 
 
 def cases(rule: str) -> list[Case]:
-    """The cases of a rule; a key that no case has is an error."""
+    """The cases of a rule. Raises TrainyardError for one that is none."""
     found = []
     for raw in yaml.safe_load((FOLDER / f"{rule}.cases.yaml").read_text()):
-        assert set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw), raw
+        if not (set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw)):
+            hint = f"a case has allow, or deny and says, and beside them {', '.join(sorted(KEYS))}"
+            raise TrainyardError(f"{raw} is no case", where=f"policies/{rule}.cases.yaml", hint=hint)
         if raw["of"] != "templates":
             found.append(_case(rule, raw, raw["of"], raw.get("change", {})))
             if raw["of"] == "tfjob":
@@ -147,7 +158,7 @@ def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> 
     return Case(
         rule=rule, name=name, allowed="allow" in raw, base=base, namespace=raw.get("in", "vision"), who=who,
         change=change, update=raw.get("update"), sub=raw.get("sub", ""), says=raw.get("says", ""),
-        begin=raw.get("begin", {}), by=raw.get("by", "admin"), delete=raw.get("delete"),
+        begin=raw.get("begin", {}), by=raw.get("by", "admin"), delete=raw.get("delete"), of=raw["of"],
     )  # fmt: skip
 
 
@@ -203,15 +214,19 @@ def ask(server: ApiServer, case: Case) -> Answer:
 
 @contextmanager
 def stored(server: ApiServer, obj: dict[str, Any], by: Identity | None = ADMIN) -> Iterator[dict[str, Any]]:
-    """The object as somebody has stored it; removed afterwards (namespaces can't be, they are used again)."""
+    """The object as somebody has stored it; removed afterwards (namespaces can't be, they are used again).
+
+    Raises:
+        TrainyardError: it can't be stored or removed.
+    """
     made = server.create({key: value for key, value in obj.items() if key != "status"}, identity=by)
     path = f"{server.path(obj)}/{obj['metadata']['name']}"
     if made.status == 409 and obj["kind"] == "Namespace":
         made = server.call("GET", path)
-    assert made.ok, made.message
+    _must("stored", obj, made)
     if obj.get("status"):  # nobody makes a workflow with one
         made = server.replace(made.body | {"status": obj["status"]}, identity=by)
-        assert made.ok, made.message
+        _must("stored", obj, made)
     try:
         yield made.body
     finally:
@@ -219,4 +234,9 @@ def stored(server: ApiServer, obj: dict[str, Any], by: Identity | None = ADMIN) 
             if made.body["metadata"].get("finalizers"):  # nobody is here who would take them off
                 server.patch(obj, [{"op": "remove", "path": "/metadata/finalizers"}])
             gone = server.call("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
-            assert gone.ok, gone.message
+            _must("removed", obj, gone)
+
+
+def _must(be: str, obj: dict[str, Any], answer: Answer) -> None:
+    if not answer.ok:
+        raise TrainyardError(f"the {obj['kind']} {obj['metadata']['name']} can't be {be}: {answer.message}")

@@ -1,0 +1,82 @@
+"""Who refused a request, in what words: read off the API server's answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from trainyard.policy.rules import PREFIX
+from trainyard_dev.apiserver import Answer
+
+ADMITTED, REFUSED, NOT_BEGUN = "admitted", "refused", "not begun"
+RBAC, POD_SECURITY, QUOTA, LIMITS, SERVER = "RBAC", "Pod Security", "ResourceQuota", "LimitRange", "the API server"
+GUARDS = {RBAC, POD_SECURITY, QUOTA, LIMITS, SERVER}
+_DENIED = re.compile(r"ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)", re.S)
+_WARNED = re.compile(r"^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding", re.S)
+_MARKS = (
+    ("violates PodSecurity", POD_SECURITY),
+    ("exceeded quota", QUOTA),
+    ("failed quota", QUOTA),
+    ("usage per PersistentVolumeClaim", LIMITS),
+    ("usage per Container", LIMITS),
+    ("usage per Pod", LIMITS),
+)
+_CANNOT = re.compile(r"User \"[^\"]*\" cannot ")
+_WOULD = "would violate PodSecurity"
+# What is not there, is there already, or has nobody who would answer: admission was asked before, and let it pass.
+LATER = (404, 409)
+MOST = 700  # letters of a refusal that are kept
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an attempt: who refused it, and in what words."""
+
+    outcome: str
+    guard: str = ""
+    words: str = ""
+
+
+def verdict(answer: Answer) -> Verdict:
+    """The verdict of an answer. What fails for want of a pod or a node has passed every guard on the way."""
+    if answer.ok:
+        return Verdict(ADMITTED)
+    if answer.status in LATER or answer.status >= 500:
+        return Verdict(ADMITTED, words=f"past all guards, then {answer.status}: {_short(answer.message)}")
+    return Verdict(REFUSED, *refused_by(answer))
+
+
+def refused_by(answer: Answer) -> tuple[str, str]:
+    """Guard and words of a refusal. A policy is named without `trainyard-`."""
+    message = answer.message
+    if match := _DENIED.search(message):
+        return match[1].removeprefix(PREFIX), _short(match[2])
+    if answer.status == 403 and (match := _CANNOT.search(message)):
+        return RBAC, _short(message[match.start() :])
+    guard = next((guard for mark, guard in _MARKS if mark in message), SERVER)
+    return guard, _short(message.partition(" is forbidden: ")[2] or message)
+
+
+def all_refusers(first: str, opened: Answer, kind: str) -> list[str]:
+    """Every guard that refuses an attempt.
+
+    Args:
+        first: who refused it with all guards in force.
+        opened: the answer where rights are everybody's and policies, Pod Security and LimitRanges only warn; the quota
+            and the API server's own checks refuse there, too.
+        kind: of the object. Pod Security warns of templates as well, but refuses pods alone.
+    """
+    found = {match[1].removeprefix(PREFIX) for line in opened.warnings if (match := _WARNED.match(line))}
+    if kind == "Pod" and any(_WOULD in line for line in opened.warnings):
+        found.add(POD_SECURITY)
+    if first in (RBAC, LIMITS):
+        found.add(first)
+    last = verdict(opened)
+    if last.outcome == REFUSED:
+        found.add(last.guard)
+    return sorted(found)
+
+
+def _short(words: str) -> str:
+    words = " ".join(words.split())
+    return words if len(words) <= MOST else words[: MOST - 1] + "…"

@@ -1,0 +1,95 @@
+"""Puts every attempt to two releases, one after the other, each on a real API server of its own."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from trainyard.chart import helm
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard.policy.rules import PREFIX
+from trainyard.shell import run
+from trainyard_dev import tools
+from trainyard_dev.apiserver import Answer, ApiServer, running
+from trainyard_dev.attacks.attempts import ASSETS, Attempt, ask, attempts
+from trainyard_dev.attacks.guards import LIMITS, NOT_BEGUN, POD_SECURITY, QUOTA, RBAC, Verdict, all_refusers, verdict
+from trainyard_dev.attacks.opened import VALUES, full, open_up, prepare
+from trainyard_dev.attacks.results import FILE, Outcome, Report, Version
+from trainyard_dev.chart import history, package
+from trainyard_dev.versions import load
+
+BEFORE = Version("0.2.0", "eb5fe0f8ee2b8e0537e3d69e81af2304f1e7469e")
+PROFILE = "kind"
+OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
+# Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
+FEATURES = ("ImageVolume",)
+WRITTEN = (FILE, "docs/attacks.md")  # by the run itself: no change of what is attacked
+
+
+def attack(say: Callable[[str], None]) -> Report:
+    """The whole run: the earlier release, then this tree, then this tree with each guard's word heard by itself.
+
+    Raises:
+        TrainyardError: the clone lacks the earlier release, it can't be rendered, or an API server doesn't start.
+    """
+    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs this
+    wanted = attempts()
+    known = yaml.safe_load((ASSETS / "findings.yaml").read_text())["findings"]
+    earlier = helm.parse(history.rendered(BEFORE.version, BEFORE.commit, PROFILE, VALUES))
+    now = package.render(PROFILE, values=[VALUES])
+    say(f"{len(wanted)} attempts against {BEFORE.version}")
+    with running(audit=False, features=FEATURES) as server:
+        prepare(server, earlier)
+        then, _ = judged(server, wanted)
+    say(f"{len(wanted)} attempts against this tree")
+    with running(audit=False, features=FEATURES) as server:
+        prepare(server, now)
+        today, _ = judged(server, wanted)
+        say("each guard by itself")
+        open_up(server)
+        _, opened = judged(server, wanted)
+    outcomes = [
+        Outcome(one.id, one.who, one.tried, one.wins, one.finding, one.guard, one.says, then[one.id], today[one.id],
+                all_refusers(today[one.id].guard, opened[one.id], one.kind) if one.id in opened else [])
+        for one in wanted
+    ]  # fmt: skip
+    policies = sorted(obj["metadata"]["name"] for obj in now if obj["kind"] == "ValidatingAdmissionPolicy")
+    guards = [*(name.removeprefix(PREFIX) for name in policies), *OTHERS]
+    return Report(datetime.date.today().isoformat(), BEFORE, _this(), tools.tested_kubernetes().number, list(known),
+                  guards, outcomes)  # fmt: skip
+
+
+def judged(server: ApiServer, wanted: list[Attempt]) -> tuple[dict[str, Verdict], dict[str, Answer]]:
+    """Verdict and answer of each attempt, by its id; one whose beginning can't be stored has no answer."""
+    verdicts: dict[str, Verdict] = {}
+    answers: dict[str, Answer] = {}
+
+    def put(attempt: Attempt) -> None:
+        try:
+            answers[attempt.id] = ask(server, attempt)
+            verdicts[attempt.id] = verdict(answers[attempt.id])
+        except TrainyardError as error:
+            verdicts[attempt.id] = Verdict(NOT_BEGUN, words=error.what)
+
+    for one in wanted:
+        if not one.full:
+            put(one)
+    with full(server):
+        for one in wanted:
+            if one.full:
+                put(one)
+    return verdicts, answers
+
+
+def _this() -> Version:
+    head = run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=False).stdout.strip()
+    changed: Any = run(
+        ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{file}" for file in WRITTEN)],
+        cwd=ROOT, check=False,
+    ).stdout.strip()  # fmt: skip
+    return Version(str(load().raw["trainyard"]), f"{head[:12]}, changed" if changed else head[:12])
