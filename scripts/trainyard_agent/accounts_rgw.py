@@ -126,8 +126,9 @@ class RgwAccounts:
             raise PlatformError(
                 f"access key {key.access} of {owner} is another user's: delete its Secret and upgrade again"
             ) from error
-        asked = {"Action": "PutUserPolicy", "UserName": user, "PolicyName": owner}
-        self._call("POST", "/", {}, asked | {"PolicyDocument": json.dumps(policy)})
+        for access in self.held().get(owner, frozenset()) | {key.access}:
+            asked = {"Action": "PutUserPolicy", "UserName": f"{owner}.{access}", "PolicyName": owner}
+            self._call("POST", "/", {}, asked | {"PolicyDocument": json.dumps(policy)})
 
     def take(self, owner: str, access: str) -> None:
         """Remove the user of a key. It owns no bucket, so no data goes."""

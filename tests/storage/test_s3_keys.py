@@ -132,3 +132,15 @@ def test_changed_secret_key_replaces_the_former(made: Any, contract: dict[str, A
     assert reads(made, held(api))
     with pytest.raises(S3Error, match="SignatureDoesNotMatch"):
         made.client(old.access, old.secret).get_object("runs", "vision/x")
+
+
+def test_former_key_may_no_more_than_the_present_one(made: Any, contract: dict[str, Any], api: FakeApi) -> None:
+    legacy(contract, api)
+    ensure(contract, api)
+    assert reads(made, LEGACY)
+    runs = next(bucket for bucket in contract["storage"]["buckets"] if bucket["name"] == "runs")
+    runs["teams"] = "none"
+    ensure(contract, api)
+    for key in (LEGACY, held(api)):
+        with pytest.raises(S3Error, match="AccessDenied"):
+            made.client(key.access, key.secret).put_object("runs", "vision/x", io.BytesIO(b"x"), 1)
