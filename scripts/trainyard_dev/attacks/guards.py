@@ -61,7 +61,7 @@ def all_refusers(first: str, opened: Answer, kind: str) -> list[str]:
     """Every guard that refuses an attempt.
 
     Args:
-        first: who refused it with all guards in force.
+        first: who refused it with all guards in force; "" for nobody.
         opened: the answer where rights are everybody's and policies, Pod Security and LimitRanges only warn; the quota
             and the API server's own checks refuse there, too.
         kind: of the object. Pod Security warns of templates as well, but refuses pods alone.
@@ -69,7 +69,7 @@ def all_refusers(first: str, opened: Answer, kind: str) -> list[str]:
     found = {match[1].removeprefix(PREFIX) for line in opened.warnings if (match := _WARNED.match(line))}
     if kind == "Pod" and any(_WOULD in line for line in opened.warnings):
         found.add(POD_SECURITY)
-    if first in (RBAC, LIMITS):
+    if first:
         found.add(first)
     last = verdict(opened)
     if last.outcome == REFUSED:
@@ -78,5 +78,5 @@ def all_refusers(first: str, opened: Answer, kind: str) -> list[str]:
 
 
 def _short(words: str) -> str:
-    words = " ".join(words.split())
+    words = " ".join("".join(one if one.isprintable() else " " for one in words).split())
     return words if len(words) <= MOST else words[: MOST - 1] + "…"

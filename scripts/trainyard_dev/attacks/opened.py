@@ -17,6 +17,7 @@ from trainyard_dev.apiserver.install import complete_namespace, install, policie
 from trainyard_dev.policy.cases import bases, changed
 
 TEAM, NODE = "vision", "gpu-1"
+TEAMS = (TEAM, "speech")  # those of VALUES
 VALUES, BESIDE = ROOT / "tests" / "policies" / "teams.yaml", ROOT / "tests" / "policies" / "extra.yaml"
 WAIT_S = 30.0
 EDITORS = "test-editor"  # the role of extra.yaml that may write every kind
@@ -58,7 +59,7 @@ def open_up(server: ApiServer) -> None:
         limits["spec"]["limits"] = [one for one in limits["spec"]["limits"] if len(one) > 1]
         _must(server.replace(limits))
     for namespace in _all(server, "v1", "Namespace"):
-        if ENFORCE in namespace["metadata"].get("labels", {}):
+        if namespace["metadata"]["name"] in TEAMS:
             namespace["metadata"]["labels"][ENFORCE] = "privileged"
             _must(server.replace(namespace))
     for bound in _all(server, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"):

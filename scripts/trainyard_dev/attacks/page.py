@@ -73,7 +73,7 @@ def _counts(report: Report) -> Iterator[str]:
 
 
 def _guards(report: Report) -> Iterator[str]:
-    yield "Whom an attempt passes if one guard were not there: *alone* counts those that no other guard would refuse."
+    yield "*alone* counts attempts that no other guard would refuse: put again where each of them only warns."
     yield ""
     yield "| guard | refuses | alone | such as |"
     yield "|---|---|---|---|"

@@ -37,7 +37,7 @@ def test_commands_and_options_exist(name: str) -> None:
         words = shlex.split(line.replace("…", ""))
         context, command = click.Context(trainyard), trainyard
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-            found = command.get_command(context, words.pop(0))
+            found = command.get_command(context, words.pop(0).rstrip(",.:;"))  # in a sentence
             assert found, line
             command = found
         options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}

@@ -39,7 +39,7 @@ REFUSALS = {
         "LimitRange",
         "maximum storage usage per PersistentVolumeClaim is 100Gi",
     ),
-    "spec.x: Invalid value": ("the API server", "spec.x: Invalid value"),
+    "spec.x:\u0001Invalid\n value": ("the API server", "spec.x: Invalid value"),
 }
 
 
@@ -69,11 +69,12 @@ def test_every_policy_that_warns_is_a_refuser() -> None:
 def test_pod_security_refuses_pods_and_only_warns_of_templates() -> None:
     answer = Answer(201, {}, ('would violate PodSecurity "restricted:latest": hostPath volumes',))
     assert all_refusers("Pod Security", answer, "Pod") == ["Pod Security"]
-    assert all_refusers("volume-types", answer, "Deployment") == []
+    assert all_refusers("volume-types", answer, "Deployment") == ["volume-types"]
 
 
 def test_rights_that_were_lacking_count_although_they_were_given() -> None:
     assert all_refusers("RBAC", Answer(200), "") == ["RBAC"]
+    assert all_refusers("", Answer(200), "") == []
     assert all_refusers("RBAC", Answer(201, {}, (WARNED.format("trainyard-operators"),)), "") == ["RBAC", "operators"]
 
 
