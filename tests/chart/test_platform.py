@@ -136,21 +136,24 @@ def test_launcher_is_closed_and_others_are_left_alone() -> None:
     answer = review_of(pod)
     assert answer["allowed"] is True
     changes = json.loads(base64.b64decode(answer["patch"]))
-    assert [change["path"] for change in changes] == ["/spec/initContainers/1/securityContext"]
+    hidden = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
+    paths = ["/spec/initContainers/1/securityContext", "/spec/initContainers/1/env"]
+    assert [change["path"] for change in changes] == paths
+    assert changes[1]["value"] == hidden
     assert changes[0]["value"] == {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    pod["spec"]["initContainers"][1]["securityContext"] = changes[0]["value"]
+    pod["spec"]["initContainers"][1] |= {"securityContext": changes[0]["value"], "env": hidden}  # type: ignore[dict-item]
     assert "patch" not in review_of(pod)
     assert "patch" not in review_of({"spec": {"containers": []}})
 
 
 def test_a_launcher_that_runs_as_root_keeps_its_user() -> None:
     pod = {"spec": {"securityContext": {"runAsUser": 0}, "initContainers": [{"name": "kubectl-delivery"}]}}
-    [change] = json.loads(base64.b64decode(review_of(pod)["patch"]))
+    change, _ = json.loads(base64.b64decode(review_of(pod)["patch"]))
     assert "runAsNonRoot" not in change["value"]
 
 

@@ -28,7 +28,7 @@ from trainyard_dev.versions import load
 
 VERSION = load().raw["trainyard"]
 CSI = "csi-driver-nfs"
-RELEASE_LIMIT = 700 * 1024  # bytes; the API server's own limit for a Secret is 1 MiB
+RELEASE_LIMIT = 800 * 1024  # bytes; the API server's own limit for a Secret is 1 MiB
 
 
 def assemble(folder: Path, *, csi: bool = True) -> Path:

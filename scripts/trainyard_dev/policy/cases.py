@@ -130,7 +130,11 @@ def cases(rule: str) -> list[Case]:
             found.append(_case(rule, raw, raw["of"], raw.get("change", {})))
             if raw["of"] == "tfjob":
                 like = raw | {"says": re.split(r"\d", raw["says"])[0]} if "says" in raw else raw  # they count otherwise
-                found += [_case(rule, like, base, _as(base, raw.get("change", {}))) for base in DERIVED]
+                found += [
+                    _case(rule, like, base, _as(base, raw.get("change", {})))
+                    for base in DERIVED
+                    if base not in raw.get("but", [])
+                ]
             continue
         for base, place in TEMPLATES.items():
             if base not in raw.get("but", []):

@@ -199,13 +199,6 @@ PIPELINES = [
         "",
     ),
     (
-        "a GPU that no pool has",
-        "resourceMemoryLimit: 4Gi}",
-        'resourceMemoryLimit: 4Gi, accelerator: {resourceType: amd.com/gpu, resourceCount: "1"}}',
-        "TY406",
-        "amd.com",
-    ),
-    (
         "a resolver",
         "      container:\n        image: docker.io/trainyard/trainer-torch:0.2.0\n        command: [python3, make.py]",
         "      resolver: {outputArtifactQueries: {}}",
@@ -229,6 +222,13 @@ def test_pipeline(about: str, old: str, new: str, code: str, line: str) -> None:
             1,
         )
     one(check_text(text, "pipeline.yaml", site()), text, code, line)
+
+
+def test_a_device_that_no_pool_has_is_found_by_the_rule_too() -> None:
+    device = 'resourceMemoryLimit: 4Gi, accelerator: {resourceType: amd.com/gpu, resourceCount: "1"}}'
+    found = check_text(broken(PIPELINE, "resourceMemoryLimit: 4Gi}", device), "pipeline.yaml", site())
+    assert {one.code for one in found} == {"TY406", "p30"}
+    assert all("amd.com/gpu" in one.reason for one in found)
 
 
 def test_damaged_files_are_findings_and_no_tracebacks() -> None:

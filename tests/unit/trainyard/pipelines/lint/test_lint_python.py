@@ -52,7 +52,6 @@ with Workflow(generate_name="digits-", entrypoint="begin", service_account_name=
         (USE, "    elsewhere(rate=rate)\n", "p17", "@dsl.component("),
         (USE, "    installs(rate=rate)\n", "TY302", "packages_to_install"),
         (USE, f"{USE.rstrip()}.set_cpu_limit('900')\n", "TY402", "train(rate=rate)"),
-        (USE, f"{USE.rstrip()}.set_accelerator_type('amd.com/gpu').set_accelerator_limit(1)\n", "TY406", USE.strip()),
         (USE, "    train(rate='fast')\n", "TY103", "train(rate='fast')"),
         (USE, "    train()\n", "TY103", "train()"),
         ("def digits", "def digits(", "TY103", "def digits"),
