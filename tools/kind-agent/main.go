@@ -53,7 +53,7 @@ func run(ctx context.Context, s settings) error {
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	core := factory.Core().V1()
-	net := &network{node: s.node, pods: s.pods, list: s.list, nodes: core.Nodes().Lister()}
+	net := &network{node: s.node, pods: s.pods, services: s.services, list: s.list, nodes: core.Nodes().Lister()}
 	vols := &volumes{node: s.node, folder: s.folder, api: client.CoreV1().PersistentVolumes(),
 		claims: core.PersistentVolumeClaims().Lister(), made: core.PersistentVolumes().Lister()}
 	changed := make(chan struct{}, 1)

@@ -26,11 +26,12 @@ const (
 // network lets this node's pods reach all others: kind's nodes share a network, so a route to each node's pods leads
 // over the node itself. Pods hang on routed veth pairs, since a bridge needs br_netfilter, which not every kernel has.
 type network struct {
-	node, pods, list string
-	nodes            listers.NodeLister
+	node, pods, services, list string
+	nodes                      listers.NodeLister
 }
 
-// sync sets routes, then the rule for what leaves the network of pods, then the list that makes the node ready.
+// sync sets routes, then the rules for what leaves the network of pods and for services, then the list that makes the node
+// ready.
 func (n *network) sync(context.Context) error {
 	nodes, err := n.nodes.List(labels.Everything())
 	if err != nil {
@@ -49,6 +50,14 @@ func (n *network) sync(context.Context) error {
 	}
 	if err := table.AppendUnique("nat", "POSTROUTING", "-s", n.pods, "!", "-d", n.pods, "-j", "MASQUERADE"); err != nil {
 		return err
+	}
+	// What still goes to a service's own address here was sent before kube-proxy knew the service. Let out, it would reach
+	// whatever answers in the world, and the API server keeps such a connection for good: metrics-server's was one.
+	for _, chain := range []string{"OUTPUT", "FORWARD"} {
+		rule := []string{"-d", n.services, "-m", "conntrack", "--ctstate", "NEW", "-j", "REJECT"}
+		if err := table.AppendUnique("filter", chain, rule...); err != nil {
+			return err
+		}
 	}
 	link, err := net.InterfaceByName(uplink)
 	if err != nil {
