@@ -102,6 +102,7 @@ class Cluster:
             "osd pool default pg autoscale mode": "off",
             "mon allow pool size one": "true",
             "mon max pg per osd": 1000,
+            "mon data avail crit": 0,  # a monitor ends itself where a disk is nearly full
             "public network": "127.0.0.0/8",
             "rgw data": self.folder / "rgw",
             "rgw frontends": f"beast endpoint={self.root.host}",
@@ -118,7 +119,7 @@ class Cluster:
             "CEPH_CONF": str(self.conf),
         }
 
-    def _call(self, *argv: object, timeout: float = 60) -> str:
+    def _call(self, *argv: object, timeout: float = 300) -> str:
         words = [*self._program(argv[0]), "--conf", str(self.conf), *map(str, argv[1:])]
         done = subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=timeout)
         if done.returncode:
@@ -152,7 +153,7 @@ class Cluster:
         (self.folder / "rgw").mkdir()
         user = ("user", "create", "--uid", "trainyard-root", "--display-name", "trainyard", "--access-key", ADMIN)
         caps = "users=*;user-policy=*"
-        made = self._call("radosgw-admin", *user, "--secret-key", self.root.password, "--caps", caps, timeout=180)
+        made = self._call("radosgw-admin", *user, "--secret-key", self.root.password, "--caps", caps)
         assert json.loads(made)["user_id"] == "trainyard-root"
         self._run("radosgw", "--id", "admin")
         self._await()
