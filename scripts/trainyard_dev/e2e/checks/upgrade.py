@@ -23,6 +23,7 @@ SPACE = "upgrade-e2e"  # a plain namespace: the previous version knew no teams
 CRD = "pytorchjobs.kubeflow.org"
 FIELD = "nprocPerNode"  # taken out of the CRD beforehand, as if the previous version had not had it
 FIELD_PATH = f"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/{FIELD}"
+ROOT = "/trainyard-minio-root"
 OBJECT, TEXT = "upgrade-e2e/kept.txt", b"written before the upgrade"
 TITLES = {
     "upgrade.previous": f"version {previous.version()}, built from the history, installs and trains",
@@ -142,7 +143,8 @@ def _queues(context: Context) -> dict[str, str]:
 def _back_and_forth(context: Context, job: ProbeJob) -> None:
     with context.recorder.check("upgrade.rollback", TITLES["upgrade.rollback"]) as figures:
         job.require_alive()
-        before = releases.identities(context)
+        # Root's key is random since 0.3.0: a rollback brings back the former one, the next upgrade makes another.
+        before = {name: held for name, held in releases.identities(context).items() if not name.endswith(ROOT)}
         figures["rollback_seconds"] = releases.roll_back(context, 1)
         meta = releases.installed(context).metadata()
         require(meta["version"] == previous.version(), f"the release is of {meta['version']} after the rollback")
