@@ -90,7 +90,7 @@ def collect(root: Path, raw: dict[str, Any], areas: Sequence[str], copies: Seque
     if "debian" in areas:
         images, left = means.images()
         result.open += left
-        parts += _debian(images, known, result, means.fetch)
+        parts += _debian(images, known, result, means.fetch, debian.archive_of_this_machine())
     if "support" in areas:
         for ended, said in (held.past_support(root, raw, means.today), held.old_packages(raw, means.today)):
             parts += ended
@@ -100,7 +100,7 @@ def collect(root: Path, raw: dict[str, Any], areas: Sequence[str], copies: Seque
 
 
 def _debian(images: Sequence[Contents], known: list[advisories.Advisory], result: Report,
-            fetch: Fetch) -> list[advisories.Part]:  # fmt: skip
+            fetch: Fetch, archive: str) -> list[advisories.Part]:  # fmt: skip
     suites: dict[str, set[str]] = defaultdict(set)
     for one in images:
         result.notes.append(f"image {one.image}: {len(one.packages)} Debian packages, {one.suite}, made {one.made}")
@@ -108,7 +108,7 @@ def _debian(images: Sequence[Contents], known: list[advisories.Advisory], result
     binaries = [part for one in images for part in one.binaries()]
     origins = [part for one in images for part in one.of_source()]
     held_there = {suite: frozenset(names) for suite, names in suites.items()}
-    for answer in (debian.archive(sorted(held_there), held_there, fetch), debian.tracker(origins, fetch)):
+    for answer in (debian.archive(sorted(held_there), held_there, fetch, archive), debian.tracker(origins, fetch)):
         known += answer.advisories
         result.open += answer.open
     return binaries + origins

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trainyard.shell import CommandError, run
 from trainyard_dev.audit import ordering
 from trainyard_dev.audit.advisories import Advisory, Part, Span
 from trainyard_dev.audit.sources import Answer, Fetch, Open, reason
 from trainyard_dev.engine import Engine
 
 TRACKER = "https://security-tracker.debian.org/tracker/data/json"
-ARCHIVE = "https://deb.debian.org/debian-security"
 STATUS, RELEASE = "/var/lib/dpkg/status", "/usr/lib/os-release"
 # The archive serves binary packages, the tracker speaks of those that they are built from: two worlds of names.
 BINARY, SOURCE = "Debian binary", "Debian"
@@ -89,17 +89,30 @@ def installed(status: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
     return packages, sources
 
 
-def archive(suites: Iterable[str], held: Mapping[str, frozenset[str]], fetch: Fetch, base: str = ARCHIVE) -> Answer:
+def archive_of_this_machine() -> str:
+    """Where apt finds security updates here, as the machine's own sources say; "" where it has none."""
+    try:
+        said = run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], timeout=60).stdout
+    except (CommandError, OSError):
+        return ""
+    return next((line.rstrip("/") for line in said.splitlines() if "debian-security" in line), "")
+
+
+def archive(suites: Iterable[str], held: Mapping[str, frozenset[str]], fetch: Fetch, base: str) -> Answer:
     """What Debian's security archive serves for the suites: any older version lacks a security update.
 
     It knows nothing of holes that have no update yet.
 
     Args:
         held: suite -> the packages that matter.
+        base: where it is; "": nobody knows.
     """
     found: list[Advisory] = []
     left: list[Open] = []
     for suite in suites:
+        if not base:
+            left.append(Open(f"Debian's security archive, for {suite}", "this machine's apt names none"))
+            continue
         try:
             found += _served(suite, held[suite], fetch, base)
         except (OSError, ValueError, lzma.LZMAError, EOFError) as error:

@@ -12,16 +12,10 @@ from trainyard.shell import run
 from trainyard_dev.engine import Engine
 from trainyard_dev.versions import load
 
-MIRROR = "http://deb.debian.org"
 # The day is in the name: whoever raises it has every image made anew, with the packages of that time.
 SUITE, DAY = load().raw["debian"]["suite"], load().raw["debian"]["packages"]
 BUILT_BASE = f"localhost/trainyard/{SUITE}:{DAY}"
 UPDATED_BASE = f"localhost/trainyard/{SUITE}-updated:{DAY}"
-SOURCES = f"""\
-deb {MIRROR}/debian {SUITE} main
-deb {MIRROR}/debian {SUITE}-updates main
-deb {MIRROR}/debian-security {SUITE}-security main
-"""
 CLEAN = "rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log"
 UPDATE = f"apt-get update && apt-get upgrade -y && {CLEAN}"
 HINT = "check that this machine reaches a Debian mirror, and its archive of security updates"
@@ -47,8 +41,7 @@ def make_base(engine: Engine) -> str:
             timeout=900,
             hint="check that this machine reaches a Debian mirror and that you are root",
         )
-        (root / "etc/apt").mkdir(parents=True, exist_ok=True)
-        (root / "etc/apt/sources.list").write_text(SOURCES)
+        _add_updates(root / "etc/apt/sources.list")
         run(["chroot", root, "sh", "-c", UPDATE], timeout=900, env={"DEBIAN_FRONTEND": "noninteractive"}, hint=HINT)
         _slim(root)
         archive = Path(folder) / "base.tar"
@@ -70,6 +63,17 @@ def update_base(engine: Engine) -> str:
             file.write_text(f"FROM {load().exact('base-image')}\nRUN {UPDATE}\n")
             engine("build", "--network", "host", "-f", file, "-t", UPDATED_BASE, folder, timeout=900, hint=HINT)
     return UPDATED_BASE
+
+
+def _add_updates(sources: Path) -> None:
+    """Beside the mirror that debootstrap took and noted: its updates, and its archive of security updates."""
+    mirror = sources.read_text().split()[1].rstrip("/")
+    places = {
+        SUITE: mirror,
+        f"{SUITE}-updates": mirror,
+        f"{SUITE}-security": f"{mirror.removesuffix('/debian')}/debian-security",
+    }
+    sources.write_text("".join(f"deb {place} {suite} main\n" for suite, place in places.items()))
 
 
 def _slim(root: Path) -> None:
