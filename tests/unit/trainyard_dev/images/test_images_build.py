@@ -122,10 +122,14 @@ def test_the_base_needs_debootstrap(cache: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_base_is_made_slim_and_once(cache: Path, program: Callable[[str, str], Path]) -> None:
     program(
         "debootstrap",
-        "for d; do :; done; mkdir -p $d/usr/share/man $d/var/cache/apt $d/bin $d/etc/apt; echo x > $d/usr/share/man/page\n"
+        "for d; do :; done; mkdir -p $d/usr/share/man $d/var/cache/apt $d/bin $d/etc/apt\n"
+        "echo x > $d/usr/share/man/page\n"
         "echo deb http://mirror.example/debian bookworm main > $d/etc/apt/sources.list",
     )
-    program("chroot", 'grep -q "mirror.example/debian-security .*-security main" $1/etc/apt/sources.list && echo "$4" > $1/bin/ran')
+    program(
+        "chroot",
+        'grep -q "mirror.example/debian-security .*-security main" $1/etc/apt/sources.list && echo "$4" > $1/bin/ran',
+    )
     kept: list[str] = []
 
     class Engine(FakeEngine):
