@@ -77,7 +77,7 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
         same = f"was up to date (generation {now})"
         say(f"CRD {name} " + ("made" if found is None else same if before == now else f"moved, {before} to {now}"))
         if after["metadata"].get("annotations", {}).get(GENERATION, "1") != str(now):
-            api.merge(f"{PATH}/{name}", {"metadata": {"annotations": {GENERATION: str(now)}}}, manager=MANAGER)
+            _note(api, name, now)
     for crd, _ in todo:
         name = crd["metadata"]["name"]
         clock.wait(f"CRD {name}", lambda name=name: established(api, name))
@@ -89,6 +89,15 @@ def _apply(api: Api, crd: dict[str, Any], *, dry_run: bool = False) -> dict[str,
         return api.apply(f"{PATH}/{crd['metadata']['name']}", crd, manager=MANAGER, dry_run=dry_run)
     except ApiError as error:
         raise PlatformError(f"CRD {crd['metadata']['name']} was not applied: {error.message}") from error
+
+
+def _note(api: Api, name: str, generation: int) -> None:
+    """Keep the generation that the CRD was moved to."""
+    try:
+        noted = {"metadata": {"annotations": {GENERATION: str(generation)}}}
+        api.merge(f"{PATH}/{name}", noted, manager=MANAGER)
+    except ApiError as error:
+        raise PlatformError(f"CRD {name} was moved, its generation was not noted: {error.message}") from error
 
 
 def run(folder: str, timeout: float) -> int:

@@ -29,10 +29,10 @@ class Hunk:
     new: list[str] = field(default_factory=list)
 
 
-def apply_all(part: str, chart: Path, folder: Path = FOLDER) -> None:
-    """Apply all patches of a part to its copy in `chart`. Raises TrainyardError when one no longer applies."""
-    for patch in sorted((folder / part).glob("*.patch")):
-        apply(patch, chart)
+def apply_all(folder: Path, copy: Path, what: str = "") -> None:
+    """Apply all patches of a folder to a copy of upstream's files. Raises TrainyardError when one no longer applies."""
+    for patch in sorted(folder.glob("*.patch")):
+        apply(patch, copy, what)
 
 
 def apply(patch: Path, chart: Path, what: str = "") -> None:

@@ -6,6 +6,25 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{- end }}
 
+{{/* What a Secret of the release's namespace holds, decoded, as JSON; {} for one that isn't there: (list context name). */}}
+{{- define "trainyard.secretData" -}}
+{{- $data := dict -}}
+{{- with lookup "v1" "Secret" (index . 0).Release.Namespace (index . 1) -}}
+{{- range $key, $value := default dict .data }}{{ $_ := set $data $key (b64dec $value) }}{{ end -}}
+{{- end -}}
+{{- toJson $data -}}
+{{- end }}
+
+{{/*
+A certificate for ten years as JSON, from an authority of its own, whose key is forgotten at once: (list authority subject
+addresses names).
+*/}}
+{{- define "trainyard.newCertificate" -}}
+{{- $ca := genCA (index . 0) 3650 -}}
+{{- $made := genSignedCert (index . 1) (index . 2) (index . 3) 3650 $ca -}}
+{{- toJson (dict "tls.crt" $made.Cert "tls.key" $made.Key "ca.crt" $ca.Cert) -}}
+{{- end }}
+
 {{/* Security settings of our pods and containers, as Pod Security's level "restricted" asks. */}}
 {{- define "trainyard.podSecurity" -}}
 runAsNonRoot: true

@@ -21,23 +21,18 @@ The object store: its address, its certificate, and the environment of pods that
 {{- end }}
 
 {{/*
-MinIO's certificate as JSON: what the Secret in the cluster holds, or a new one from an authority of its own, whose key
-is forgotten at once. Every template of one rendering gets the same; it is kept with the release's values meanwhile.
-A Secret of the site's own that can't be read here gives {}.
+MinIO's certificate as JSON: what the Secret in the cluster holds, or a new one. Every template of one rendering gets the
+same; it is kept with the release's values meanwhile. A Secret of the site's own that can't be read here gives {}.
 */}}
 {{- define "trainyard.s3Certificate" -}}
 {{- if not (hasKey .Release "trainyardS3Certificate") -}}
 {{- $secret := include "trainyard.s3CertificateSecret" . -}}
-{{- $data := dict -}}
-{{- with lookup "v1" "Secret" .Release.Namespace $secret -}}
-{{- range $key, $value := default dict .data }}{{ $_ := set $data $key (b64dec $value) }}{{ end -}}
-{{- end -}}
+{{- $data := include "trainyard.secretData" (list . $secret) | fromJson -}}
 {{- if and (not $data) (not (dig "secret" "" (default dict .Values.minio.tls))) -}}
 {{- $service := printf "%s-minio" .Release.Name -}}
 {{- $names := list "localhost" $service (printf "%s.%s" $service .Release.Namespace) (printf "%s.%s.svc" $service .Release.Namespace) (printf "%s.%s.svc.cluster.local" $service .Release.Namespace) -}}
-{{- $ca := genCA (printf "%s-minio-ca" .Release.Name) 3650 -}}
-{{- $made := genSignedCert $service (list "127.0.0.1") $names 3650 $ca -}}
-{{- $data = dict "tls.crt" $made.Cert "tls.key" $made.Key "ca.crt" $ca.Cert -}}
+{{- $authority := printf "%s-minio-ca" .Release.Name -}}
+{{- $data = include "trainyard.newCertificate" (list $authority $service (list "127.0.0.1") $names) | fromJson -}}
 {{- end -}}
 {{- $_ := set .Release "trainyardS3Certificate" $data -}}
 {{- end -}}

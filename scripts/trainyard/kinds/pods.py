@@ -22,6 +22,13 @@ NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 FETCH, UPLOAD = "trainyard-fetch", "trainyard-upload"
 
 
+def hide_gpus(container: Object) -> None:
+    """A container that asks for no GPU sees none, unless its own environment says otherwise."""
+    environment = container.setdefault("env", [])
+    if not any(entry["name"] == NO_GPU["name"] for entry in environment):
+        environment.append(dict(NO_GPU))
+
+
 def restricted() -> Object:
     """A pod's security context as Pod Security's level of that name wants it; volumes belong to the pod's user."""
     return {
@@ -116,8 +123,8 @@ def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resourc
         "securityContext": dict(CLOSED),
         "volumeMounts": mounts,
     }
-    if not gpus and not any(entry["name"] == NO_GPU["name"] for entry in found["env"]):
-        found["env"].append(dict(NO_GPU))
+    if not gpus:
+        hide_gpus(found)
     if part.works and home(spec):
         found["workingDir"] = home(spec)
     return found

@@ -38,7 +38,7 @@ def install(server: Client, objects: Objects) -> None:
         if not server.create(crd).ok:  # half the time of applying; what is there already is applied
             _apply(server, [crd])
     for crd in crds:
-        _wait(f"the CRD {crd['metadata']['name']}", lambda crd=crd: _serves(server, crd))
+        await_force(f"the CRD {crd['metadata']['name']}", lambda crd=crd: _serves(server, crd))
     _apply(server, wanted[len(crds) :])
     for name in sorted(spaces | known | {"default"}):
         complete_namespace(server, name)
@@ -76,7 +76,7 @@ def policies_in_force(server: Client) -> None:
     binding["spec"] = {"policyName": CANARY, "validationActions": ["Deny"]}
     probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CANARY, "namespace": "default"}}
     _apply(server, [policy, binding])
-    _wait("admission by policies", lambda: not server.create(probe, dry_run=True).ok)
+    await_force("admission by policies", lambda: not server.create(probe, dry_run=True).ok)
     for obj in (binding, policy):
         server.call("DELETE", f"{server.path(obj)}/{CANARY}")
 
@@ -119,7 +119,8 @@ def _named(server: Client, root: str) -> set[str]:
     return {resource["name"] for resource in server.call("GET", root).body.get("resources", [])}
 
 
-def _wait(what: str, ready: Callable[[], bool]) -> None:
+def await_force(what: str, ready: Callable[[], bool]) -> None:
+    """Waits until it is so. Raises TrainyardError that names `what`."""
     end = monotonic() + WAIT_S
     while not ready():
         if monotonic() > end:

@@ -93,9 +93,14 @@ def ask(server: ApiServer, attempt: Attempt) -> Answer:
     )  # fmt: skip
 
 
+def findings() -> dict[str, Any]:
+    """`findings`: the holes, by number, with their cases; `rules`: what attempts at other rules would win."""
+    return dict(yaml.safe_load((ASSETS / "findings.yaml").read_text()))
+
+
 def attempts() -> list[Attempt]:
     """All of them. Raises TrainyardError when the assets name a case, a finding or a person that isn't there."""
-    known = yaml.safe_load((ASSETS / "findings.yaml").read_text())
+    known = findings()
     found = [*_of_rules(known), *_of_requests(known)]
     _once([one.id for one in found], "attempts")
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic, sleep
 from typing import Any
 
 import yaml
@@ -13,13 +12,12 @@ import yaml
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import Answer, ApiServer, Identity
-from trainyard_dev.apiserver.install import complete_namespace, install, policies_in_force
+from trainyard_dev.apiserver.install import await_force, complete_namespace, install, policies_in_force
 from trainyard_dev.policy.cases import bases, changed
 
 TEAM, NODE = "vision", "gpu-1"
 TEAMS = (TEAM, "speech")  # those of VALUES
 VALUES, BESIDE = ROOT / "tests" / "policies" / "teams.yaml", ROOT / "tests" / "policies" / "extra.yaml"
-WAIT_S = 30.0
 EDITORS = "test-editor"  # the role of extra.yaml that may write every kind
 ENFORCE = "pod-security.kubernetes.io/enforce"
 
@@ -36,12 +34,12 @@ def prepare(server: ApiServer, objects: list[dict[str, Any]]) -> None:
 def full(server: ApiServer, namespace: str = TEAM) -> Iterator[None]:
     """The team has as many objects as each of its quotas lets it have; afterwards none."""
     _use(server, namespace, lambda hard: hard)
-    _wait("the full quota", lambda: not _pod(server, namespace).ok)
+    await_force("the full quota", lambda: not _pod(server, namespace).ok)
     try:
         yield
     finally:
         _use(server, namespace, lambda hard: dict.fromkeys(hard, "0"))
-        _wait("the empty quota", lambda: _pod(server, namespace).ok)
+        await_force("the empty quota", lambda: _pod(server, namespace).ok)
 
 
 def open_up(server: ApiServer) -> None:
@@ -67,12 +65,12 @@ def open_up(server: ApiServer) -> None:
         _must(server.replace(bound))
     policies_in_force(server)
     nobody = Identity("nobody")
-    _wait("everybody's right", lambda: server.call("GET", "/api/v1/secrets?limit=1", identity=nobody).ok)
-    _wait("Pod Security that only warns", lambda: _pod(server, TEAM, {"/spec/hostNetwork": True}).ok)
+    await_force("everybody's right", lambda: server.call("GET", "/api/v1/secrets?limit=1", identity=nobody).ok)
+    await_force("Pod Security that only warns", lambda: _pod(server, TEAM, {"/spec/hostNetwork": True}).ok)
     large = copy.deepcopy(bases()["claim"])
     large["metadata"]["namespace"] = TEAM
     large["spec"]["resources"]["requests"]["storage"] = "200Gi"
-    _wait("a claim of any size", lambda: server.create(large, dry_run=True).ok)
+    await_force("a claim of any size", lambda: server.create(large, dry_run=True).ok)
 
 
 def _use(server: ApiServer, namespace: str, used: Callable[[dict[str, str]], dict[str, str]]) -> None:
@@ -104,11 +102,3 @@ def _everywhere(server: ApiServer, named: dict[str, str]) -> str:
 def _must(answer: Answer) -> None:
     if not answer.ok:
         raise TrainyardError(f"the API server could not be prepared: {answer.message}", hint="run the command again")
-
-
-def _wait(what: str, ready: Callable[[], bool]) -> None:
-    end = monotonic() + WAIT_S
-    while not ready():
-        if monotonic() > end:
-            raise TrainyardError(f"{what} is not in force after {WAIT_S:.0f} s", hint="run the command again")
-        sleep(0.1)

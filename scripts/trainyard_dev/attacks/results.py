@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
+from trainyard_dev import recorded
 from trainyard_dev.attacks.guards import ADMITTED, REFUSED, Verdict
 
 FILE = "docs/attacks/results.json"
@@ -77,11 +78,7 @@ def problems(report: Report) -> list[str]:
 
 def write(root: Path, report: Report) -> None:
     """Writes the file whole."""
-    path = root / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n")
-    part.rename(path)
+    recorded.write(root / FILE, json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n")
 
 
 def read(root: Path) -> Report:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable
-from typing import Any
-
-import yaml
 
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard.policy.rules import PREFIX
-from trainyard.shell import run
-from trainyard_dev import tools
+from trainyard_dev import recorded, tools
 from trainyard_dev.apiserver import Answer, ApiServer, running
-from trainyard_dev.attacks.attempts import ASSETS, Attempt, ask, attempts
+from trainyard_dev.attacks.attempts import Attempt, ask, attempts, findings
 from trainyard_dev.attacks.guards import LIMITS, NOT_BEGUN, POD_SECURITY, QUOTA, RBAC, Verdict, all_refusers, verdict
 from trainyard_dev.attacks.opened import VALUES, full, open_up, prepare
 from trainyard_dev.attacks.results import FILE, Outcome, Report, Version
@@ -39,7 +35,7 @@ def attack(say: Callable[[str], None]) -> Report:
     """
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs this
     wanted = attempts()
-    known = yaml.safe_load((ASSETS / "findings.yaml").read_text())["findings"]
+    known = findings()["findings"]
     earlier = helm.parse(history.rendered(BEFORE.version, BEFORE.commit, PROFILE, VALUES))
     now = package.render(PROFILE, values=[VALUES])
     say(f"{len(wanted)} attempts against {BEFORE.version}")
@@ -60,7 +56,8 @@ def attack(say: Callable[[str], None]) -> Report:
     ]  # fmt: skip
     policies = sorted(obj["metadata"]["name"] for obj in now if obj["kind"] == "ValidatingAdmissionPolicy")
     guards = [*(name.removeprefix(PREFIX) for name in policies), *OTHERS]
-    return Report(datetime.date.today().isoformat(), BEFORE, _this(), tools.tested_kubernetes().number, list(known),
+    this = Version(str(load().raw["trainyard"]), recorded.commit(ROOT, WRITTEN))
+    return Report(datetime.date.today().isoformat(), BEFORE, this, tools.tested_kubernetes().number, list(known),
                   guards, outcomes)  # fmt: skip
 
 
@@ -84,12 +81,3 @@ def judged(server: ApiServer, wanted: list[Attempt]) -> tuple[dict[str, Verdict]
             if one.full:
                 put(one)
     return verdicts, answers
-
-
-def _this() -> Version:
-    head = run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=False).stdout.strip()
-    changed: Any = run(
-        ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", *(f":!{file}" for file in WRITTEN)],
-        cwd=ROOT, check=False,
-    ).stdout.strip()  # fmt: skip
-    return Version(str(load().raw["trainyard"]), f"{head[:12]}, changed" if changed else head[:12])

@@ -52,7 +52,7 @@ def adapt(name: str, folder: Path) -> None:
         if not target.exists():
             raise TrainyardError(f"the {name} chart has no {entry} any more", hint="look at DROPPED in chart/adapt.py")
         shutil.rmtree(target) if target.is_dir() else target.unlink()
-    patches.apply_all(name, folder)
+    patches.apply_all(patches.FOLDER / name, folder)
     if name == "csi-driver-nfs":
         _closed_csi(folder)
     adapt_images(name, folder)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
+from trainyard_dev import recorded
 
 FILE = "docs/support/matrix.json"
 # Group -> folder of its tests.
@@ -59,12 +60,8 @@ def read(root: Path) -> Matrix:
 
 def write(root: Path, matrix: Matrix) -> None:
     """Writes the file whole, in an order that does not depend on what ran last."""
-    path = root / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = {minor: {group: asdict(matrix[minor][group]) for group in sorted(matrix[minor])} for minor in sorted(matrix)}
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(data, indent=2) + "\n")
-    part.rename(path)
+    recorded.write(root / FILE, json.dumps(data, indent=2) + "\n")
 
 
 def ceiling(matrix: Matrix) -> str:

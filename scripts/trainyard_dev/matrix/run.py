@@ -16,13 +16,11 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard.shell import run
-from trainyard_dev import tools
+from trainyard_dev import recorded, tools
 from trainyard_dev.matrix.page import PAGE
 from trainyard_dev.matrix.results import FAILED, FILE, GROUPS, NOT_RUN, PASSED, Matrix, Result, write
 from trainyard_dev.tools.build import KUBERNETES
 
-CHANGED = ("git", "status", "--porcelain", "--untracked-files=no", "--", ".")
 WRITTEN = (FILE, PAGE)  # by the runs themselves: no change of what is tested
 MOST_FAILURES = 20  # named in the results
 
@@ -115,7 +113,5 @@ def counted(junit: str, code: int, version: str, seconds: int) -> Result:
 
 
 def _stamped(version: str, result: str, **further: object) -> Result:
-    head = run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False).stdout.strip()
-    changed = run([*CHANGED, *(f":!{file}" for file in WRITTEN)], cwd=ROOT, check=False).stdout.strip()
-    commit = f"{head}, changed" if changed else head
+    commit = recorded.commit(ROOT, WRITTEN)
     return Result(version, result, datetime.date.today().isoformat(), commit, **further)  # type: ignore[arg-type]

@@ -220,8 +220,7 @@ def _completed(tool: ToolSet, work: Path) -> Path:
     """
     source, folder = work / "source", work / "set"
     run(["cp", "-r", "--no-preserve=mode", module_dir(tool.name), source])
-    for patch in sorted((source_dir(tool) / PATCHES).glob("*.patch")):
-        patches.apply(patch, source, f"the source of {tool.name}")
+    patches.apply_all(source_dir(tool) / PATCHES, source, f"the source of {tool.name}")
     if (source_dir(tool) / ADDED).is_dir():
         shutil.copytree(source_dir(tool) / ADDED, source, dirs_exist_ok=True)
     shutil.copytree(source_dir(tool), folder, ignore=shutil.ignore_patterns(ADDED, PATCHES, "*_test.go"))

@@ -41,7 +41,7 @@ def applied(chart: Path, *texts: str) -> str:
     (folder / "demo").mkdir(parents=True)
     for number, text in enumerate(texts, 1):
         (folder / "demo" / f"{number:02}-x.patch").write_text(text)
-    patches.apply_all("demo", chart, folder)
+    patches.apply_all(folder / "demo", chart)
     return (chart / "templates/a.yaml").read_text()
 
 

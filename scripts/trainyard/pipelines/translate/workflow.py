@@ -9,7 +9,7 @@ from hera.workflows import models as hera
 from pydantic import ValidationError
 
 from trainyard.errors import UsageError
-from trainyard.kinds.pods import NO_GPU, restricted
+from trainyard.kinds.pods import hide_gpus, restricted
 from trainyard.names import GPU, QUEUE
 from trainyard.pipelines import deadlines
 from trainyard.pipelines.ir.arguments import checked
@@ -89,8 +89,8 @@ def _hide_gpus(template: Object, resources: set[str]) -> None:
     """Containers that ask for no GPU get none by their images either."""
     for one in [template["container"], *template.get("initContainers", []), *template.get("sidecars", [])]:
         asked = {*one.get("resources", {}).get("limits", {}), *one.get("resources", {}).get("requests", {})}
-        if not asked & resources and not any(entry["name"] == NO_GPU["name"] for entry in one.get("env", [])):
-            one.setdefault("env", []).append(dict(NO_GPU))
+        if not asked & resources:
+            hide_gpus(one)
 
 
 def _place(workflow: Object, path: tuple[str | int, ...]) -> list[str]:
