@@ -108,7 +108,7 @@ def test_git_makes_the_same_of_every_patch(tmp_path: Path, part: str) -> None:
         run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part), folder])
         for file in (f for f in folder.rglob("*") if f.is_file()):
             file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n"))  # as packaging reads them
-    patches.apply_all(part, patched)
+    patches.apply_all(patches.FOLDER / part, patched)
     files = sorted((patches.FOLDER / part).glob("*.patch"))
     assert files
     run(["git", "init", "--quiet", gits])
