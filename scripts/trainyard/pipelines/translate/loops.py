@@ -8,8 +8,8 @@ from trainyard.pipelines.translate.context import Context, Object
 from trainyard.pipelines.translate.errors import Unsupported
 
 EACH = "each"
-# Argo hands a text over as it stands in JSON, with its escapes; so every item is given as a text, and read again.
-ITEM = '{{=fromJSON("\\"" + item + "\\"")}}'
+# Every item is a text. Not {{item}}: Argo would put it in with the escapes of Go, not all of which JSON has.
+ITEM = "{{=item}}"
 
 
 def template(ctx: Context, task: Task, component: Component) -> str:
