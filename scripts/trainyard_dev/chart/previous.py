@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -16,16 +18,21 @@ from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry
 from trainyard_dev.versions import load
 
-# Trainers and bases are left out: a job of the previous version may use this version's trainer.
-IMAGES = ("platform", "minio", "nfs-server", "nfs-provisioner", "kubectl-delivery")
+# What its chart names, in the words of its own tree; what the cluster's registry holds by the same reference stays.
 BUILD = """
 import json, sys
+from pathlib import Path
 from trainyard import engine as engines
 from trainyard.images.build import build
 from trainyard.versions import load
-engine, base, names = engines.find(sys.argv[1]), sys.argv[2], sys.argv[3:]
-print(json.dumps({load().image(name): build(engine, load().images[name], base) for name in names}))
+engine, base, rendered, left = engines.find(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).read_text(), sys.argv[4:]
+due = [image for image in load().images.values() if image.ref in rendered and image.ref not in left]
+print(json.dumps({image.ref: build(engine, image, base) for image in due}))
 """
+# Pulled by an MPIJob's launcher alone, and for its kubectl a whole Kubernetes would be compiled.
+LEFT = "docker.io/trainyard/kubectl-delivery"
+BUILD_S = 1800
+TEAMS = Path("manifests/cluster/teams.yaml")  # in each tree, the two teams of a run
 
 
 def version() -> str:
@@ -57,18 +64,19 @@ def package() -> Path:
     return file
 
 
-def profile(name: str) -> Path:
-    """Values file of one of its profiles."""
-    return tree() / "charts" / NAME / "profiles" / f"{name}.yaml"
+def job(name: str) -> dict[str, Any]:
+    """One of its example jobs, such as pytorchjob, for team vision."""
+    found: dict[str, Any] = yaml.safe_load((tree() / "manifests" / "jobs" / f"{name}.yaml").read_text())
+    return found
 
 
-def job(name: str) -> dict:
-    """One of its example jobs, such as pytorchjob."""
-    return yaml.safe_load((tree() / "manifests" / "jobs" / f"{name}.yaml").read_text())
+def rendered() -> str:
+    """What its chart makes of its profile kind and the two teams of its own run."""
+    return history.rendered(version(), commit(), "kind", tree() / TEAMS)
 
 
 def push_images(engine: Engine, base: str, address: str) -> list[str]:
-    """Build its own images, from its own tree, and push them to the cluster's registry under their own tags.
+    """Build what its chart names and this version's registry lacks, from its own tree, and push it under its own tags.
 
     Returns:
         what was pushed; images that the registry holds from an earlier call are left out.
@@ -77,8 +85,12 @@ def push_images(engine: Engine, base: str, address: str) -> list[str]:
     held = json.loads(record.read_text()) if record.exists() else {}
     if held.get(commit()) == base:
         return []
+    left = [*(image.ref for image in load().images.values()), f"{LEFT}:{version()}"]
     env = {"PYTHONPATH": str(tree() / "scripts")}
-    built = run([sys.executable, "-c", BUILD, engine.name, base, *IMAGES], env=env, timeout=1800)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(rendered())
+        file.flush()
+        built = run([sys.executable, "-c", BUILD, engine.name, base, file.name, *left], env=env, timeout=BUILD_S)
     images: dict[str, str] = json.loads(built.stdout.splitlines()[-1])
     for ref, local in images.items():
         path, tag = registry.repository(ref)

@@ -16,12 +16,11 @@ from trainyard.kube.kubectl import Kubectl
 from trainyard.paths import ROOT
 from trainyard.shell import run
 from trainyard_dev import tools
-from trainyard_dev.chart import parts
+from trainyard_dev.chart.previous import TEAMS
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420
-TEAMS = ROOT / "manifests" / "cluster" / "teams.yaml"  # the two teams of a run
 GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
 REAL_GPUS = {"nodePrep": {"driverRoot": "/"}, "nvidia-device-plugin": {"nvidiaDriverRoot": "/"}}
 
@@ -38,19 +37,19 @@ def installed(context: Context) -> Installed:
 
 
 @contextmanager
-def values(context: Context, *, teams: bool = True, profile: Path | None = None) -> Iterator[list[Path]]:
-    """Values files for the time of the block: a profile, real GPUs where the run has them, the two teams.
+def values(context: Context, tree: Path = ROOT) -> Iterator[list[Path]]:
+    """Values files for the time of the block: profile kind, real GPUs where the run has them, the two teams.
 
     Args:
-        profile: another file than this version's profile kind.
+        tree: the source tree of the version whose profile and teams they are.
     """
     with tempfile.TemporaryDirectory(prefix="values-") as folder:
-        files = [profile or parts.profile_file("kind")]
+        files = [tree / "charts" / RELEASE / "profiles" / "kind.yaml"]
         if context.gpu == "real":  # the profile names the mock driver's folder
             file = Path(folder) / "real-gpus.yaml"
             file.write_text(yaml.safe_dump(REAL_GPUS))
             files.append(file)
-        yield [*files, TEAMS] if teams else files
+        yield [*files, tree / TEAMS]
 
 
 def put(context: Context, verb: str, package: Path, files: Sequence[Path] = (), change: str = "") -> float:

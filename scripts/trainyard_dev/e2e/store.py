@@ -30,14 +30,21 @@ def credentials(kubectl: Kubectl, namespace: str) -> dict[str, str]:
 
 
 @contextmanager
-def connect(kubectl: Kubectl, namespace: str, of: str = "", keys: tuple[str, str] | None = None) -> Iterator[Store]:
+def connect(
+    kubectl: Kubectl,
+    namespace: str,
+    of: str = "",
+    keys: tuple[str, str] | None = None,
+    user: dict[str, str] | None = None,
+) -> Iterator[Store]:
     """Opens a port-forward to the store in `namespace` for a block; its silence is a TrainyardError there.
 
     Args:
         of: namespace of the credentials: a team's, or "" for the platform's own.
         keys: access key and secret key to use instead.
+        user: credentials that were read earlier.
     """
-    user = credentials(kubectl, of or namespace)
+    user = user or credentials(kubectl, of or namespace)
     scheme = user["endpoint"].partition("://")[0]
     access, secret = keys or (user["access-key"], user["secret-key"])
     with kubectl.forward(f"service/{SERVICE}", 9000, namespace) as port:

@@ -42,7 +42,7 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
             "docker.io/volcanosh/vc-scheduler:v1.14.1": "built here",
             "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489": "built here",
             "nvcr.io/nvidia/k8s-device-plugin:v0.17.4": "built here",
-            "docker.io/trainyard/trainer-torch:0.2.0": "built here",
+            "docker.io/trainyard/trainer-torch:0.3.0": "built here",
         },
         image_source="build",
         gpu=Gpu("mock", "2 nodes of 4 NVIDIA A100-SXM4-80GB, by a mock NVML library"),
@@ -148,7 +148,7 @@ def _promises(failing: bool) -> list[Check]:
             refused_by=rule, message=denial,
         ),
         bucket,
-        _good("upgrade.job-survives", "A job survives the upgrade from 0.1.0", 64.0, steps_before=120, steps_after=911),
+        _good("upgrade.job-survives", "A job survives the upgrade from 0.2.0", 64.0, steps_before=120, steps_after=911),
         _good("airgap.train", "With all egress denied, a job still trains", 48.0, accuracy=0.931),
         _good("uninstall.data", "CRDs and data stay when the release goes", 31.0, buckets=3, claims=4),
     ]  # fmt: skip

@@ -6,30 +6,31 @@ import io
 import json
 from typing import Any
 
+from minio.error import S3Error
+
 from trainyard_agent.crds import VERSION as CRD_VERSION
-from trainyard_agent.s3_keys import SECRET
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.probe_job import ProbeJob
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.images import registry, source
 from trainyard_dev.images.registry import NETWORK
 from trainyard_dev.versions import load
 
-SPACE = "upgrade-e2e"  # a plain namespace: the previous version knew no teams
 CRD = "pytorchjobs.kubeflow.org"
 FIELD = "nprocPerNode"  # taken out of the CRD beforehand, as if the previous version had not had it
 FIELD_PATH = f"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/{FIELD}"
-ROOT = "/trainyard-minio-root"
+NEW = "ValidatingAdmissionPolicy trainyard-workflow-marks"  # this version has it, the previous one hadn't
 OBJECT, TEXT = "upgrade-e2e/kept.txt", b"written before the upgrade"
 TITLES = {
     "upgrade.previous": f"version {previous.version()}, built from the history, installs and trains",
     "upgrade.diff": "chart diff tells what the upgrade will change, and changes nothing",
-    "upgrade.crds": "one helm upgrade --wait: CRDs move, queues stay, teams come",
-    "upgrade.rollback": "helm rollback and helm upgrade again: teams' claims, keys and objects are the same",
+    "upgrade.crds": "one helm upgrade --wait: CRDs move, queues and teams stay",
+    "upgrade.keys": "every key is another one and the store speaks TLS, while the job's key and address go on",
+    "upgrade.rollback": "helm rollback and helm upgrade again: claims and objects are the same, keys those of each",
     "upgrade.job-survives": "the training job outlives upgrade, rollback and upgrade, and succeeds",
 }
 
@@ -45,19 +46,21 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
         for check_id, title in TITLES.items():
             context.recorder.skip(check_id, title, reason)
         return
-    job = ProbeJob(context, previous.job("pytorchjob"), SPACE, load().image("trainer-torch"))
+    job = ProbeJob(context, previous.job("pytorchjob"), NAMESPACE, load().image("trainer-torch"))
     try:
         _install_previous(context, job, images or source.choose("auto"))
         if not context.recorder.passed("upgrade.previous"):
             return
         _diff(context)
+        held = releases.identities(context)
+        former = store.credentials(context.kubectl, NAMESPACE)
         _upgrade(context)
         if context.recorder.passed("upgrade.crds"):
-            _back_and_forth(context, job)
+            _keys(context, held, former)
+            _back_and_forth(context, job, held, former)
         _survived(context, job)
     finally:
         job.remove()
-        context.kubectl("delete", "namespace", SPACE, "--ignore-not-found", "--timeout=60s", check=False)
 
 
 def _install_previous(context: Context, job: ProbeJob, images: source.Source) -> None:
@@ -66,24 +69,13 @@ def _install_previous(context: Context, job: ProbeJob, images: source.Source) ->
         base = images.base(context.engine)
         address = registry.start(context.engine, NETWORK, base)
         figures["images_pushed"] = len(previous.push_images(context.engine, base, address))
-        with releases.values(context, teams=False, profile=previous.profile("kind")) as files:
+        with releases.values(context, previous.tree()) as files:
             figures["install_seconds"] = releases.put(context, "install", previous.package(), files)
-        _space(context)
         with store.connect(context.kubectl, SYSTEM) as s3:
             s3.client.put_object("datasets", OBJECT, io.BytesIO(TEXT), len(TEXT))
         lack = json.dumps([{"op": "remove", "path": FIELD_PATH}])
         context.kubectl("patch", "crd", CRD, "--type=json", "-p", lack)
         job.start()
-
-
-def _space(context: Context) -> None:
-    """A namespace as users of the previous version made one: restricted, with a copy of the training user's keys."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE, "labels": labels}}
-    context.kubectl("apply", "-f", "-", input=json.dumps(space))
-    held = context.kubectl.get("secret", SECRET, "-n", SYSTEM)[0]["data"]
-    copy = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "data": held}
-    context.kubectl.apply([copy], SPACE)
 
 
 def _diff(context: Context) -> None:
@@ -102,8 +94,7 @@ def _diff(context: Context) -> None:
         require("platform" in moved, f"the platform image is not among those that move: {sorted(moved)}")
         require(FIELD in found.crds.get(CRD, ""), f"it does not say that {CRD} gets {FIELD}: {found.crds}")
         added = [change.object for change in found.changes if change.kind == "added"]
-        for team in (NAMESPACE, OTHER):
-            require(f"Namespace {team}" in added, f"it does not say that namespace {team} is added")
+        require(NEW in added, f"it does not say that {NEW} is added")
         revision = int(release.metadata()["revision"])
         require(revision == found.revision, "it changed the release")
 
@@ -140,23 +131,45 @@ def _queues(context: Context) -> dict[str, str]:
     return {item["metadata"]["name"]: item["metadata"]["uid"] for item in found}
 
 
-def _back_and_forth(context: Context, job: ProbeJob) -> None:
+def _keys(context: Context, before: dict[str, str], former: dict[str, str]) -> None:
+    with context.recorder.check("upgrade.keys", TITLES["upgrade.keys"]) as figures:
+        now = releases.identities(context)
+        kept = sorted(name for name, held in before.items() if name.startswith("Secret ") and now.get(name) == held)
+        require(not kept, f"after the upgrade these have the keys of before: {kept}")
+        _goes_on(context, former)
+        with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
+            s3.names("runs", f"{NAMESPACE}/")
+        figures |= {"replaced": sum(name.startswith("Secret ") for name in before), "former": former["endpoint"],
+                    "endpoint": store.credentials(context.kubectl, NAMESPACE)["endpoint"]}  # fmt: skip
+
+
+def _goes_on(context: Context, former: dict[str, str]) -> None:
+    """A team's former key at its former address is answered, and its new address is TLS. Raises CheckError."""
+    require(former["endpoint"].startswith("http://"), f"the previous version's store was {former['endpoint']}")
+    address = store.credentials(context.kubectl, NAMESPACE)["endpoint"]
+    require(address.startswith("https://"), f"the store of team {NAMESPACE} is {address}")
+    try:
+        with store.connect(context.kubectl, SYSTEM, user=former) as s3:
+            s3.names("runs", f"{NAMESPACE}/")
+    except S3Error as error:
+        raise CheckError(f"the key that the job holds is answered by {error.code}") from None
+
+
+def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], former: dict[str, str]) -> None:
     with context.recorder.check("upgrade.rollback", TITLES["upgrade.rollback"]) as figures:
         job.require_alive()
-        # Root's key is random since 0.3.0: a rollback brings back the former one, the next upgrade makes another.
-        before = {name: held for name, held in releases.identities(context).items() if not name.endswith(ROOT)}
         figures["rollback_seconds"] = releases.roll_back(context, 1)
         meta = releases.installed(context).metadata()
         require(meta["version"] == previous.version(), f"the release is of {meta['version']} after the rollback")
-        for team in (NAMESPACE, OTHER):
-            require(context.kubectl.find("namespace", team), f"the rollback removed namespace {team}")
         lost = releases.lost(before, releases.identities(context))
         require(not lost, f"after the rollback {lost}")
         job.require_alive()
         with releases.values(context) as files:
             figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), files)
-        lost = releases.lost(before, releases.identities(context))
+        claims = {name: held for name, held in before.items() if name.startswith("claim ")}
+        lost = releases.lost(claims, releases.identities(context))
         require(not lost, f"after the second upgrade {lost}")
+        _goes_on(context, former)
         missing = {NAMESPACE, OTHER} - set(_queues(context))
         require(not missing, f"after the second upgrade there is no queue for {sorted(missing)}")
         figures |= {"compared": len(before), "object": _object(context)}

@@ -88,8 +88,6 @@ def test_values_are_profile_gpus_and_teams_in_this_order() -> None:
             assert [file.stem for file in files] == due
             held = yaml.safe_load(files[-1].read_text())["global"]["contract"]["teams"]
             assert [team["name"] for team in held] == ["vision", "speech"]
-    with releases.values(SimpleNamespace(gpu="mock"), teams=False) as files:  # type: ignore[arg-type]
-        assert [file.stem for file in files] == ["kind"]
 
 
 def test_without_history_all_upgrade_checks_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
