@@ -52,7 +52,7 @@ class ProbeJob:
     def __init__(self, context: Context, manifest: dict[str, Any], namespace: str, image: str) -> None:
         """`manifest` is an example PyTorchJob: its placement, security and credentials stay, the program changes."""
         self.context, self.namespace = context, namespace
-        self.job = _changed(manifest, image, f"s3://runs/{NAME}")
+        self.job = _changed(manifest, image, f"s3://runs/{namespace}/{NAME}")
         self.pods: dict[str, str] = {}
 
     def start(self) -> None:
