@@ -31,6 +31,10 @@ def _parser() -> argparse.ArgumentParser:
     crds.add_argument("--folder", required=True, help="one JSON file for each CRD")
     crds.add_argument("--timeout", type=float, default=120.0, help="seconds for everything together")
 
+    retire = commands.add_parser("retire", help="before an upgrade: end a Deployment that others take over from")
+    retire.add_argument("--deployment", required=True)
+    retire.add_argument("--timeout", type=float, default=120.0, help="seconds until its pods are gone")
+
     teardown = commands.add_parser("teardown", help="before an uninstallation: stop what would hang, name what stays")
     teardown.add_argument("--plan", default="/etc/trainyard-teardown/plan.json")
     teardown.add_argument("--timeout", type=float, default=240.0, help="seconds for everything together")
@@ -39,9 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     cache.add_argument("--contract", default="/etc/trainyard/contract.json")
     cache.add_argument("--to", required=True, help="where the shared volume is mounted")
 
-    janitor = commands.add_parser("janitor", help="remove claims of finished runs, once")
+    janitor = commands.add_parser("janitor", help="remove claims of finished runs and unused results of steps, once")
     janitor.add_argument("--contract", default="/etc/trainyard/contract.json")
     janitor.add_argument("--kinds", required=True, help="what a run can be: group/version/plural, with commas between")
+    janitor.add_argument("--results-unused-for", default="", help="such as 720h: how long a step's result stays unused")
 
     keys = commands.add_parser("s3-keys", help="end keys that were replaced and that no pod holds, once")
     keys.add_argument("--contract", default="/etc/trainyard/contract.json")
@@ -120,6 +125,10 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import crds
 
             return crds.run(args.folder, args.timeout)
+        if args.command == "retire":
+            from trainyard_agent import retire
+
+            return retire.run(args.deployment, args.timeout)
         if args.command == "teardown":
             from trainyard_agent import teardown
 
@@ -129,9 +138,10 @@ def main(argv: list[str] | None = None) -> int:
 
             return cache.run(args.contract, args.to)
         if args.command == "janitor":
-            from trainyard_agent import janitor
+            from trainyard_agent import janitor, step_results
 
-            return janitor.run(args.contract, args.kinds)
+            unused = args.results_unused_for
+            return janitor.run(args.contract, args.kinds, step_results.duration(unused) if unused else None)
         if args.command == "s3-keys":
             from trainyard_agent import s3_keys
 

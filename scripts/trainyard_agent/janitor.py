@@ -1,4 +1,5 @@
-"""Removes the claims of finished runs: those with the label trainyard.io/run and a time to live.
+"""Removes the claims of finished runs: those with the label trainyard.io/run and a time to live. And results of steps
+that nothing has asked for, see step_results.py.
 
 The run may be a job of any kind with that name in the claim's namespace. The time counts from its end; where that can't
 be seen, because the run is gone or its kind doesn't say, from the janitor's first look, which it notes on the claim.
@@ -9,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from trainyard_agent import step_results
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.say import PlatformError, say
 
@@ -139,16 +141,18 @@ class Janitor:
         self.api.call("DELETE", path, options)
 
 
-def run(contract_file: str, kinds: str) -> int:
-    """One look at every team of the contract. A team that can't be looked at doesn't keep others from it.
+def run(contract_file: str, kinds: str, results: timedelta | None = None) -> int:
+    """One look at every team of the contract. What can't be looked at doesn't keep the rest from it.
 
     Args:
         kinds: what a run can be, as `group/version/plural` with commas between.
+        results: how long a result of a step stays that nothing asks for; None leaves all.
 
     Raises PlatformError.
     """
     teams = [team["name"] for team in json.loads(Path(contract_file).read_text()).get("teams") or []]
-    janitor, failed = Janitor(Api(), kinds.split(",")), []
+    api = Api()
+    janitor, failed, said = Janitor(api, kinds.split(",")), [], []
     for team in teams:
         try:
             janitor.look(team)
@@ -159,5 +163,12 @@ def run(contract_file: str, kinds: str) -> int:
         except MALFORMED as error:
             failed.append(f"{team} (something there can't be read: {type(error).__name__}: {error})")
     if failed:
-        raise PlatformError(f"claims were not looked at in {', '.join(failed)}")
+        said.append(f"claims were not looked at in {', '.join(failed)}")
+    if results is not None:
+        try:
+            step_results.clean(api, api.namespace, janitor.now() - results)
+        except PlatformError as error:
+            said.append(str(error))
+    if said:
+        raise PlatformError("; ".join(said))
     return 0

@@ -41,8 +41,37 @@ def config(objects: Objects) -> dict[str, Any]:
     return yaml.safe_load(of(objects, "ConfigMap", NAME)["data"]["config"])
 
 
-def container(objects: Objects) -> dict[str, Any]:
-    return of(objects, "Deployment", NAME)["spec"]["template"]["spec"]["containers"][0]
+def container(objects: Objects, team: str = "vision") -> dict[str, Any]:
+    return of(objects, "Deployment", f"{NAME}-{team}")["spec"]["template"]["spec"]["containers"][0]
+
+
+def test_each_team_has_a_controller_that_sees_its_namespace_alone(objects: Objects) -> None:
+    made = {o["metadata"]["name"] for o in objects if o["kind"] == "Deployment" and NAME in o["metadata"]["name"]}
+    assert made == {f"{NAME}-vision", f"{NAME}-speech"}
+    for team in ("vision", "speech"):
+        args = container(objects, team)["args"]
+        assert "--namespaced" in args and f"--managed-namespace={team}" in args and f"--configmap={NAME}" in args
+        pod = of(objects, "Deployment", f"{NAME}-{team}")["spec"]["template"]["spec"]
+        assert of(objects, "ServiceAccount", pod["serviceAccountName"], "trainyard-system")
+        assert pod["serviceAccountName"] == f"{NAME}-{team}"
+        account = {"kind": "ServiceAccount", "name": pod["serviceAccountName"], "namespace": "trainyard-system"}
+        bound = [(o["kind"], o["metadata"].get("namespace")) for o in objects if account in (o.get("subjects") or [])]
+        assert sorted(bound) == sorted([("RoleBinding", team), ("RoleBinding", "trainyard-system")])
+
+
+def test_selectors_tell_controllers_of_teams_apart(objects: Objects) -> None:
+    found = [of(objects, "Deployment", f"{NAME}-{team}")["spec"] for team in ("vision", "speech")]
+    assert found[0]["selector"] != found[1]["selector"]
+    for spec in found:
+        assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+
+
+def test_a_controller_collects_garbage_below_its_limit(chart: Path) -> None:
+    found = container(package.render("kind", chart, [*TEAMS, "argo.resources.limits.memory=1Gi"]))
+    env = {one["name"]: one["value"] for one in found["env"]}
+    assert env["GOMEMLIMIT"] == str(int(2**30 * 0.9))
+    found = container(package.render("kind", chart, [*TEAMS, "argo.resources.limits.memory=null"]))
+    assert "GOMEMLIMIT" not in {one["name"] for one in found["env"]}
 
 
 def test_what_a_workflow_leaves_out_fits_admission(objects: Objects) -> None:
@@ -66,17 +95,20 @@ def test_a_step_waits_for_the_store_as_long_as_the_values_say(chart: Path) -> No
 
 
 def test_unused_results_of_steps_go_when_the_values_say(chart: Path) -> None:
-    objects = package.render("kind", chart, [*TEAMS, "argo.cache.unusedFor=240h", "argo.cache.lookEvery=30m"])
-    env = {one["name"]: one["value"] for one in container(objects)["env"]}
-    assert (env["CACHE_GC_AFTER_NOT_HIT_DURATION"], env["CACHE_GC_PERIOD"]) == ("240h", "30m")
-    (rule,) = of(objects, "Role", NAME)["rules"]
-    assert "delete" in rule["verbs"] and rule["resources"] == ["configmaps"]
+    objects = package.render("kind", chart, [*TEAMS, "argo.cache.unusedFor=240h"])
+    job = of(objects, "CronJob", "trainyard-janitor")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert "--results-unused-for=240h" in job["containers"][0]["args"]
+    assert not [one for one in container(objects)["env"] if one["name"].startswith("CACHE_GC")]
+    objects = package.render("kind", chart, [*TEAMS, "argo.enabled=false"])
+    job = of(objects, "CronJob", "trainyard-janitor")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert not [arg for arg in job["containers"][0]["args"] if arg.startswith("--results")]
 
 
 def test_a_changed_configuration_starts_the_controller_anew(objects: Objects, chart: Path) -> None:
     other = package.render("kind", chart, [*TEAMS, "argo.workflowsPerTeam=5"])
     assert config(other)["namespaceParallelism"] == 5
-    notes = [of(one, "Deployment", NAME)["spec"]["template"]["metadata"]["annotations"] for one in (objects, other)]
+    pods = [of(one, "Deployment", f"{NAME}-vision")["spec"]["template"] for one in (objects, other)]
+    notes = [pod["metadata"]["annotations"] for pod in pods]
     assert notes[0] != notes[1]
 
 
@@ -122,7 +154,8 @@ def test_steps_use_their_teams_queues(objects: Objects) -> None:
 def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
     objects = package.render("kind", chart, [*TEAMS, "argo.enabled=false"])
     names = {o["metadata"]["name"] for o in objects}
-    assert names.isdisjoint({NAME, "pipeline", "artifact-repositories", "trainyard-pipeline", "workflows.argoproj.io"})
+    assert names.isdisjoint({"pipeline", "artifact-repositories", "trainyard-pipeline", "workflows.argoproj.io"})
+    assert not [name for name in names if "workflow-controller" in name]
     of(objects, "ClusterRoleBinding", "trainyard-team-vision")
 
 
@@ -131,6 +164,7 @@ def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
     [
         (["argo.requeueTime=soon"], ["requeueTime"]),
         (["argo.cache.unusedFor=3 days"], ["unusedFor"]),
+        (["argo.cache.lookEvery=1h"], ["lookEvery"]),
         (["argo.replicas=2"], ["replicas"]),
         (["argo.image.tag=latest"], ["tag"]),
         (["argo.executor.storeOutageSeconds=0"], ["storeOutageSeconds"]),

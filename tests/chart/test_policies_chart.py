@@ -81,9 +81,10 @@ def test_parameters_come_from_the_contract(chart: Path) -> None:
     assert data["maxDeadlineSeconds"] == "3600"
     assert data["teamNamespaces"] == "vision"
     assert data["operators"].split(",") == [
-        f"{account}-training-operator", f"{account}-controllers", f"{account}-workflow-controller",
-        "system:serviceaccount:argo:argo",
+        f"{account}-training-operator", f"{account}-controllers", "system:serviceaccount:argo:argo",
     ]  # fmt: skip
+    assert data["teamWorkflowController"] == f"{account}-workflow-controller-"
+    assert data["workflowControllers"] == ""
     assert data["provisioners"] == f"{account}-nfs-provisioner"
     assert data["storageClasses"] == "trainyard-shared,trainyard-workspace"
 
@@ -95,7 +96,8 @@ def test_accounts_among_the_parameters_exist(objects: Objects) -> None:
         if o["kind"] == "ServiceAccount"
     }
     data = parameters(objects)
-    assert set(f"{data['operators']},{data['provisioners']}".split(",")) <= accounts
+    controllers = [data["teamWorkflowController"] + team for team in data["teamNamespaces"].split(",") if team]
+    assert {*f"{data['operators']},{data['provisioners']}".split(","), *controllers} <= accounts
 
 
 def test_every_image_of_the_contract_is_allowed(objects: Objects) -> None:

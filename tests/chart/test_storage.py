@@ -289,14 +289,17 @@ def test_cache_is_refreshed_only_when_told(full: Objects, render: Callable[..., 
     assert (spec["suspend"], spec["schedule"]) == (False, "@hourly")
 
 
-def test_janitor_has_rights_in_teams_namespaces_only(full: Objects) -> None:
+def test_janitor_has_rights_on_claims_of_teams_and_on_caches(full: Objects) -> None:
     bound = [
         (obj["kind"], obj["metadata"].get("namespace"), obj["roleRef"]["kind"])
         for obj in full
         for subject in obj.get("subjects") or []
         if subject.get("name") == "trainyard-janitor"
     ]
-    assert bound == [("RoleBinding", team["name"], "Role") for team in TEAMS]
+    spaces = ["trainyard-system", *(team["name"] for team in TEAMS)]
+    assert sorted(bound) == sorted(("RoleBinding", space, "Role") for space in spaces)
+    (own,) = one(full, "Role", "trainyard-janitor", "trainyard-system")["rules"]
+    assert (own["resources"], own["verbs"]) == (["configmaps"], ["list", "update", "delete"])
     rules = one(full, "Role", "trainyard-janitor", "vision")["rules"]
     verbs = {resource: rule["verbs"] for rule in rules for resource in rule["resources"]}
     assert verbs["persistentvolumeclaims"] == ["list", "patch", "delete"]

@@ -47,28 +47,18 @@ def test_a_steps_account_notes_results_and_reads_no_secrets(harness: PipelineHar
     assert other.status == 403
 
 
-def test_the_controller_writes_caches_only(harness: PipelineHarness) -> None:
+def test_the_controller_writes_its_teams_caches_only(harness: PipelineHarness) -> None:
     """A workflow names its cache: without a rule it could have the controller write any ConfigMap of the platform."""
     namespace = harness.controller.namespace
-    argo = Identity.account(namespace, "trainyard-workflow-controller")
+    argo = Identity.account(namespace, "trainyard-workflow-controller-vision")
     assert harness.server.create(config_map(namespace, "vision.mine"), identity=argo, dry_run=True).ok
-    refused = harness.server.create(config_map(namespace, "mine"), identity=argo, dry_run=True)
-    assert "Argo may change only caches" in refused.message
-    changed = harness.server.patch(
-        config_map(namespace, "trainyard-contract"),
-        [{"op": "add", "path": "/metadata/labels", "value": {}}],
-        identity=argo,
-        dry_run=True,
-    )
-    assert not changed.ok
-    # Unused caches go; nothing else does.
-    places = {
-        name: f"/api/v1/namespaces/{namespace}/configmaps/{name}" for name in ("vision.unused", "trainyard-contract")
-    }
-    assert harness.server.create(config_map(namespace, "vision.unused")).ok
-    assert harness.server.call("DELETE", places["vision.unused"], identity=argo).ok
-    kept = harness.server.call("DELETE", places["trainyard-contract"], identity=argo)
-    assert "Argo may change only caches" in kept.message
+    for name in ("mine", "speech.mine"):
+        refused = harness.server.create(config_map(namespace, name), identity=argo, dry_run=True)
+        assert "Argo may change only caches of its own team, ConfigMaps named vision.<pipeline>" in refused.message
+    path = f"/api/v1/namespaces/{namespace}/configmaps/trainyard-contract"
+    held = harness.server.call("GET", path).body
+    changed = harness.server.replace(held | {"data": {}}, identity=argo, dry_run=True)
+    assert "Argo may change only caches of its own team" in changed.message
 
 
 def test_another_teams_cache_is_refused(harness: PipelineHarness) -> None:

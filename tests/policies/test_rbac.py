@@ -233,32 +233,64 @@ def test_volcano_removes_network_policies_of_its_jobs_only(server: ApiServer) ->
     assert answer.ok, answer.message
 
 
-ARGO = Identity.account(SYSTEM, "trainyard-workflow-controller")
+ARGO = Identity.account(SYSTEM, "trainyard-workflow-controller-vision")
 
 
-def test_argo_acts_in_the_namespaces_of_teams_only(server: ApiServer) -> None:
-    for team in ("vision", "speech"):
-        assert may(server, ARGO, "create", "pods", team)
-        assert may(server, ARGO, "update", "workflows.argoproj.io", team)
-        assert not may(server, ARGO, "create", "configmaps", team)
-    for namespace in (SYSTEM, "kube-system", "default"):
-        assert not may(server, ARGO, "create", "pods", namespace)
-        assert not may(server, ARGO, "create", "pods/exec", namespace)
-    for namespace in ("", "vision", SYSTEM):
+def test_a_teams_argo_acts_in_its_namespace_only(server: ApiServer) -> None:
+    assert may(server, ARGO, "create", "pods", "vision")
+    assert may(server, ARGO, "update", "workflows.argoproj.io", "vision")
+    assert not may(server, ARGO, "create", "configmaps", "vision")
+    assert matrix(server, ARGO, SYSTEM) == {"configmaps": {"get", "create", "update"}}
+    for namespace in ("speech", "kube-system", "default", ""):
+        assert matrix(server, ARGO, namespace) == {}
+    for namespace in ("", "vision", "speech", SYSTEM):
         assert not may(server, ARGO, "get", "secrets", namespace)
         assert not may(server, ARGO, "create", "serviceaccounts/token", namespace)
 
 
-CACHES = {"vision.mnist": True, "speech.x": True, "trainyard-contract": False, "visions.mnist": False, "vision": False}
+def test_another_teams_namespace_refuses_it_by_name(server: ApiServer) -> None:
+    answer = server.call("GET", "/apis/argoproj.io/v1alpha1/namespaces/speech/workflows", identity=ARGO)
+    assert answer.status == 403
+    assert f'User "{ARGO.user}" cannot list resource "workflows"' in answer.message
+    assert 'in the namespace "speech"' in answer.message
+
+
+CACHES = {"vision.mnist": True, "speech.x": False, "visions.mnist": False, "vision": False}
 
 
 @pytest.mark.parametrize(("name", "allowed"), CACHES.items())
-def test_argo_writes_caches_of_teams_and_nothing_beside(server: ApiServer, name: str, allowed: bool) -> None:
+def test_argo_writes_its_own_teams_caches_and_nothing_beside(server: ApiServer, name: str, allowed: bool) -> None:
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": SYSTEM}}
-    if name == "trainyard-contract":
-        answer = server.call("DELETE", f"{server.path(made)}/{name}", identity=ARGO, query={"dryRun": "All"})
-    else:
-        answer = server.create(made, identity=ARGO, dry_run=True)
+    answer = server.create(made, identity=ARGO, dry_run=True)
     assert answer.ok is allowed, answer.message
     if not allowed:
-        assert "Argo may change only caches" in answer.message
+        assert "Argo may change only caches of its own team, ConfigMaps named vision.<pipeline>" in answer.message
+
+
+def test_argo_leaves_the_contract_alone(server: ApiServer) -> None:
+    contract = {"apiVersion": "v1", "kind": "ConfigMap"}
+    contract["metadata"] = {"name": "trainyard-contract", "namespace": SYSTEM}  # type: ignore[assignment]
+    held = server.call("GET", f"{server.path(contract)}/trainyard-contract").body
+    changed = server.replace(held | {"data": {}}, identity=ARGO, dry_run=True)
+    assert "Argo may change only caches of its own team" in changed.message
+    gone = server.call("DELETE", f"{server.path(contract)}/trainyard-contract", identity=ARGO, query={"dryRun": "All"})
+    assert gone.status == 403
+
+
+@pytest.mark.parametrize("name", ["vision.mnist", "trainyard-contract"])
+def test_the_janitor_removes_caches_and_nothing_beside(server: ApiServer, name: str) -> None:
+    janitor = Identity.account(SYSTEM, "trainyard-janitor")
+    cache = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "vision.mnist", "namespace": SYSTEM}}
+    cache["metadata"]["labels"] = {"workflows.argoproj.io/configmap-type": "Cache"}  # type: ignore[index]
+    made = server.create(cache)
+    assert made.ok, made.message
+    path = f"{server.path(cache)}/{name}"
+    try:
+        changed = server.replace(server.call("GET", path).body | {"data": {}}, identity=janitor, dry_run=True)
+        gone = server.call("DELETE", path, identity=janitor, query={"dryRun": "All"})
+    finally:
+        server.call("DELETE", f"{server.path(cache)}/vision.mnist")
+    for answer in (changed, gone):
+        assert answer.ok is (name == "vision.mnist"), answer.message
+        if not answer.ok:
+            assert "the janitor may change only caches of Argo" in answer.message

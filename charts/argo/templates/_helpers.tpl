@@ -8,12 +8,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- define "argo.name" -}}
 {{ .Release.Name }}-workflow-controller
 {{- end }}
+{{/* Deployment and account of a team's own controller: (list context team). Rules know the account by this name, see
+     trainyard.policyParameters. */}}
+{{- define "argo.teamName" -}}
+{{ include "argo.name" (index . 0) }}-{{ (index . 1).name }}
+{{- end }}
+{{/* By which a team's controller is told from the others': (list context team). */}}
 {{- define "argo.selector" -}}
 app.kubernetes.io/name: workflow-controller
-app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
+trainyard.io/serves: {{ (index . 1).name | quote }}
 {{- end }}
 {{/*
-The controller's configuration. What a workflow leaves out comes from here: the scheduler, a closed security context, and
+The configuration of all controllers. What a workflow leaves out comes from here: the scheduler, a closed security context, and
 the label by which pods reach the API server, where the executor notes a step's results. It is no rule: a workflow's own
 value wins, and admission looks at each pod.
 */}}

@@ -11,7 +11,8 @@ The packaged rules as a JSON object from name to policy. Their files are plain, 
 
 {{/*
 What the rules compare with, as a JSON object of strings. Lists are joined by commas. Images of the contract are allowed
-with all that lies beside them, since operators put them into teams' pods.
+with all that lies beside them, since operators put them into teams' pods. teamWorkflowController is the account of a
+team's controller of Argo but for the team's name, at its end.
 */}}
 {{- define "trainyard.policyParameters" -}}
 {{- $c := .Values.global.contract -}}
@@ -28,7 +29,7 @@ with all that lies beside them, since operators put them into teams' pods.
 {{- $images := list -}}
 {{- range $name, $_ := $c.images }}{{ $images = append $images (printf "%s/" (dir (include "trainyard.image" (list $ $name)))) }}{{ end -}}
 {{- $classes := list $c.storage.sharedClass (dig "workspaceClass" "" $c.storage) -}}
-{{- $operators := list "training-operator" "controllers" "workflow-controller" -}}
+{{- $operators := list "training-operator" "controllers" -}}
 {{- $users := list -}}{{- range $operators }}{{ $users = append $users (printf "%s-%s" $account .) }}{{ end -}}
 {{- $teams := list -}}{{- range include "trainyard.teams" . | fromJsonArray }}{{ $teams = append $teams .name }}{{ end -}}
 {{- $groups := list -}}
@@ -55,7 +56,8 @@ with all that lies beside them, since operators put them into teams' pods.
       "tokenServiceAccounts" (join "," (prepend $p.tokenServiceAccounts $c.pipelines.serviceAccount | uniq))
       "pipelineServiceAccount" $c.pipelines.serviceAccount
       "operators" (join "," (concat $users $p.operators))
-      "workflowControllers" (join "," (concat (list (printf "%s-workflow-controller" $account)) $p.workflowControllers))
+      "teamWorkflowController" (printf "%s-workflow-controller-" $account)
+      "workflowControllers" (join "," $p.workflowControllers)
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
     | toJson -}}
 {{- end }}

@@ -58,6 +58,11 @@ class Server:
         """The ids of all processes that do its work."""
         return (self.pid,)
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, by itself or not."""
+        return self._process.poll() is not None
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stands still for the time of the body."""

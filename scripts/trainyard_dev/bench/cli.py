@@ -8,7 +8,18 @@ from collections.abc import Sequence
 import click
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard_dev.bench import configurations, gate, page, pooled, registry, results, runner, summary, tables
+from trainyard_dev.bench import (
+    argo_teams,
+    configurations,
+    gate,
+    page,
+    pooled,
+    registry,
+    results,
+    runner,
+    summary,
+    tables,
+)
 from trainyard_dev.bench.results import Result, Run
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
@@ -154,6 +165,19 @@ def print_config(name: str) -> None:
         for value in values:
             click.echo(f"# {what}: {value}")
     click.echo(found.config, nl=not found.config.endswith("\n"))
+
+
+@bench.command("argo")
+@click.option("--publish", "published", is_flag=True, help="Write figures and plots into docs/benchmarks/.")
+def run_argo(published: bool) -> None:
+    """Measure what a controller of Argo for each team costs beside one for all teams, in about five minutes.
+
+    Figures and plots go into out/bench/, or with --publish into docs/benchmarks/.
+    """
+    found = argo_teams.measure()
+    folder = page.FOLDER if published else runner.FOLDER
+    argo_teams.write(found, folder)
+    click.echo(argo_teams.table(found) + f"\nArgo {found.argo} on {found.machine}: {folder / argo_teams.FILE}")
 
 
 @bench.command("page")

@@ -17,6 +17,11 @@ from trainyard_dev.images.transfer import under
 from trainyard_dev.versions import load
 
 EXAMPLES = "manifests/jobs"
+# What runs for each team runs for none where the values have no team yet; this one stands for those to come.
+ANY_TEAM = (
+    "global.contract.teams[0].name=any", "global.contract.teams[0].gid=20001",
+    "global.contract.network.s3[0].cidr=203.0.113.0/24", "global.contract.network.s3[0].port=443",
+)  # fmt: skip
 # A reference with its host, alone or behind a flag: an operator's argument, a variable of a container.
 _HANDED_ON = re.compile(
     r"(?:--?[\w-]+=)?((?:[\w-]+\.)+[\w-]+(?::\d+)?/[a-z0-9][a-z0-9._/-]*(?::[\w][\w.-]*|@sha256:[0-9a-f]{64}))"
@@ -43,7 +48,11 @@ def listed(
         sets: single values, as for `helm --set`.
     """
     objects = package.render(profile, chart, sets, values)
-    registry = next(found["imageRegistry"] for obj in objects if (found := _contract(obj)))
+    contract = next(found for obj in objects if (found := _contract(obj)))
+    if not contract["teams"]:
+        sets = [*sets, *ANY_TEAM]
+        objects = package.render(profile, chart, sets, values)
+    registry = contract["imageRegistry"]
     mirror = "" if registry == "docker.io" else registry
     # Without a mirror every reference names the registry that publishes it.
     plain = package.render(profile, chart, [*sets, "global.imageRegistry="], values) if mirror else objects

@@ -36,7 +36,10 @@ WHO: dict[str, Identity | None] = {
     "scheduler": Identity.account(SYSTEM, "trainyard-scheduler"),
     "setup": Identity.account(SYSTEM, "trainyard-setup"),
     "node-prep": Identity.account(SYSTEM, "trainyard-node-prep"),
-    "argo": Identity.account(SYSTEM, "trainyard-workflow-controller"),
+    "argo": Identity.account(SYSTEM, "trainyard-workflow-controller-vision"),
+    # Another team's controller that may write here all the same, so that the rules alone are asked.
+    "speech-argo": Identity(f"system:serviceaccount:{SYSTEM}:trainyard-workflow-controller-speech", ("test-editors",)),
+    "janitor": Identity.account(SYSTEM, "trainyard-janitor"),
     "provisioner": Identity.account(SYSTEM, "trainyard-nfs-provisioner"),
     "job-controller": Identity.account(KUBE, "job-controller"),
     "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),

@@ -18,6 +18,8 @@ PRODUCER = re.compile(r"\{\{=?\s*(?:tasks|steps)(?:\.([A-Za-z0-9_-]+)|\['([^']+)
 WORD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z]+)?")
 OF_POD = ("nodeSelector", "tolerations", "affinity", "securityContext", "schedulerName", "hostNetwork")
 MAIN = "main"
+# A team's controller but for the team's name, where an older contract says nothing: what the rules then go by.
+CONTROLLER = "system:serviceaccount:trainyard-system:trainyard-workflow-controller-"
 # What the controller's configuration gives to pods that say nothing, see charts/argo.
 POD_SECURITY = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}
 MAIN_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
@@ -34,7 +36,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
     for path, what, hint in _graph(spec, templates):
         report.add("TY214", lines(path), what, hint, task=task, at=path)
     contract = report.site.contract
-    requester = Requester(f"system:serviceaccount:{contract.namespace}:{contract.release}-workflow-controller")
+    requester = Requester(contract.parameters.get("teamWorkflowController", CONTROLLER) + team.name)
     # What a step's account may do is reported where the workflow names it.
     own = spec.get("serviceAccountName") == contract.parameters["pipelineServiceAccount"]
     for name, template in templates.items():

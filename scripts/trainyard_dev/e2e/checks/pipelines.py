@@ -18,6 +18,7 @@ from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 BUCKET = "runs"
 EXAMPLE_S = 420
 STEP_LIMIT = 1.5  # of what a Volcano Job takes, on a machine that does nothing else: shown beside the figure
+CONTROLLER = "app.kubernetes.io/name=workflow-controller"
 OUTAGE_S = 45  # two minutes were seen as well; a run has no time for that
 OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
 STARTS_S = 180
@@ -108,7 +109,7 @@ def outages(context: Context) -> None:
     with context.recorder.check("pipelines.outages", title) as figures:
         seen = runs.submit(context, PIPELINES / "mnist.py", "-p", "lr=0.003")
         _until(context, seen, lambda: bool(seen.jobs), "no training job was made")
-        context.kubectl("delete", "pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=workflow-controller", "--now")
+        context.kubectl("delete", "pods", "-n", SYSTEM, "-l", f"{CONTROLLER},trainyard.io/serves={seen.team}", "--now")
         _until(context, seen, lambda: any(map(_done, seen.jobs.values())), "the training job doesn't end")
         gone = time.monotonic()
         with _without_store(context):

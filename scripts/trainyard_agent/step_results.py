@@ -1,0 +1,80 @@
+"""Removes results of steps that nothing has asked for: entries of Argo's caches, and caches without any.
+
+Argo's controllers have this, too, but only for ConfigMaps in the namespace that they serve; caches lie beside the
+controllers, where no member can write.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainyard_agent.api import Api, ApiError
+from trainyard_agent.say import PlatformError, say
+
+CACHE = "workflows.argoproj.io/configmap-type=Cache"
+AT_ONCE = "10"  # caches, of a MiB at most, that are held at a time
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
+
+
+def duration(text: str) -> timedelta:
+    """A duration as Go writes it, such as 720h or 1h30m. Raises PlatformError."""
+    parts = re.findall(r"(\d+)([smh])", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise PlatformError(f"{text!r} is no duration: write hours, minutes and seconds, such as 720h or 1h30m")
+    return sum((timedelta(**{UNITS[unit]: int(number)}) for number, unit in parts), timedelta())
+
+
+def unused(entry: str, since: datetime) -> bool:
+    """Whether nothing asked for the result after `since`. One that can't be read is of no use to Argo either."""
+    try:
+        return datetime.fromisoformat(json.loads(entry)["lastHitTimestamp"].replace("Z", "+00:00")) < since
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return True
+
+
+def clean(api: Api, namespace: str, since: datetime) -> None:
+    """One look at all caches of a namespace. Raises PlatformError that names those that could not be cleaned.
+
+    A cache that a controller changes meanwhile is left for the next look.
+    """
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    failed = []
+    for cache in _listed(api, path):
+        try:
+            _clean(api, f"{path}/{cache['metadata']['name']}", cache, since)
+        except ApiError as error:
+            if error.status not in (404, 409):
+                failed.append(f"{cache['metadata']['name']} ({error.message})")
+    if failed:
+        raise PlatformError(f"caches were not cleaned: {', '.join(failed)}")
+
+
+def _listed(api: Api, path: str) -> Iterator[dict[str, Any]]:
+    """Every cache, a few at a time. Raises PlatformError."""
+    query = {"labelSelector": CACHE, "limit": AT_ONCE}
+    while True:
+        try:
+            found = api.get(path, query)
+        except ApiError as error:
+            raise PlatformError(f"caches of steps can't be listed: {error.message}") from error
+        yield from found.get("items", [])
+        query["continue"] = found.get("metadata", {}).get("continue") or ""
+        if not query["continue"]:
+            return
+
+
+def _clean(api: Api, path: str, cache: dict[str, Any], since: datetime) -> None:
+    meta, entries = cache["metadata"], cache.get("data") or {}
+    kept = {key: entry for key, entry in entries.items() if not unused(entry, since)}
+    if not entries or len(kept) == len(entries):  # one without any is just being made
+        return
+    if kept:
+        api.call("PUT", path, cache | {"apiVersion": "v1", "kind": "ConfigMap", "data": kept})
+    else:
+        only = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        api.call("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only})
+    say(f"cache {meta['name']}: {len(entries) - len(kept)} of {len(entries)} results removed")
