@@ -35,6 +35,7 @@ STEPS = 10
 IDLE_S = 10.0
 KEPT, LONG = 100, 300  # runs that a team may have at a time, and steps of a long one
 SYSTEM = "trainyard-system"
+USER = "bench"
 FILE = "argo-teams.json"
 HEADINGS = {
     "resident_mib": "MiB resident", "private_mib": "MiB of it private", "busy_mib": "MiB resident after work",
@@ -72,14 +73,18 @@ class Found:
 
 
 class Fleet:
-    """The controllers of one row. Each is the Deployment's program with its settings, as the server's administrator."""
+    """The controllers of one row: the Deployment's program and settings, with a team's rights everywhere."""
 
     def __init__(self, server: ApiServer, folder: Path, deployment: dict[str, Any], names: Sequence[str]) -> None:
         """`names`: the teams with a controller each, or [""] for one that serves all."""
-        self._server, self._folder, self._names = server, folder, list(names)
+        self._folder, self._names = folder, list(names)
         self._container = deployment["spec"]["template"]["spec"]["containers"][0]
         self._programs: list[Server] = []
         self._count = 0
+        config = yaml.safe_load(server.kubeconfig.read_text())
+        config["users"][0]["user"]["as"] = USER
+        self._kubeconfig = folder / "kubeconfig"
+        self._kubeconfig.write_text(yaml.safe_dump(config))
 
     def start(self) -> None:
         """Starts all that don't run."""
@@ -106,7 +111,7 @@ class Fleet:
                 yield f"--managed-namespace={name}"
             elif name or not word.startswith(("--namespaced", "--managed-namespace=")):
                 yield word
-        yield from ("--kubeconfig", self._server.kubeconfig, "--namespace", SYSTEM)
+        yield from ("--kubeconfig", self._kubeconfig, "--namespace", SYSTEM)
 
 
 def measure(teams: Sequence[int] = TEAMS) -> Found:
@@ -180,7 +185,7 @@ def _fleet(server: ApiServer, folder: Path, deployment: dict[str, Any], names: S
 
 
 def _prepare(server: ApiServer, objects: list[dict[str, Any]], teams: Sequence[str]) -> None:
-    """CRDs, namespaces with the account of steps, and the configuration."""
+    """CRDs, namespaces with the account of steps, rights of the controllers, and the configuration."""
     for crd in objects:
         if crd["kind"] == "CustomResourceDefinition" and crd["spec"]["group"] == "argoproj.io":
             server.apply(crd)
@@ -191,6 +196,12 @@ def _prepare(server: ApiServer, objects: list[dict[str, Any]], teams: Sequence[s
         complete_namespace(server, name)
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pipeline", "namespace": name}}
         server.apply(account)
+    role = next(one for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"] == f"{NAME}-team")
+    rights = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": USER}}
+    rights["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"{NAME}-team"}
+    rights["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
+    server.apply(role)
+    server.apply(rights)
     server.apply(next(one for one in objects if one["kind"] == "ConfigMap" and one["metadata"]["name"] == NAME))
 
 

@@ -41,6 +41,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> type[Program]:
 
 
 def fleet(names: list[str], folder: Path) -> Fleet:
+    (folder / "k").write_text('{"users": [{"user": {}}]}')
     return Fleet(SimpleNamespace(kubeconfig=folder / "k"), folder, DEPLOYMENT, names)  # type: ignore[arg-type]
 
 
