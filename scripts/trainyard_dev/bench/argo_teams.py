@@ -38,7 +38,7 @@ SYSTEM = "trainyard-system"
 USER = "bench"
 FILE = "argo-teams.json"
 HEADINGS = {
-    "resident_mib": "MiB resident", "private_mib": "MiB of it private", "busy_mib": "MiB resident after work",
+    "resident_mib": "MiB resident, each by itself", "held_mib": "MiB on one node", "busy_mib": "MiB there after work",
     "idle_cores": "thousandths of a core, idle", "ready_s": "seconds until all are ready",
     "back_s": "seconds until one is back", "alone_s": "seconds a step, one team",
     "together_s": "seconds a step, all teams at once",
@@ -47,12 +47,15 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One way to run controllers for so many teams. Memory and processor time are sums over all of them."""
+    """One way to run controllers for so many teams. Memory and processor time are sums over all of them.
+
+    `held_mib` and `busy_mib` count pages of the program's file once, as a node holds them, `resident_mib` with each.
+    """
 
     way: str
     teams: int
     resident_mib: float
-    private_mib: float
+    held_mib: float
     busy_mib: float
     idle_cores: float
     ready_s: float
@@ -142,17 +145,17 @@ def _row(server: ApiServer, fleet: Fleet, way: str, teams: Sequence[str]) -> Row
     before, at = costs.processor_s(*fleet.pids), monotonic()
     sleep(IDLE_S)
     idle = (costs.processor_s(*fleet.pids) - before) / (monotonic() - at)
-    resident, private = (_memory(fleet.pids, key) for key in ("VmRSS", "RssAnon"))
+    resident, held = sum(_memory(fleet.pids, "VmRSS")), _held(fleet.pids)
     alone = fmean(argo_load.run(server, teams[:1], "alone", STEPS)) / STEPS
     together = fmean(argo_load.run(server, teams, "together", STEPS)) / STEPS
-    busy = _memory(fleet.pids, "VmRSS")
+    busy = _held(fleet.pids)
     fleet.stop(1)
     begun = monotonic()
     fleet.start()
     argo_load.run(server, teams[-1:], "back", 1)
     back = monotonic() - begun
     argo_load.remove(server, teams)
-    return Row(way, len(teams), resident, private, busy, idle * 1000, ready, back, alone, together)
+    return Row(way, len(teams), resident, held, busy, idle * 1000, ready, back, alone, together)
 
 
 def _full(server: ApiServer, fleet: Fleet, team: str) -> float:
@@ -164,15 +167,20 @@ def _full(server: ApiServer, fleet: Fleet, team: str) -> float:
             raise TrainyardError(f"a finished workflow is refused: {made.message}")
     fleet.start()
     argo_load.run(server, [team], "beside", STEPS)
-    found = _memory(fleet.pids, "VmRSS")
+    found = sum(_memory(fleet.pids, "VmRSS"))
     argo_load.remove(server, [team])
     return found
 
 
-def _memory(pids: Sequence[int], key: str) -> float:
-    """MiB that /proc says of these processes, all together."""
+def _held(pids: Sequence[int]) -> float:
+    """MiB that all of them hold, pages of their file counted once."""
+    return sum(_memory(pids, "RssAnon")) + max(_memory(pids, "RssFile"))
+
+
+def _memory(pids: Sequence[int], key: str) -> list[float]:
+    """MiB that /proc says of each of these processes."""
     found = [re.search(rf"^{key}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in pids]
-    return sum(int(one[1]) for one in found if one) / 1024
+    return [int(one[1]) / 1024 for one in found if one]
 
 
 @contextmanager
@@ -216,7 +224,7 @@ def write(found: Found, folder: Path) -> None:
     """The figures and two plots."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_text(json.dumps(asdict(found), indent=1) + "\n")
-    for key, title in (("resident_mib", "Memory of Argo's controllers"), ("together_s", "A step, all teams at once")):
+    for key, title in (("held_mib", "Memory of idle controllers of Argo"), ("together_s", "A step, all teams at once")):
         series = {
             way: [(row.teams, getattr(row, key)) for row in found.rows if row.way == way] for way in (SHARED, OWN)
         }

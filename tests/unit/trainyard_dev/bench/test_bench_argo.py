@@ -73,7 +73,7 @@ FOUND = Found("3.7.2", "2 cores", 10, 120.0, tuple(row(way, teams) for teams in 
 def test_figures_are_read_as_they_were_written_with_a_plot_of_both_ways(tmp_path: Path) -> None:
     argo_teams.write(FOUND, tmp_path)
     assert argo_teams.read(tmp_path) == FOUND
-    for name in ("argo-teams-resident.svg", "argo-teams-together.svg"):
+    for name in ("argo-teams-held.svg", "argo-teams-together.svg"):
         text = (tmp_path / name).read_text()
         assert SHARED in text and OWN in text
 
@@ -82,5 +82,5 @@ def test_the_table_has_a_line_for_each_row_and_a_unit_for_each_column() -> None:
     head, _, *lines, _, last = argo_teams.table(FOUND).splitlines()
     assert last.endswith("has 120 MiB resident.")
     assert [line.split("|")[1].strip() for line in lines] == [f"{one.way}, {one.teams}" for one in FOUND.rows]
-    assert "MiB resident" in head and "seconds a step, one team" in head
+    assert "MiB on one node" in head and "seconds a step, one team" in head
     assert "1,500" in lines[3]
