@@ -148,7 +148,14 @@ def test_no_object_twice(objects: Objects) -> None:
 
 def test_everything_namespaced_is_in_the_release_namespace(objects: Objects) -> None:
     found = {o["metadata"]["namespace"] for o in objects if "namespace" in o["metadata"]}
-    assert found == {helm.NAMESPACE}
+    assert found == {helm.NAMESPACE, f"{helm.NAMESPACE}-webhook"}
+    away = [o for o in objects if o["metadata"].get("namespace", helm.NAMESPACE) != helm.NAMESPACE]
+    operator = "trainyard-training-operator"
+    assert {(o["kind"], o["metadata"]["name"]) for o in away} == {
+        ("Secret", "training-operator-webhook-cert"),
+        ("Role", operator),
+        ("RoleBinding", operator),
+    }
 
 
 def test_no_default_password(objects: Objects) -> None:

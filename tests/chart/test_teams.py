@@ -267,6 +267,8 @@ INVALID: list[tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = [
     ([{**SPEECH, "quota": {"all": {"gpus": 4}}}], {}, ["maxGpusPerJob is 8", "quota.all", "4 GPUs"]),
     ([{**SPEECH, "queue": {"capability": {"nvidia.com/gpu": 0}}}], {}, ["maxGpusPerJob is 8", "queue.capability"]),
     ([{**SPEECH, "limits": {"requests": {"cpu": "9"}}}], {}, ["limits.requests.cpu (9)", "lower the request"]),
+    ([{**SPEECH, "counts": {"pods": 100}}], {}, ["quota.all lets 200 pods run", "raise counts.pods"]),
+    ([{**SPEECH, "name": "trainyard-system-webhook"}], {}, ["reserved name"]),
     ([{**SPEECH, "limits": {"max": {"cpu": "4"}}}], {}, ["limits.limits.cpu (8)", "limits.max.cpu (4)", "maximum"]),
     ([SPEECH], {"platformPriorityClass": {"name": "top", "value": 1000}}, ["displace the platform's"]),
     ([SPEECH], {"platformPriorityClass": {"name": "training-low", "value": 9}}, ["class of the platform's own pods"]),
@@ -300,7 +302,7 @@ def test_examples_install(example: Path, chart: Path) -> None:
         for obj in package.render("on-prem", chart, values=[example])
         if obj["kind"] == "Namespace"
     }
-    assert found == {team["name"] for team in teams}
+    assert found == {team["name"] for team in teams} | {f"{SYSTEM}-webhook"}
 
 
 def test_twenty_teams_fit_in_one_release(chart: Path, tmp_path: Path) -> None:
