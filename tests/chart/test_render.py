@@ -207,6 +207,36 @@ def test_only_nodes_reach_the_nfs_server_where_the_pod_networks_are_named(chart:
     assert rule == {"from": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.1.0.0/16"]}}]}
 
 
+def test_teams_reach_none_of_the_platforms_pods_but_the_store(chart: Path) -> None:
+    """By a policy where they would connect to: their own takes effect after their pod has started."""
+    objects = package.render("kind", chart, ["nfs.podNetworks={10.1.0.0/16,10.2.0.0/16}"])
+    policy = named(objects, "NetworkPolicy", "trainyard-not-from-teams")
+    assert (policy["metadata"]["namespace"], policy["spec"]["policyTypes"]) == ("trainyard-system", ["Ingress"])
+    [rule] = policy["spec"]["ingress"]
+    assert rule == {"from": [
+        {"namespaceSelector": {"matchExpressions": [{"key": "trainyard.io/team", "operator": "DoesNotExist"}]}},
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.1.0.0/16", "10.2.0.0/16"]}},
+        {"ipBlock": {"cidr": "::/0"}},
+    ]}  # fmt: skip
+    [left_out] = policy["spec"]["podSelector"]["matchExpressions"]
+    assert left_out == {"key": "app.kubernetes.io/name", "operator": "NotIn", "values": ["minio", "nfs"]}
+    kinds = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job")
+    labels = {
+        obj["metadata"]["name"]: template.get("metadata", {}).get("labels", {}).get("app.kubernetes.io/name", "")
+        for obj in objects
+        if obj["kind"] in kinds and obj["metadata"].get("namespace") == "trainyard-system"
+        for template in [(obj["spec"].get("jobTemplate") or obj)["spec"]["template"]]
+    }
+    free = {name for name, label in labels.items() if label in left_out["values"]}
+    assert free == {"trainyard-minio", "trainyard-nfs", "trainyard-nfs-provisioner"}
+    assert {"trainyard-training-operator", "trainyard-admission", "trainyard-workflow-controller"} <= set(labels)
+
+
+def test_without_pod_networks_no_policy_guesses_them(chart: Path) -> None:
+    objects = package.render("kind", chart, ["nfs.podNetworks=null"])
+    assert not [obj for obj in objects if obj["metadata"]["name"] == "trainyard-not-from-teams"]
+
+
 def test_an_image_of_ones_own_keeps_its_registry(chart: Path) -> None:
     objects = package.render("kind", chart, ["nfs.images.server=quay.io/me/nfs:1"])
     server = named(objects, "Deployment", "trainyard-nfs")
