@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 from trainyard_agent.say import PlatformError, fail
 
@@ -70,8 +71,10 @@ def _parser() -> argparse.ArgumentParser:
 
     cert = commands.add_parser("webhook-cert", help="put a certificate into a Secret unless it holds a good one")
     cert.add_argument("--secret", required=True)
-    cert.add_argument("--dns", required=True, help="name that the API server calls the webhook by")
+    cert.add_argument("--namespace", required=True, help="namespace of the Secret")
+    cert.add_argument("--dns", required=True, action="append", help="a name that the webhook has; may be repeated")
     cert.add_argument("--ca-name", required=True)
+    cert.add_argument("--to", required=True, help="folder to lay ca.crt, tls.crt and tls.key down in")
 
     hook = commands.add_parser("launcher-webhook", help="close the init container of MPI launchers, for ever")
     hook.add_argument("--certs", required=True, help="folder with ca.crt, tls.crt, tls.key")
@@ -160,8 +163,10 @@ def main(argv: list[str] | None = None) -> int:
             return claim.run(args.name, args.size, args.storage_class)
         if args.command == "webhook-cert":
             from trainyard_agent import webhook_cert
+            from trainyard_agent.api import Api
 
-            return webhook_cert.run(args.secret, args.dns, args.ca_name)
+            place = webhook_cert.Place(args.namespace, args.secret)
+            return webhook_cert.run(Api(), place, args.dns, args.ca_name, Path(args.to))
         if args.command == "launcher-webhook":
             from trainyard_agent import launcher
 

@@ -1,11 +1,13 @@
-"""Puts a CA and a server certificate for an admission webhook into a Secret, unless it already holds good ones."""
+"""Puts a webhook's CA and certificate into a Secret, unless it holds good ones, and into the files that serve."""
 
 from __future__ import annotations
 
 import base64
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.say import PlatformError, say
@@ -16,6 +18,16 @@ MARGIN_SECONDS = 100 * 24 * 3600
 # The operator reads its CA's key in this form only.
 TRADITIONAL = b"-----BEGIN RSA PRIVATE KEY-----"
 MANAGER = "trainyard-webhook-cert"
+ENTRIES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+# What a server needs; the authority's key stays in the Secret.
+SERVED = ("ca.crt", "tls.crt", "tls.key")
+
+
+class Place(NamedTuple):
+    """The Secret that keeps the certificate."""
+
+    namespace: str
+    secret: str
 
 
 def _openssl(*args: str) -> None:
@@ -24,9 +36,9 @@ def _openssl(*args: str) -> None:
         raise PlatformError(f"openssl {args[0]} failed: {done.stderr.strip().splitlines()[-1:]}")
 
 
-def make(folder: Path, dns: str, ca_name: str) -> dict[str, bytes]:
-    """A CA named `ca_name` and a certificate for `dns`, as the four entries of the Secret (PEM)."""
-    at = {name: str(folder / name) for name in ("ca.crt", "ca.key", "tls.crt", "tls.key", "tls.csr", "ext")}
+def make(folder: Path, names: Sequence[str], ca_name: str) -> dict[str, bytes]:
+    """A CA named `ca_name` and a certificate for all of `names`, as the four entries of the Secret (PEM)."""
+    at = {name: str(folder / name) for name in (*ENTRIES, "tls.csr", "ext")}
     key = ["-newkey", "rsa:2048", "-nodes"]
     _openssl(
         "req", "-x509", *key, "-keyout", at["ca.key"], "-out", at["ca.crt"], "-days", str(DAYS),
@@ -34,8 +46,9 @@ def make(folder: Path, dns: str, ca_name: str) -> dict[str, bytes]:
         "-addext", "keyUsage=critical,digitalSignature,keyEncipherment,keyCertSign",
     )  # fmt: skip
     _openssl("req", *key, "-keyout", at["tls.key"], "-out", at["tls.csr"], "-subj", f"/CN={ca_name}")
+    known = ",".join(f"DNS:{name}" for name in names)
     Path(at["ext"]).write_text(
-        f"subjectAltName=DNS:{dns}\nextendedKeyUsage=serverAuth\nkeyUsage=digitalSignature,keyEncipherment\n"
+        f"subjectAltName={known}\nextendedKeyUsage=serverAuth\nkeyUsage=digitalSignature,keyEncipherment\n"
         "basicConstraints=CA:FALSE\n"
     )
     _openssl(
@@ -44,12 +57,12 @@ def make(folder: Path, dns: str, ca_name: str) -> dict[str, bytes]:
     )  # fmt: skip
     for key_file in (at["ca.key"], at["tls.key"]):
         _openssl("rsa", "-traditional", "-in", key_file, "-out", key_file)
-    return {name: Path(at[name]).read_bytes() for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")}
+    return {name: Path(at[name]).read_bytes() for name in ENTRIES}
 
 
-def good(data: dict[str, bytes], dns: str) -> bool:
-    """Is this a chain for `dns` that lasts beyond the margin?"""
-    if not all(data.get(name) for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")):
+def good(data: Mapping[str, bytes], names: Sequence[str]) -> bool:
+    """Is this a chain for all of `names` that lasts beyond the margin?"""
+    if not all(data.get(name) for name in ENTRIES):
         return False
     if not data["ca.key"].startswith(TRADITIONAL):
         return False
@@ -58,27 +71,34 @@ def good(data: dict[str, bytes], dns: str) -> bool:
         ca.write_bytes(data["ca.crt"])
         crt.write_bytes(data["tls.crt"])
         checks = (
-            ["openssl", "verify", "-CAfile", str(ca), "-verify_hostname", dns, str(crt)],
+            *(["openssl", "verify", "-CAfile", str(ca), "-verify_hostname", name, str(crt)] for name in names),
             ["openssl", "x509", "-in", str(crt), "-noout", "-checkend", str(MARGIN_SECONDS)],
             ["openssl", "x509", "-in", str(ca), "-noout", "-checkend", str(MARGIN_SECONDS)],
         )
         return all(subprocess.run(c, capture_output=True, check=False).returncode == 0 for c in checks)
 
 
-def run(secret: str, dns: str, ca_name: str) -> int:
-    """Look at the Secret in the pod's namespace and fill it if need be. Raises PlatformError."""
-    api = Api()
-    path = f"/api/v1/namespaces/{api.namespace}/secrets/{secret}"
+def run(api: Api, place: Place, names: Sequence[str], ca_name: str, to: Path) -> int:
+    """Fill the Secret if need be, and lay down what a server needs of it in the folder `to`. Raises PlatformError."""
+    path = f"/api/v1/namespaces/{place.namespace}/secrets/{place.secret}"
+    known = ", ".join(names)
     try:
         held = api.get(path).get("data") or {}
-        if good({name: base64.b64decode(value) for name, value in held.items()}, dns):
-            say(f"Secret {secret} holds a good certificate for {dns}")
-            return 0
-        with tempfile.TemporaryDirectory() as folder:
-            made = make(Path(folder), dns, ca_name)
-        data = {name: base64.b64encode(value).decode() for name, value in made.items()}
-        api.merge(path, {"data": data}, manager=MANAGER)
+        data = {name: base64.b64decode(value) for name, value in held.items()}
+        if good(data, names):
+            say(f"Secret {place.secret} holds a good certificate for {known}")
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                data = make(Path(folder), names, ca_name)
+            encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+            api.merge(path, {"data": encoded}, manager=MANAGER)
+            say(f"made a certificate for {known} in Secret {place.secret}")
+        for name in SERVED:
+            (to / name).write_bytes(data[name])
     except ApiError as error:
-        raise PlatformError(f"the certificate for {dns} can't be kept in Secret {secret}: {error.message}") from error
-    say(f"made a certificate for {dns} in Secret {secret}")
+        raise PlatformError(
+            f"the certificate for {known} can't be kept in Secret {place.secret} of {place.namespace}: {error.message}"
+        ) from error
+    except OSError as error:
+        raise PlatformError(f"the certificate for {known} can't be laid down: {error}") from error
     return 0

@@ -118,12 +118,13 @@ def test_label_values_are_allowed_ones() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
-def test_certificate_is_good_for_its_name_only(tmp_path: Path) -> None:
-    made = webhook_cert.make(tmp_path, "op.ns.svc", "training-operator-ca")
-    assert webhook_cert.good(made, "op.ns.svc")
-    assert not webhook_cert.good(made, "other.ns.svc")
-    assert not webhook_cert.good(made | {"ca.key": b"-----BEGIN PRIVATE KEY-----"}, "op.ns.svc")
-    assert not webhook_cert.good({}, "op.ns.svc")
+def test_certificate_is_good_for_its_names_only(tmp_path: Path) -> None:
+    names = ["op.ns.svc", "op.ns-webhook.svc"]
+    made = webhook_cert.make(tmp_path, names, "training-operator-ca")
+    assert webhook_cert.good(made, names)
+    assert not webhook_cert.good(made, [*names, "other.ns.svc"])
+    assert not webhook_cert.good(made | {"ca.key": b"-----BEGIN PRIVATE KEY-----"}, names)
+    assert not webhook_cert.good({}, names)
 
 
 def review_of(pod: dict[str, Any]) -> dict[str, Any]:

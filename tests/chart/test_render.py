@@ -148,7 +148,14 @@ def test_no_object_twice(objects: Objects) -> None:
 
 def test_everything_namespaced_is_in_the_release_namespace(objects: Objects) -> None:
     found = {o["metadata"]["namespace"] for o in objects if "namespace" in o["metadata"]}
-    assert found == {helm.NAMESPACE}
+    assert found == {helm.NAMESPACE, f"{helm.NAMESPACE}-webhook"}
+    away = [o for o in objects if o["metadata"].get("namespace", helm.NAMESPACE) != helm.NAMESPACE]
+    operator = "trainyard-training-operator"
+    assert {(o["kind"], o["metadata"]["name"]) for o in away} == {
+        ("Secret", "training-operator-webhook-cert"),
+        ("Role", operator),
+        ("RoleBinding", operator),
+    }
 
 
 def test_no_default_password(objects: Objects) -> None:
@@ -198,6 +205,36 @@ def test_only_nodes_reach_the_nfs_server_where_the_pod_networks_are_named(chart:
     objects = package.render("on-prem", chart, ["nfs.podNetworks={10.1.0.0/16}"])
     [rule] = named(objects, "NetworkPolicy", "trainyard-nfs-nodes-only")["spec"]["ingress"]
     assert rule == {"from": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.1.0.0/16"]}}]}
+
+
+def test_teams_reach_none_of_the_platforms_pods_but_the_store(chart: Path) -> None:
+    """By a policy where they would connect to: their own takes effect after their pod has started."""
+    objects = package.render("kind", chart, ["nfs.podNetworks={10.1.0.0/16,10.2.0.0/16}"])
+    policy = named(objects, "NetworkPolicy", "trainyard-not-from-teams")
+    assert (policy["metadata"]["namespace"], policy["spec"]["policyTypes"]) == ("trainyard-system", ["Ingress"])
+    [rule] = policy["spec"]["ingress"]
+    assert rule == {"from": [
+        {"namespaceSelector": {"matchExpressions": [{"key": "trainyard.io/team", "operator": "DoesNotExist"}]}},
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.1.0.0/16", "10.2.0.0/16"]}},
+        {"ipBlock": {"cidr": "::/0"}},
+    ]}  # fmt: skip
+    [left_out] = policy["spec"]["podSelector"]["matchExpressions"]
+    assert left_out == {"key": "app.kubernetes.io/name", "operator": "NotIn", "values": ["minio", "nfs"]}
+    kinds = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job")
+    labels = {
+        obj["metadata"]["name"]: template.get("metadata", {}).get("labels", {}).get("app.kubernetes.io/name", "")
+        for obj in objects
+        if obj["kind"] in kinds and obj["metadata"].get("namespace") == "trainyard-system"
+        for template in [(obj["spec"].get("jobTemplate") or obj)["spec"]["template"]]
+    }
+    free = {name for name, label in labels.items() if label in left_out["values"]}
+    assert free == {"trainyard-minio", "trainyard-nfs", "trainyard-nfs-provisioner"}
+    assert {"trainyard-training-operator", "trainyard-admission", "trainyard-workflow-controller"} <= set(labels)
+
+
+def test_without_pod_networks_no_policy_guesses_them(chart: Path) -> None:
+    objects = package.render("kind", chart, ["nfs.podNetworks=null"])
+    assert not [obj for obj in objects if obj["metadata"]["name"] == "trainyard-not-from-teams"]
 
 
 def test_an_image_of_ones_own_keeps_its_registry(chart: Path) -> None:

@@ -31,7 +31,7 @@ def accounts(server: ApiServer) -> None:
 
 @pytest.fixture
 def certificate(server: ApiServer) -> dict[str, Any]:
-    found = server.call("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")  # the chart's
+    found = server.call("GET", f"/api/v1/namespaces/{SYSTEM}-webhook/secrets/{CERTIFICATE}")  # the chart's
     assert found.ok, found.message
     return found.body
 

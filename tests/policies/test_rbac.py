@@ -8,6 +8,7 @@ import pytest
 
 from trainyard.kinds import registry
 from trainyard_dev.apiserver import ApiServer, Identity
+from trainyard_dev.policy.cases import WHO
 
 MEMBER = Identity("ada", ("vision-members",))
 VIEWER = Identity("bob", ("vision-viewers",))
@@ -214,6 +215,49 @@ def test_setup_reads_only_the_bucket_user_of_teams(server: ApiServer) -> None:
         assert not may(server, SETUP, "list", "secrets", team)
         assert not may(server, SETUP, "patch", "serviceaccounts", team, "training")
     assert not may(server, SETUP, "get", "secrets", SYSTEM, "trainyard-minio-root")
+
+
+CERTIFICATES = f"{SYSTEM}-webhook"
+# What the platform's own accounts read of Secrets, beside teams' (see test_setup_reads_only_the_bucket_user_of_teams).
+READERS = {
+    ("trainyard-training-operator", CERTIFICATES, ""): set(READ),
+    ("trainyard-admission-init", SYSTEM, "volcano-admission-secret"): {"get"},
+}
+
+
+def test_no_account_reads_the_platforms_keys(server: ApiServer) -> None:
+    """Nor Helm's releases, in which root's key lies: neither by name nor by list, in no account's name."""
+    accounts = [
+        one["metadata"]["name"]
+        for one in server.call("GET", f"/api/v1/namespaces/{SYSTEM}/serviceaccounts").body["items"]
+    ]
+    assert {"trainyard-training-operator", "trainyard-controllers", "trainyard-workflow-controller"} <= set(accounts)
+    names = ("", "trainyard-minio-root", "trainyard-s3", "sh.helm.release.v1.trainyard.v1", "volcano-admission-secret")
+    found = {
+        (account, namespace, name): allowed
+        for account in accounts
+        for namespace in ("", SYSTEM, CERTIFICATES, "kube-system")
+        for name in names
+        if (
+            allowed := {
+                verb
+                for verb in READ
+                if may(server, Identity.account(SYSTEM, account), verb, "secrets", namespace, name)
+            }
+        )
+    }
+    every = {("trainyard-training-operator", CERTIFICATES, name): set(READ) for name in names}
+    assert found == READERS | every
+
+
+def test_training_operators_namespace_holds_its_certificate_and_nothing_else(server: ApiServer) -> None:
+    """Who steals its account reads what lies there."""
+    found = server.call("GET", f"/api/v1/namespaces/{CERTIFICATES}/secrets", identity=WHO["training-operator"])
+    assert [one["metadata"]["name"] for one in found.body["items"]] == ["training-operator-webhook-cert"]
+    refused = server.call(
+        "GET", f"/api/v1/namespaces/{SYSTEM}/secrets/trainyard-minio-root", identity=WHO["training-operator"]
+    )
+    assert refused.status == 403 and 'cannot get resource "secrets"' in refused.message
 
 
 def test_volcano_removes_network_policies_of_its_jobs_only(server: ApiServer) -> None:

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// holder is who has a directory: a PersistentVolume, and the claim (namespace/name) that it was made for.
+// holder is who has a directory: a PersistentVolume, and the claim (namespace/name) that it was made for. One without
+// volume is what was left in place when its volume ended (retain).
 type holder struct {
 	volume, claim string
 }
@@ -19,7 +20,7 @@ func (t *tree) holder(directory string) (holder, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return holder{}, nil
 	}
-	volume, claim, _ := strings.Cut(strings.TrimSpace(string(content)), "\n")
+	volume, claim, _ := strings.Cut(strings.TrimRight(string(content), "\n"), "\n")
 	return holder{volume, claim}, err
 }
 
@@ -85,8 +86,10 @@ func (t *tree) note(directory string, who holder) error {
 
 func (t *tree) release(directory string) error {
 	place := path.Join(claimsDir, directory)
-	if err := t.root.Remove(path.Join(place, claimFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot release %s: %w", directory, err)
+	for _, file := range []string{usedFile, overFile, claimFile} {
+		if err := t.root.Remove(path.Join(place, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot release %s: %w", directory, err)
+		}
 	}
 	t.removeEmpty(place)
 	return nil

@@ -11,10 +11,13 @@ import (
 
 const pingTimeout = 3 * time.Second
 
-// serveHealth answers /healthz (this process works) and /readyz (the NFS server answers too). A silent server makes
+// serveHealth answers /healthz (this process works), /readyz (the NFS server answers too) and /metrics (what was measured). A silent server makes
 // the pod unready, and does not restart it: that would not bring the server back.
-func serveHealth(ctx context.Context, address string, ping func() error) {
-	server := &http.Server{Addr: address, Handler: healthHandler(ping), ReadHeaderTimeout: 5 * time.Second}
+func serveHealth(ctx context.Context, address string, ping func() error, measured http.Handler) {
+	mux := http.NewServeMux()
+	mux.Handle("/", healthHandler(ping))
+	mux.Handle("/metrics", measured)
+	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		<-ctx.Done()
 		server.Close()

@@ -9,18 +9,24 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
 type settings struct {
-	name, directory, server, export, leaseNamespace, healthAddress string
-	leaderElection                                                 bool
+	name, directory, server, export, leaseNamespace, healthAddress, kubeconfig string
+	leaderElection                                                             bool
+	period                                                                     time.Duration
+	tolerance, maxFiles, keepDays                                              int
 }
 
 func parseFlags(arguments []string) (settings, error) {
@@ -32,12 +38,20 @@ func parseFlags(arguments []string) (settings, error) {
 	flags.StringVar(&s.export, "export", "", "path of the export on the server")
 	flags.BoolVar(&s.leaderElection, "leader-election", true, "only one replica works at a time")
 	flags.StringVar(&s.leaseNamespace, "lease-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the leader's Lease")
-	flags.StringVar(&s.healthAddress, "health-address", ":8080", "address of /healthz and /readyz")
+	flags.StringVar(&s.healthAddress, "health-address", ":8080", "address of /healthz, /readyz and /metrics")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "how to reach the cluster from outside; empty: by the pod's own account")
+	flags.DurationVar(&s.period, "measure-every", 0, "rest between two measurements of what claims hold; 0: they are not measured")
+	flags.IntVar(&s.tolerance, "tolerance", 10, "percent that a claim may hold beyond its size")
+	flags.IntVar(&s.maxFiles, "max-files", 10_000_000, "the most files that a claim may hold")
+	flags.IntVar(&s.keepDays, "keep-archived-days", 0, "days after which archived volumes are removed; 0: never")
 	if err := flags.Parse(arguments); err != nil {
 		return s, err
 	}
 	if s.server == "" || len(s.export) == 0 || s.export[0] != '/' {
 		return s, fmt.Errorf("-server and -export (an absolute path) are needed")
+	}
+	if s.period < 0 || s.tolerance < 0 || s.maxFiles < 1 || s.keepDays < 0 {
+		return s, fmt.Errorf("-measure-every, -tolerance and -keep-archived-days can't be negative, -max-files must be positive")
 	}
 	if flags.NArg() > 0 {
 		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
@@ -50,7 +64,7 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	config, err := rest.InClusterConfig()
+	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("no access to the cluster: %w", err)
 	}
@@ -70,8 +84,24 @@ func run(ctx context.Context, s settings) error {
 			}
 			return namespace.Annotations, nil
 		}}
+	p.claims = func(ctx context.Context, namespace string) ([]v1.PersistentVolumeClaim, error) {
+		list, err := client.CoreV1().PersistentVolumeClaims(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return list.Items, nil
+	}
+	measured := &figures{}
+	if s.period > 0 {
+		events := record.NewBroadcaster(record.WithContext(ctx))
+		events.StartRecordingToSink(&corev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+		w := &watch{tree: tree, core: client.CoreV1(), period: s.period, tolerance: int64(s.tolerance),
+			most: bounds{files: s.maxFiles, depth: maxDepth}, keepFor: time.Duration(s.keepDays) * day, figures: measured,
+			events: events.NewRecorder(scheme.Scheme, v1.EventSource{Component: s.name})}
+		go w.run(ctx)
+	}
 	go tendStatic(ctx, client.CoreV1())
-	go serveHealth(ctx, s.healthAddress, tree.Ping)
+	go serveHealth(ctx, s.healthAddress, tree.Ping, measured)
 	klog.InfoS("nfs-provisioner started", "name", s.name, "export", s.server+":"+s.export, "directory", s.directory)
 	controller.NewProvisionController(ctx, client, s.name, p,
 		controller.LeaderElection(s.leaderElection),

@@ -44,6 +44,8 @@ type provisioner struct {
 	retire func(ctx context.Context, source v1.NFSVolumeSource, old holder) error
 	// namespaceAnnotations reads them afresh for each volume.
 	namespaceAnnotations func(ctx context.Context, namespace string) (map[string]string, error)
+	// claims are those of a namespace.
+	claims func(ctx context.Context, namespace string) ([]v1.PersistentVolumeClaim, error)
 }
 
 // Provision answers one claim. Its errors become events of the claim.
@@ -80,6 +82,9 @@ func (p *provisioner) provision(ctx context.Context, options controller.Provisio
 	}
 	gid, err := chooseGID(claim.Namespace, annotations, class.Parameters["gid"])
 	if err != nil {
+		return nil, err
+	}
+	if err := p.checkRoom(ctx, claim, directory, annotations[storageAnnotation]); err != nil {
 		return nil, err
 	}
 	source := v1.NFSVolumeSource{Server: p.server, Path: path.Join(p.export, directory)}
@@ -128,7 +133,7 @@ func (p *provisioner) Delete(ctx context.Context, volume *v1.PersistentVolume) e
 	if err != nil {
 		return fmt.Errorf("annotation %s: %w", onDeleteAnnotation, err)
 	}
-	if err := p.tree.Remove(directory, volume.Name, policy); err != nil {
+	if err := p.tree.Remove(directory, volume.Name, policy, volume.Spec.Capacity.Storage().Value()); err != nil {
 		return err
 	}
 	klog.FromContext(ctx).Info("volume ended", "volume", volume.Name, "directory", directory, "onDelete", policy)

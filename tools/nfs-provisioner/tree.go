@@ -105,7 +105,7 @@ func (t *tree) Create(directory string, who holder, gid int, adopt func(old hold
 	if created {
 		t.root.Remove(directory) // empty, or it stays
 	}
-	if before.volume != "" {
+	if before != (holder{}) {
 		t.note(directory, before)
 	} else {
 		t.release(directory)
@@ -172,14 +172,14 @@ func (t *tree) makeParents(directory string) error {
 	return nil
 }
 
-// Remove ends a volume as the policy says. It may be repeated. Files are moved first and removed afterwards, so that
-// a long removal holds up nobody and an interrupted one is finished by the next call.
-func (t *tree) Remove(directory, volume string, policy onDelete) error {
+// Remove ends a volume of so many bytes as the policy says. It may be repeated. Files are moved first and removed
+// afterwards, so that a long removal holds up nobody and an interrupted one is finished by the next call.
+func (t *tree) Remove(directory, volume string, policy onDelete, size int64) error {
 	if err := checkSubDir(directory); err != nil {
 		return err
 	}
 	trash := path.Join(trashDir, volume)
-	if err := t.moveAway(directory, volume, policy, trash); err != nil {
+	if err := t.moveAway(directory, volume, policy, trash, size); err != nil {
 		return err
 	}
 	if policy != onDeleteDelete {
@@ -191,7 +191,7 @@ func (t *tree) Remove(directory, volume string, policy onDelete) error {
 	return nil
 }
 
-func (t *tree) moveAway(directory, volume string, policy onDelete, trash string) error {
+func (t *tree) moveAway(directory, volume string, policy onDelete, trash string, size int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	has, err := t.holder(directory)
@@ -204,7 +204,7 @@ func (t *tree) moveAway(directory, volume string, policy onDelete, trash string)
 	var target string
 	switch policy {
 	case onDeleteRetain:
-		return t.release(directory)
+		return t.note(directory, holder{claim: has.claim})
 	case onDeleteDelete:
 		target, err = trash, t.makePrivate(trashDir)
 	case onDeleteArchive:
@@ -216,6 +216,15 @@ func (t *tree) moveAway(directory, volume string, policy onDelete, trash string)
 	}
 	if err != nil {
 		return err
+	}
+	if policy == onDeleteArchive {
+		bytes, _, err := t.number(directory, usedFile)
+		if err == nil {
+			err = t.noteArchive(kept{directory: target, holder: has, bytes: max(bytes, size)})
+		}
+		if err != nil {
+			return fmt.Errorf("cannot note whose %s is: %w", target, err)
+		}
 	}
 	if err := t.root.Rename(directory, target); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot move %s to %s: %w", directory, target, err)

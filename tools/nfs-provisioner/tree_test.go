@@ -73,8 +73,8 @@ func TestCreateGivesDirectoryToTeam(t *testing.T) {
 
 func TestRemovePolicies(t *testing.T) {
 	for policy, left := range map[onDelete]string{
-		onDeleteArchive: "archived/team-a-data-pvc-1/file",
-		onDeleteRetain:  "team-a/data/file",
+		onDeleteArchive: ".trainyard/archives/team-a-data-pvc-1 archived/team-a-data-pvc-1/file",
+		onDeleteRetain:  ".trainyard/claims/team-a/data/@volume team-a/data/file",
 		onDeleteDelete:  "",
 	} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestRemovePolicies(t *testing.T) {
 			mustCreate(t, tree, "team-a/data", "pvc-1", teamA)
 			write(t, top, "team-a/data/file")
 			for range 2 { // a repeated call changes nothing
-				if err := tree.Remove("team-a/data", "pvc-1", policy); err != nil {
+				if err := tree.Remove("team-a/data", "pvc-1", policy, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -109,7 +109,7 @@ func TestArchiveIsClosedAndNamesNeverCollide(t *testing.T) {
 	for range 3 {
 		mustCreate(t, tree, "team-a/data", "pvc-1", teamA)
 		write(t, top, "team-a/data/file")
-		if err := tree.Remove("team-a/data", "pvc-1", onDeleteArchive); err != nil {
+		if err := tree.Remove("team-a/data", "pvc-1", onDeleteArchive, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestArchiveOfLongName(t *testing.T) {
 	tree, top := export(t)
 	directory := strings.Repeat("n", 63) + "/" + strings.Repeat("c", 253)
 	mustCreate(t, tree, directory, "pvc-0123", teamA)
-	if err := tree.Remove(directory, "pvc-0123", onDeleteArchive); err != nil {
+	if err := tree.Remove(directory, "pvc-0123", onDeleteArchive, 0); err != nil {
 		t.Fatal(err)
 	}
 	if entries, _ := os.ReadDir(filepath.Join(top, "archived")); len(entries) != 1 || !strings.HasSuffix(entries[0].Name(), "-pvc-0123") {
@@ -149,7 +149,7 @@ func TestRemoveLeavesAnotherVolumesDirectory(t *testing.T) {
 	mustCreate(t, tree, "team-a/data", "pvc-2", teamA)
 	write(t, top, "team-a/data/file")
 	for _, policy := range []onDelete{onDeleteArchive, onDeleteDelete, onDeleteRetain} {
-		if err := tree.Remove("team-a/data", "pvc-1", policy); err != nil {
+		if err := tree.Remove("team-a/data", "pvc-1", policy, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestRetainedDirectoryGoesToTheSameGroupOnly(t *testing.T) {
 	tree, top := export(t)
 	mustCreate(t, tree, "team-a/data", "pvc-1", teamA)
 	write(t, top, "team-a/data/file")
-	tree.Remove("team-a/data", "pvc-1", onDeleteRetain)
+	tree.Remove("team-a/data", "pvc-1", onDeleteRetain, 0)
 	wantError(t, create(tree, "team-a/data", "pvc-2", teamB), "belongs to group 20001, not 20002")
 	mustCreate(t, tree, "team-a/data", "pvc-3", teamA)
 	if !exists(top, "team-a/data/file") {
@@ -191,7 +191,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	keep := write(t, outside, "keep")
 	mustCreate(t, tree, "team-a/data", "pvc-2", teamA)
 	os.Symlink(outside, filepath.Join(top, "team-a/data/link"))
-	if err := tree.Remove("team-a/data", "pvc-2", onDeleteDelete); err != nil || !exists(keep) {
+	if err := tree.Remove("team-a/data", "pvc-2", onDeleteDelete, 0); err != nil || !exists(keep) {
 		t.Errorf("error %v, file outside kept: %v", err, exists(keep))
 	}
 }

@@ -35,6 +35,8 @@ parameters:
   onDelete: {{ index . 2 }}
 {{- else }}
 provisioner: trainyard.io/nfs
+{{- /* A larger claim is what a team may hold more. Those of the chart have the size of the values, or upgrades would fail. */}}
+allowVolumeExpansion: {{ not (index . 3) }}
 parameters:
   subDir: {{ index . 1 }}
   onDelete: {{ index . 2 }}

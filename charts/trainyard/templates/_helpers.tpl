@@ -6,6 +6,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{- end }}
 
+{{/* Where training-operator's certificate lies, and nothing else: the operator reads every Secret of that namespace. */}}
+{{- define "trainyard.webhookNamespace" -}}
+{{ .Release.Namespace }}-webhook
+{{- end }}
+
 {{/* What a Secret of the release's namespace holds, decoded, as JSON; {} for one that isn't there: (list context name). */}}
 {{- define "trainyard.secretData" -}}
 {{- $data := dict -}}

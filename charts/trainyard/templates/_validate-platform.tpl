@@ -4,4 +4,8 @@
 {{- if eq $registry "docker.io" }}
 global.imageRegistry is docker.io, which doesn't hold every image: leave it empty, or name a mirror that does.
 {{- end }}
+{{- $webhook := include "trainyard.webhookNamespace" . -}}
+{{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $webhook) }}
+The namespace {{ $webhook }} of a release before this one is still ending; wait until `kubectl get namespace {{ $webhook }}` finds nothing.
+{{- end }}
 {{- end }}

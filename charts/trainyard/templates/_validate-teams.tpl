@@ -29,7 +29,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- if has $team.name $shared }}
 {{ $where }} has the name of a queue of global.contract.queues; rename one of them.
 {{- end }}
-{{- if or (has $team.name (list "default" "root" "shared" $root.Release.Namespace)) (hasPrefix "kube-" $team.name) }}
+{{- if or (has $team.name (list "default" "root" "shared" $root.Release.Namespace (include "trainyard.webhookNamespace" $root))) (hasPrefix "kube-" $team.name) }}
 {{ $where }} has a reserved name; choose another one.
 {{- end }}
 {{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $team.name) }}
@@ -65,6 +65,10 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{ $where }}: quota.{{ $class }} says gpus and requests.{{ $gpu }}, which are the same; keep one.
 {{- end }}
 {{- end }}
+{{- end }}
+{{- $running := get (default dict $team.quota.all) "pods" }}
+{{- if and (hasKey $team.counts "pods") (ne (toString $running) "") (gt (include "trainyard.quantity" $running | float64) ($team.counts.pods | float64)) }}
+{{ $where }}: quota.all lets {{ $running }} pods run, but counts.pods lets {{ $team.counts.pods | int64 }} be there, finished ones included; raise counts.pods.
 {{- end }}
 {{- $gpus := $team.maxGpusPerJob | int64 }}
 {{- $bounds := dict "queue.capability" (get (default dict $team.queue.capability) $gpu) "quota.all" (include "trainyard.team.gpus" (list $gpu $team.quota.all)) }}

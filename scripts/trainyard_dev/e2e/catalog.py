@@ -251,6 +251,7 @@ ENTRIES = (
     Entry(("storage.kernel-nfs",), kernel_nfs.kernel_nfs, inputs=("charts/nfs", "images/nfs-server")),
     Entry(("storage.csi",), _csi),
     Entry(("network.policies",), network.policies, inputs=("charts/trainyard/templates",)),
+    Entry(("network.first-moment",), network.first_moment, inputs=("charts/trainyard/templates",)),
     Entry(("network.nfs-closed",), network.storage_closed, inputs=("charts/nfs",)),
     Entry(_ids("policies", _POLICIES), policies.enforced, inputs=("policies",),
           parts=_each(_ids("policies", _POLICIES))),

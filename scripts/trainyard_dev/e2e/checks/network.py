@@ -29,6 +29,26 @@ def policies(context: Context) -> None:
         require(seen[1] == "closed", "a team's pod reaches a service that no policy names")
 
 
+def first_moment(context: Context) -> None:
+    """A team's pod that connects at once, before its own policies hold it, is refused where it connects to."""
+    title = "a pod of a team reaches no service of the platform in its first moment either"
+    with context.recorder.check("network.first-moment", title) as figures:
+        services = context.kubectl.get("services", "-n", SYSTEM)
+        address = next(
+            s["spec"]["clusterIP"] for s in services if s["metadata"]["name"] == "trainyard-admission-service"
+        )
+        connect = f"timeout 1 bash -c '</dev/tcp/{address}/443' 2>/dev/null"
+        node = context.engine.exec(context.cpu_node, ["bash", "-c", f"{connect} && echo open || echo closed"])
+        figures["from a node"] = node.stdout.strip()
+        script = f"for try in 1 2 3; do {connect} && echo open || echo closed; done"
+        figures["from a pod that begins"] = context.run_pod(
+            context.pod("net-first", script, image=load().image("base"))
+        )[1]
+        require(figures["from a node"] == "open", f"a node does not reach the service: {figures}")
+        seen = set(str(figures["from a pod that begins"]).split())
+        require(seen == {"closed"}, f"a team's pod reached the platform's admission as it started: {figures}")
+
+
 def storage_closed(context: Context) -> None:
     """Pods can't speak to the NFS server, which believes whoever connects; nodes can."""
     with context.recorder.check("network.nfs-closed", "pods can't reach the NFS server past their mounts") as figures:
