@@ -77,7 +77,7 @@ def push_images(engine: Engine, base: str, address: str) -> list[str]:
     held = json.loads(record.read_text()) if record.exists() else {}
     if held.get(commit()) == base:
         return []
-    env = {"PYTHONPATH": str(tree() / "scripts")}
+    env = {**engine.env, "PYTHONPATH": str(tree() / "scripts")}
     built = run([sys.executable, "-c", BUILD, engine.name, base, *IMAGES], env=env, timeout=1800)
     images: dict[str, str] = json.loads(built.stdout.splitlines()[-1])
     for ref, local in images.items():
