@@ -34,7 +34,7 @@ unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q
 	@for set in kind-agent nfs-provisioner step; do \
-	  (cd tools/$$set && CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
+	  (cd tools/$$set && PATH="$$PATH:/usr/local/go/bin" CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
 ceph: ## unpack Debian's packages of Ceph into the cache, 260 MB, for storage-test; nothing is installed
 	@PYTHONPATH=scripts $$(bin/bootstrap) tests/storage/ceph.py
 storage-test: ## buckets, users, backup and restore on a real MinIO, users on a real Ceph
@@ -81,7 +81,7 @@ bench: ## measure scheduling in under 15 minutes, results in out/bench/; FULL=1:
 ##@ Pieces of the main job
 .PHONY: system tools images chart cluster-up cluster-down doctor
 system: ## install what this machine lacks (Debian packages as root, Python environment)
-	@bin/bootstrap --system >/dev/null
+	@IMAGES='$(IMAGES)' bin/bootstrap --system >/dev/null
 tools: system ## build every binary that is not in the cache yet
 	@$(TRAINYARD) tools build
 images: system ## build every image that is not in the cache yet

@@ -8,6 +8,8 @@
 #include "state.h"
 
 #define MEMORY_V2_VERSION (sizeof(nvml_memory_v2) | 2U << 24)
+#define ADDRESSING_V1_VERSION (sizeof(nvml_addressing_mode) | 1U << 24)
+#define ADDRESSING_NONE 0
 #define MIB (1024ULL * 1024)
 
 EXPORT nvml_result nvmlDeviceGetCount_v2(unsigned int *out) {
@@ -101,6 +103,15 @@ EXPORT nvml_result nvmlDeviceGetCudaComputeCapability(nvml_device device, int *m
     REQUIRE(major && minor);
     *major = (int)state_config()->compute_major;
     *minor = (int)state_config()->compute_minor;
+    return NVML_SUCCESS;
+}
+
+/* Their memory is behind PCIe: the processor's page tables do not reach it. */
+EXPORT nvml_result nvmlDeviceGetAddressingMode(nvml_device device, nvml_addressing_mode *out) {
+    TRY(state_check_alive(device));
+    REQUIRE(out);
+    if (out->version != ADDRESSING_V1_VERSION) return NVML_VERSION_MISMATCH;
+    out->mode = ADDRESSING_NONE;
     return NVML_SUCCESS;
 }
 

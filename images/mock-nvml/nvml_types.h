@@ -59,6 +59,12 @@ typedef struct {
     unsigned int gpuInstanceId, computeInstanceId;
 } nvml_event;
 
+typedef struct {
+    unsigned int version;
+    unsigned int mode;
+} nvml_addressing_mode;
+
+_Static_assert(sizeof(nvml_addressing_mode) == 8, "addressing mode v1 is 8 bytes");
 _Static_assert(sizeof(nvml_pci) == 68, "pci info v3 is 68 bytes");
 _Static_assert(sizeof(nvml_memory) == 24, "memory info is 24 bytes");
 _Static_assert(sizeof(nvml_memory_v2) == 40, "memory info v2 is 40 bytes");

@@ -101,8 +101,13 @@ def owner(pod: dict[str, Any]) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> None:
-    """Scale the release's own Deployments that mount the server to none: Helm takes the server away beside them."""
+def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> dict[str, int]:
+    """Scale the release's own Deployments that mount the server to none: Helm takes the server away beside them.
+
+    Returns:
+        how many pods each Deployment had that was scaled now, by its path.
+    """
+    closed: dict[str, int] = {}
     space = plan["namespace"]
     root = f"/apis/apps/v1/namespaces/{space}/deployments"
     for item in listed(api, root, {"labelSelector": f"app.kubernetes.io/instance={plan['release']}"}):
@@ -112,7 +117,18 @@ def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> N
                 api.merge(f"{root}/{name}", {"spec": {"replicas": 0}}, manager="trainyard-teardown")
             except ApiError as error:
                 raise PlatformError(f"deployment {name} can't be scaled to none: {error.message}") from error
+            closed[f"{root}/{name}"] = item["spec"]["replicas"]
             say(f"stopped deployment {space}/{name}")
+    return closed
+
+
+def open_own(api: Api, closed: dict[str, int]) -> None:
+    """Gives the Deployments back their pods: the release stays, and the next upgrade finds what it would apply."""
+    for path, replicas in closed.items():
+        try:
+            api.merge(path, {"spec": {"replicas": replicas}}, manager="trainyard-teardown")
+        except ApiError as error:
+            say(f"deployment {path.rpartition('/')[2]} stays scaled to none: {error.message}")
 
 
 def end_pod(api: Api, pod: dict[str, Any]) -> str:
@@ -138,10 +154,14 @@ def stuck(pod: dict[str, Any]) -> bool:
     return bool(gone) and time.time() - datetime.fromisoformat(gone.replace("Z", "+00:00")).timestamp() > STUCK_S
 
 
-def still_mounted(api: Api, plan: dict[str, Any]) -> str:
-    """ "" once no running pod mounts the release's NFS server, else which do; asks each of them to end."""
+def still_mounted(api: Api, plan: dict[str, Any], closed: dict[str, int]) -> str:
+    """ "" once no running pod mounts the release's NFS server, else which do; asks each of them to end.
+
+    Args:
+        closed: gets what `close_own` has closed.
+    """
     claims = served_claims(listed(api, "/api/v1/persistentvolumes"), plan["nfsServer"])
-    close_own(api, plan, claims)
+    closed |= close_own(api, plan, claims)
     left, hang = [], []
     for pod in listed(api, "/api/v1/pods"):
         meta = pod["metadata"]
@@ -214,12 +234,17 @@ def run(plan_file: str, timeout: float) -> int:
     """Everything in order, within `timeout` seconds. Raises PlatformError with the reason; nothing of Helm's is gone
     then, and the uninstallation can be tried again."""
     plan = json.loads(Path(plan_file).read_text())
-    clock, api = Clock(timeout), Api()
+    clock, api, closed = Clock(timeout), Api(), dict[str, int]()
     stop_training(api, plan["training"])
-    if plan["nfsServer"]:
-        clock.wait("the end of pods that mount the NFS server", lambda: still_mounted(api, plan))
+    try:
+        if plan["nfsServer"]:
+            clock.wait("the end of pods that mount the NFS server", lambda: still_mounted(api, plan, closed))
+        if plan["volcano"]:
+            clock.wait("the end of queues", lambda: queues_gone(api, plan["label"]))
+    except PlatformError:
+        open_own(api, closed)
+        raise
     if plan["volcano"]:
-        clock.wait("the end of queues", lambda: queues_gone(api, plan["label"]))
         drop_podgroups(api)
     drop_hooks(api, plan)
     say_what_stays(api, plan)

@@ -16,6 +16,8 @@ from trainyard.paths import cache_dir
 from trainyard.shell import run
 
 INSTALL = "apt-get install -y --no-install-recommends podman runc netavark aardvark-dns iptables conntrack"
+BUILDX = "apt-get install -y docker-buildx-plugin   # docker-buildx in Ubuntu's own archive"
+BUILDX_SINCE = 23  # until then BuildKit's client is part of Docker's
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,12 @@ class Engine:
 
     @cached_property
     def env(self) -> dict[str, str]:
-        """Variables that the engine and kind need; for podman a configuration that works without extra rights."""
+        """Variables that the engine and kind need; for podman a configuration that works without extra rights.
+
+        Containerfiles mount secrets while they build: Docker takes them with BuildKit only, until 23 not its default.
+        """
         if self.name == "docker":
-            return {}
+            return {"DOCKER_BUILDKIT": "1"}
         return {"CONTAINERS_CONF": str(_podman_conf()), "KIND_EXPERIMENTAL_PROVIDER": "podman"}
 
     def __call__(
@@ -65,6 +70,26 @@ class Engine:
         return sorted(listed.split())
 
 
+def check_builder(engine: Engine) -> None:
+    """Raises TrainyardError where the engine can't build our images: Docker from 23 on without its buildx."""
+    if engine.name != "docker":
+        return
+    version = engine("version", "--format", "{{.Client.Version}}", check=False, timeout=30).stdout
+    if needs_buildx(version) and engine("buildx", "version", check=False, timeout=30).returncode:
+        raise TrainyardError(f"docker {version.strip()} builds no images without buildx", hint=f"`{BUILDX}`")
+
+
+def needs_buildx(version: str) -> bool:
+    """Whether a Docker of this version builds with BuildKit by a plugin only."""
+    major = version.strip().partition(".")[0]
+    return major.isdigit() and int(major) >= BUILDX_SINCE
+
+
+def is_shim(said: str) -> bool:
+    """Whether what `docker -v` prints is not Docker's: podman puts a program of that name in its place."""
+    return not any(line.startswith("Docker version") for line in said.splitlines())
+
+
 def find(wanted: str = "auto") -> Engine:
     """The engine to use: the one asked for, else the first of Docker and podman whose service answers.
 
@@ -84,6 +109,9 @@ def find(wanted: str = "auto") -> Engine:
             else ["info", "--format", "{{.Version.Version}}"]
         )
         try:
+            if name == "docker" and is_shim(engine("-v", check=False, timeout=30).stdout):
+                failures.append("docker is another program under its name, such as podman's")
+                continue
             answer = engine(*probe, check=False, timeout=30)
         except TrainyardError as error:
             failures.append(error.what)

@@ -94,7 +94,7 @@ def test_an_adapted_line_that_is_gone_stops_the_packaging(tmp_path: Path) -> Non
         adapt.adapt("nvidia-device-plugin", tmp_path)
     assert str(caught.value) == (
         "charts/patches/nvidia-device-plugin/01-no-token.patch: the nvidia-device-plugin chart changed: the lines that "
-        "it changes in templates/daemonset-device-plugin.yml (upstream's line 52) are there 0 times. see whether "
+        "it changes in templates/daemonset-device-plugin.yml (upstream's line 51) are there 0 times. see whether "
         '"It asks the API for nothing unless its configuration comes from a ConfigMap" is still needed, then make the '
         "patch anew (charts/patches/README.md)."
     )

@@ -286,7 +286,7 @@ def test_teardown_ends_what_mounts_the_server_and_names_what_it_may_not(
                               "template": {"metadata": {"labels": {"a": "b"}},
                                            "spec": {"containers": [{"name": "c", "image": "i"}]}}}})  # fmt: skip
     made(pod("of-notebook", served, notebook))
-    said = teardown.still_mounted(account(server), plan)
+    said = teardown.still_mounted(account(server), plan, {})
     assert "default/of-notebook (it belongs to StatefulSet notebook; scale that to none)" in said
     assert "default/alone" in said and "elsewhere" not in said
     pods = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default"}}
@@ -310,8 +310,38 @@ def test_teardown_scales_the_release_s_own_mounts_to_none(
     meta = {"name": "own", "namespace": SYSTEM, "labels": {"app.kubernetes.io/instance": "trainyard"}}
     own = made({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
                 "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}})  # fmt: skip
-    teardown.close_own(account(server), plan, set())
+    closed = teardown.close_own(account(server), plan, set())
     assert server.find(own, "own")["spec"]["replicas"] == 0  # type: ignore[index]
+    assert list(closed.values()) == [1]
+    teardown.open_own(account(server), closed)
+    assert server.find(own, "own")["spec"]["replicas"] == 1  # type: ignore[index]
+
+
+def test_an_uninstallation_that_gives_up_starts_what_it_has_stopped(
+    server: ApiServer,
+    plan: dict[str, Any],
+    made: Any,
+    served: str,
+    hooks: Objects,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Helm 4 would meet its scale as a conflict with every later upgrade."""
+    template = {"metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}],
+                         "volumes": [{"name": "v", "nfs": {"server": NFS, "path": "/x"}}]}}  # fmt: skip
+    meta = {"name": "own", "namespace": SYSTEM, "labels": {"app.kubernetes.io/instance": "trainyard"}}
+    own = made({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
+                "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}})  # fmt: skip
+    made(pod("of-a-set", served, made({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "set"},
+                                       "spec": {"serviceName": "n", "selector": {"matchLabels": {"a": "b"}},
+                                                "template": template}})))  # fmt: skip
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan | {"training": [], "volcano": False}))
+    monkeypatch.setattr(teardown, "Api", lambda: account(server))
+    with pytest.raises(PlatformError, match="these pods still mount the NFS server"):
+        teardown.run(str(file), 0.1)
+    assert server.find(own, "own")["spec"]["replicas"] == 2  # type: ignore[index]
 
 
 def test_teardown_removes_queues_from_the_leaves_up(

@@ -42,3 +42,16 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
+
+{{- /* Values as JSON, for hashes: without those that are null, which Helm 4 leaves out and Helm 3 keeps. */}}
+{{- define "trainyard.heldValues" -}}
+{{- $held := dict -}}
+{{- range $key, $value := . -}}
+{{- if kindIs "map" $value -}}
+{{- $_ := set $held $key (include "trainyard.heldValues" $value | fromJson) -}}
+{{- else if not (kindIs "invalid" $value) -}}
+{{- $_ := set $held $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $held -}}
+{{- end -}}

@@ -103,7 +103,9 @@ class ApiServer(Client):
 
 
 @contextmanager
-def running(*, audit: bool = True, kubernetes: str | None = None, features: Sequence[str] = ()) -> Iterator[ApiServer]:
+def running(
+    *, audit: bool = True, kubernetes: str | None = None, features: Sequence[str] = (), privileged: bool = False
+) -> Iterator[ApiServer]:
     """Starts both servers on free ports and ends them afterwards; nothing stays.
 
     Args:
@@ -111,6 +113,7 @@ def running(*, audit: bool = True, kubernetes: str | None = None, features: Sequ
         kubernetes: version of the API server, such as `1.35`, of those that versions.yaml has; left out: what
             $TRAINYARD_KUBERNETES says, else the cluster's. kubectl and the controllers are always the cluster's.
         features: gates that are opened beside those that are open by default.
+        privileged: take privileged pods, as kubeadm's servers do.
 
     Raises:
         TrainyardError: one of them doesn't start, with the end of its log, or nobody builds that version.
@@ -124,7 +127,7 @@ def running(*, audit: bool = True, kubernetes: str | None = None, features: Sequ
         etcd = _etcd(folder, store, f"http://{HOST}:{peer_port}")
         started.append(Server(etcd, folder / "etcd.log", LESS_GARBAGE))
         server = ApiServer(folder, _certificates(folder, api_port))
-        api = _kube_apiserver(program, folder, store, api_port, audit, features)
+        api = _kube_apiserver(program, folder, store, api_port, audit, features, privileged)
         started.append(Server(api, folder / "kube-apiserver.log", LESS_GARBAGE))
         started[-1].wait(lambda: _ready(server), START_S)
         server.programs = {process.name: process.pid for process in started}
@@ -150,7 +153,7 @@ def _etcd(folder: Path, store: str, peers: str) -> list[str | Path]:
 
 
 def _kube_apiserver(
-    program: Path, folder: Path, store: str, port: int, audit: bool, features: Sequence[str]
+    program: Path, folder: Path, store: str, port: int, audit: bool, features: Sequence[str], privileged: bool
 ) -> list[str | Path]:
     pki = folder / "pki"
     gates = [f"--feature-gates={','.join(f'{one}=true' for one in features)}"] if features else []
@@ -165,7 +168,7 @@ def _kube_apiserver(
         f"--service-account-signing-key-file={pki / 'sa.key'}", "--enable-priority-and-fairness=false",
         # With priority and fairness off these two are the only bounds, and clients wait a second after each refusal.
         "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000",
-        "--profiling=false", *log, *gates, "--v=0",
+        "--profiling=false", f"--allow-privileged={str(privileged).lower()}", *log, *gates, "--v=0",
     ]  # fmt: skip
 
 

@@ -15,10 +15,10 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from trainyard.errors import TrainyardError
-from trainyard.shell import run
 from trainyard_dev.audit.advisories import Advisory, Part
 from trainyard_dev.audit.sources import Open
 from trainyard_dev.matrix import support
+from trainyard_dev.tools import golang
 from trainyard_dev.verify.cli import requirements
 from trainyard_dev.versions import FILE
 
@@ -92,12 +92,12 @@ def compiled(folder: Path, spec: dict[str, Any]) -> Modules:
     Raises:
         TrainyardError: Go can't say, such as where a module can't be had.
     """
-    env = {"GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local", "GOWORK": "off",
-           "CGO_ENABLED": "1" if spec.get("cgo") else "0"}  # fmt: skip
+    cgo = "1" if spec.get("cgo") else "0"
+    env = {"GOFLAGS": "-mod=readonly -buildvcs=false", "CGO_ENABLED": cgo, **golang.env()}
     module = "{{.Path}}\t{{.Version}}\t{{with .Replace}}{{.Path}}\t{{.Version}}{{end}}"
     fields = "{{.ImportPath}}\t{{with .Module}}" + module + "{{end}}"
-    argv = ["go", "list", "-deps", "-e", "-tags", ",".join(spec.get("tags", ())), "-f", fields]
-    done = run([*argv, *(package["path"] for package in spec["packages"])], cwd=folder, env=env, timeout=900)
+    argv = ["list", "-deps", "-e", "-tags", ",".join(spec.get("tags", ())), "-f", fields]
+    done = golang.go(*argv, *(package["path"] for package in spec["packages"]), cwd=folder, env=env, timeout=900)
     modules: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in done.stdout.splitlines():
         package, *of = [*line.split("\t"), "", "", "", ""][:5]
@@ -108,7 +108,7 @@ def compiled(folder: Path, spec: dict[str, Any]) -> Modules:
             modules[other, its].add(package)
         elif version:
             modules[path, version].add(package)
-    compiler = json.loads(run(["go", "env", "-json", "GOVERSION"], cwd=folder, env=env).stdout)["GOVERSION"]
+    compiler = json.loads(golang.go("env", "-json", "GOVERSION", cwd=folder, env=env).stdout)["GOVERSION"]
     return {path: (version or compiler.removeprefix("go").split()[0], frozenset(packages))
             for (path, version), packages in modules.items()}  # fmt: skip
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import re
-import shutil
 import tempfile
 import threading
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
 from trainyard_dev import tools
+from trainyard_dev.tools import golang
 
 LINE = re.compile(r"^\s*\S+\s+[\d.]+%\s+[\d.]+%\s+\S+\s+([\d.]+)%\s+(\S+)", re.MULTILINE)
 # Share -> the function whose time, with all that it calls, is meant. Collecting and allocating are parts of the others.
@@ -65,10 +65,8 @@ def of_volcano(port: int, seconds: int) -> Profile:
 
 def text(profile: Path, binary: Path) -> str:
     """All functions of a profile with the time of what they call."""
-    go = shutil.which("go")
-    if go is None:
-        raise TrainyardError("Go is not there to read the profile", hint="install Go")
-    return run([go, "tool", "pprof", "-top", "-cum", "-nodefraction=0", "-nodecount=100000", binary, profile]).stdout
+    flags = ["-top", "-cum", "-nodefraction=0", "-nodecount=100000"]
+    return run([golang.program(), "tool", "pprof", *flags, binary, profile]).stdout
 
 
 def shares(top: str) -> dict[str, float]:

@@ -86,7 +86,7 @@ def push_images(engine: Engine, base: str, address: str) -> list[str]:
     if held.get(commit()) == base:
         return []
     left = [*(image.ref for image in load().images.values()), f"{LEFT}:{version()}"]
-    env = {"PYTHONPATH": str(tree() / "scripts")}
+    env = {**engine.env, "PYTHONPATH": str(tree() / "scripts")}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(rendered())
         file.flush()

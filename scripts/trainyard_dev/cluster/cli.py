@@ -38,8 +38,10 @@ def cluster() -> None:
 def up(name: str, provider: str, images: str, gpu: str, gpus: int) -> None:
     """Make a cluster: a control plane, two GPU nodes, one CPU node."""
     spec = MockGpuSpec(count=gpus)
-    engine, chosen = engines.find(provider), detect.choose(gpu)
-    lifecycle.up(engine, lifecycle.Options(name, source.choose(images), chosen.kind, spec, chosen.uuids))
+    engine = engines.find(provider)
+    chosen = detect.choose(gpu, engine=engine.name)
+    options = lifecycle.Options(name, source.choose(images), chosen.kind, spec, chosen.uuids, chosen.reason)
+    lifecycle.up(engine, options)
     click.echo(f"\nThe cluster is up. Use it with:\n  export KUBECONFIG={lifecycle.kubeconfig(name)}")
 
 

@@ -13,9 +13,9 @@ from trainyard.kube.kubectl import Kubectl
 from trainyard.names import GPU
 from trainyard.paths import cache_dir
 from trainyard.shell import run, uninterrupted
-from trainyard_dev import tools
+from trainyard_dev import proxies, tools
 from trainyard_dev.cluster import config, nodes
-from trainyard_dev.engine import Engine
+from trainyard_dev.engine import Engine, check_builder
 from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import registry
 from trainyard_dev.images.source import Source
@@ -30,13 +30,17 @@ STEPS = 8
 
 @dataclass(frozen=True)
 class Options:
-    """How a cluster is to be made. `gpu` is mock or real; `spec` says what mock GPUs are, `uuids` which real ones."""
+    """How a cluster is to be made.
+
+    `gpu` is mock or real, and `gpu_reason` says why; `spec` says what mock GPUs are, `uuids` which real ones.
+    """
 
     name: str
     source: Source
     gpu: str = "mock"
     spec: MockGpuSpec = field(default_factory=MockGpuSpec)
     uuids: tuple[str, ...] = ()
+    gpu_reason: str = ""
 
 
 def kubeconfig(name: str) -> Path:
@@ -66,7 +70,7 @@ def up(engine: Engine, options: Options, supply: Supply | None = None, progress:
             f"a cluster named {name} exists already",
             hint=f"remove it with `trainyard cluster down --name {name}`, or choose another name",
         )
-    _check_machine()
+    _check_machine(engine)
     making = supply or Supply(engine, options.source)
     making.start()
     try:
@@ -118,7 +122,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
                 "--kubeconfig",
                 kubeconfig(name),
             ],
-            env=engine.env,
+            env={**engine.env, **proxies.around([registry.NAME])},  # kind hands them to the nodes
             timeout=600,
             hint="see `trainyard doctor`",
         )
@@ -137,8 +141,9 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
 
 
 def describe(options: Options) -> str:
-    """`NAME, images: build (registry.k8s.io can't be reached), GPUs: mock`."""
-    return f"{options.name}, images: {options.source.kind} ({options.source.reason}), GPUs: {options.gpu}"
+    """`NAME, images: build (registry.k8s.io can't be reached), GPUs: mock (no GPU here)`."""
+    why = f" ({options.gpu_reason})" if options.gpu_reason else ""
+    return f"{options.name}, images: {options.source.kind} ({options.source.reason}), GPUs: {options.gpu}{why}"
 
 
 def down(engine: Engine, name: str) -> bool:
@@ -243,7 +248,7 @@ def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str
     return {name: list(uuids[index :: len(names)]) for index, name in enumerate(names)}
 
 
-def _check_machine() -> None:
+def _check_machine(engine: Engine) -> None:
     if os.geteuid() != 0:
         raise TrainyardError("kind's nodes need root here", hint="run the command as root (sudo)")
     free = shutil.disk_usage(cache_dir()).free / 1e9
@@ -255,6 +260,7 @@ def _check_machine() -> None:
         )
     if not Path("/dev/fuse").exists() and not nodes.kernel_has_nfs():
         raise TrainyardError("neither the kernel nor FUSE can mount NFS: /dev/fuse is missing", hint="modprobe fuse")
+    check_builder(engine)
     Path("/lib/modules").mkdir(exist_ok=True)  # kind mounts it
 
 

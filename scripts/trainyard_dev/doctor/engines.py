@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from trainyard_dev.doctor.finding import Finding, Wanted
 from trainyard_dev.doctor.probes import Machine
+from trainyard_dev.engine import BUILDX, INSTALL, is_shim, needs_buildx
 
 GROUP = "container engine"
-INSTALL = "apt-get install -y --no-install-recommends podman runc netavark aardvark-dns iptables conntrack"
 ASK = {
     "docker": ("docker", "version", "--format", "{{.Server.Version}}"),
     "podman": ("podman", "info", "--format", "{{.Version.Version}}"),
@@ -18,6 +18,8 @@ def answers(m: Machine, name: str) -> tuple[bool, str]:
     """Whether an engine answers, and its version or what it says instead."""
     if not m.which(name):
         return False, "not installed"
+    if name == "docker" and is_shim(m.run("docker", "-v")[1]):
+        return False, "another program under Docker's name, such as podman's"
     code, said = m.run(*ASK[name])
     last = said.strip().splitlines()[-1] if said.strip() else "no answer"
     return (code == 0 and bool(said.strip())), last
@@ -33,6 +35,8 @@ def check(m: Machine, wanted: Wanted) -> list[Finding]:
     use = chosen(m, wanted)
     found = [_engine(m, name, use, wanted) for name in ("docker", "podman")]
     found.append(_runtime(m, use))
+    if use == "docker":
+        found.append(_buildx(m))
     if use == "podman":
         found += [_helper(m, name) for name in ("netavark", "aardvark-dns")]
     found.append(_program(m, "iptables", use == "podman"))
@@ -69,6 +73,16 @@ def _runtime(m: Machine, use: str) -> Finding:
         why = "; crun refuses mixed cgroup mounts" if names else ""
         return Finding(GROUP, "runtime", shown + why, "missing", "apt-get install -y --no-install-recommends runc")
     return Finding(GROUP, "runtime", shown, "ok")
+
+
+def _buildx(m: Machine) -> Finding:
+    version = m.run("docker", "version", "--format", "{{.Client.Version}}")[1].strip()
+    code, said = m.run("docker", "buildx", "version")
+    if code == 0:
+        return Finding(GROUP, "buildx", said.splitlines()[-1] if said else "yes", "ok")
+    if not needs_buildx(version):
+        return Finding(GROUP, "buildx", f"absent; docker {version} builds without it", "not needed")
+    return Finding(GROUP, "buildx", f"absent; docker {version} builds no images without it", "missing", BUILDX)
 
 
 def _helper(m: Machine, name: str) -> Finding:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainyard_dev.doctor import engines
 from trainyard_dev.doctor.finding import Finding, Wanted
 from trainyard_dev.doctor.probes import Machine
 
 GROUP = "GPU"
+RUNTIME = "default runtime"
 CONFIG = "/etc/nvidia-container-runtime/config.toml"
 CONFIGURE = "nvidia-ctk runtime configure --runtime=docker --set-as-default --cdi.enabled && systemctl restart docker"
 MOUNTS = "accept-nvidia-visible-devices-as-volume-mounts"
@@ -72,13 +73,30 @@ def check(m: Machine, wanted: Wanted) -> list[Finding]:
             lacks = "none, but GPU=real was asked for"
             return [Finding(GROUP, "GPUs", lacks, "missing", "install the driver until `nvidia-smi -L` lists the GPUs")]
         return [Finding(GROUP, "GPUs", "none: mock ones, which prove no CUDA", "ok")]
-    names = _listed(m)
-    shown = f"{len(names)} of {names[0]}" if names else "a driver, but nvidia-smi lists none"
     if wanted.gpu == "mock":
-        return [Finding(GROUP, "GPUs", f"{shown}; GPU=mock was asked for", "missing", "make e2e GPU=real")]
-    if not names:
-        return [Finding(GROUP, "GPUs", shown, "missing", "nvidia-smi   # and fix what it names")]
-    return [Finding(GROUP, "GPUs", shown, "ok"), _toolkit(m), *_settings(m), _runtime(m, wanted)]
+        return [Finding(GROUP, "GPUs", f"{_shown(m)}; mock ones, as asked for, which prove no CUDA", "ok")]
+    found = _of_real(m, wanted)
+    if wanted.gpu == "real" or not obstacles(m, wanted):
+        return found
+    # GPU=auto goes on with mock ones, so nothing of this stops a run.
+    return [replace(one, state="warn" if one.state == "missing" else one.state) for one in found]
+
+
+def obstacles(m: Machine, wanted: Wanted) -> list[Finding]:
+    """What keeps a run from taking this machine's GPUs unless it is told to; none where all is set up for them."""
+    found = _of_real(m, wanted)
+    return [one for one in found if one.state == "missing" or (one.check == RUNTIME and one.state != "ok")]
+
+
+def _of_real(m: Machine, wanted: Wanted) -> list[Finding]:
+    if not _listed(m):
+        return [Finding(GROUP, "GPUs", _shown(m), "missing", "nvidia-smi   # and fix what it names")]
+    return [Finding(GROUP, "GPUs", _shown(m), "ok"), _toolkit(m), *_settings(m), _runtime(m, wanted)]
+
+
+def _shown(m: Machine) -> str:
+    names = _listed(m)
+    return f"{len(names)} of {names[0]}" if names else "a driver, but nvidia-smi lists none"
 
 
 def _listed(m: Machine) -> list[str]:
@@ -124,8 +142,8 @@ def _runtime(m: Machine, wanted: Wanted) -> Finding:
     use = engines.chosen(m, wanted)
     if use != "docker":
         shown = f"{use or 'no engine'}: real GPUs on kind are known to work with Docker only"
-        return Finding(GROUP, "default runtime", shown, "warn", "install Docker, then " + CONFIGURE)
+        return Finding(GROUP, RUNTIME, shown, "warn", "install Docker, then " + CONFIGURE)
     code, said = m.run("docker", "info", "--format", "{{.DefaultRuntime}}")
     if code == 0 and said.strip() == "nvidia":
-        return Finding(GROUP, "default runtime", "nvidia", "ok")
-    return Finding(GROUP, "default runtime", f"{said.strip() or 'unknown'}, must be nvidia", "missing", CONFIGURE)
+        return Finding(GROUP, RUNTIME, "nvidia", "ok")
+    return Finding(GROUP, RUNTIME, f"{said.strip() or 'unknown'}, must be nvidia", "missing", CONFIGURE)

@@ -6,6 +6,7 @@ import re
 
 from trainyard_dev.doctor.finding import Finding, Wanted
 from trainyard_dev.doctor.probes import Machine
+from trainyard_dev.tools import golang
 
 COLD_GB, WARM_GB, MEMORY_GB = 40, 12, 8
 LIMITS = {"nofile": 16384, "nproc": 8192}
@@ -89,6 +90,8 @@ def _go(m: Machine) -> Finding:
     shown = f"{version}; {built} of {total} sets of binaries are in the cache"
     if found and _number(version) >= _number(need):
         return Finding("software", "Go", shown, "ok")
+    if found and _number(version) >= golang.FETCHES_SINCE and m.variable("GOTOOLCHAIN") != "local":
+        return Finding("software", "Go", f"{shown}; it fetches Go {need} for those that ask for it", "ok")
     if built == total:
         return Finding("software", "Go", shown, "not needed")
     return Finding(

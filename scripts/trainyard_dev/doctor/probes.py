@@ -14,6 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from trainyard_dev.tools import golang
+
+ELSEWHERE = f"/usr/sbin:/sbin:/usr/local/sbin:{golang.ELSEWHERE}"
+
 
 class Machine(Protocol):
     """The questions that the checks ask. None of them raises."""
@@ -32,6 +36,7 @@ class Machine(Protocol):
     def tools_built(self) -> tuple[int, int]: ...
     def go_needed(self) -> str: ...
     def data(self) -> str: ...
+    def variable(self, name: str) -> str: ...
 
 
 class Host:
@@ -42,11 +47,11 @@ class Host:
 
     def which(self, program: str) -> str | None:
         """The path of a program; the folders that only root searches are searched too."""
-        return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin:/usr/local/go/bin")
+        return shutil.which(program) or shutil.which(program, path=ELSEWHERE)
 
     def run(self, *argv: str) -> tuple[int, str]:
         """Exit code and output (both streams) of a command; 127 where it isn't installed, 124 after 15 seconds."""
-        return _run(argv)
+        return _run([self.which(argv[0]) or argv[0], *argv[1:]])
 
     def exists(self, path: str) -> bool:
         return Path(path).exists()
@@ -109,7 +114,11 @@ class Host:
         return max(found, key=lambda text: tuple(int(part) for part in text.split(".") if part.isdigit()))
 
     def data(self) -> str:
-        return os.environ.get("TRAINYARD_DATA", "")
+        return self.variable("TRAINYARD_DATA")
+
+    def variable(self, name: str) -> str:
+        """An environment variable; empty where it is not set."""
+        return os.environ.get(name, "")
 
 
 def kernel_release() -> str:

@@ -53,8 +53,10 @@ def run(options: Options) -> bool:
     Returns:
         whether every check passed.
     """
-    engine, chosen, images = engines.find(options.provider), detect.choose(options.gpu), source.choose(options.images)
-    cluster = lifecycle.Options(config.check_name(options.name), images, chosen.kind, MockGpuSpec(), chosen.uuids)
+    engine, images = engines.find(options.provider), source.choose(options.images)
+    chosen = detect.choose(options.gpu, engine=engine.name)
+    name = config.check_name(options.name)
+    cluster = lifecycle.Options(name, images, chosen.kind, MockGpuSpec(), chosen.uuids, chosen.reason)
     there, ids = lifecycle.exists(engine, cluster.name), selection.chosen(options.only, full=options.full)
     if there and not options.reuse:
         raise TrainyardError(
@@ -193,6 +195,7 @@ def _report(
         environment={
             "engine": engine.name,
             "image source": f"{options.source.kind}: {options.source.reason}",
+            "GPUs": f"{options.gpu}: {options.gpu_reason}",
             "data": data.name,
             "kernel": platform.release(),
             "cores": os.cpu_count(),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trainyard import shell
 from trainyard.errors import TrainyardError, UsageError
+from trainyard_dev.doctor import gpus, probes
+from trainyard_dev.doctor.finding import Wanted
 
 KINDS = ("auto", "mock", "real")
 _PROC = Path("/proc/driver/nvidia")
@@ -50,16 +53,25 @@ def find_real(proc: Path = _PROC) -> RealGpus | None:
     return _from_smi() or _from_proc(proc)
 
 
-def choose(kind: str, *, real: RealGpus | None = None, look: bool = True) -> GpuChoice:
-    """Decides between the machine's own GPUs and mock ones.
+def choose(
+    kind: str,
+    *,
+    engine: str = "auto",
+    real: RealGpus | None = None,
+    look: bool = True,
+    obstacles: Sequence[str] | None = None,
+) -> GpuChoice:
+    """Decides between the machine's own GPUs and mock ones; a cluster never has both.
 
     Args:
-        kind: `auto` takes real GPUs where there are some; `mock` and `real` insist.
+        kind: `auto` takes real GPUs where containers are set up to get them; `mock` and `real` insist.
+        engine: docker or podman, which would hand them to containers.
         real, look: with `look=False`, `real` is taken for what the machine has; for tests and repeated calls.
+        obstacles: what keeps containers from getting them; None: the doctor is asked.
 
     Raises:
         UsageError: an unknown kind.
-        TrainyardError: `real` without a GPU, or `mock` where there is one: mock GPUs never stand beside real ones.
+        TrainyardError: `real` without a GPU.
     """
     if kind not in KINDS:
         raise UsageError(f"GPU must be one of {', '.join(KINDS)}, is {kind!r}", hint="set GPU=auto")
@@ -73,11 +85,18 @@ def choose(kind: str, *, real: RealGpus | None = None, look: bool = True) -> Gpu
         return GpuChoice("mock", "no GPU here" if kind == "auto" else "GPU=mock was asked for")
     shown = f"{found.count} x {found.model}, driver {found.driver}, reported by {found.source}"
     if kind == "mock":
-        raise TrainyardError(
-            f"GPU=mock was asked for, but this machine has GPUs ({shown})",
-            hint="run with GPU=real, or on a machine without GPUs",
-        )
+        return GpuChoice("mock", f"GPU=mock was asked for; this machine's own stay unused ({shown})")
+    if kind == "auto":
+        lacking = _obstacles(engine) if obstacles is None else obstacles
+        if lacking:
+            why = "; ".join(lacking)
+            return GpuChoice("mock", f"containers don't get this machine's GPUs ({why}): see `trainyard doctor`")
     return GpuChoice("real", shown, found)
+
+
+def _obstacles(engine: str) -> list[str]:
+    """What the doctor finds between containers and this machine's GPUs."""
+    return [f"{one.check}: {one.found}" for one in gpus.obstacles(probes.Host(), Wanted(engine=engine))]
 
 
 def _from_smi() -> RealGpus | None:

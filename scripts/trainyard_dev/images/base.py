@@ -9,6 +9,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import cache_dir
 from trainyard.shell import run
+from trainyard_dev import proxies
 from trainyard_dev.engine import Engine
 from trainyard_dev.versions import load
 
@@ -61,7 +62,8 @@ def update_base(engine: Engine) -> str:
         with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
             file = Path(folder) / "Containerfile"
             file.write_text(f"FROM {load().exact('base-image')}\nRUN {UPDATE}\n")
-            engine("build", "--network", "host", "-f", file, "-t", UPDATED_BASE, folder, timeout=900, hint=HINT)
+            argv = ["--network", "host", *proxies.for_builds(), "-f", file, "-t", UPDATED_BASE, folder]
+            engine("build", *argv, timeout=900, hint=HINT)
     return UPDATED_BASE
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
-from trainyard_dev import tools
+from trainyard_dev import proxies, tools
 from trainyard_dev.engine import Engine
 from trainyard_dev.tools.build import pin
 from trainyard_dev.versions import Image, ToolSet, load
@@ -74,6 +74,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
             "-t",
             tag,
             *_certificates(),
+            *proxies.for_builds(),
             "--build-arg",
             f"BASE={stands_on}",
             "--build-arg",

@@ -10,24 +10,29 @@ import json
 import threading
 import time
 import urllib.error
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 from trainyard.errors import TrainyardError
-from trainyard.paths import cache_dir
+from trainyard.paths import ROOT, cache_dir
+from trainyard_dev import proxies
 from trainyard_dev.engine import Engine
 from trainyard_dev.images.build import build, content_key
-from trainyard_dev.versions import Image, load
+from trainyard_dev.versions import Image
 
 NAME = "trainyard-registry"
 NETWORK = "kind"  # of every kind cluster
 PORT = 5000
 LABEL = "io.trainyard.role=registry"
+CONFIG = ROOT / "images/registry/config.yml"  # in our image, and over that of a pulled one
 _RECORD = threading.Lock()  # images are pushed by several threads
 
 
-def start(engine: Engine, network: str, base: str) -> str:
+def start(engine: Engine, network: str, image: Callable[[], str]) -> str:
     """Starts the registry if it isn't running; creates the network when it is missing.
+
+    Args:
+        image: gives the reference of the program's image; it is asked when a container is to be started.
 
     Returns:
         host:port where this machine reaches it.
@@ -51,7 +56,9 @@ def start(engine: Engine, network: str, base: str) -> str:
             f"127.0.0.1::{PORT}",
             "-v",
             f"{storage()}:/var/lib/registry",
-            build(engine, load().images["registry"], base),
+            "-v",
+            f"{CONFIG}:/etc/distribution/config.yml:ro",
+            image(),
         )
     found = address(engine)
     _wait(found)
@@ -143,7 +150,7 @@ def _wait(address: str, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"http://{address}/v2/", timeout=2):
+            with proxies.open_url(f"http://{address}/v2/", timeout=2):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from trainyard.errors import TrainyardError
+from trainyard_dev import proxies
 
 INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
@@ -165,7 +166,7 @@ class Registry:
             if login := self._tokens.get(scope):
                 request.add_unredirected_header("Authorization", login)
             try:
-                return urllib.request.urlopen(request, timeout=TIMEOUT_S)
+                return proxies.open_url(request, timeout=TIMEOUT_S)
             except urllib.error.HTTPError as error:
                 if error.code == 401 and attempt == 1:
                     self._tokens[scope] = self._login(error.headers.get("WWW-Authenticate", ""), scope)
@@ -195,7 +196,7 @@ class Registry:
         if stored:
             request.add_header("Authorization", f"Basic {stored}")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            with proxies.open_url(request, timeout=TIMEOUT_S) as answer:
                 token = json.load(answer)
         except (urllib.error.URLError, OSError, ValueError) as error:
             raise TrainyardError(f"{self.host} gave no token: {error}", hint=f"docker login {self.host}") from None

@@ -36,6 +36,12 @@ class Source:
         """The image of kind's nodes."""
         return build(engine, load().images["node"], base) if self.kind == "build" else load().exact("node-image")
 
+    def registry_image(self, engine: Engine, base: str) -> str:
+        """The image of the registry beside the cluster."""
+        if self.kind == "pull":
+            return load().exact("registry-image")
+        return build(engine, load().images["registry"], base)
+
     def served(self, images: list[Image]) -> list[Image]:
         """Those of `images` that the cluster's own registry must hold; public registries serve the rest."""
         return [image for image in images if not image.local and (self.kind == "build" or image.own)]

@@ -68,7 +68,8 @@ class Supply:
     def serve(self) -> str:
         """Starts the cluster's registry, whose image is made first; what waits to be pushed follows. Its address."""
         self.wait(["registry"])
-        address = registry.start(self.engine, registry.NETWORK, self.base)
+        image = lambda: self.source.registry_image(self.engine, self.base)  # noqa: E731
+        address = registry.start(self.engine, registry.NETWORK, image)
         with self._state:
             self._address = address
             self._state.notify_all()
@@ -96,7 +97,7 @@ class Supply:
 
     def _made_here(self, image: Image) -> bool:
         if image.local:
-            return self.source.kind == "build" or image.name != "node"
+            return self.source.kind == "build" or image.name not in ("node", "registry")
         return image in self.source.served([image])
 
     def _is_there(self, image: Image) -> bool:

@@ -34,7 +34,7 @@ def checked(prefix: str) -> str:
 def under(prefix: str, ref: str) -> str:
     """A reference as global.imageRegistry turns it: the prefix in place of the host.
 
-    >>> under("registry.example.org/mirror", "nvcr.io/nvidia/k8s-device-plugin:v0.17.4")
+    >>> under("registry.example.org/mirror", "nvcr.io/nvidia/k8s-device-plugin:v0.19.3")
     'registry.example.org/mirror/nvidia/k8s-device-plugin:v0.17.4'
     """
     return f"{prefix.rstrip('/')}/{ref.partition('/')[2]}"

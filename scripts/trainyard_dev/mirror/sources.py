@@ -35,7 +35,7 @@ def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
     address = ""
     if built:
         base = chosen.base(engine)
-        address = registry.start(engine, NETWORK, base)
+        address = registry.start(engine, NETWORK, lambda: chosen.registry_image(engine, base))
         missing = [
             image for image in {i.name: i for i in built.values()}.values() if not registry.is_pushed(image, base)
         ]

@@ -41,7 +41,7 @@ def sample(*, failing: bool = False, warm: bool = False) -> Run:
         images={
             "docker.io/volcanosh/vc-scheduler:v1.14.1": "built here",
             "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489": "built here",
-            "nvcr.io/nvidia/k8s-device-plugin:v0.17.4": "built here",
+            "nvcr.io/nvidia/k8s-device-plugin:v0.19.3": "built here",
             "docker.io/trainyard/trainer-torch:0.3.0": "built here",
         },
         image_source="build",

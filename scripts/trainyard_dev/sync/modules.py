@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard.shell import CommandError, run
+from trainyard.shell import CommandError
 from trainyard_dev.sync.tree import Tree
+from trainyard_dev.tools import golang
 from trainyard_dev.verify import cli as verify
 from trainyard_dev.versions import OWN_MODULES
 
-ENV = {"GOFLAGS": "-mod=mod -buildvcs=false", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+ENV = {"GOFLAGS": "-mod=mod -buildvcs=false", **golang.env()}
 KUBERNETES = "k8s.io/kubernetes"
 Replacements = dict[str, tuple[str, str]]  # module -> (path, version), an empty version for a folder
 
@@ -41,7 +42,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
         try:
             if new:
                 (tree.root / folder).mkdir(parents=True, exist_ok=True)
-                run(["go", "mod", "init", f"{OWN_MODULES}{name}"], cwd=tree.root / folder, env=ENV)
+                golang.go("mod", "init", f"{OWN_MODULES}{name}", cwd=tree.root / folder, env=ENV)
             if found != version:
                 for other in _required(tree.root / folder, module, found, version):
                     tree.left.append(
@@ -77,14 +78,14 @@ def _required(folder: Path, module: str, before: str, version: str) -> list[str]
             edits += [f"-dropreplace={name}"] if name in replaced else []
         elif new[name] != old.get(name) and new[name][1] and (name in replaced or name not in old):
             edits.append(f"-replace={name}={new[name][0]}@{new[name][1]}")
-    run(["go", "mod", "edit", *edits], cwd=folder, env=ENV)
+    golang.go("mod", "edit", *edits, cwd=folder, env=ENV)
     return sorted(name for name, (_, published) in new.items() if not published and name in replaced)
 
 
 def _filled(folder: Path, spec: dict[str, Any]) -> None:
     """go.sum, and go.mod's indirect requirements where the set has lines of its own."""
     if any(folder.glob("*.go")):
-        run(["go", "mod", "tidy"], cwd=folder, env=ENV)
+        golang.go("mod", "tidy", cwd=folder, env=ENV)
         return
     # Nothing here imports the packages: `go mod tidy` would drop them. A new file keeps no sum of an older version.
     sums = folder / "go.sum"
@@ -92,7 +93,7 @@ def _filled(folder: Path, spec: dict[str, Any]) -> None:
     sums.unlink(missing_ok=True)
     tags = ",".join(spec.get("tags", ()))
     try:
-        run(["go", "list", "-deps", "-tags", tags, *(p["path"] for p in spec["packages"])], cwd=folder, env=ENV)
+        golang.go("list", "-deps", "-tags", tags, *(p["path"] for p in spec["packages"]), cwd=folder, env=ENV)
     except CommandError:
         sums.write_bytes(before)
         raise
@@ -108,7 +109,7 @@ def upstream_replacements(module: str, version: str) -> Replacements:
         TrainyardError: the module's go.mod can't be had.
     """
     with tempfile.TemporaryDirectory() as empty:
-        found = json.loads(run(["go", "list", "-m", "-json", f"{module}@{version}"], cwd=Path(empty), env=ENV).stdout)
+        found = json.loads(golang.go("list", "-m", "-json", f"{module}@{version}", cwd=Path(empty), env=ENV).stdout)
     if "GoMod" not in found:
         hint = "name another version: a proxy may know one by name and not have it"
         raise TrainyardError(f"{module} {version} can't be had as a module", where="versions.yaml", hint=hint)

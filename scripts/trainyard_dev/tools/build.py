@@ -18,6 +18,7 @@ from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import CommandError, run
 from trainyard_dev import patches
 from trainyard_dev.progress import Progress
+from trainyard_dev.tools import golang
 from trainyard_dev.versions import ToolSet, load
 
 # Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
@@ -174,7 +175,7 @@ def _compile(tool: ToolSet, folder: Path, made: Path, flags: list[str]) -> None:
     A package of another name (`.`, or a folder like v3) is built by itself.
     """
     env = _go_env(tool) | ({} if os.environ.get("GOGC") else {"GOGC": COLLECT_AT})
-    build = lambda *argv: run(["go", "build", *flags, "-o", *argv], cwd=folder, env=env, hint="run `trainyard doctor`")  # noqa: E731
+    build = lambda *argv: golang.go("build", *flags, "-o", *argv, cwd=folder, env=env, hint="run `trainyard doctor`")  # noqa: E731
     together = (
         {p: name for p, name in tool.packages if not re.search(r"(^\.|/v\d+)$", p)} if len(tool.packages) > 1 else {}
     )
@@ -194,22 +195,20 @@ def _fetch_all(sets: list[ToolSet]) -> None:
 
 
 def _fetch(tool: ToolSet) -> None:
-    argv = ["go", "list", "-deps", "-tags", ",".join(tool.tags), *(package for package, _ in tool.packages)]
-    run(argv, cwd=source_dir(tool), env=_go_env(tool), check=False)
+    argv = ["list", "-deps", "-tags", ",".join(tool.tags), *(package for package, _ in tool.packages)]
+    golang.go(*argv, cwd=source_dir(tool), env=_go_env(tool), check=False)
 
 
 def module_dir(tool_name: str) -> Path:
     """The unpacked source of a set's main module, at the pinned version (for charts, CRDs and the like)."""
     tool = load().tools[tool_name]
-    found = run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool), check=False)
+    found = golang.go("list", "-m", "-json", tool.module, cwd=source_dir(tool), env=_go_env(tool), check=False)
     folder = json.loads(found.stdout).get("Dir") if found.returncode == 0 else None
     if not folder or not Path(folder).is_dir():
-        run(
-            ["go", "mod", "download"], cwd=source_dir(tool), env=_go_env(tool), hint="check the network, then try again"
-        )
-        folder = json.loads(
-            run(["go", "list", "-m", "-json", tool.module], cwd=source_dir(tool), env=_go_env(tool)).stdout
-        )["Dir"]
+        hint = "check the network, then try again"
+        golang.go("mod", "download", cwd=source_dir(tool), env=_go_env(tool), hint=hint)
+        found = golang.go("list", "-m", "-json", tool.module, cwd=source_dir(tool), env=_go_env(tool))
+        folder = json.loads(found.stdout)["Dir"]
     return Path(folder)
 
 
@@ -230,13 +229,8 @@ def _completed(tool: ToolSet, work: Path) -> Path:
 
 
 def _go_env(tool: ToolSet) -> dict[str, str]:
-    """Only what go.mod and go.sum say, with this machine's own compiler."""
-    return {
-        "CGO_ENABLED": "1" if tool.cgo else "0",
-        "GOFLAGS": "-mod=readonly -buildvcs=false",
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-    }
+    """Only what go.mod and go.sum say."""
+    return {"CGO_ENABLED": "1" if tool.cgo else "0", "GOFLAGS": "-mod=readonly -buildvcs=false", **golang.env()}
 
 
 def _ldflags(tool: ToolSet) -> str:
@@ -253,6 +247,11 @@ def _hint(error: CommandError) -> str:
     if "no space left" in error.output:
         return (
             "free some space (go env GOCACHE names the folder that fills) or set GOCACHE and TRAINYARD_CACHE elsewhere"
+        )
+    if "checksum mismatch" in error.output:
+        return (
+            "upstream has moved a tag: Go's proxy keeps what go.sum pins, so set "
+            "GOPROXY=https://proxy.golang.org,direct and `go clean -modcache`, then run the same command again"
         )
     if any(sign in error.output for sign in NETWORK_SIGNS):
         return (

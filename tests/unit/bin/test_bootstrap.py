@@ -18,6 +18,7 @@ NEEDED = ("bash", "cat", "cut", "dirname", "env", "ln", "mkdir", "readlink", "rm
 PYTHON = """case "$1" in
 --version) echo "Python ${FAKE_PYTHON:-3.11.9}";;
 -c) [ -z "$FAKE_PYTHON" ];;
+-) [ -n "$FAKE_REGISTRY" ];;
 -m) mkdir -p "$3/bin"
   printf '#!/bin/bash\\necho "$*" >> "%s"; [ ! -e "%s" ] || { echo "ERROR: no network" >&2; exit 1; }\\n' \\
     "$NOTE" "$NOTE.refuse" > "$3/bin/pip"
@@ -34,6 +35,7 @@ def bootstrap(tmp_path: Path, cache: Path, program: Program, monkeypatch: pytest
     program("id", 'echo "${FAKE_UID:-0}"')
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setenv("NOTE", str(tmp_path / "note"))
+    monkeypatch.delenv("IMAGES", raising=False)
 
     def call(*words: str) -> tuple[int, str, list[str]]:
         done = subprocess.run([ROOT / "bin/bootstrap", *words], capture_output=True, text=True, check=False)
@@ -78,8 +80,55 @@ def test_missing_packages_without_root_or_apt(
         monkeypatch.setenv("FAKE_UID", "1000")
     code, out, err = bootstrap("--system")
     assert (code, out, len(err)) == (1, "", 1)
-    assert err[0].startswith("bootstrap: missing podman runc debootstrap ")
-    assert "As root on Debian run: apt-get install -y podman runc" in err[0]
+    assert err[0].startswith("bootstrap: missing ")
+    asked = err[0].partition("As root on Debian run: apt-get install -y ")[2].split()
+    assert {"gcc", "podman", "runc", "conntrack", "iptables", "debootstrap"} <= set(asked)
+
+
+def asked(err: list[str]) -> set[str]:
+    """Packages that the machine lacks, of what bootstrap says; none where it says nothing."""
+    return set(" ".join(err).partition("apt-get install -y ")[2].split())
+
+
+@pytest.mark.parametrize(
+    ("docker", "needed"),
+    [
+        ('[ "$1" != -v ] || echo "Docker version 27.0.3, build 7d4bcd8"', False),
+        ('[ "$1" = -v ] && echo "Docker version 27.0.3" || exit 1', True),  # its service does not run
+        ("echo podman version 4.3.1", True),  # podman-docker
+    ],
+)
+def test_podman_is_asked_for_only_where_docker_does_not_answer(
+    bootstrap: Callable[..., tuple], program: Program, docker: str, needed: bool
+) -> None:
+    """Ubuntu 22.04 has no netavark and Fedora no apt: with Docker neither is needed."""
+    program("docker", docker)
+    engine = {"podman", "runc", "conntrack", "iptables"}
+    assert engine & asked(bootstrap("--system")[2]) == (engine if needed else set())
+
+
+@pytest.mark.parametrize(
+    ("images", "answers", "needed"),
+    [("pull", "", False), ("auto", "yes", False), ("auto", "", True), ("build", "yes", True)],
+)
+def test_debootstrap_is_asked_for_only_where_images_are_built(
+    bootstrap: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch, images: str, answers: str, needed: bool
+) -> None:
+    monkeypatch.setenv("IMAGES", images)
+    monkeypatch.setenv("FAKE_REGISTRY", answers)
+    assert ("debootstrap" in asked(bootstrap("--system")[2])) == needed
+
+
+def test_a_machine_without_apt_that_has_all_with_docker(
+    bootstrap: Callable[..., tuple], program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program("docker", "echo Docker version 27.0.3")
+    program("gcc", "exit 0")
+    program("make", "exit 0")
+    monkeypatch.setenv("IMAGES", "pull")
+    code, out, err = bootstrap("--system")
+    assert (code, asked(err)) == (0, set())
+    assert out.endswith("/bin/python")
 
 
 def test_packages_are_installed_where_they_are_missing(
@@ -98,7 +147,8 @@ def test_packages_that_can_not_be_installed(bootstrap: Callable[..., tuple], pro
     program("apt-get", 'echo "E: Unable to fetch some archives" >&2; exit 100')
     code, out, err = bootstrap("--system")
     assert (code, out) == (1, "")
-    assert err[-1].startswith("bootstrap: apt-get could not install podman runc")
+    assert err[-1].startswith("bootstrap: apt-get could not install ")
+    assert " podman runc " in err[-1]
 
 
 def test_a_package_that_only_one_check_needs_is_no_condition(

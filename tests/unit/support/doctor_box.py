@@ -37,6 +37,8 @@ class Box:
     answers: dict[str, tuple[int, str]] = field(
         default_factory=lambda: {
             "podman info": (0, "4.3.1"),
+            "docker -v": (0, "Docker version 28.1.0, build 4d8c241"),
+            "docker buildx version": (0, "github.com/docker/buildx v0.23.0 28c90ea"),
             "go version": (0, "go version go1.26.1 linux/amd64"),
             "gcc -dumpfullversion": (0, "12.2.0"),
         }
@@ -65,6 +67,7 @@ class Box:
     built: tuple[int, int] = (0, 18)
     version: tuple[int, int, int] = (3, 11, 7)
     venv: bool = True
+    variables: dict[str, str] = field(default_factory=dict)
 
     def uid(self) -> int:
         return self.user
@@ -107,6 +110,9 @@ class Box:
 
     def data(self) -> str:
         return "/data"
+
+    def variable(self, name: str) -> str:
+        return self.variables.get(name, "")
 
 
 def find(box: Box, check: str, wanted: Wanted | None = None) -> Finding:

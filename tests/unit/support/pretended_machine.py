@@ -38,7 +38,7 @@ case "$1 $2" in
 esac
 """
 KIND = r"""
-echo "kind $*" >> "$FAKE/calls"
+echo "kind $*" >> "$FAKE/calls"; echo "$HTTPS_PROXY|$NO_PROXY|$no_proxy" > "$FAKE/proxies"
 case "$1" in
 create) for node in control-plane worker worker2 worker3; do echo "$4" > "$FAKE/containers/$4-$node"; done
   [ ! -e "$FAKE/kind-hangs" ] || { touch "$FAKE/hanging"; exec sleep 60; }

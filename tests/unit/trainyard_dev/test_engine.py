@@ -14,7 +14,8 @@ from trainyard.shell import CommandError, last_lines, run
 from trainyard_dev import engine as engines
 
 Program = Callable[[str, str], Path]
-DEAD = 'echo "warning" >&2; echo "Cannot connect to the Docker daemon" >&2; exit 1'
+NAMED = '[ "$1" != -v ] || { echo "Docker version 27.0.3, build 7d4bcd8"; exit; }; '
+DEAD = NAMED + 'echo "warning" >&2; echo "Cannot connect to the Docker daemon" >&2; exit 1'
 
 
 @pytest.fixture
@@ -27,13 +28,13 @@ def only(program: Program, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Prog
 
 
 def test_docker_comes_first(only: Program) -> None:
-    only("docker", "echo 27.0")
+    only("docker", NAMED + "echo 27.0")
     only("podman", "echo 5.0")
     assert engines.find().name == "docker"
     assert engines.find("podman").name == "podman"
 
 
-@pytest.mark.parametrize("docker", [DEAD, "exit 0"])
+@pytest.mark.parametrize("docker", [DEAD, NAMED + "exit 0"])
 def test_podman_steps_in_for_a_docker_that_does_not_answer(only: Program, docker: str) -> None:
     only("docker", docker)
     only("podman", "echo 5.0")
@@ -87,8 +88,40 @@ def test_podman_without_runc_keeps_its_own_runtime(only: Program, cache: Path) -
     assert "runtime" not in made["engine"]
 
 
-def test_docker_needs_no_settings() -> None:
-    assert engines.Engine("docker").env == {}
+def test_docker_builds_with_buildkit(only: Program) -> None:
+    """Debian's docker.io has the old builder as its default, which knows neither --secret nor RUN --mount."""
+    only("docker", 'echo "$DOCKER_BUILDKIT $*"')
+    assert engines.Engine("docker")("build", ".").stdout == "1 build .\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "buildx", "works"),
+    [("20.10.24+dfsg1", False, True), ("23.0.1", True, True), ("28.1.0", False, False), ("", False, True)],
+)
+def test_docker_without_buildx_is_refused_where_it_needs_it(
+    only: Program, version: str, buildx: bool, works: bool
+) -> None:
+    only("docker", f'case "$1" in version) echo {version};; buildx) exit {0 if buildx else 1};; esac')
+    if works:
+        engines.check_builder(engines.Engine("docker"))
+    else:
+        with pytest.raises(TrainyardError, match=rf"^docker {version} builds no images without buildx\. `apt-get in"):
+            engines.check_builder(engines.Engine("docker"))
+
+
+def test_podman_needs_no_builder(only: Program) -> None:
+    only("podman", "exit 1")
+    engines.check_builder(engines.Engine("podman"))
+
+
+def test_a_docker_that_is_podman_counts_as_podman(only: Program) -> None:
+    """podman-docker's program answers `docker version` as Docker does; kind, too, looks at `docker -v`."""
+    shim = '[ "$1" != -v ] || { echo "podman version 4.3.1"; exit; }; echo 4.3.1'
+    only("docker", shim)
+    only("podman", "echo 4.3.1")
+    assert engines.find().name == "podman"
+    with pytest.raises(TrainyardError, match="docker is another program under its name, such as podman's"):
+        engines.find("docker")
 
 
 def test_calls_reach_the_engine_with_its_settings(only: Program, cache: Path) -> None:

@@ -68,7 +68,7 @@ def _install_previous(context: Context, job: ProbeJob, images: source.Source) ->
     with context.recorder.check("upgrade.previous", TITLES["upgrade.previous"]) as figures:
         figures |= {"version": previous.version(), "commit": previous.commit()[:7]}
         base = images.base(context.engine)
-        address = registry.start(context.engine, NETWORK, base)
+        address = registry.start(context.engine, NETWORK, lambda: images.registry_image(context.engine, base))
         figures["images_pushed"] = len(previous.push_images(context.engine, base, address))
         with releases.values(context, previous.tree()) as files:
             figures["install_seconds"] = releases.put(context, "install", previous.package(), files)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from pretended_machine import UP, Call, Machine, Usage
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.cluster import lifecycle, nodes
+from trainyard_dev.engine import Engine
 from trainyard_dev.gpu import detect
 
 
@@ -62,11 +64,12 @@ def test_no_fuse(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPa
 def test_no_fuse_is_no_matter_where_the_kernel_mounts_nfs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     there = Path.exists
     monkeypatch.setattr(Path, "exists", lambda self: str(self) != "/dev/fuse" and there(self))
-    lifecycle._check_machine()
+    lifecycle._check_machine(Engine("podman"))
 
 
 def test_a_dead_docker_socket(trainyard: Call, cache: Path, program: Callable[[str, str], Path]) -> None:
-    program("docker", 'echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock" >&2; exit 1')
+    dead = 'echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock" >&2; exit 1'
+    program("docker", f'[ "$1" != -v ] || {{ echo "Docker version 27.0.3"; exit; }}; {dead}')
     error = trainyard("cluster", "up", "--provider", "docker").error()
     assert error.startswith("no container engine: docker does not answer (Cannot connect to the Docker daemon at unix:")
     assert "start the Docker service, or install podman: `apt-get install" in error
@@ -79,7 +82,17 @@ def test_no_such_cluster(machine: Machine, trainyard: Call, verb: str) -> None:
     )  # fmt: skip
 
 
-def test_real_gpus_are_not_mocked_over(machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_docker_that_builds_nothing(machine: Machine, monkeypatch: pytest.MonkeyPatch,
+                                      program: Callable[[str, str], Path]) -> None:  # fmt: skip
+    program("docker", '[ "$1" != buildx ] || exit 1; [ "$1" != version ] || echo 28.1.0')
+    with pytest.raises(TrainyardError, match=r"^docker 28\.1\.0 builds no images without buildx"):
+        lifecycle._check_machine(Engine("docker"))
+
+
+def test_mock_gpus_may_be_asked_for_where_real_ones_are(
+    machine: Machine, trainyard: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(detect, "find_real", lambda: detect.RealGpus(1, "H100", 1, "5", ("GPU-a",), "nvidia-smi"))
-    assert "GPU=mock was asked for, but this machine has GPUs" in trainyard(*UP).error()
-    assert machine.state() == []
+    ended = trainyard(*UP, "--name", "lab")
+    assert (ended.code, ended.err) == (0, "")
+    assert "GPUs: mock" in ended.out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +95,32 @@ def test_go_is_not_needed_once_all_is_built() -> None:
     old = Box()
     old.answers["go version"] = (0, "go version go1.9.7 linux/amd64")
     assert find(old, "Go").state == "missing"
+
+
+def test_an_older_go_fetches_the_one_that_is_needed() -> None:
+    """Ubuntu's Go is 1.22, and modules ask for 1.26; Go itself fetches that, unless it is forbidden to."""
+    box = Box()
+    box.answers["go version"] = (0, "go version go1.22.2 linux/amd64")
+    assert find(box, "Go").state == "ok"
+    assert "it fetches Go 1.26.0" in find(box, "Go").found
+    box.variables["GOTOOLCHAIN"] = "local"
+    assert find(box, "Go").state == "missing"
+
+
+def test_a_program_that_sudo_does_not_find_is_asked_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "go").write_text("#!/bin/sh\necho go version go1.26.8 linux/amd64\n")
+    (tmp_path / "go").chmod(0o755)
+    monkeypatch.setattr(probes, "ELSEWHERE", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(probes.shutil, "which", _found_only_there(tmp_path))
+    assert probes.Host().run("go", "version") == (0, "go version go1.26.8 linux/amd64")
+
+
+def _found_only_there(folder: Path) -> Callable[..., str | None]:
+    """As shutil.which on a machine whose PATH has no Go."""
+    return lambda name, path=None: str(folder / name) if path == str(folder) else None
 
 
 def test_images_are_pulled_or_built() -> None:

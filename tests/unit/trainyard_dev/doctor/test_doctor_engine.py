@@ -60,3 +60,26 @@ def test_podman_network_helpers(helper: str) -> None:
     box = Box()
     box.paths.discard(f"/usr/lib/podman/{helper}")
     assert find(box, helper).state == "missing"
+
+
+def test_podman_under_dockers_name_is_not_docker() -> None:
+    box = Box()
+    box.programs.add("docker")
+    box.answers |= {"docker -v": (0, "podman version 4.3.1"), "docker version": (0, "4.3.1")}
+    assert find(box, "docker").state == "not needed"
+    assert "another program under Docker's name" in find(box, "docker").found
+    assert find(box, "podman").found == "4.3.1, answers, used"
+    assert find(box, "docker", Wanted(engine="docker")).state == "missing"
+
+
+@pytest.mark.parametrize(
+    ("version", "buildx", "state"),
+    [("28.1.0", 0, "ok"), ("28.1.0", 1, "missing"), ("20.10.24+dfsg1", 1, "not needed")],
+)
+def test_docker_builds_with_buildx(version: str, buildx: int, state: str) -> None:
+    box = Box()
+    box.programs.add("docker")
+    box.answers |= {"docker version": (0, version), "docker buildx version": (buildx, "v0.23.0" if not buildx else "?")}
+    assert find(box, "buildx").state == state
+    assert healthy(examine(box)) == (state != "missing")
+    assert ("docker-buildx-plugin" in find(box, "buildx").hint) == (state == "missing")

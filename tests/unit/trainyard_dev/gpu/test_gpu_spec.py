@@ -8,11 +8,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from doctor_box import Box
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.gpu import detect, mock, uuids
 from trainyard_dev.gpu.mock import MockGpuSpec
 
+DRIVER = {
+    "nvidia-smi -L": (0, "GPU 0: NVIDIA H100 (UUID: GPU-a)"),
+    "docker -v": (0, "Docker version 28.1.0, build 4d8c241"),
+    "docker version": (0, "28.1.0"),
+    "docker info": (0, "runc"),
+}
 REAL = detect.RealGpus(2, "NVIDIA H100", 81559, "570.1", ("GPU-a", "GPU-b"), "nvidia-smi")
 
 
@@ -147,11 +154,29 @@ def test_choice_without_a_gpu() -> None:
 
 def test_choice_with_a_gpu() -> None:
     for kind in ("auto", "real"):
-        chosen = detect.choose(kind, real=REAL, look=False)
+        chosen = detect.choose(kind, real=REAL, look=False, obstacles=[])
         assert (chosen.kind, chosen.real) == ("real", REAL)
         assert "2 x NVIDIA H100" in chosen.reason
-    with pytest.raises(TrainyardError, match=r"GPU=mock .*has GPUs"):
-        detect.choose("mock", real=REAL, look=False)
+    mocked = detect.choose("mock", real=REAL, look=False)
+    assert (mocked.kind, mocked.uuids) == ("mock", ())
+    assert "this machine's own stay unused (2 x NVIDIA H100" in mocked.reason
+
+
+def test_auto_leaves_real_gpus_alone_that_containers_do_not_get() -> None:
+    """A workstation with a driver and no container toolkit: a run would end at nodes without GPUs."""
+    lacks = ["container toolkit: absent"]
+    chosen = detect.choose("auto", real=REAL, look=False, obstacles=lacks)
+    assert (chosen.kind, chosen.uuids) == ("mock", ())
+    assert "(container toolkit: absent): see `trainyard doctor`" in chosen.reason
+    assert detect.choose("real", real=REAL, look=False, obstacles=lacks).kind == "real"
+
+
+def test_the_doctor_is_asked_what_keeps_containers_from_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detect.probes, "Host", lambda: Box(programs={"nvidia-smi", "docker"}, answers=DRIVER))
+    chosen = detect.choose("auto", engine="docker", real=REAL, look=False)
+    assert chosen.kind == "mock"
+    assert "container toolkit: absent" in chosen.reason
+    assert "default runtime: runc, must be nvidia" in chosen.reason
 
 
 def test_unknown_choice() -> None:

@@ -22,6 +22,7 @@ from trainyard_dev.gpu.mock import MockGpuSpec
 pytestmark = pytest.mark.skipif(not (shutil.which("gcc") and shutil.which("make")), reason="needs gcc and make")
 
 OK, UNINITIALIZED, INVALID, UNSUPPORTED, NOT_FOUND, TOO_SMALL, NO_DRIVER, TIMEOUT, LOST = 0, 1, 2, 3, 6, 7, 9, 10, 15
+VERSION_MISMATCH = 25
 XID_EVENT = 8
 
 
@@ -123,6 +124,18 @@ def test_answers_what_node_preparation_asks(make_node: Callable[..., Node]) -> N
     assert node.lib.nvmlDeviceGetPciInfo_v3(device, byref(pci)) == OK
     assert pci.bus_id == b"000010DE:09:00.0"
     assert pci.legacy == b"10DE:09:00.0"
+
+
+def test_memory_is_not_shared_with_the_processor(make_node: Callable[..., Node]) -> None:
+    """A plugin that writes CDI specifications asks, from 0.19 on."""
+    node = make_node()
+    asked = (c_uint * 2)(8 | 1 << 24, 99)
+    assert node.lib.nvmlDeviceGetAddressingMode(node.handle(0), byref(asked)) == OK
+    assert asked[1] == 0
+    assert node.lib.nvmlDeviceGetAddressingMode(node.handle(0), byref((c_uint * 2)(8, 0))) == VERSION_MISMATCH
+    device = node.handle(1)
+    mock.lose(node.root, 1)
+    assert node.lib.nvmlDeviceGetAddressingMode(device, byref(asked)) == LOST
 
 
 def test_uuids_are_those_that_python_computes_and_differ_by_node(make_node: Callable[..., Node]) -> None:
@@ -312,7 +325,7 @@ def test_every_name_the_device_plugin_looks_up_is_there(library: Path) -> None:
         nvmlDeviceGetMemoryInfo nvmlDeviceGetMigMode nvmlDeviceGetMaxMigDeviceCount nvmlEventSetCreate
         nvmlEventSetWait_v2 nvmlEventSetFree nvmlDeviceGetSupportedEventTypes nvmlDeviceRegisterEvents
         nvmlDeviceGetTopologyCommonAncestor nvmlDeviceGetNvLinkState nvmlDeviceGetNvLinkRemotePciInfo_v2
-        nvmlDeviceIsMigDeviceHandle
+        nvmlDeviceIsMigDeviceHandle nvmlDeviceGetAddressingMode
     """
     assert [name for name in names.split() if not hasattr(lib, name)] == []
 

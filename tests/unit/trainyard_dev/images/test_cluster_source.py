@@ -10,7 +10,8 @@ import pytest
 from images_demo import DEMO, FakeEngine
 
 from trainyard.errors import UsageError
-from trainyard_dev.images import source
+from trainyard_dev.images import registry, source
+from trainyard_dev.images.supply import Supply
 from trainyard_dev.versions import Versions, load
 
 REGISTRY = {"Docker-Distribution-Api-Version": "registry/2.0"}
@@ -68,6 +69,20 @@ def test_an_unproved_node_image_is_pulled_by_its_tag(monkeypatch: pytest.MonkeyP
     assert pulled.node_image(FakeEngine(), "b") == "host/node:v1"
     raw["published"]["node-image"]["digest"] = "v1@sha256:00"
     assert pulled.node_image(FakeEngine(), "b") == "host/node@sha256:00"
+
+
+def test_a_pulled_registry_is_not_compiled(image_tree: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tool set needs a newer Go than any distribution has, and its storage is read by the pinned program."""
+    pulled, engine = source.Source("pull", ""), FakeEngine()
+    monkeypatch.setattr(registry, "_wait", lambda address: None)
+    registry.start(engine, "kind", lambda: pulled.registry_image(engine, "b"))
+    (started,) = [call for call in engine.calls if call[0] == "run"]
+    digest = load().raw["published"]["registry-image"]["digest"].partition("@")[2]
+    assert started[-1] == f"docker.io/library/registry@{digest}"
+    assert f"{registry.CONFIG}:/etc/distribution/config.yml:ro" in started
+    assert registry.CONFIG.is_file()
+    assert not [call for call in engine.calls if call[0] == "build"]
+    assert "registry" not in {image.name for image in Supply(engine, pulled).images}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class World:
         monkeypatch.setattr(supply, "local_ref", lambda image, base: image.name)
         monkeypatch.setattr(supply.registry, "is_pushed", lambda image, base: image.name in self.there)
         monkeypatch.setattr(supply.registry, "push", lambda e, image, base, address: self._note(f"push {image.name}"))
-        monkeypatch.setattr(supply.registry, "start", lambda engine, network, base: "127.0.0.1:5")
+        monkeypatch.setattr(supply.registry, "start", lambda engine, network, image: "127.0.0.1:5")
         monkeypatch.setattr(Source, "base", lambda source, engine: self._note("base"))
 
     def _compile(self, tool: Any) -> None:
@@ -144,7 +144,7 @@ def test_nothing_is_made_when_all_is_there(world: World) -> None:
 
 def test_where_images_are_pulled_only_ours_are_made() -> None:
     names = {image.name for image in supply.Supply(Engine(), Source("pull", "x")).images}  # type: ignore[arg-type]
-    assert {"platform", "registry", "mount-nfs"} <= names and not {"node", "kube-apiserver", "vc-scheduler"} & names
+    assert {"platform", "mount-nfs"} <= names and not {"node", "registry", "kube-apiserver", "vc-scheduler"} & names
 
 
 def test_binaries_come_in_the_order_of_need() -> None:

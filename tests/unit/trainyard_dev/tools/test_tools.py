@@ -14,6 +14,7 @@ import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.tools import build as tools
+from trainyard_dev.tools import golang
 from trainyard_dev.versions import ToolSet, Versions
 
 Program = Callable[[str, str], Path]
@@ -88,6 +89,26 @@ def test_build_caches_every_binary_and_passes_the_flags(
     assert "-s -w -X x.version=v1" in calls[0]
     assert tools.is_built(stamped)
     assert left(cache) == [tools.pin(stamped)]
+
+
+def test_go_lies_where_sudo_does_not_look(demo: ToolSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sudo make e2e` has no /usr/local/go/bin in PATH, where Go's own archive is unpacked."""
+    (tmp_path / "go").write_text(f"#!/bin/bash\n{GO}\n")
+    (tmp_path / "go").chmod(0o755)
+    found = shutil.which
+    monkeypatch.setattr(golang, "ELSEWHERE", str(tmp_path))
+    monkeypatch.setattr(golang.shutil, "which", lambda name, path=None: found(name, path=path) if path else None)
+    assert tools.binary("demo").read_text() == "built example.org/demo\n"
+
+
+@pytest.mark.parametrize(("theirs", "used"), [("", "auto"), ("local", "local"), ("go1.26.8", "go1.26.8")])
+def test_go_may_fetch_a_newer_one_unless_it_was_told(
+    demo: ToolSet, program: Program, monkeypatch: pytest.MonkeyPatch, theirs: str, used: str, tmp_path: Path
+) -> None:
+    program("go", f'echo "$GOTOOLCHAIN" >> {tmp_path}/calls\n{GO}')
+    monkeypatch.setenv("GOTOOLCHAIN", theirs)
+    tools.binary("demo")
+    assert (tmp_path / "calls").read_text().split() == [used]
 
 
 @pytest.mark.parametrize("package", [".", "example.org/demo/v3"])
@@ -182,6 +203,7 @@ def test_unknown_binary(demo: ToolSet) -> None:
         ('Get \\"https://modules.example.org\\": proxyconnect tcp: i/o timeout', "the network is out of reach"),
         ("reading https://modules.example.org/demo/@v/v1.2.3.zip: 403 Forbidden", "the network is out of reach"),
         ("module lookup disabled by GOPROXY=off", "the network is out of reach"),
+        ("verifying example.org/demo@v1.2.3: checksum mismatch", "upstream has moved a tag: Go's proxy keeps what"),
         ("write /tmp/x: no space left on device", "free some space"),
         ("./main.go:3:8: undefined: x", "run the same command again for the whole output"),
     ],
@@ -218,7 +240,7 @@ def test_an_interrupted_build_leaves_nothing(demo: ToolSet, cache: Path, monkeyp
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tools, "run", interrupted)
+    monkeypatch.setattr(golang, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tools.build(demo)
     assert left(cache) == []
@@ -238,6 +260,7 @@ def test_a_full_disk_is_one_sentence(
 
 def test_no_compiler(demo: ToolSet, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(golang, "ELSEWHERE", "/nowhere")
     with pytest.raises(TrainyardError, match=r"go is not installed\. run `trainyard doctor`"):
         tools.build(demo)
     assert left(cache) == []
