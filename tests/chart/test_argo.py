@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard import __version__
 from trainyard.errors import TrainyardError
 from trainyard_dev.chart import package
 from trainyard_dev.versions import load
@@ -115,7 +116,7 @@ def test_a_changed_configuration_starts_the_controller_anew(objects: Objects, ch
 def test_images_follow_the_mirror(chart: Path) -> None:
     objects = package.render("kind", chart, [*TEAMS, "global.imageRegistry=mirror.example/x"])
     assert container(objects)["image"] == load().image("workflow-controller").replace("quay.io", "mirror.example/x")
-    assert "--executor-image=mirror.example/x/trainyard/argoexec:0.2.0" in container(objects)["args"]
+    assert f"--executor-image=mirror.example/x/trainyard/argoexec:{__version__}" in container(objects)["args"]
 
 
 @pytest.mark.parametrize("team", ["vision", "speech"])

@@ -48,7 +48,7 @@ def test_the_example_becomes_a_gang_of_two_that_trains_until_it_is_told(job: pro
     assert (replicas["Master"]["replicas"], replicas["Worker"]["replicas"]) == (1, 1)
     container = replicas["Worker"]["template"]["spec"]["containers"][0]
     assert container["image"] == "r/trainer:1" and "args" not in container
-    assert container["env"].count({"name": "OUT", "value": "s3://runs/probe-job"}) == 1
+    assert container["env"].count({"name": "OUT", "value": "s3://runs/n/probe-job"}) == 1
     compile(probe_job.SCRIPT, "script", "exec")
 
 

@@ -12,8 +12,9 @@ from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry, source
 from trainyard_dev.images.source import Source
 from trainyard_dev.mirror import sources
+from trainyard_dev.versions import load
 
-OURS, UPSTREAM = "docker.io/trainyard/platform:0.2.0", "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
+OURS, UPSTREAM = load().image("platform"), load().image("device-plugin")
 
 
 class FakeEngine:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard import cli
+from trainyard import __version__, cli
 from trainyard.paths import ROOT
 from trainyard.pipelines import lint
 from trainyard.policy.lint.codes import registry
@@ -29,7 +29,11 @@ def wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("TRAINYARD_CONTRACT", raising=False)
     file = tmp_path / "job.yaml"
-    text = JOB.read_text().replace("queue: vision", "queue: speech").replace("trainer-torch:0.2.0", "trainer-torch")
+    text = (
+        JOB.read_text()
+        .replace("queue: vision", "queue: speech")
+        .replace(f"trainer-torch:{__version__}", "trainer-torch")
+    )
     file.write_text(text)
     return file
 

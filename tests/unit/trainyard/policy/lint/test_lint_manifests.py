@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from lint_cases import broken, damaged, misshapen, one, site
 
+from trainyard import __version__
 from trainyard.paths import ROOT
 from trainyard.pipelines.lint.files import check, check_text
 
@@ -80,7 +81,7 @@ JOBS = [
     ("the host's folder", "emptyDir: {sizeLimit: 512Mi}", "hostPath: {path: /}", "p15", "name: tmp"),
     ("a node by name", "          schedulerName: volcano", "          nodeName: gpu-1", "p10", "gpu-1"),
     ("another scheduler", "schedulerName: volcano", "schedulerName: mine", "p02", "mine"),
-    ("an image without a version", "trainer-torch:0.2.0", "trainer-torch", "TY301", "trainer-torch"),
+    ("an image without a version", f"trainer-torch:{__version__}", "trainer-torch", "TY301", "trainer-torch"),
     ("a bucket that is not there", "s3://datasets/", "s3://data/", "TY504", "s3://data/"),
     (
         "a field that YAML reads twice",
@@ -145,7 +146,7 @@ def test_settings(about: str, old: str, new: str, code: str, line: str) -> None:
 
 def test_all_errors_are_reported_at_once() -> None:
     text = JOB.replace("queue: vision", "queue: speech").replace("minAvailable: 4", "minAvailable: 2")
-    text = text.replace("trainer-torch:0.2.0", "trainer-torch").replace("s3://runs/", "s3://run/")
+    text = text.replace(f"trainer-torch:{__version__}", "trainer-torch").replace("s3://runs/", "s3://run/")
     assert {finding.code for finding in check_text(text, "job.yaml", site())} == {"p06", "p22", "TY301", "TY504"}
 
 
