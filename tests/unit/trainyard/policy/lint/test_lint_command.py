@@ -29,11 +29,8 @@ def wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("TRAINYARD_CONTRACT", raising=False)
     file = tmp_path / "job.yaml"
-    text = (
-        JOB.read_text()
-        .replace("queue: vision", "queue: speech")
-        .replace(f"trainer-torch:{__version__}", "trainer-torch")
-    )
+    named = f"trainer-torch:{__version__}"
+    text = JOB.read_text().replace("queue: vision", "queue: speech").replace(named, "trainer-torch")
     file.write_text(text)
     return file
 
