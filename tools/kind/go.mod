@@ -2,4 +2,4 @@ module trainyard.io/tools/kind
 
 go 1.25
 
-require sigs.k8s.io/kind v0.30.0
+require sigs.k8s.io/kind v0.33.0

@@ -85,8 +85,8 @@ def storage() -> Path:
 def repository(ref: str) -> tuple[str, str]:
     """(repository, tag) under which a mirror serves `ref`: the reference without its host.
 
-    >>> repository("registry.k8s.io/coredns/coredns:v1.12.1")
-    ('coredns/coredns', 'v1.12.1')
+    >>> repository("registry.k8s.io/coredns/coredns:v1.14.2")
+    ('coredns/coredns', 'v1.14.2')
     """
     path, _, tag = ref.partition("/")[2].rpartition(":")
     return path, tag
