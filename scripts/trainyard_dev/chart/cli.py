@@ -10,8 +10,8 @@ import click
 from trainyard.chart import helm
 from trainyard.contract import render as render_contract
 from trainyard.paths import OUT
+from trainyard_dev.chart import other, parts, reference
 from trainyard_dev.chart import package as packaging
-from trainyard_dev.chart import parts, reference
 
 
 def _profile(function: click.decorators.FC) -> click.decorators.FC:
@@ -25,9 +25,14 @@ def chart() -> None:
 
 @chart.command()
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=OUT, help="Folder that gets charts/.")
-def package(out: Path) -> None:
+@click.option("--with", "others", multiple=True, metavar="PART=VERSION",
+              help="An upstream part in another version than the pinned one; nobody here has run it.")  # fmt: skip
+def package(out: Path, others: tuple[str, ...]) -> None:
     """Assemble the chart from its parts and package it."""
-    file = packaging.package(out)
+    wanted = other.asked(others)
+    file = packaging.package(out, wanted)
+    if wanted:
+        click.echo(other.warning(wanted), err=True)
     click.echo(f"{file} ({file.stat().st_size / 1024:.0f} KiB)")
 
 

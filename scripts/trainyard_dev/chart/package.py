@@ -7,7 +7,7 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from trainyard.paths import OUT, cache_dir
 from trainyard.policy.rules import policy, policy_files
 from trainyard.shell import run
 from trainyard_dev import tools
-from trainyard_dev.chart import adapt, fetched, parts, renamed
+from trainyard_dev.chart import adapt, fetched, other, parts, renamed
 from trainyard_dev.chart.schema import complete
 from trainyard_dev.versions import load
 
@@ -31,12 +31,14 @@ CSI = "csi-driver-nfs"
 RELEASE_LIMIT = 800 * 1024  # bytes; the API server's own limit for a Secret is 1 MiB
 
 
-def assemble(folder: Path, *, csi: bool = True) -> Path:
+def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None = None) -> Path:
     """Lay the whole chart out in `folder`, which must be empty or absent; returns folder/trainyard.
 
     Args:
         csi: try to fetch csi-driver-nfs; a package made without it refuses nfs.provisioner: csi by one sentence.
+        others: upstream's parts in other versions than the pinned ones, which nobody here has run.
     """
+    others = others or {}
     chart = folder / NAME
     shutil.copytree(parts.UMBRELLA, chart)
     meta = yaml.safe_load((chart / "Chart.yaml").read_text())
@@ -50,7 +52,8 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
             (crds / file.name).write_text(adapt.slim_crd(file.read_text(), version=load().raw["components"][name]))
     for part in parts.upstream():
         target = chart / "charts" / part.name
-        run(["cp", "-r", "--no-preserve=mode", parts.chart_folder(part.name), target])
+        source = other.folder(part, others[part.name]) if part.name in others else parts.chart_folder(part.name)
+        run(["cp", "-r", "--no-preserve=mode", source, target])
         adapt.adapt(part.name, target)
         for file in sorted(target.rglob("crd/bases/*.yaml")):
             file.write_text(adapt.slim_crd(file.read_text(), keep=True))
@@ -61,9 +64,14 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
             continue
         if not (chart / "charts" / name).exists():
             continue
-        versions[name] = _checked_version(chart / "charts" / name, dependency["version"])
+        versions[name] = _checked_version(chart / "charts" / name, "" if name in others else dependency["version"])
         kept.append({key: value for key, value in dependency.items() if key != "repository"})
+        kept[-1] |= {"version": versions[name]} if name in others else {}
     meta["dependencies"] = kept
+    if others:
+        note = ", ".join(f"{name} {version}" for name, version in sorted(others.items()))
+        meta["annotations"] = meta.get("annotations", {}) | {other.NOT_RUN: note}
+        other.retag(chart / "values.yaml", others)
     (chart / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
     (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
     for file in policy_files():
@@ -77,12 +85,16 @@ def assemble(folder: Path, *, csi: bool = True) -> Path:
     return chart
 
 
-def package(out: Path = OUT) -> Path:
-    """Package the chart into out/charts/trainyard-<version>.tgz and return that path. Raises TrainyardError."""
+def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:
+    """Package the chart into out/charts/trainyard-<version>.tgz and return that path. Raises TrainyardError.
+
+    Args:
+        others: as for `assemble`.
+    """
     target = out / "charts"
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
-        chart = assemble(Path(folder))
+        chart = assemble(Path(folder), others=others)
         helm.call("package", chart, "--destination", target)
     file = target / f"{NAME}-{VERSION}.tgz"
     if not file.exists():
@@ -140,7 +152,7 @@ def _list_options(values: Path) -> None:
 
 def _checked_version(chart: Path, wanted: str) -> str:
     found = str(yaml.safe_load((chart / "Chart.yaml").read_text())["version"])
-    if found.removeprefix("v") != wanted:
+    if wanted and found.removeprefix("v") != wanted:
         raise TrainyardError(
             f"chart {chart.name} has version {found}, the umbrella wants {wanted}", hint="change the one in Chart.yaml"
         )

@@ -13,7 +13,6 @@ NEEDED = (
     ("bridge", "BRIDGE", "bridge", "the network of the nodes"),
     ("bridge filter", "BRIDGE_NETFILTER", "br_netfilter", "Services of pods on one node"),
     ("veth", "VETH", "veth", "the network of pods"),
-    ("vxlan", "VXLAN", "vxlan", "pods on different nodes"),
     ("conntrack", "NF_CONNTRACK", "nf_conntrack", "Services"),
     ("NAT", "NF_NAT", "nf_nat", "Services"),
 )

@@ -13,7 +13,6 @@ OPTIONS = [
     "BRIDGE",
     "BRIDGE_NETFILTER",
     "VETH",
-    "VXLAN",
     "NF_CONNTRACK",
     "NF_NAT",
     "IP_SET",

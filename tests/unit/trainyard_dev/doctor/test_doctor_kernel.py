@@ -22,20 +22,20 @@ def test_a_kernel_without_a_feature(name: str, option: str) -> None:
 
 def test_a_feature_as_module() -> None:
     box = Box()
-    box.files["/proc/config.gz"] = box.files["/proc/config.gz"].replace("VXLAN=y", "VXLAN=m")
-    assert find(box, "vxlan").state == "missing"
-    box.answers["modprobe -n -q vxlan"] = (0, "")
-    assert find(box, "vxlan").state == "ok"
-    box.answers.pop("modprobe -n -q vxlan")
-    box.paths.add("/sys/module/vxlan")
-    assert find(box, "vxlan").state == "ok"
+    box.files["/proc/config.gz"] = box.files["/proc/config.gz"].replace("VETH=y", "VETH=m")
+    assert find(box, "veth").state == "missing"
+    box.answers["modprobe -n -q veth"] = (0, "")
+    assert find(box, "veth").state == "ok"
+    box.answers.pop("modprobe -n -q veth")
+    box.paths.add("/sys/module/veth")
+    assert find(box, "veth").state == "ok"
 
 
 def test_an_unknown_kernel_only_warns() -> None:
     box = Box()
     box.files["/proc/config.gz"] = ""
     box.programs.discard("modprobe")
-    assert find(box, "vxlan").state == "warn"
+    assert find(box, "veth").state == "warn"
     assert healthy(examine(box))
 
 
