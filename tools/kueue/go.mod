@@ -1,5 +1,5 @@
 module trainyard.io/tools/kueue
 
-go 1.25.0
+go 1.26.0
 
-require sigs.k8s.io/kueue v0.14.0
+require sigs.k8s.io/kueue v0.18.4

@@ -12,7 +12,8 @@ from trainyard_dev.bench.harness import GPU, POOL
 from trainyard_dev.bench.objects import KUEUE
 
 SYSTEM, ACCOUNT, SECRET = "kueue-system", "kueue-metrics", "kueue-webhook-server-cert"
-API = f"/apis/{KUEUE}/v1beta1"
+VERSION = "v1beta2"  # as which Kueue stores its kinds: nobody answers who would convert another
+API = f"/apis/{KUEUE}/{VERSION}"
 WORKLOADS = f"{API}/namespaces/default/workloads"
 LEVEL = "kubernetes.io/hostname"
 ORDER_S = 1.0  # workloads are ordered by the second in which Kueue made them, those of one second at will
@@ -20,9 +21,14 @@ UNITS = {"m": 0.001, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def crds() -> list[dict[str, Any]]:
-    """Kueue's kinds, from its pinned package."""
-    folder = tools.module_dir("kueue") / "config/components/crd/bases"
-    return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("*.yaml"))]
+    """Kueue's kinds, from its pinned package, with the webhooks for which its manager wants to write certificates."""
+    folder = tools.module_dir("kueue") / "config/components/crd"
+    found = [yaml.safe_load(file.read_text()) for file in sorted((folder / "bases").glob("*.yaml"))]
+    converted = yaml.safe_load((folder / "kustomization.yaml").read_text())["patches"]
+    for patch in (yaml.safe_load((folder / one["path"]).read_text()) for one in converted):
+        (crd,) = [one for one in found if one["metadata"]["name"] == patch["metadata"]["name"]]
+        crd["spec"]["conversion"] = patch["spec"]["conversion"]
+    return found
 
 
 def configuration(health: int, metrics: int, hook: int, certificates: Path) -> dict[str, Any]:
@@ -30,7 +36,7 @@ def configuration(health: int, metrics: int, hook: int, certificates: Path) -> d
     kinds = {"Pod": 5, "Workload.kueue.x-k8s.io": 5}
     kinds |= {f"{kind}.kueue.x-k8s.io": 1 for kind in ("LocalQueue", "ClusterQueue", "ResourceFlavor")}
     return {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta1",
+        "apiVersion": f"config.{KUEUE}/{VERSION}",
         "kind": "Configuration",
         "namespace": SYSTEM,
         "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
@@ -51,7 +57,7 @@ def configuration(health: int, metrics: int, hook: int, certificates: Path) -> d
 
 def queues(settings: dict[str, Any], name: str, nodes: list[dict[str, str]]) -> list[dict[str, Any]]:
     """A flavor, a ClusterQueue with the room of these nodes, and the LocalQueue of namespace default before it."""
-    kind = {"apiVersion": f"{KUEUE}/v1beta1"}
+    kind = {"apiVersion": f"{KUEUE}/{VERSION}"}
     topology = settings.get("topology", False)
     made = []
     if topology:
