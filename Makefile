@@ -42,10 +42,12 @@ storage-test: ## buckets, users, backup and restore on a real MinIO, users on a 
 	@$$(bin/bootstrap) -m pytest tests/storage -q
 chart-test: ## render every profile, check schemas, subchart keys and permissions
 	@$(TRAINYARD) tools build --for host --for test
+	@$(TRAINYARD) tools path helm --version 4 >/dev/null
 	@$$(bin/bootstrap) -m pytest tests/chart -q
 policy-test: ## every admission rule, right and hook on a real API server; KUBERNETES=1.35: on that version's
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
+	@$(TRAINYARD) tools path helm --version 4 >/dev/null
 	@$(TRAINYARD) tools path kube-apiserver --version '$(KUBERNETES)' >/dev/null
 	@TRAINYARD_KUBERNETES='$(KUBERNETES)' $$(bin/bootstrap) -m pytest tests/policies -q
 scheduling-test: ## switches, queues and reserve on a real scheduler and API server, with nodes that are only objects
