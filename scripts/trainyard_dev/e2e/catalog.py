@@ -240,6 +240,7 @@ ENTRIES = (
         images=(TORCH,),
         inputs=("scripts/trainyard/training", "scripts/trainyard/observe", "scripts/trainyard/kinds"),
     ),
+    Entry(("storage.oversize",), storage.oversize, shares=VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace",), volumes.workspace, shares=GPU_USE | VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace-returns",), volumes.returning, shares=VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.shared-ro",), volumes.shared, shares=VOLUME_USE, inputs=STORAGE_CODE),

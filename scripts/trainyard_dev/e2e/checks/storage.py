@@ -98,6 +98,26 @@ def shared(context: Context) -> None:
         figures["archived"] = _archived(context, volume)
 
 
+def oversize(context: Context) -> None:
+    """A pod that writes more than its claim asks for is ended by the provisioner, and the claim's events say why."""
+    title = "a pod that writes more than its claim asks for is ended, and the claim says why"
+    with context.recorder.check("storage.oversize", title) as figures:
+        kubectl, name, pod = context.kubectl, "oversize-check", "oversize-write"
+        kubectl.apply([claim(name, context.shared_class, "16Mi")], NAMESPACE)
+        script = "head -c 64M /dev/zero > /v/file; sleep 300"
+        kubectl.apply([context.pod(pod, script, image=load().image("base"), claims={name: "/v"})], NAMESPACE)
+        try:
+            kubectl("wait", f"pod/{pod}", "-n", NAMESPACE, "--for=delete", "--timeout=150s", timeout=160, check=False)
+            require(not kubectl.find("pod", pod, "-n", NAMESPACE), "the pod that wrote 64 MiB into 16 MiB goes on")
+            which = f"--field-selector=involvedObject.name={name},reason=OverSize"
+            said = [event["message"] for event in kubectl.get("events", "-n", NAMESPACE, which)]
+            require(said, f"no event of claim {name} says why")
+            figures["event"] = said[-1]
+        finally:
+            kubectl("delete", "pod", pod, "-n", NAMESPACE, "--now", "--ignore-not-found", "--wait=false", check=False)
+            kubectl("delete", "pvc", name, "-n", NAMESPACE, "--wait=false", check=False)
+
+
 def nfs_server(context: Context) -> str:
     """Name of the NFS server's pod."""
     label = "app.kubernetes.io/name=nfs,app.kubernetes.io/component=server"
@@ -108,7 +128,7 @@ def _archived(context: Context, volume: str) -> str:
     """Where the server keeps the folder of a deleted volume."""
     server = nfs_server(context)
     found = context.kubectl(
-        "exec", "-n", SYSTEM, server, "--", "find", "/export", "-maxdepth", "4", "-name", f"*{volume}*"
+        "exec", "-n", SYSTEM, server, "--", "find", "/export", "-maxdepth", "4", "-type", "d", "-name", f"*{volume}*"
     ).stdout.split()
     require(found, f"the server keeps no archive of {volume}")
     content = context.kubectl("exec", "-n", SYSTEM, server, "--", "cat", f"{found[0]}/file").stdout.split()
