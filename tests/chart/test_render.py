@@ -229,7 +229,7 @@ def test_teams_reach_none_of_the_platforms_pods_but_the_store(chart: Path) -> No
     }
     free = {name for name, label in labels.items() if label in left_out["values"]}
     assert free == {"trainyard-minio", "trainyard-nfs", "trainyard-nfs-provisioner"}
-    assert {"trainyard-training-operator", "trainyard-admission", "trainyard-workflow-controller"} <= set(labels)
+    assert {"trainyard-training-operator", "trainyard-admission", "trainyard-controllers"} <= set(labels)
 
 
 def test_without_pod_networks_no_policy_guesses_them(chart: Path) -> None:

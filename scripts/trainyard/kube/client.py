@@ -176,7 +176,10 @@ class Kube:
         query += [("container", container)] if container else []
         path = f"{self.path('v1', 'pods', pod, sub='exec')}?{urlencode(query)}"
         try:
-            return Exec(self.host, path, self._headers(), self.configuration).run(stdin, stdout, timeout_s)
+            headers = self._headers()
+            # Of the nodes' own servers, which answer in the end, those since Kubernetes 1.36 refuse it with 406.
+            del headers["Accept"]
+            return Exec(self.host, path, headers, self.configuration).run(stdin, stdout, timeout_s)
         except ConnectionError as error:
             status = getattr(error, "status", 0)
             raise KubeError(str(error), status=status, where=f"pod {self.namespace}/{pod}") from None

@@ -99,6 +99,12 @@ def is_pushed(image: Image, base: str) -> bool:
     )
 
 
+def digest(ref: str) -> str:
+    """Digest of what the registry's storage serves for a reference; "" for nothing."""
+    link = _manifest_link(ref)
+    return link.read_text().strip() if link.exists() else ""
+
+
 def push(engine: Engine, image: Image, base: str, address: str) -> None:
     """Builds the image if need be and pushes it under its reference and further tags."""
     local = build(engine, image, base)
