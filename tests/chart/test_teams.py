@@ -62,9 +62,9 @@ def find(objects: Objects, kind: str, name: str, namespace: str | None = None) -
 
 def test_namespace_carries_what_policies_and_programs_read(objects: Objects) -> None:
     meta = find(objects, "Namespace", "vision")["metadata"]
-    assert {
-        f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")
-    }.items() <= meta["labels"].items()
+    for mode in ("enforce", "warn", "audit"):
+        level = f"pod-security.kubernetes.io/{mode}"
+        assert (meta["labels"][level], meta["labels"][f"{level}-version"]) == ("restricted", "v1.34")
     assert meta["labels"]["trainyard.io/team"] == "vision"
     assert meta["labels"]["trainyard.io/applied-by"] == helm.RELEASE
     assert {key.removeprefix("trainyard.io/"): value for key, value in meta["annotations"].items()} == {
