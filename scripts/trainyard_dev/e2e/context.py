@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,7 @@ POD_SECURITY = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+LOG_S = 3  # how long the last words of a pod that has ended may take
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 
@@ -140,6 +142,13 @@ class Context:
             spec["containers"][0]["resources"] = {"requests": quantities, "limits": quantities}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
+    def _said(self, pod: str, namespace: str) -> str:
+        """The log of a pod that has ended: the runtime may say so before it has written what came last."""
+        end = time.monotonic() + LOG_S
+        while not (log := self.kubectl("logs", "-n", namespace, pod).stdout.strip()) and time.monotonic() < end:
+            time.sleep(0.3)
+        return log
+
     def run_pod(self, pod: dict[str, Any], timeout: int = 90, namespace: str = NAMESPACE) -> tuple[str, str]:
         """Runs a pod to its end, returns `Succeeded` or `Failed` and its log, and removes it."""
         name = pod["metadata"]["name"]
@@ -152,7 +161,6 @@ class Context:
             # The pod's own phase may lag behind its container's end.
             status = self.kubectl.get("pod", name, "-n", namespace)[0]["status"]
             code = status["containerStatuses"][0]["state"]["terminated"]["exitCode"]
-            log = self.kubectl("logs", "-n", namespace, name).stdout
-            return "Failed" if code else "Succeeded", log.strip()
+            return "Failed" if code else "Succeeded", self._said(name, namespace)
         finally:
             self.kubectl("delete", "pod", name, "-n", namespace, "--now", "--wait=false", check=False)
