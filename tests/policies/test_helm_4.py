@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,6 +68,10 @@ def release(empty: ApiServer, chart: Path) -> Iterator[Helm]:
     yield call
     run([tools.binary("helm"), "uninstall", helm.RELEASE, "--namespace", SYSTEM, "--kubeconfig", empty.kubeconfig,
          "--no-hooks", "--ignore-not-found"], timeout=240)  # fmt: skip
+    end = time.monotonic() + 60
+    while empty.call("GET", f"/api/v1/namespaces/{SYSTEM}-webhook").ok:  # the next installation is refused until then
+        assert time.monotonic() < end, "the namespace of the certificate stays"
+        time.sleep(0.2)
 
 
 def _end_jobs(server: ApiServer, stop: threading.Event) -> None:

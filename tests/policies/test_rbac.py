@@ -231,7 +231,9 @@ def test_no_account_reads_the_platforms_keys(server: ApiServer) -> None:
         one["metadata"]["name"]
         for one in server.call("GET", f"/api/v1/namespaces/{SYSTEM}/serviceaccounts").body["items"]
     ]
-    assert {"trainyard-training-operator", "trainyard-controllers", "trainyard-workflow-controller"} <= set(accounts)
+    assert {"trainyard-training-operator", "trainyard-controllers", "trainyard-workflow-controller-vision"} <= set(
+        accounts
+    )
     names = ("", "trainyard-minio-root", "trainyard-s3", "sh.helm.release.v1.trainyard.v1", "volcano-admission-secret")
     found = {
         (account, namespace, name): allowed
