@@ -22,9 +22,9 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 
 ##@ Tests
 .PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test verify audit
-test: system lint verify ## all tests that need no cluster, three groups at a time
+test: system lint verify ## all tests that need no cluster, two groups at a time
 	@$(TRAINYARD) tools build --for host --for test
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target pipeline-test storage-test chart-test policy-test unit scheduling-test
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test storage-test policy-test unit scheduling-test
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .

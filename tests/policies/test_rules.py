@@ -16,7 +16,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import policies_in_force
 from trainyard_dev.chart import package, parts
-from trainyard_dev.policy.cases import ADMIN, FOLDER, WHO, ask, bases, cases, changed, policy, rules
+from trainyard_dev.policy.cases import ADMIN, FOLDER, WHO, Case, ask, bases, cases, changed, policy, rules
 from trainyard_dev.policy.check import SAYS
 
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
@@ -81,14 +81,17 @@ def test_schema_values_and_docs_name_every_rule() -> None:
 
 def test_each_refusal_is_one_rule_s_alone(server: ApiServer) -> None:
     """With every rule on warning, a case that one rule refuses draws that rule's warning and no other's."""
-    wrong = []
+
+    def judged(case: Case) -> str:
+        answer = ask(server, case)
+        found = {match[1] for warning in answer.warnings if (match := SAYS.fullmatch(warning))}
+        due = set() if case.allowed else {case.rule}
+        return "" if found == due else f"{case}: {sorted(found) or answer.message or 'no warning'}"
+
     with bindings(server, lambda spec: spec | {"validationActions": ["Warn"]}):
-        for rule in rules():
-            for case in cases(rule):
-                answer = ask(server, case)
-                found = {match[1] for warning in answer.warnings if (match := SAYS.fullmatch(warning))}
-                if found != (set() if case.allowed else {rule}):
-                    wrong.append(f"{case}: {sorted(found) or answer.message or 'no warning'}")
+        # Asked again at the end: on a busy machine the first ones may be judged by the bindings of before.
+        again = [case for rule in rules() for case in cases(rule) if judged(case)]
+        wrong = [words for case in again if (words := judged(case))]
     assert "\n".join(wrong) == ""
 
 
