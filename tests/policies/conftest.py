@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hook_api import Objects, granted
 
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install
@@ -25,3 +27,36 @@ def server() -> Iterator[ApiServer]:
     with running() as found:
         install(found, objects)
         yield found
+
+
+@pytest.fixture(scope="module")
+def hooks(server: ApiServer) -> Iterator[Objects]:
+    """All hook objects of the chart; those that give rights are on the server."""
+    found = [obj for obj in package.render("kind") if "helm.sh/hook" in obj["metadata"].get("annotations", {})]
+    made = [obj for obj in found if obj["kind"].removeprefix("Cluster") in ("Role", "RoleBinding")
+            and obj["metadata"]["name"] in ("trainyard-crds", "trainyard-teardown")]  # fmt: skip
+    granted(server, made)
+    yield found
+    for obj in made:
+        server.call("DELETE", f"{server.path(obj)}/{obj['metadata']['name']}")
+
+
+@pytest.fixture
+def made(server: ApiServer) -> Iterator[Any]:
+    """`made(obj, status)` puts an object on the server until the test ends."""
+    paths: list[str] = []
+
+    def make(obj: dict[str, Any], status: dict[str, Any] | None = None) -> dict[str, Any]:
+        meta = {"namespace": "default"} | obj["metadata"]
+        answer = server.create(obj | {"metadata": meta})
+        assert answer.ok, answer.message
+        paths.append(f"{server.path(answer.body)}/{meta['name']}")
+        if status:
+            assert server.replace(answer.body | {"status": status}, sub="status").ok
+        return answer.body
+
+    yield make
+    for path in reversed(paths):  # no controller runs that would take finalizers off
+        no_finalizers = {"metadata": {"finalizers": None}}
+        server.call("PATCH", path, no_finalizers, content="application/merge-patch+json")
+        server.call("DELETE", path, {"gracePeriodSeconds": 0})

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from test_release_hooks import HookApi
+from hook_api import HookApi
 
 from trainyard_agent import webhook_cert
 from trainyard_dev import tools
