@@ -12,12 +12,12 @@ help: ## list the targets
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  FULL=1 (all checks, all benchmarks)\n' '$(NAME)'
-	@printf 'of e2e:   ONLY=gang,train.cpu  LIST=1 (list the checks)  KEEP=1 (leave the cluster)  REUSE=1 (check on it again)  CHANGED=1 (and what changed)\n'
+	@printf 'of e2e:   ONLY=gang,train.cpu  LIST=1 (list the checks)  KEEP=1 (leave the cluster)  REUSE=1 (check on it again)  CHANGED=1 (and what changed)  KUBERNETES=1.37\n'
 
 ##@ Main job
 .PHONY: e2e
 e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: every check
-	@$(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep) \
+	@TRAINYARD_CLUSTER_KUBERNETES='$(KUBERNETES)' $(TRAINYARD) e2e --name '$(NAME)' --gpu '$(GPU)' --images '$(IMAGES)' $(if $(filter 1,$(KEEP)),--keep) \
 	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list) $(if $(filter 1,$(CHANGED)),--changed)
 
 ##@ Tests

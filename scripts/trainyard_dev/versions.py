@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import Any
 import yaml
 
 from trainyard.components.registry import pin_of
-from trainyard.errors import TrainyardError
+from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
 
 FILE = "versions.yaml"
 UMBRELLA = "charts/trainyard/Chart.yaml"
 UNPROVED = "unproved"  # in place of a digest that no public file shows
 OWN_MODULES = "trainyard.io/tools/"  # of sets that have lines of ours only
+# Names the Kubernetes of the test cluster, such as 1.37; unset or empty: the one of the file.
+CLUSTER = "TRAINYARD_CLUSTER_KUBERNETES"
 _PLACE = re.compile(r"\{([a-z][a-z0-9.-]*?)(?:\.(major|minor))?\}")
 
 
@@ -51,8 +54,13 @@ class ToolSet:
 
     def is_version(self, wanted: str) -> bool:
         """Whether its version is the wanted one or begins with it: v1.35.4 is 1.35.4, v1.35.4 and 1.35."""
-        found, parts = self.version.removeprefix("v").split("."), wanted.removeprefix("v").split(".")
-        return found[: len(parts)] == parts
+        return is_version(self.version, wanted)
+
+
+def is_version(version: str, wanted: str) -> bool:
+    """Whether a version is the wanted one or begins with it: v1.35.4 is 1.35.4, v1.35.4 and 1.35."""
+    found, parts = version.removeprefix("v").split("."), wanted.removeprefix("v").split(".")
+    return found[: len(parts)] == parts
 
 
 @dataclass(frozen=True)
@@ -103,11 +111,39 @@ def read(root: Path) -> dict[str, Any]:
     Raises:
         TrainyardError: it is missing, no YAML, or names a version that it does not pin.
     """
+    return resolved(_file(root))
+
+
+def _file(root: Path) -> dict[str, Any]:
     try:
-        raw = yaml.safe_load((root / FILE).read_text())
+        return yaml.safe_load((root / FILE).read_text())
     except (OSError, yaml.YAMLError) as error:
         raise TrainyardError(f"the file can't be read ({error})", where=str(root / FILE)) from None
-    return resolved(raw)
+
+
+def with_cluster(raw: dict[str, Any], wanted: str) -> dict[str, Any]:
+    """The file's data with another Kubernetes under the test cluster: all its binaries from that minor's go.mod.
+
+    Args:
+        raw: as it is read, with placeholders.
+        wanted: `1.37`, or empty for the one that the file has.
+
+    Raises:
+        UsageError: no tool set has it.
+    """
+    own = raw["components"]["kubernetes"]
+    if not wanted or is_version(own, wanted):
+        return raw
+    known = {name: spec["version"].removeprefix("v") for name, spec in raw["tools"].items()
+             if spec.get("family") == "kubernetes"}  # fmt: skip
+    for name, version in known.items():
+        if is_version(version, wanted):
+            published = raw["published"] | {"node-image": raw["published"]["node-image"] | {"digest": UNPROVED}}
+            tools = raw["tools"] | {"kubernetes": raw["tools"]["kubernetes"] | {"of": name}}
+            components = raw["components"] | {"kubernetes": version}
+            return raw | {"components": components, "tools": tools, "published": published}
+    there = ", ".join(sorted([own, *known.values()]))
+    raise UsageError(f"no tool set builds Kubernetes {wanted}", hint=f"use {there}, or add a set")
 
 
 def installs(root: Path, raw: dict[str, Any]) -> dict[str, str]:
@@ -155,8 +191,8 @@ def _version(name: str, part: str | None, known: dict[str, str]) -> str:
 
 @functools.cache
 def load() -> Versions:
-    """Reads and parses the file once per process."""
-    raw = read(ROOT)
+    """Reads and parses the file once per process, with the Kubernetes that $TRAINYARD_CLUSTER_KUBERNETES names."""
+    raw = resolved(with_cluster(_file(ROOT), os.environ.get(CLUSTER, "")))
     tools = {
         name: ToolSet(
             name=name,

@@ -12,6 +12,7 @@ import yaml
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
 from trainyard_dev.cluster.nodes import Mount
+from trainyard_dev.versions import load
 
 MANIFESTS = ROOT / "manifests" / "cluster"
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -58,6 +59,11 @@ def nodes(cluster: str) -> list[Node]:
 def render(image: str, mounts: dict[str, list[Mount]], cluster: str) -> str:
     """The YAML for `kind create cluster --config`; `mounts` by node name."""
     config = template()
+    pins = load().tools
+    # kubeadm of another minor asks for others.
+    held = {"kind": "ClusterConfiguration", "etcd": {"local": {"imageTag": f"{pins['etcd'].number}-0"}},
+            "dns": {"imageTag": pins["coredns"].version}}  # fmt: skip
+    config["kubeadmConfigPatches"].append(yaml.safe_dump(held))
     for spec, node in zip(config["nodes"], nodes(cluster), strict=True):
         spec["image"] = image
         spec["extraMounts"] = [

@@ -48,7 +48,7 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
                     tree.left.append(
                         f"{file}: upstream takes {other} from a folder of its own. look which release that is"
                     )
-            _filled(tree.root / folder, spec)
+            _filled(tree.root / folder, spec, _packages(spec, raw["tools"].get(spec.get("family"), spec)))
         except TrainyardError as error:
             if not isinstance(error, CommandError):
                 tree.left.append(f"{file}: {error.what}. {error.hint}")
@@ -82,7 +82,13 @@ def _required(folder: Path, module: str, before: str, version: str) -> list[str]
     return sorted(name for name, (_, published) in new.items() if not published and name in replaced)
 
 
-def _filled(folder: Path, spec: dict[str, Any]) -> None:
+def _packages(spec: dict[str, Any], first: dict[str, Any]) -> list[str]:
+    """What a set builds, and what the first of its family does, which may be asked for at this set's version."""
+    same = [first] if first["module"] == spec["module"] else []
+    return sorted({package["path"] for one in (spec, *same) for package in one["packages"]})
+
+
+def _filled(folder: Path, spec: dict[str, Any], packages: list[str]) -> None:
     """go.sum, and go.mod's indirect requirements where the set has lines of its own."""
     if any(folder.glob("*.go")):
         golang.go("mod", "tidy", cwd=folder, env=ENV)
@@ -93,7 +99,7 @@ def _filled(folder: Path, spec: dict[str, Any]) -> None:
     sums.unlink(missing_ok=True)
     tags = ",".join(spec.get("tags", ()))
     try:
-        golang.go("list", "-deps", "-tags", tags, *(p["path"] for p in spec["packages"]), cwd=folder, env=ENV)
+        golang.go("list", "-deps", "-tags", tags, *packages, cwd=folder, env=ENV)
     except CommandError:
         sums.write_bytes(before)
         raise

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from trainyard.errors import TrainyardError
+from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
+from trainyard_dev import versions
+from trainyard_dev.tools import build
 from trainyard_dev.tools.cli import PURPOSES
 from trainyard_dev.versions import load, read, resolved
 
@@ -116,3 +118,30 @@ def test_no_version_of_a_component_is_repeated() -> None:
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(TrainyardError, match="the file can't be read"):
         read(tmp_path)
+
+
+def test_another_kubernetes_under_the_test_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = versions.load()
+    newest = max(tool.number for tool in own.tools.values() if tool.family == "kubernetes")
+    monkeypatch.setenv(versions.CLUSTER, ".".join(newest.split(".")[:2]))
+    try:
+        versions.load.cache_clear()
+        other = versions.load()
+    finally:
+        versions.load.cache_clear()
+    assert newest == other.kubernetes != own.kubernetes
+    assert other.image("kube-proxy").endswith(f":v{newest}") and other.image("node").endswith(f":v{newest}")
+    assert (
+        other.tools["kubernetes"].version
+        == f"v{newest}"
+        == other.tools["kubernetes"].stamp["k8s.io/component-base/version.gitVersion"]
+    )
+    assert build.source_dir(other.tools["kubernetes"]).name == f"kubernetes-{'.'.join(newest.split('.')[:2])}"
+    # The digest on record is of the other version's image.
+    assert other.exact("node-image").endswith(f":v{newest}")
+    assert own.tools["etcd"] == other.tools["etcd"]
+
+
+def test_a_kubernetes_that_no_set_has() -> None:
+    with pytest.raises(UsageError, match=r"no tool set builds Kubernetes 1\.12.*use 1\.34"):
+        versions.with_cluster(yaml.safe_load((ROOT / versions.FILE).read_text()), "1.12")

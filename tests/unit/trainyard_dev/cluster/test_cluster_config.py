@@ -10,6 +10,7 @@ import yaml
 from trainyard.errors import UsageError
 from trainyard_dev.cluster import config, nodes
 from trainyard_dev.cluster.nodes import Mount
+from trainyard_dev.versions import load
 
 
 def test_nodes_are_named_as_kind_names_them() -> None:
@@ -32,6 +33,16 @@ def test_rendered_configuration() -> None:
         {"hostPath": "/a", "containerPath": "/b", "readOnly": False},
     ]
     assert made["nodes"][2]["extraMounts"] == []
+    [held] = [
+        patch
+        for text in made["kubeadmConfigPatches"]
+        if (patch := yaml.safe_load(text))["kind"] == "ClusterConfiguration"
+    ]
+    pins = load().tools
+    assert (
+        held["etcd"]["local"]["imageTag"] == f"{pins['etcd'].number}-0"
+        and held["dns"]["imageTag"] == pins["coredns"].version
+    )
     assert 'config_path = "/etc/containerd/certs.d"' in "".join(made["containerdConfigPatches"])
 
 
