@@ -23,8 +23,8 @@ reports a page that is out of date. Ends of support are those known on {day}; `m
 """
 GROUPS_ARE = """\
 *policies*, *charts*, *scheduling* and *pipelines* are the groups of `make test` with the API server of that
-version; scheduler, controllers and kubelets in them are those that we ship or pin. *main job* is `make e2e KUBERNETES=…` on a
-whole cluster of it."""
+version; scheduler, controllers and kubelets in them are those that we ship or pin. *main job* is
+`make e2e KUBERNETES=…`, on a whole cluster of it."""
 CEILING = """\
 The chart installs on versions below {ceiling}: the next one after the newest on which *policies* passed, which brings
 the whole chart to that API server."""
