@@ -80,6 +80,7 @@ class Image:
     stage: str = "install"  # of a run: when it is needed first (cluster, install or check)
     demand: bool = False  # made only for a check or a command that asks for it
     parent: str = ""  # the image that its BASE is; empty: the plain base
+    older: bool = False  # its plain base is that of the older Debian
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,7 @@ def load() -> Versions:
             stage=spec.get("stage", "install"),
             demand=spec.get("demand", False),
             parent=spec.get("parent", ""),
+            older=spec.get("older", False),
         )
         for name, spec in raw["images"].items()
     }

@@ -16,6 +16,7 @@ from trainyard.shell import run
 from trainyard_dev.chart import history
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry
+from trainyard_dev.images.base import of_suite
 from trainyard_dev.versions import load
 
 # What its chart names, in the words of its own tree; what the cluster's registry holds by the same reference stays.
@@ -75,12 +76,22 @@ def rendered() -> str:
     return history.rendered(version(), commit(), "kind", tree() / TEAMS)
 
 
+def suite() -> str:
+    """The suite of Debian that its images stand on."""
+    pulled: str = yaml.safe_load((tree() / "versions.yaml").read_text())["pull"]["base-image"]
+    return pulled.rpartition(":")[2].partition("-")[0]
+
+
 def push_images(engine: Engine, base: str, address: str) -> list[str]:
     """Build what its chart names and this version's registry lacks, from its own tree, and push it under its own tags.
+
+    Args:
+        base: what images of this version stand on; those of the previous one get the same of their own suite.
 
     Returns:
         what was pushed; images that the registry holds from an earlier call are left out.
     """
+    base = of_suite(base, suite())
     record = registry.storage() / "previous.json"
     held = json.loads(record.read_text()) if record.exists() else {}
     # By digest: a tree of the previous version that is run for itself pushes under the same tags.

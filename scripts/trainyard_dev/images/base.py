@@ -1,4 +1,4 @@
-"""What our own images stand on: Debian with the security updates of a pinned day, made once for each such day."""
+"""What our own images stand on: two suites of Debian with the security updates of a pinned day, made once for each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from trainyard.paths import cache_dir
 from trainyard.shell import run
 from trainyard_dev import proxies
 from trainyard_dev.engine import Engine
-from trainyard_dev.versions import load
+from trainyard_dev.versions import Image, load
 
 # The day is in the name: whoever raises it has every image made anew, with the packages of that time.
-SUITE, DAY = load().raw["debian"]["suite"], load().raw["debian"]["packages"]
+SUITE, OLDER, DAY = (load().raw["debian"][key] for key in ("suite", "older", "packages"))
+PULLED = {SUITE: "base-image", OLDER: "older-base-image"}  # what is pulled for a suite
 BUILT_BASE = f"localhost/trainyard/{SUITE}:{DAY}"
 UPDATED_BASE = f"localhost/trainyard/{SUITE}-updated:{DAY}"
 CLEAN = "rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log"
@@ -22,7 +23,21 @@ UPDATE = f"apt-get update && apt-get upgrade -y && {CLEAN}"
 HINT = "check that this machine reaches a Debian mirror, and its archive of security updates"
 
 
-def make_base(engine: Engine) -> str:
+def of_suite(base: str, suite: str) -> str:
+    """BUILT_BASE or UPDATED_BASE as it is called of a suite.
+
+    >>> of_suite("localhost/trainyard/trixie-updated:2026-11-23", "bookworm")
+    'localhost/trainyard/bookworm-updated:2026-11-23'
+    """
+    return base.replace(f"/{SUITE}", f"/{suite}", 1)
+
+
+def under(image: Image, base: str) -> str:
+    """What the plain base of an image is, where that of most images is `base`."""
+    return of_suite(base, OLDER) if image.older else base
+
+
+def make_base(engine: Engine, suite: str = SUITE) -> str:
     """A minimal Debian made by debootstrap, for machines that reach no image registry. Needs root.
 
     Later installations in images find the archive of security updates in its list of sources, too.
@@ -30,52 +45,54 @@ def make_base(engine: Engine) -> str:
     Returns:
         the reference in the engine's store.
     """
-    if engine.has_image(BUILT_BASE):
-        return BUILT_BASE
+    made = of_suite(BUILT_BASE, suite)
+    if engine.has_image(made):
+        return made
     if not shutil.which("debootstrap"):
         raise TrainyardError("debootstrap is not installed", hint="apt-get install -y debootstrap")
     (cache_dir() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
         root = Path(folder) / "root"
         run(
-            ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root],
+            ["debootstrap", "--variant=minbase", "--include=ca-certificates", suite, root],
             timeout=900,
             hint="check that this machine reaches a Debian mirror and that you are root",
         )
-        _add_updates(root / "etc/apt/sources.list")
+        _add_updates(root / "etc/apt/sources.list", suite)
         run(["chroot", root, "sh", "-c", UPDATE], timeout=900, env={"DEBIAN_FRONTEND": "noninteractive"}, hint=HINT)
         _slim(root)
         archive = Path(folder) / "base.tar"
         run(["tar", "-C", root, "-cf", archive, "."])
-        engine("import", archive, BUILT_BASE)
-    return BUILT_BASE
+        engine("import", archive, made)
+    return made
 
 
-def update_base(engine: Engine) -> str:
+def update_base(engine: Engine, suite: str = SUITE) -> str:
     """The pulled base with what its security archive has had since it was published.
 
     Returns:
         the reference in the engine's store.
     """
-    if not engine.has_image(UPDATED_BASE):
+    made = of_suite(UPDATED_BASE, suite)
+    if not engine.has_image(made):
         (cache_dir() / "work").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="base-", dir=cache_dir() / "work") as folder:
             file = Path(folder) / "Containerfile"
-            file.write_text(f"FROM {load().exact('base-image')}\nRUN {UPDATE}\n")
-            argv = ["--network", "host", *proxies.for_builds(), "-f", file, "-t", UPDATED_BASE, folder]
+            file.write_text(f"FROM {load().exact(PULLED[suite])}\nRUN {UPDATE}\n")
+            argv = ["--network", "host", *proxies.for_builds(), "-f", file, "-t", made, folder]
             engine("build", *argv, timeout=900, hint=HINT)
-    return UPDATED_BASE
+    return made
 
 
-def _add_updates(sources: Path) -> None:
+def _add_updates(sources: Path, suite: str) -> None:
     """Beside the mirror that debootstrap took and noted: its updates, and its archive of security updates."""
     mirror = sources.read_text().split()[1].rstrip("/")
     places = {
-        SUITE: mirror,
-        f"{SUITE}-updates": mirror,
-        f"{SUITE}-security": f"{mirror.removesuffix('/debian')}/debian-security",
+        suite: mirror,
+        f"{suite}-updates": mirror,
+        f"{suite}-security": f"{mirror.removesuffix('/debian')}/debian-security",
     }
-    sources.write_text("".join(f"deb {place} {suite} main\n" for suite, place in places.items()))
+    sources.write_text("".join(f"deb {place} {name} main\n" for name, place in places.items()))
 
 
 def _slim(root: Path) -> None:

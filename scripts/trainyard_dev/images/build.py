@@ -14,6 +14,7 @@ from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
 from trainyard_dev import proxies, tools
 from trainyard_dev.engine import Engine
+from trainyard_dev.images.base import under
 from trainyard_dev.tools.build import pin
 from trainyard_dev.versions import Image, ToolSet, load
 
@@ -22,7 +23,7 @@ SKIP = {"__pycache__", ".ruff_cache", ".pytest_cache"}
 
 def content_key(image: Image, base: str) -> str:
     """A hash over all that decides an image: its inputs, binaries, module files and the base's reference."""
-    stands_on = local_ref(load().images[image.parent], base) if image.parent else base
+    stands_on = local_ref(load().images[image.parent], base) if image.parent else under(image, base)
     digest = hashlib.sha256(f"{image.bin}{sorted(image.files.items())}{stands_on}{image.ref}".encode())
     for entry in sorted({image.dir, *image.inputs}):
         for path in _files(ROOT / entry):
@@ -49,7 +50,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
     """Builds the image unless the engine has this content already.
 
     Args:
-        base: the image that stands for `BASE` in Containerfiles.
+        base: the image that stands for `BASE` in Containerfiles, of those on the older suite its counterpart.
 
     Returns:
         the reference in the engine's store.
@@ -59,7 +60,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
         return tag
     if not (ROOT / image.dir / "Containerfile").exists():
         raise TrainyardError("the Containerfile is missing", where=image.dir)
-    stands_on = build(engine, load().images[image.parent], base) if image.parent else base
+    stands_on = build(engine, load().images[image.parent], base) if image.parent else under(image, base)
     (cache_dir() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{image.name}-", dir=cache_dir() / "work") as folder:
         context = Path(folder)

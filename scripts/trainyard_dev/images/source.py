@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trainyard.errors import UsageError
 from trainyard_dev.engine import Engine
-from trainyard_dev.images.base import BUILT_BASE, UPDATED_BASE, make_base, update_base
+from trainyard_dev.images.base import BUILT_BASE, OLDER, UPDATED_BASE, make_base, update_base
 from trainyard_dev.images.build import build
 from trainyard_dev.versions import Image, load
 
@@ -29,8 +29,10 @@ class Source:
         return BUILT_BASE if self.kind == "build" else UPDATED_BASE
 
     def base(self, engine: Engine) -> str:
-        """The image that our own images stand on; made where it lacks."""
-        return make_base(engine) if self.kind == "build" else update_base(engine)
+        """The image that our own images stand on; it and that of the older suite are made where they lack."""
+        make = make_base if self.kind == "build" else update_base
+        make(engine, OLDER)
+        return make(engine)
 
     def node_image(self, engine: Engine, base: str) -> str:
         """The image of kind's nodes."""

@@ -103,8 +103,9 @@ def pinned(raw: dict[str, Any]) -> dict[str, str]:
         further = spec.get("family", name) != name or "of" in spec or name == FAMILY
         if name not in found and not further and not spec["module"].startswith(OWN_MODULES):
             found[name] = str(spec["version"])
-    base = raw.get("pull", {}).get("base-image")
-    return found | ({"debian": base.rpartition(":")[2]} if base else {})
+    bases = {"debian": "base-image", "debian-older": "older-base-image"}
+    pulled = {name: raw.get("pull", {}).get(key, "").rpartition(":")[2] for name, key in bases.items()}
+    return found | {name: tag for name, tag in pulled.items() if tag}
 
 
 def minors(raw: dict[str, Any]) -> dict[str, str]:

@@ -37,6 +37,8 @@ def references(tree: Tree, raw: dict[str, Any]) -> None:
 
     def replaced(match: re.Match[str]) -> str:
         ref = match[0].rstrip(".")
+        if file.endswith("/Containerfile") and repository(ref) == repository(base := verify_images.base_of(file, raw)):
+            return base + match[0][len(ref) :]
         if ref in known or not verify_images.is_reference(file, ref):
             return match[0]
         return pinned.get(repository(ref), ref) + match[0][len(ref) :]

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
 from trainyard_dev.verify import wheels
 
-PYTHON, GLIBC = "3.11", 36  # of the images' base: Debian 12
+PYTHON, GLIBC = "3.13", 41  # of the images' base: Debian 13
 OLD_NAMES = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
 MARKERS = {
     "extra": "",
@@ -27,7 +28,7 @@ MARKERS = {
     "platform_machine": "x86_64",
     "platform_python_implementation": "CPython",
     "platform_system": "Linux",
-    "python_full_version": f"{PYTHON}.2",
+    "python_full_version": f"{PYTHON}.5",
     "python_version": PYTHON,
     "sys_platform": "linux",
 }
@@ -76,7 +77,8 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         argv = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"]
-        argv += ["--ignore-installed", "--no-deps", f"--report={report}"]
+        # pip asks of the Python that runs it what a package asks of the image's.
+        argv += ["--ignore-installed", "--ignore-requires-python", "--no-deps", f"--report={report}"]
         argv += ["--no-binary=:all:"] if source else ["--only-binary=:all:", f"--target={folder}", *_target()]
         hint = "check the network, and that these versions exist for the images' Python"
         run([*argv, *(f"{name}=={version}" for name, version in pins.items())], timeout=600, hint=hint)
@@ -84,6 +86,9 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
         for one in json.loads(report.read_text())["install"]:
             digest = one["download_info"]["archive_info"]["hashes"]["sha256"]
             name = canonicalize_name(one["metadata"]["name"])
+            python = one["metadata"].get("requires_python", "")
+            if not SpecifierSet(python).contains(MARKERS["python_full_version"]):
+                raise TrainyardError(f"{name} asks for Python {python}", where=wheels.LIST, hint=f"images have {PYTHON}")
             found[name] = Release(f"sha256:{digest}", tuple(one["metadata"].get("requires_dist", ())))
         return found
 

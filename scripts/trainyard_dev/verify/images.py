@@ -41,13 +41,21 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     for file in sorted((root / "charts").glob("*/values.yaml")) + sorted((root / "charts").glob("*/profiles/*.yaml")):
         yield from in_values(file.relative_to(root).as_posix(), yaml.safe_load(file.read_text()) or {}, known)
     for file in sorted((root / "images").glob("*/Containerfile")):
-        yield from in_containerfile(file.relative_to(root).as_posix(), file.read_text(), raw["pull"]["base-image"])
+        name = file.relative_to(root).as_posix()
+        yield from in_containerfile(name, file.read_text(), base_of(name, raw))
 
 
 def references(raw: dict[str, Any]) -> set[str]:
     """Every reference that the tree may use."""
     made = {ref for image in raw["images"].values() for ref in (image["ref"], *image.get("also", ()))}
     return made | set(raw["pull"].values())
+
+
+def base_of(file: str, raw: dict[str, Any]) -> str:
+    """The reference that BASE defaults to in a Containerfile."""
+    older = {image["dir"] for image in raw["images"].values() if image.get("older")}
+    base: str = raw["pull"]["older-base-image" if file.rpartition("/")[0] in older else "base-image"]
+    return base
 
 
 def in_text(file: str, text: str, known: set[str]) -> Iterator[Finding]:

@@ -97,6 +97,12 @@ def test_the_previous_version_is_the_newest_that_was_released() -> None:
     assert re.fullmatch("[0-9a-f]{40}", previous.commit())
 
 
+def test_images_of_the_previous_version_stand_on_its_own_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "versions.yaml").write_text("pull: {base-image: 'docker.io/library/debian:buster-20240612-slim'}\n")
+    monkeypatch.setattr(previous, "tree", lambda: tmp_path)
+    assert previous.suite() == "buster"
+
+
 def test_what_is_said_to_be_tested_are_checks_that_exist() -> None:
     ids = set(all_ids())
     for component, entries in verdicts.load().items():

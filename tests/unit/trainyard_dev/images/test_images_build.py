@@ -113,22 +113,31 @@ def test_a_missing_containerfile_is_named(image_tree: Path) -> None:
         images.build(FakeEngine(), DEMO, "b")
 
 
+def test_an_image_on_the_older_suite_gets_the_base_of_that_suite(image_tree: Path) -> None:
+    older, engine = dataclasses.replace(DEMO, older=True), FakeEngine()
+    for image, due in ((DEMO, base.UPDATED_BASE), (older, f"localhost/trainyard/{base.OLDER}-updated:{base.DAY}")):
+        images.build(engine, image, base.UPDATED_BASE)
+        assert f"BASE={due}" in engine.calls[-1]
+    assert images.content_key(DEMO, base.UPDATED_BASE) != images.content_key(older, base.UPDATED_BASE)
+
+
 def test_the_base_needs_debootstrap(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(TrainyardError, match=r"debootstrap is not installed\. apt-get install -y debootstrap"):
         base.make_base(FakeEngine())
 
 
-def test_the_base_is_made_slim_and_once(cache: Path, program: Callable[[str, str], Path]) -> None:
+@pytest.mark.parametrize("suite", [base.SUITE, base.OLDER])
+def test_the_base_is_made_slim_and_once(suite: str, cache: Path, program: Callable[[str, str], Path]) -> None:
     program(
         "debootstrap",
-        "for d; do :; done; mkdir -p $d/usr/share/man $d/var/cache/apt $d/bin $d/etc/apt\n"
+        "suite=$3; for d; do :; done; mkdir -p $d/usr/share/man $d/var/cache/apt $d/bin $d/etc/apt\n"
         "echo x > $d/usr/share/man/page\n"
-        "echo deb http://mirror.example/debian bookworm main > $d/etc/apt/sources.list",
+        "echo deb http://mirror.example/debian $suite main > $d/etc/apt/sources.list",
     )
     program(
         "chroot",
-        'grep -q "mirror.example/debian-security .*-security main" $1/etc/apt/sources.list && echo "$4" > $1/bin/ran',
+        f'grep -q "mirror.example/debian-security {suite}-security main" $1/etc/apt/sources.list && echo "$4" > $1/bin/ran',
     )
     kept: list[str] = []
 
@@ -142,7 +151,7 @@ def test_the_base_is_made_slim_and_once(cache: Path, program: Callable[[str, str
             return super().__call__(*argv, **kwargs)
 
     engine = Engine()
-    assert base.make_base(engine) == base.BUILT_BASE == base.make_base(engine)
+    assert base.make_base(engine, suite) == f"localhost/trainyard/{suite}:{base.DAY}" == base.make_base(engine, suite)
     assert "./bin/ran" in kept, "it was brought up to date, with the security archive in its list"
     assert "./var/lib/apt/lists/partial/" in kept
     assert not any("man" in name for name in kept)

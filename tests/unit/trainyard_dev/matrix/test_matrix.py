@@ -29,7 +29,10 @@ RAW: dict[str, Any] = {
         "helm": {"module": "helm", "version": "v3.19.2"},
         "pause": {"module": "trainyard.io/tools/pause", "version": "v3.10.1"},
     },
-    "pull": {"base-image": "docker.io/library/debian:bookworm-20250520-slim"},
+    "pull": {
+        "base-image": "docker.io/library/debian:bookworm-20250520-slim",
+        "older-base-image": "docker.io/library/debian:buster-20240612-slim",
+    },
 }
 SUPPORT = """
 gone-through: 2026-11-23
@@ -42,6 +45,7 @@ kubernetes:
 lines:
   argo: {line: '3.7', ends: over, newest: 4.1.2, rule: two minors, source: 'https://argo', past: no other can be had}
   debian: {line: bookworm, ends: 2027-07-11, rule: three years, source: 'https://debian'}
+  debian-older: {line: buster, ends: 2022-09-10, rule: three years, source: 'https://debian', past: a reason}
   helm: {line: '3.19', ends: open, rule: none written, source: 'https://helm'}
 fixes: [{kind: a hole, within: 7 days, how: a patch release}]
 """

@@ -18,7 +18,10 @@ Program = Callable[[str, str], Path]
 VERSIONS = """
 trainyard: 0.3.0
 components: {kubernetes: 1.35.4, volcano: 1.15.0, argo: 3.8.0, minio: 0.1.0, device-plugin: 0.18.0}
-pull: {node-image: 'docker.io/kindest/node:v{kubernetes}', base-image: 'docker.io/library/debian:bookworm-2'}
+pull:
+  node-image: docker.io/kindest/node:v{kubernetes}
+  base-image: docker.io/library/debian:bookworm-2
+  older-base-image: docker.io/library/debian:buster-2
 tools:
   volcano: {module: volcano.sh/volcano, version: 'v{volcano}', packages: [{path: volcano.sh/volcano/cmd/s, name: s}]}
   own: {module: trainyard.io/tools/own, version: v1.0.0, packages: [{path: ., name: own}]}
@@ -27,6 +30,7 @@ images:
   plugin: {ref: 'nvcr.io/nvidia/plugin:v{device-plugin}', dir: images/b, bin: [s], release: '{volcano}'}
   pause: {ref: 'registry.k8s.io/pause:3.10.1', dir: images/b, bin: [s], also: ['registry.k8s.io/pause:3.10']}
   platform: {ref: 'docker.io/trainyard/platform:{trainyard}', dir: images/b, own: true}
+  node: {ref: 'localhost/trainyard/node:{trainyard}', dir: images/c, older: true, local: true}
 """
 # file, before, after
 COPIES = [
@@ -50,6 +54,8 @@ COPIES = [
      "a: [docker.io/volcanosh/s:v1.15.0, registry.k8s.io/pause:3.10.1, registry.k8s.io/pause:3.10, ghcr.io/no/x:1]\n"),
     ("images/b/Containerfile", "ARG BASE=docker.io/library/debian:bookworm-1\nFROM ${BASE}\n",
      "ARG BASE=docker.io/library/debian:bookworm-2\nFROM ${BASE}\n"),
+    ("images/c/Containerfile", "ARG BASE=docker.io/library/debian:buster-1\nFROM ${BASE}\n",
+     "ARG BASE=docker.io/library/debian:buster-2\nFROM ${BASE}\n"),
     ("policies/a.cases.yaml", "image: docker.io/trainyard/platform:0.2.0\n",
      "image: docker.io/trainyard/platform:0.3.0\n"),
     ("charts/trainyard/values.yaml",

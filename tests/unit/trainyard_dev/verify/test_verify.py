@@ -17,7 +17,10 @@ BASE = "docker.io/library/debian:bookworm-1"
 VERSIONS = """
 trainyard: 0.1.0
 components: {kubernetes: 1.34.2, volcano: 1.14.1, device-plugin: 0.17.4}
-pull: {node-image: 'docker.io/kindest/node:v1.34.2', base-image: 'docker.io/library/debian:bookworm-1'}
+pull:
+  node-image: docker.io/kindest/node:v1.34.2
+  base-image: docker.io/library/debian:bookworm-1
+  older-base-image: docker.io/library/debian:buster-1
 tools:
   kubernetes:
     module: k8s.io/kubernetes
@@ -198,6 +201,9 @@ CHANGES = [
      "images/c/requirements.txt: the file is missing. run `bin/trainyard versions wheels`."),
     ("images/b/Containerfile", "bookworm-1", "bookworm",
      f"images/b/Containerfile:1: the default base is docker.io/library/debian:bookworm. write ARG BASE={BASE}."),
+    ("versions.yaml", "own: true}", "own: true, older: true}",
+     "images/b/Containerfile:1: the default base is docker.io/library/debian:bookworm-1. "
+     "write ARG BASE=docker.io/library/debian:buster-1."),
     ("images/b/Containerfile", "FROM scratch", "FROM alpine:3",
      "images/b/Containerfile:4: it stands on alpine:3. use FROM ${BASE}, scratch or a stage of the same file."),
     ("charts/trainyard/Chart.yaml", "appVersion: 0.1.0", "appVersion: 0.2.0",
