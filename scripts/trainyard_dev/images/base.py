@@ -24,11 +24,7 @@ HINT = "check that this machine reaches a Debian mirror, and its archive of secu
 
 
 def of_suite(base: str, suite: str) -> str:
-    """BUILT_BASE or UPDATED_BASE as it is called of a suite.
-
-    >>> of_suite("localhost/trainyard/trixie-updated:2026-11-23", "bookworm")
-    'localhost/trainyard/bookworm-updated:2026-11-23'
-    """
+    """BUILT_BASE or UPDATED_BASE as it is called of a suite; what is neither stays."""
     return base.replace(f"/{SUITE}", f"/{suite}", 1)
 
 
