@@ -88,9 +88,8 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
             name = canonicalize_name(one["metadata"]["name"])
             python = one["metadata"].get("requires_python", "")
             if not SpecifierSet(python).contains(MARKERS["python_full_version"]):
-                raise TrainyardError(
-                    f"{name} asks for Python {python}", where=wheels.LIST, hint=f"images have {PYTHON}"
-                )
+                hint = f"images have {PYTHON}"
+                raise TrainyardError(f"{name} asks for Python {python}", where=wheels.LIST, hint=hint)
             found[name] = Release(f"sha256:{digest}", tuple(one["metadata"].get("requires_dist", ())))
         return found
 

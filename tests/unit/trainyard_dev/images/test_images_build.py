@@ -137,7 +137,8 @@ def test_the_base_is_made_slim_and_once(suite: str, cache: Path, program: Callab
     )
     program(
         "chroot",
-        f'grep -q "mirror.example/debian-security {suite}-security main" $1/etc/apt/sources.list && echo "$4" > $1/bin/ran',
+        f'grep -q "mirror.example/debian-security {suite}-security main" $1/etc/apt/sources.list'
+        ' && echo "$4" > $1/bin/ran',
     )
     kept: list[str] = []
 
