@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 
 # Its script shows each of its commands, one of them with all that Open MPI wants to be told; kubectl names a container.
-NOISE = re.compile(r"\+ (POD_NAME=|shift$|/opt/kube/kubectl exec )|Defaulted container \"[^\"]+\" out of: ")
+# Open MPI 5 says when its child was faster than it.
+NOISE = re.compile(
+    r"\+ (POD_NAME=|shift$|/opt/kube/kubectl exec )"
+    r"|Defaulted container \"[^\"]+\" out of: "
+    r"|\[[^\]]+\] plm:ssh: Warning: setpgid\("
+)
 
 
 def is_noise(line: str) -> bool:

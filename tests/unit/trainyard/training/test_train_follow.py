@@ -53,6 +53,7 @@ def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: A
 def test_the_way_to_mpi_s_workers_is_not_in_the_log(job: Object, capfdbinary: Any) -> None:
     noise = ["+ POD_NAME=x-worker-1", "+ shift", "+ /opt/kube/kubectl exec x-worker-1 -- /bin/sh -c orted"]
     noise.append('Defaulted container "mpi" out of: mpi, trainyard-fetch (init)')
+    noise.append("[x-launcher:00001] plm:ssh: Warning: setpgid(9,9) failed in parent with errno=Permission denied(13)")
     polls = (
         {"job": state(Running=""), "pods": [pod("digits-abc-master-0", "Running")]},
         {"job": state(Succeeded=""), "pods": [pod("digits-abc-master-0", "Succeeded", 0)]},
