@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,23 @@ def test_what_nobody_brings_is_an_error(
     assert ended.code == 1
     assert ended.out == "written: images/a/requirements.txt\na: jax asks for numpy, which is absent\n"
     assert "name it under `without`" in ended.error()
+
+
+@pytest.mark.parametrize(("python", "taken"), [(">=3.9", True), ("", True), ("<3.13,>=3.9", False)])
+def test_a_package_that_is_not_for_the_images_python(python: str, taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip is told not to compare with the Python that runs it, so the comparison is ours."""
+
+    def pip(argv: list[str], **_: Any) -> None:
+        [report] = [Path(word.partition("=")[2]) for word in argv if word.startswith("--report=")]
+        package = {
+            "metadata": {"name": "One_Two", "version": "1.0", "requires_python": python},
+            "download_info": {"archive_info": {"hashes": {"sha256": "ab"}}},
+        }
+        report.write_text(json.dumps({"install": [package]}))
+
+    monkeypatch.setattr(wheels, "run", pip)
+    if taken:
+        assert wheels.ask({"one-two": "1.0"}, source=False)["one-two"].hash == "sha256:ab"
+        return
+    with pytest.raises(TrainyardError, match=r"one-two asks for Python <3\.13,>=3\.9.*images have 3\.13"):
+        wheels.ask({"one-two": "1.0"}, source=False)
