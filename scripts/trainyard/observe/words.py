@@ -12,6 +12,8 @@ ERROR = re.compile(r"^[\w.]*(Error|Exception|Interrupt|Exit)\b")
 FRAME = re.compile(r"^(Traceback \(most recent call last\):|\s{2,}(File \".*|.+))$")
 # Frames of Python's and kfp's own programs, which led to the author's: the same in every failure.
 OTHERS_FRAME = re.compile(r'  File "(<frozen runpy>|[^"]*/kfp/dsl/executor(_main)?\.py)", line \d+')
+# What torch (`[rank3]: `), torchrun (`[default3]:`) and mpirun (`[1,3]<stderr>:`) put in front of a rank's lines.
+LABEL = re.compile(r"^\[[a-z]*\d+(,\d+)?\](<std(err|out)>)?: ?")
 # What ranks say when another one has gone.
 FOLLOWS = re.compile(
     r"Connection (closed|reset) by peer|Connection refused|Broken pipe|ChildFailedError|NCCL (error|communicator)"
@@ -21,7 +23,7 @@ SHOWN, LED = 5, 12
 
 def reason(lines: Sequence[str]) -> str:
     """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
-    found = [line for line in lines if line.strip()]
+    found = [line for line in map(_plain, lines) if line.strip()]
     own = [line for line in found if line.startswith(PREFIX)]
     if own:
         return own[-1].removeprefix(PREFIX)
@@ -35,7 +37,7 @@ def reason(lines: Sequence[str]) -> str:
 
 def last_words(lines: Iterable[str]) -> str:
     """The end of a rank's log without the frames of tracebacks: the last error that isn't another rank's."""
-    shown = [line.rstrip() for line in lines if line.strip() and not FRAME.match(line.rstrip())]
+    shown = [line for line in map(_plain, lines) if line and not FRAME.match(line)]
     errors = [line for line in shown if ERROR.match(line)]
     causes = [line for line in errors if not FOLLOWS.search(line)]
     return (causes or errors or [" | ".join(shown[-SHOWN:])])[-1]
@@ -52,7 +54,7 @@ def leading_to(lines: Sequence[str], words: str) -> list[str]:
     Streams of a container come one after the other, so the error needn't be the last line of the log.
     """
     log = _without_frames(lines)
-    found = [number for number, line in enumerate(log) if words and line.strip() == words]
+    found = [number for number, line in enumerate(log) if words and _plain(line).strip() == words]
     end = found[-1] + 1 if found else len(log)
     return log[max(0, end - LED) : end]
 
@@ -61,6 +63,10 @@ def quoted(lines: Iterable[str]) -> list[str]:
     """The end of a log as it stands below a failure; nothing where there is none."""
     found = [f"  | {line}" for line in lines]
     return ["  the end of its log:", *found] if found else []
+
+
+def _plain(line: str) -> str:
+    return LABEL.sub("", line).rstrip()
 
 
 def _without_frames(lines: Iterable[str]) -> list[str]:

@@ -73,3 +73,8 @@ def test_a_pod_is_its_owner_s_where_two_jobs_have_a_name() -> None:
     one, two = job("a"), job("a", "tensorflow")
     around = jobs.Around(pods=[of_job(one, "master", 0, "Running")])
     assert len(jobs.snapshot_of(around, one, "a").pods) == 1 and jobs.snapshot_of(around, two, "a").pods == []
+
+
+def test_the_end_of_a_log_is_found_where_a_rank_s_name_stands_in_front() -> None:
+    log = ["epoch 1", "[rank3]: ValueError: NaN", "[rank2]: RuntimeError: Connection closed by peer"]
+    assert words.leading_to(log, words.last_words(log)) == log[:2]

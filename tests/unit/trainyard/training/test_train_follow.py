@@ -154,6 +154,20 @@ def test_a_short_outage_of_the_api_is_waited_out(job: Object) -> None:
         ),
         (["one", "two"], "one | two"),
         ([], ""),
+        (  # torch from 2.2 on, two ranks of a pod: the one that lost the other comes last
+            [
+                "[rank3]: Traceback (most recent call last):",
+                '[rank3]:   File "train.py", line 26, in main',
+                "[rank3]: ValueError: loss is NaN on rank 3",
+                "[rank2]: Traceback (most recent call last):",
+                "[rank2]:     loss.backward()",
+                "[rank2]:     ^^^^^^^^^^^^^^^",
+                "[rank2]: RuntimeError: [./gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:6",
+                "rank 3 ended with code 1",
+            ],
+            "ValueError: loss is NaN on rank 3",
+        ),
+        (["[default0]:KeyError: 'k'", "[1,0]<stdout>: epoch 2"], "KeyError: 'k'"),
     ],
 )
 def test_last_words_are_the_error_without_frames(lines: list[str], words: str) -> None:

@@ -232,6 +232,7 @@ def mine(number: int = 2, rate: float = 0.5, flag: bool = False, names: list = [
         (["one", "error: accuracy is low", "after"], "accuracy is low"),
         (["Traceback (most recent call last):", "mnist.errors.TrainError: no"], "TrainError: no"),
         (["a", "b", "c", "d"], "b | c | d"),
+        (["[1,0]<stderr>:Traceback (most recent call last):", "[1,0]<stderr>:  x", "[1,0]<stderr>:E: no"], "E: no"),
         ([], ""),
     ],
 )
