@@ -55,9 +55,10 @@ def _kubernetes(known: Support, matrix: Matrix, raw: dict[str, Any]) -> Iterator
     yield GROUPS_ARE
     if ceiling := results.ceiling(matrix):
         yield CEILING.format(ceiling=ceiling)
-    runs = sorted({(one.day, one.commit) for groups_ in matrix.values() for one in groups_.values()})
-    if runs:
-        yield f"Last run: {runs[-1][0]}, commit {runs[-1][1]}."
+    if runs := [one for groups_ in matrix.values() for one in groups_.values()]:
+        last = max(one.day for one in runs)
+        commits = sorted({one.commit for one in runs if one.day == last})
+        yield f"Last run: {last}, {'commit' if len(commits) == 1 else 'commits'} {', '.join(commits)}."
     for minor, group, one in ((m, g, r) for m, of in sorted(matrix.items()) for g, r in sorted(of.items())):
         if not one.good:
             what = ", ".join(f"`{name}`" for name in one.failures) or one.why
