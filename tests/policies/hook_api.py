@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rights import may
+
 from trainyard.chart import helm
 from trainyard_agent.api import Api, ApiError
 from trainyard_dev.apiserver import ApiServer
@@ -64,11 +66,7 @@ def granted(server: ApiServer, rights: Objects) -> None:
 def _known(server: ApiServer, role: dict[str, Any], binding: dict[str, Any]) -> bool:
     """Whether the first account of the binding may do what the first rule of the role says."""
     who, rule = binding["subjects"][0], role["rules"][0]
-    asked = {"verb": rule["verbs"][0], "group": rule["apiGroups"][0], "name": rule.get("resourceNames", [""])[0]}
-    asked["resource"], _, asked["subresource"] = rule["resources"][0].partition("/")
-    asked["namespace"] = binding["metadata"].get("namespace", "")
-    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-    user = Identity.account(who["namespace"], who["name"]).user
-    answer = server.create(review | {"spec": {"user": user, "resourceAttributes": asked}})
-    assert answer.ok, answer.message
-    return bool(answer.body["status"]["allowed"])
+    plural, slash, sub = rule["resources"][0].partition("/")
+    resource = ".".join(filter(None, (plural, rule["apiGroups"][0]))) + slash + sub
+    place, name = binding["metadata"].get("namespace", ""), rule.get("resourceNames", [""])[0]
+    return may(server, Identity.account(who["namespace"], who["name"]), rule["verbs"][0], resource, place, name)

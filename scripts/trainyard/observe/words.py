@@ -23,7 +23,7 @@ SHOWN, LED = 5, 12
 
 def reason(lines: Sequence[str]) -> str:
     """What went wrong by a program's last lines: its own word, the exception behind a traceback, or the last three."""
-    found = [line for line in map(_plain, lines) if line.strip()]
+    found = [line for line in map(_plain, lines) if line]
     own = [line for line in found if line.startswith(PREFIX)]
     if own:
         return own[-1].removeprefix(PREFIX)
