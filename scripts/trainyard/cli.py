@@ -17,6 +17,7 @@ from trainyard import __version__
 from trainyard.errors import TrainyardError
 
 COMMANDS = {
+    "adopt": "trainyard.commands.adopt",
     "generate": "trainyard.commands.generate",
     "init": "trainyard.commands.train",
     "lint": "trainyard.commands.lint",

@@ -58,8 +58,68 @@ team's controller of Argo but for the team's name, at its end.
       "operators" (join "," (concat $users $p.operators))
       "teamWorkflowController" (printf "%s-workflow-controller-" $account)
       "workflowControllers" (join "," $p.workflowControllers)
+      "deadlineSeconds" (dig "fill" "deadlineSeconds" 86400 $c.teamDefaults | int64 | toString)
+      "keepSeconds" (dig "fill" "keepSeconds" 86400 $c.teamDefaults | int64 | toString)
+      "standIns" (include "trainyard.standIns" .)
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
     | toJson -}}
+{{- end }}
+
+{{/*
+Our image for what an image's name tells of it, as word=reference, joined by commas; the last one is for all others.
+*/}}
+{{- define "trainyard.standIns" -}}
+{{- $root := . -}}{{- $images := .Values.global.contract.images -}}{{- $pairs := list -}}
+{{- range list "horovod=trainerHorovod" "mpi=trainerHorovod" "torch=trainerTorch" "cuda=trainerTorch" "tensorflow=trainerTensorflow" "keras=trainerTensorflow" "tf=trainerTensorflow" "jax=trainerJax" "flax=trainerJax" "paddle=trainerPaddle" "xgboost=trainerXgboost" "=pipeline" -}}
+{{- $pair := splitList "=" . -}}
+{{- if hasKey $images (last $pair) }}{{ $pairs = append $pairs (printf "%s=%s" (first $pair) (include "trainyard.image" (list $root (last $pair)))) }}{{ end -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end }}
+
+{{/*
+What is filled in and is no text, as JSON: pools with GPUs, those whose nodes stay before spot ones, images that stand in for
+others, and the classes that the cluster gives to claims which name none. Each list holds things of one type, as CEL wants it.
+*/}}
+{{- define "trainyard.fillLists" -}}
+{{- $root := . -}}{{- $c := .Values.global.contract -}}{{- $fill := default dict .Values.policies.fill -}}
+{{- $resources := list -}}{{- $labels := list -}}{{- $tolerations := list -}}
+{{- range $spot := list false true -}}
+{{- range $c.nodePools -}}
+{{- if and (eq .kind "gpu") (eq (default false .spot) $spot) -}}
+{{- $resources = append $resources (dig "gpu" "resource" "nvidia.com/gpu" .) -}}
+{{- $labels = append $labels (default dict .labels) -}}
+{{- $own := list -}}
+{{- with .taint -}}
+{{- $one := dict "key" .key "effect" .effect "operator" "Exists" -}}
+{{- with .value }}{{ $one = merge (dict "operator" "Equal" "value" .) $one }}{{ end -}}
+{{- $own = list $one -}}
+{{- end -}}
+{{- $tolerations = append $tolerations $own -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $names := list -}}{{- $references := list -}}
+{{- range $name, $image := default dict $fill.images -}}
+{{- $names = append $names $name -}}
+{{- $references = append $references (hasKey $c.images $image | ternary (include "trainyard.image" (list $root $image)) $image) -}}
+{{- end -}}
+{{- $classes := default list $fill.clusterStorageClasses -}}
+{{- if not $classes -}}
+{{- range (lookup "storage.k8s.io/v1" "StorageClass" "" "").items -}}
+{{- if eq (get (default dict .metadata.annotations) "storageclass.kubernetes.io/is-default-class") "true" }}{{ $classes = append $classes .metadata.name }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- dict "poolResources" $resources "poolLabels" $labels "poolTolerations" $tolerations "imageNames" $names "imageReferences" $references "clusterClasses" $classes | toJson -}}
+{{- end }}
+
+{{/*
+Whether manifests are filled in here: "true", or "" where policies.fill.mode or the API server says otherwise.
+*/}}
+{{- define "trainyard.fills" -}}
+{{- $mode := dig "fill" "mode" "auto" .Values.policies -}}
+{{- $served := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
+{{- if and (ne $mode "never") $served }}true{{ end -}}
 {{- end }}
 
 {{/*
@@ -76,6 +136,10 @@ since an API server loses a policy's parameter objects for good when its last bi
 {{- $mine := dict -}}
 {{- range $key, $_ := fromJson .expression }}{{ $_ := set $mine $key (get $parameters $key) }}{{ end -}}
 {{- $variable = dict "name" .name "expression" (toJson $mine) -}}
+{{- else if eq .name "lists" -}}
+{{- $mine := list -}}
+{{- range $key, $list := include "trainyard.fillLists" (index $ 0) | fromJson }}{{ $mine = append $mine (printf "%s: dyn(%s)" (toJson $key) (toJson $list)) }}{{ end -}}
+{{- $variable = dict "name" .name "expression" (printf "{%s}" (join ", " $mine)) -}}
 {{- end -}}
 {{- $variables = append $variables $variable -}}
 {{- end -}}

@@ -1,8 +1,9 @@
 {{/*
 Every team of the values with the defaults under it, as a JSON list: {{ include "trainyard.teams" . | fromJsonArray }}.
-A key that a team sets replaces the default; in the blocks queue, quota, counts, limits and storage each key by itself.
+A key that a team sets replaces the default; in the blocks queue, quota, counts, limits, storage and fill each key by itself.
 Beside the keys of the values every team has
   useQueues   the queues that it may use, its own first
+  defaults    what is filled in, as the annotation trainyard.io/defaults of its namespace has it
 */}}
 {{- define "trainyard.teams" -}}
 {{- $c := .Values.global.contract -}}
@@ -10,7 +11,7 @@ Beside the keys of the values every team has
 {{- range $own := default list $c.teams -}}
 {{- $team := deepCopy $c.teamDefaults -}}
 {{- range $key, $value := $own -}}
-{{- if and (has $key (list "queue" "quota" "counts" "limits" "storage")) (kindIs "map" $value) -}}
+{{- if and (has $key (list "queue" "quota" "counts" "limits" "storage" "fill")) (kindIs "map" $value) -}}
 {{- $block := deepCopy (default dict (index $team $key)) -}}
 {{- range $inner, $amount := $value }}{{ $_ := set $block $inner $amount }}{{ end -}}
 {{- $_ := set $team $key $block -}}
@@ -24,9 +25,29 @@ Beside the keys of the values every team has
 {{- $_ := set $team $role (dict "groups" (default list $who.groups) "users" (default list $who.users)) -}}
 {{- end -}}
 {{- $_ := set $team "useQueues" (concat (list $team.name) (default list $team.queues) | uniq) -}}
+{{- $_ := set $team "defaults" (include "trainyard.team.defaults" (list $c $team)) -}}
 {{- $teams = append $teams $team -}}
 {{- end -}}
 {{- toJson $teams -}}
+{{- end }}
+
+{{/* What is filled in for a team, as key=value, joined by commas: (list contract team). */}}
+{{- define "trainyard.team.defaults" -}}
+{{- $c := index . 0 -}}{{- $team := index . 1 -}}
+{{- $class := dig "fill" "priorityClass" "" $team -}}
+{{- $counted := false -}}{{- range $name, $hard := $team.quota }}{{ if and $hard (ne $name "all") }}{{ $counted = true }}{{ end }}{{ end -}}
+{{- if and $counted (not $class) -}}
+{{- $sorted := list -}}
+{{- range $c.priorityClasses }}{{ if has .name $team.priorityClasses }}{{ $sorted = append $sorted (printf "%012d %s" (add 3000000000 (int64 .value)) .name) }}{{ end }}{{ end -}}
+{{- with sortAlpha $sorted }}{{ $class = index (splitList " " (index . (min 1 (sub (len .) 1)))) 1 }}{{ end -}}
+{{- end -}}
+{{- $told := list (printf "deadline=%d" (dig "fill" "deadlineSeconds" 86400 $team | int64)) (printf "keep=%d" (dig "fill" "keepSeconds" 86400 $team | int64)) -}}
+{{- with $class }}{{ $told = append $told (printf "priority=%s" .) }}{{ end -}}
+{{- $requests := default dict $team.limits.requests -}}{{- $limits := default dict $team.limits.limits -}}
+{{- with $requests.cpu }}{{ $told = append $told (printf "cpu=%v" .) }}{{ end -}}
+{{- with $requests.memory }}{{ $told = append $told (printf "memory=%v" .) }}{{ end -}}
+{{- with $limits.memory }}{{ $told = append $told (printf "memoryLimit=%v" .) }}{{ end -}}
+{{- join "," $told -}}
 {{- end }}
 
 {{/* Who is bound to a role: (list members viewers …), each {groups, users}; a list of subjects, without doubles. */}}

@@ -16,6 +16,20 @@ global.contract.pipelines.serviceAccount is {{ $pipelines.serviceAccount }}, the
 global.contract.pipelines.bucket is {{ $pipelines.bucket }}, {{ hasKey $buckets $pipelines.bucket | ternary "where teams may not write" "which is none of global.contract.storage.buckets" }}: name a bucket with teams: own.
 {{- end }}
 {{- end }}
+{{- if and (eq (dig "fill" "mode" "auto" $p) "always") (not (include "trainyard.fills" .)) }}
+policies.fill.mode is always, and this cluster ({{ .Capabilities.KubeVersion.Version }}) serves no MutatingAdmissionPolicy of admissionregistration.k8s.io/v1, which Kubernetes has from 1.36 on: set auto, and let members use trainyard adopt.
+{{- end }}
+{{- range $name, $image := dig "fill" "images" dict $p }}
+{{- if and (not (hasKey $.Values.global.contract.images $image)) (not (contains "/" $image)) }}
+policies.fill.images: {{ $image }}, which is to stand in for {{ $name }}, is no key of global.contract.images: name one of {{ keys $.Values.global.contract.images | sortAlpha | join ", " }}, or a whole reference.
+{{- end }}
+{{- end }}
+{{- range include "trainyard.teams" . | fromJsonArray }}
+{{- $class := dig "fill" "priorityClass" "" . }}
+{{- if and $class (not (has $class .priorityClasses)) }}
+global.contract.teams: team {{ .name }} would be given priority class {{ $class }} (fill.priorityClass), which is not one of its priorityClasses: name one of {{ join ", " .priorityClasses }}.
+{{- end }}
+{{- end }}
 {{- range $prefix := $p.allowedImages }}
 {{- if not (contains "/" (trimSuffix "/" $prefix)) }}
 policies.allowedImages: {{ $prefix }} allows every image of a whole registry; name a folder in it, such as {{ $prefix }}team/.

@@ -58,7 +58,7 @@ def lint(
     if not names:
         raise UsageError("no file is named", hint="name pipelines, manifests or trainyard.yaml")
     left_out = _codes(ignore)
-    judged = _site(file, live, team or access.namespace, access)
+    judged = find_site(file, live, team or access.namespace, access)
     found: list[Finding] = []
     looked = 0
     for path in map(Path, dict.fromkeys(names)):
@@ -92,7 +92,8 @@ def _codes(ignore: tuple[str, ...]) -> frozenset[str]:
     return found
 
 
-def _site(file: str, live: bool, team: str, access: kube.Access) -> Site:
+def find_site(file: str, live: bool, team: str, access: kube.Access) -> Site:
+    """By which contract, and as whose, manifests are judged. UsageError for a contract or team that isn't there."""
     if live and file:
         raise UsageError("--live and --contract exclude each other", hint="give one of them")
     if live:

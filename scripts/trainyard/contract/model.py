@@ -61,6 +61,8 @@ class Team:
     egress: tuple[Any, ...] = ()  # rules of its network beyond the platform's
     groups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
+    defaults: str = ""  # what is filled in, as key=value, joined by commas
+    fills: bool = True  # whether its manifests are filled in when they are sent
 
 
 @dataclass(frozen=True)

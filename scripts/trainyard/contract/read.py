@@ -69,6 +69,8 @@ def _team(raw: Raw) -> Team:
         egress=tuple(raw.get("egress") or ()),
         groups=tuple(members.get("groups") or ()),
         users=tuple(members.get("users") or ()),
+        defaults=str(raw.get("defaults") or ""),
+        fills=bool((raw.get("fill") or {}).get("enabled", True)),
     )
 
 

@@ -143,7 +143,7 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
         "namespaceObject": {"metadata": {"annotations": annotations_of(request.team)}},
         "authorizer": _Authorizer(request.requester),
     }
-    scope["variables"] = _Variables(policy.variables, scope, contract.parameters)
+    scope["variables"] = Variables(policy.variables, scope, {"params": contract.parameters})
     try:
         if not all(cel.compile(condition)(scope) for condition in policy.conditions):
             return []
@@ -175,6 +175,7 @@ def annotations_of(team: Team | None) -> dict[str, str]:
         "trainyard.io/max-gpus-per-job": str(team.max_gpus),
         "trainyard.io/max-claim": team.max_claim,
         "trainyard.io/class-quotas": ",".join(sorted(one for one, hard in team.quota.items() if hard and one != "all")),
+        "trainyard.io/defaults": team.defaults,
     }
 
 
@@ -210,11 +211,13 @@ def quantities(container: Object, limits: Object) -> None:
     resources["limits"] = {**(limits.get("limits") or {}), **given}
 
 
-class _Variables:
-    """`variables.<name>`: evaluated when it is first asked for. `params` are the site's."""
+class Variables:
+    """`variables.<name>`: evaluated when it is first asked for. `site` has a site's values of some, as `params`."""
 
-    def __init__(self, expressions: Mapping[str, str], scope: Object, parameters: Mapping[str, str]) -> None:
-        self._expressions, self._scope, self._parameters = expressions, scope, parameters
+    def __init__(
+        self, expressions: Mapping[str, str], scope: Object, site: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        self._expressions, self._scope, self._site = expressions, scope, site or {}
         self._known: dict[str, Any] = {}
 
     def cel_select(self, name: str) -> Any:
@@ -222,8 +225,8 @@ class _Variables:
             raise cel.CelError(f"no variable {name}")
         if name not in self._known:
             value = cel.compile(self._expressions[name])(self._scope)
-            if name == "params":
-                value = {key: self._parameters.get(key, default) for key, default in value.items()}
+            if name in self._site:
+                value = {key: self._site[name].get(key, default) for key, default in value.items()}
             self._known[name] = value
         return self._known[name]
 

@@ -41,7 +41,7 @@ def policy(file: Path) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load(file.read_text())
     spec = found["spec"]
     looks = spec["matchConstraints"]
-    looks["resourceRules"] = [one for rule in looks["resourceRules"] for one in _looked_at(rule)]
+    looks["resourceRules"] = [one for rule in looks["resourceRules"] for one in resource_rules(rule)]
     for variable in spec.get("variables") or []:
         if "expression" not in variable:
             if variable["name"] not in shared():
@@ -67,7 +67,8 @@ def rules() -> list[Rule]:
     return sorted(found, key=lambda rule: rule.id)
 
 
-def _looked_at(rule: dict[str, Any]) -> list[dict[str, Any]]:
+def resource_rules(rule: dict[str, Any]) -> list[dict[str, Any]]:
+    """A file's rule on resources as the API server takes it: kinds of a part of the chart by their groups."""
     if "kinds" not in rule:
         return [rule]
     made = registry.rules(registry.of_part(rule["kinds"]))

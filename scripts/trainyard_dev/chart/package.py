@@ -19,6 +19,7 @@ from trainyard.chart.helm import NAME, NAMESPACE, RELEASE
 from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard.paths import OUT, cache_dir
+from trainyard.policy import fill
 from trainyard.policy.rules import policy, policy_files
 from trainyard.shell import run
 from trainyard_dev import tools
@@ -76,6 +77,10 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
     for file in policy_files():
         (chart / "files" / "policies" / file.name).write_text(yaml.safe_dump(policy(file), sort_keys=False, width=120))
+    fills = chart / "files" / "fills"
+    fills.mkdir()
+    for made in [*fill.policies(), policy(fill.WARNING)]:
+        (fills / f"{made['metadata']['name']}.yaml").write_text(yaml.safe_dump(made, sort_keys=False, width=120))
     (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
     (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
@@ -102,13 +107,25 @@ def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:
     return file
 
 
-def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()) -> str:
-    """`helm template` of a profile, CRDs included, as text. `sets` are values as for --set, `values` files of them."""
+def template(
+    profile: str,
+    chart: Path | None = None,
+    sets: Sequence[str] = (),
+    values: Sequence[Path] = (),
+    serves: Sequence[str] = (),
+) -> str:
+    """`helm template` of a profile, CRDs included, as text.
+
+    Args:
+        sets: values as for --set; `values` are files of them.
+        serves: what the cluster serves beside what Helm assumes, as `admissionregistration.k8s.io/v1/KIND`.
+    """
     if chart is None:
         with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
-            return template(profile, assemble(Path(folder), csi=False), sets, values)
+            return template(profile, assemble(Path(folder), csi=False), sets, values, serves)
     flags = [word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))]
     flags += [word for one in sets for word in ("--set", one)]
+    flags += [word for one in serves for word in ("--api-versions", one)]
     return helm.call(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
         "--include-crds", *flags,
@@ -116,10 +133,14 @@ def template(profile: str, chart: Path | None = None, sets: Sequence[str] = (), 
 
 
 def render(
-    profile: str, chart: Path | None = None, sets: Sequence[str] = (), values: Sequence[Path] = ()
+    profile: str,
+    chart: Path | None = None,
+    sets: Sequence[str] = (),
+    values: Sequence[Path] = (),
+    serves: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Every object that a profile installs, hooks and tests included."""
-    return helm.parse(template(profile, chart, sets, values))
+    """Every object that a profile installs, hooks and tests included; arguments as for `template`."""
+    return helm.parse(template(profile, chart, sets, values, serves))
 
 
 def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:

@@ -162,6 +162,9 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     "list.indexOf(*)": _found,
     "list.lastIndexOf(*)": lambda items, item: _found(items, item, True),
     "list.first()": lambda items: Optional(items[0], True) if items else Optional(),
+    "list.flatten()": lambda items: [one for item in items for one in (item if isinstance(item, list) else [item])],
+    "list.distinct()": lambda items: [item for n, item in enumerate(items) if _found(items, item) == n],
+    "lists.range(int)": lambda count: list(range(count)),
     "list.last()": lambda items: Optional(items[-1], True) if items else Optional(),
     "quantity(string)": quantity.parse,
     "isQuantity(string)": quantity.is_amount,
@@ -179,7 +182,8 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     },
 }
 _SHAPE = re.compile(r"((?:\w+\.)*)(\w+)\((.*)\)")
-NAMESPACES = frozenset({"optional", "sets", "strings", "ip", "format", "jsonpatch"})  # before a function, no values
+# Before a function, no values.
+NAMESPACES = frozenset({"optional", "lists", "sets", "strings", "ip", "format", "jsonpatch"})
 
 
 def _known() -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:

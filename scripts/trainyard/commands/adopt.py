@@ -1,0 +1,99 @@
+"""`trainyard adopt`."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trainyard import contract, kube, yaml_edit, yaml_lines
+from trainyard.commands.lint import find_site
+from trainyard.errors import UsageError
+from trainyard.policy import fill
+from trainyard.policy.lint.report import Site
+
+Object = dict[str, Any]
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-i", "--write", is_flag=True, help="Write the files. Without it they stay as they are.")
+@click.option("-o", "--output", default="", metavar="FILE", help='Write the result of one FILE here ("-": print it).')
+@click.option("--contract", "file", default="", metavar="FILE", help=f"The platform's; also by ${contract.VARIABLE}.")
+@click.option("--live", is_flag=True, help="The contract of the cluster that the kubeconfig names.")
+@click.option("--team", default="", metavar="NAME", help="Whose defaults; else the namespace's, or the only team's.")
+@kube.options
+def adopt(
+    files: tuple[str, ...], write: bool, output: str, file: str, live: bool, team: str, access: kube.Access
+) -> int:
+    """Fill in what the platform knows of the manifests in each FILE, and show the difference.
+
+    FILE is YAML or JSON with plain manifests: jobs of any kind, pods, workflows, claims. What stands there stays, with
+    its comments and order; only images that the site has a stand-in for are replaced, with a warning. On a cluster
+    that fills in manifests itself (docs/filled-in.md) this is not needed.
+
+    Exit code 0: nothing is missing, or all was written; 1: --write would change something; 2: wrong usage.
+    """
+    if output and (write or len(files) != 1):
+        raise UsageError("--output is for one FILE, and without --write", hint="give one of the two, and one FILE")
+    judged = find_site(file, live, team or access.namespace, access)
+    made = [(name, old, _adopted(name, old, judged)) for name, old in ((name, _read(name)) for name in files)]
+    changed = [(name, old, new) for name, old, new in made if new != old]
+    if output == "-":
+        click.echo(made[0][2], nl=False)
+        return 0
+    if output:
+        Path(output).write_bytes(made[0][2].encode())
+    for name, old, new in changed:
+        lines = difflib.unified_diff(_lines(old), _lines(new), name, f"{name} (adopted)")
+        click.echo("".join(lines), nl=False)
+        if write:
+            Path(name).write_bytes(new.encode())
+    written = f"written to {output}" if output else "written" if write else "to be written: add --write"
+    click.echo(f"{len(changed)} of {len(files)} files {written}" if changed else "nothing is missing", err=True)
+    return 1 if changed and not write and not output else 0
+
+
+def _adopted(name: str, text: str, judged: Site) -> str:
+    """The text with what is filled in; says on standard error what it is."""
+    wanted = []
+    for document in yaml_lines.documents(text, name):
+        data = document.data
+        if isinstance(data, dict) and data.get("kind") == "List" and isinstance(data.get("items"), list):
+            wanted.append(data | {"items": [_object(one, name, judged) for one in data["items"]]})
+        else:
+            wanted.append(_object(data, name, judged))
+    return yaml_edit.edited(text, name, wanted)
+
+
+def _object(obj: Any, name: str, judged: Site) -> Any:
+    if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str) or "apiVersion" not in obj:
+        raise UsageError("holds something without apiVersion and kind", where=name, hint="give plain manifests")
+    meta = obj.get("metadata")
+    if not isinstance(meta, dict) or not isinstance(obj.get("spec", {}), dict):
+        raise UsageError("holds an object whose metadata or spec is no map", where=name, hint="make it one")
+    made = fill.filled(obj, judged.contract, judged.team(str(meta.get("namespace") or "")))
+    title = f"{name}: {obj['kind']} {meta.get('name') or meta.get('generateName') or '(no name)'}"
+    if made.names:
+        click.echo(f"{title}: {', '.join(made.names)}", err=True)
+    for old, new in made.images:
+        click.echo(f"{title}: warning: {new} stands in for the image {old}", err=True)
+    return made.obj
+
+
+def _read(name: str) -> str:
+    """The text with its line ends as they are. Raises UsageError."""
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_bytes().decode()
+    except UnicodeDecodeError:
+        raise UsageError("this is no text in UTF-8", where=name) from None
+    except OSError as error:
+        raise UsageError(error.strerror or str(error), where=name, hint="name files with manifests") from None
+
+
+def _lines(text: str) -> list[str]:
+    """Lines for a difference, the last one ended."""
+    return [f"{line}\n" for line in text.splitlines()]

@@ -1,0 +1,14 @@
+"""What the platform fills in where a member has left it open, by the one table in policies/fill/table.yaml.
+
+from trainyard.policy import fill
+
+fill.policies()                            # a MutatingAdmissionPolicy of each group of kinds, for the chart
+made = fill.filled(manifest, contract, team)   # the same without an API server
+made.obj, made.names, made.images          # the object, what was filled in, what stands in for which image
+"""
+
+from trainyard.policy.fill.apply import Filled, filled
+from trainyard.policy.fill.render import PREFIX, TOLD, policies
+from trainyard.policy.fill.table import FILE, WARNING, Entry, Group, groups
+
+__all__ = ["FILE", "PREFIX", "TOLD", "WARNING", "Entry", "Filled", "Group", "filled", "groups", "policies"]

@@ -1,0 +1,122 @@
+"""The table applied to an object without an API server: variables by our evaluator of CEL, patches in Python."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.contract import Contract, Team
+from trainyard.errors import TrainyardError
+from trainyard.policy import cel
+from trainyard.policy.fill import render
+from trainyard.policy.fill.table import Entry, Group, groups
+from trainyard.policy.offline import RESOURCES, Variables, annotations_of
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """An object with what was filled in: `names` as the annotation has them, `images` as (old, new)."""
+
+    obj: Object
+    names: tuple[str, ...] = ()
+    images: tuple[tuple[str, str], ...] = field(default=())
+
+
+def group_of(obj: Object) -> Group | None:
+    """The group of kinds that an object belongs to; None for what is left alone."""
+    api = str(obj.get("apiVersion", "")).rpartition("/")[0]
+    resource = RESOURCES.get((api, str(obj.get("kind"))), "")
+    return next((group for group in groups() if group.looks_at(api, resource)), None)
+
+
+def filled(obj: Object, contract: Contract, team: Team, user: str = "member") -> Filled:
+    """The object as the API server would take it from a member of the team; a copy. Of other kinds: the object itself.
+
+    Raises:
+        TrainyardError: its shape is not that of its kind, so that nothing can be said of it.
+    """
+    group = group_of(obj)
+    if group is None:
+        return Filled(obj)
+    try:
+        return _filled(obj, group, _scope(obj, group, contract, team, user))
+    except cel.CelError as error:
+        name = f"{obj.get('kind')} {(obj.get('metadata') or {}).get('name', '')}".strip()
+        hint = "let `trainyard lint` say what is wrong with its shape"
+        raise TrainyardError(f"nothing can be filled in: {error}", where=name, hint=hint) from None
+
+
+@functools.cache
+def _variables(group: Group) -> dict[str, str]:
+    return render.variables(group)
+
+
+def _scope(obj: Object, group: Group, contract: Contract, team: Team, user: str) -> Object:
+    scope: Object = {
+        "object": cel.place(obj),
+        "oldObject": None,
+        "request": {
+            "operation": "CREATE",
+            "namespace": team.name,
+            "kind": {"kind": obj["kind"]},
+            "userInfo": {"username": user},
+        },
+        "namespaceObject": {"metadata": {"annotations": annotations_of(team)}},
+    }
+    lists = (contract.raw.get("policies") or {}).get("fill") or {}
+    scope["variables"] = Variables(_variables(group), scope, {"params": contract.parameters, "lists": lists})
+    return scope
+
+
+def _filled(obj: Object, group: Group, scope: Object) -> Filled:
+    made: Object = json.loads(json.dumps(obj))
+    known = scope["variables"]
+    changes, names, images = [], [], []
+    for n, entry in enumerate(group.entries):
+        places = known.cel_select(f"fills{n}")
+        for item in known.cel_select(entry.place) if places else []:
+            if item["at"] not in places:
+                continue
+            inner = {**scope, "p": item}
+            value = _plain(cel.compile(entry.value)(inner)) if entry.value else None
+            changes.append((item["at"], _path(entry, inner), entry.way, value))
+            names.append(entry.name)
+            if entry.place == render.IMAGES:
+                images.append((str(item["t"]["image"]), str(value)))
+    for at, path, way, value in changes:
+        _change(_walk(made, at), path, way, value)
+    return Filled(made, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(images)))
+
+
+def _path(entry: Entry, scope: Object) -> tuple[str, ...]:
+    return tuple(str(cel.compile(part[1:])(scope)) if part.startswith("=") else part for part in entry.path)
+
+
+def _plain(value: Any) -> Any:
+    """A value of the evaluator without the places that it remembers."""
+    return json.loads(json.dumps(value))
+
+
+def _walk(node: Any, pointer: str) -> Any:
+    for key in pointer.split("/")[1:]:
+        name = key.replace("~1", "/").replace("~0", "~")
+        node = node[int(name)] if isinstance(node, list) else node[name]
+    return node
+
+
+def _change(node: Any, path: tuple[str, ...], way: str, value: Any) -> None:
+    *around, last = path
+    for key in around:
+        if node.get(key) is None:
+            node[key] = {}
+        node = node[key]
+    if way == "append":
+        node[last] = [*(node.get(last) or []), value]
+    elif way == "remove":
+        node.pop(last, None)
+    else:
+        node[last] = value

@@ -1,0 +1,133 @@
+"""Makes MutatingAdmissionPolicies of the table: for each group one expression that gives a JSON Patch.
+
+Where an entry applies is a variable of the policy, `fills<n>`: JSON pointers of places. All are computed of the object
+as it came; then come the patches: what has to be around the fields, the fields, and the annotations that tell of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from trainyard.policy.fill.table import Entry, Group, groups
+
+PREFIX = "trainyard-fill-"
+API = "admissionregistration.k8s.io/v1"
+TOLD = "trainyard.io/filled"  # annotation: what was filled in
+STANDS_IN = "trainyard.io/image-stands-in"  # annotation: which image was replaced by which
+IMAGES = "images"  # the place whose entries replace images
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@functools.cache
+def policies() -> tuple[dict[str, Any], ...]:
+    """The policies, by group; the chart writes a site's values into their variables `params` and `lists`."""
+    return tuple(_policy(group) for group in groups())
+
+
+def variables(group: Group) -> dict[str, str]:
+    """Variables of a group with those that say where its entries apply, in their order."""
+    return {**dict(group.variables), **{f"fills{n}": _applies(entry) for n, entry in enumerate(group.entries)}}
+
+
+def _policy(group: Group) -> dict[str, Any]:
+    return {
+        "apiVersion": API,
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": f"{PREFIX}{group.name}", "annotations": {"trainyard.io/about": group.about}},
+        "spec": {
+            # What can't be filled in stays as it is; the rules say then what is missing.
+            "failurePolicy": "Ignore",
+            "reinvocationPolicy": "IfNeeded",
+            "matchConstraints": {"resourceRules": [dict(rule) for rule in group.rules]},
+            "variables": [{"name": name, "expression": text} for name, text in variables(group).items()],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _patches(group)}}],
+        },
+    }
+
+
+def _applies(entry: Entry) -> str:
+    there = _field(entry.path)
+    if entry.absent:
+        test = f"{there}.orValue('') in [{', '.join(repr(one) for one in entry.absent)}] && "
+    elif entry.way == "append":
+        test = ""
+    else:
+        test = f"{'!' if entry.way == 'add' else ''}{there}.hasValue() && "
+    return f"variables.{entry.place}.filter(p, {test}({entry.when})).map(p, p.at)"
+
+
+def _patches(group: Group) -> str:
+    numbered = list(enumerate(group.entries))
+    some = " || ".join(f"variables.fills{n}.size() > 0" for n, _ in numbered)
+    notes = "dyn(object).metadata.?annotations"
+    names = ", ".join(f"variables.fills{n}.size() > 0 ? '{entry.name}' : ''" for n, entry in numbered)
+    said = f"({notes}[?'{TOLD}'].orValue('').split(', ') + [{names}]).filter(n, n != '').distinct().join(', ')"
+    parts = [f"({notes}.hasValue() || !({some}) ? [] : [{_patch('add', quoted('metadata', 'annotations'), '{}')}])"]
+    parts += [_around(place, path, users) for (place, path), users in _parents(group).items()]
+    parts += [_leaf(n, entry) for n, entry in numbered]
+    parts.append(f"({some} ? [{_patch('add', quoted('metadata', 'annotations', TOLD), said)}] : [])")
+    if images := [n for n, entry in numbered if entry.place == IMAGES]:
+        replaced = (
+            f"variables.{IMAGES}.filter(p, p.at in variables.fills{images[0]})"
+            f".map(p, p.t.image + ' -> ' + {group.entries[images[0]].value}).distinct().join(', ')"
+        )
+        where = quoted("metadata", "annotations", STANDS_IN)
+        parts.append(f"(variables.fills{images[0]}.size() > 0 ? [{_patch('add', where, replaced)}] : [])")
+    return "\n+ ".join(parts)
+
+
+def _parents(group: Group) -> dict[tuple[str, tuple[str, ...]], list[int]]:
+    """Every map and list around a field, by place and path, the outer ones first; with the entries that need it."""
+    found: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for n, entry in enumerate(group.entries):
+        if entry.way in ("add", "append"):
+            for length in range(1, len(entry.path) + (entry.way == "append")):
+                found.setdefault((entry.place, entry.path[:length]), []).append(n)
+    return dict(sorted(found.items(), key=lambda item: len(item[0][1])))
+
+
+def _around(place: str, path: tuple[str, ...], users: list[int]) -> str:
+    needed = " || ".join(f"p.at in variables.fills{n}" for n in users)
+    lists = any(entry.way == "append" and (entry.place, entry.path) == (place, path) for entry in _all())
+    made = _patch("add", _pointer(path), "[]" if lists else "{}")
+    return f"variables.{place}.filter(p, !{_field(path)}.hasValue() && ({needed})).map(p, {made})"
+
+
+def _all() -> Iterable[Entry]:
+    return (entry for group in groups() for entry in group.entries)
+
+
+def _leaf(n: int, entry: Entry) -> str:
+    pointer = _pointer(entry.path) + (" + '/-'" if entry.way == "append" else "")
+    made = _patch("add" if entry.way == "append" else entry.way, pointer, entry.value)
+    return f"variables.{entry.place}.filter(p, p.at in variables.fills{n}).map(p, {made})"
+
+
+def _patch(way: str, pointer: str, value: str) -> str:
+    return f"JSONPatch{{op: '{way}', path: {pointer}{f', value: {value}' if value else ''}}}"
+
+
+def _field(path: tuple[str, ...]) -> str:
+    """The expression of a field below `p.t`, as an optional value."""
+    text = "p.t"
+    for part in path:
+        if part.startswith("="):
+            text += f"[?{part[1:]}]"
+        else:
+            text += f".?{part}" if NAME.fullmatch(part) else f"[?'{part}']"
+    return text
+
+
+def _pointer(path: tuple[str, ...]) -> str:
+    """The JSON pointer of a field, as an expression."""
+    parts = [f"jsonpatch.escapeKey({part[1:]})" if part.startswith("=") else quoted(part)[:1] + quoted(part)[2:]
+             for part in path]  # fmt: skip
+    return "p.at + '/' + " + " + '/' + ".join(parts)
+
+
+def quoted(*keys: str) -> str:
+    """A JSON pointer as a text of CEL."""
+    return "'" + "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys) + "'"

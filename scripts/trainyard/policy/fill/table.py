@@ -1,0 +1,100 @@
+"""Reads policies/fill/table.yaml: groups of kinds, the variables that find places in an object, and the entries."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
+from trainyard.paths import ROOT
+from trainyard.policy.rules import resource_rules, shared
+
+FILE = ROOT / "policies" / "fill" / "table.yaml"
+WARNING = FILE.with_name("told.yaml")  # the policy that tells members of images that were replaced
+WAYS = ("add", "append", "replace", "remove")
+NAMED = re.compile(r"\bvariables\.(\w+)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that is filled in; `path` leads from the place on, and a part that begins with `=` is an expression."""
+
+    name: str
+    place: str
+    path: tuple[str, ...]
+    when: str
+    value: str = ""
+    way: str = "add"
+    absent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Kinds that are filled in alike. `rules` are resource rules; `variables` stand in the order of their use."""
+
+    name: str
+    about: str
+    rules: tuple[dict[str, Any], ...]
+    entries: tuple[Entry, ...]
+    variables: tuple[tuple[str, str], ...]
+
+    def looks_at(self, group: str, resource: str) -> bool:
+        """Whether objects of that resource belong to it."""
+        return any(group in rule["apiGroups"] and resource in rule["resources"] for rule in self.rules)
+
+
+@functools.cache
+def groups() -> tuple[Group, ...]:
+    """All groups. Raises TrainyardError for an entry that names what isn't there."""
+    raw = yaml.safe_load(FILE.read_text())
+    known = {**shared(), **{one["name"]: _expression(one["expression"]) for one in raw["variables"]}}
+    found = []
+    for name, group in raw["groups"].items():
+        entries = tuple(_entry(one) for one in raw["fills"] if _belongs(one, name, group["places"]))
+        rules = tuple(one for rule in group["rules"] for one in resource_rules(rule))
+        found.append(Group(name, group["about"], rules, entries, _needed(entries, known)))
+    return tuple(found)
+
+
+def _belongs(raw: dict[str, Any], group: str, places: list[str]) -> bool:
+    return group in raw["in"] if "in" in raw else raw["place"] in places
+
+
+def _entry(raw: dict[str, Any]) -> Entry:
+    way = raw.get("as", "add")
+    if way not in WAYS or (way == "remove") == ("value" in raw):
+        hint = f"as is one of {', '.join(WAYS)}, and all but remove have a value"
+        raise TrainyardError(f"the entry {raw['name']} is none", where=str(FILE), hint=hint)
+    return Entry(
+        raw["name"], raw["place"], tuple(raw["path"]), raw["when"].strip(), raw.get("value", "").strip(), way,
+        tuple(raw.get("absent", ())),
+    )  # fmt: skip
+
+
+def _expression(text: str) -> str:
+    keys = [kind.replicas for kind in registry.KINDS if kind.replicas]
+    return text.replace("@ROLES@", str(keys)).strip()
+
+
+def _needed(entries: tuple[Entry, ...], known: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Every variable that the entries use, each after those that it uses itself."""
+    order: dict[str, str] = {}
+
+    def take(name: str) -> None:
+        if name in order:
+            return
+        if name not in known:
+            raise TrainyardError(f"there is no variable {name}", where=str(FILE), hint="define it, or correct its name")
+        for used in NAMED.findall(known[name]):
+            take(used)
+        order[name] = known[name]
+
+    for entry in entries:
+        for used in (entry.place, *NAMED.findall(f"{entry.when} {entry.value} {' '.join(entry.path)}")):
+            take(used)
+    return tuple(order.items())

@@ -1,0 +1,195 @@
+"""Puts fields into a YAML or JSON text and leaves every other character as it is: comments, order, indentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from trainyard.errors import TrainyardError, UsageError
+
+FORM = "write it there by hand, then run the command again"
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """`text` in place of what stands from `begin` to `end`; of edits at one place the deepest comes first."""
+
+    begin: int
+    end: int
+    depth: int
+    text: str
+
+
+class _Loader(yaml.SafeLoader):
+    """Knows where the last character of each node is: a block's own mark is where the next thing begins."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+        self.ends: dict[int, int] = {}  # by the node's identity
+        self.tails: dict[int, int] = {}  # of what is in braces or brackets: where its last part ends
+        self._last = 0
+        self._kept: list[yaml.Node] = []  # so that no other node gets the identity of one
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            end = self.peek_event().end_mark.index
+            node = super().compose_node(parent, index)
+            self._last = end
+            return node
+        node = super().compose_node(parent, index)
+        if isinstance(node, yaml.ScalarNode):
+            self._last = node.end_mark.index
+            if node.style in ("|", ">") and "+" not in self.text[node.start_mark.index :].split("\n", 1)[0]:
+                self._last = len(self.text[: self._last].rstrip())
+        elif node.flow_style:
+            self.tails[id(node)] = self._last if node.value else node.start_mark.index + 1
+            self._last = node.end_mark.index
+        self.ends[id(node)] = self._last
+        self._kept.append(node)
+        return node
+
+
+@dataclass
+class _Editor:
+    """Collects the edits of one text."""
+
+    loader: _Loader
+    where: str
+    eol: str
+    edits: list[_Edit] = field(default_factory=list)
+    seen: dict[int, str] = field(default_factory=dict)
+
+    def change(self, node: yaml.Node, old: Any, new: Any, depth: int, indent: int) -> None:
+        """Makes the text of `node`, which says `old`, say `new`; `indent` is that of the mapping or list around it."""
+        if old == new:
+            return
+        wanted = json.dumps(new, sort_keys=True, default=str)
+        if id(node) in self.seen:
+            if self.seen[id(node)] != wanted:
+                line = node.start_mark.line + 1
+                what = "a part that is written once and used in several places would have to differ"
+                raise TrainyardError(what, where=f"{self.where}:{line}", hint="write it out in each place (no alias)")
+            return
+        self.seen[id(node)] = wanted
+        if isinstance(node, yaml.MappingNode) and isinstance(new, dict):
+            self._mapping(node, old, new, depth)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(new, list):
+            self._sequence(node, old, new, depth)
+        else:
+            self._value(node, new, depth, indent)
+
+    def _mapping(self, node: yaml.MappingNode, old: dict[str, Any], new: dict[str, Any], depth: int) -> None:
+        column = node.value[0][0].start_mark.column if node.value else 0
+        for key in [key for key in new if key in old]:
+            self.change(self._found(node, key), old[key], new[key], depth + 1, column)
+        added = {key: value for key, value in new.items() if key not in old}
+        if added:
+            self._insert(node, added, depth, column)
+
+    def _sequence(self, node: yaml.SequenceNode, old: list[Any], new: list[Any], depth: int) -> None:
+        for item, before, after in zip(node.value, old, new, strict=False):
+            self.change(item, before, after, depth + 1, node.start_mark.column)
+        if len(new) > len(old):
+            self._insert(node, new[len(old) :], depth, node.start_mark.column)
+
+    def _found(self, node: yaml.MappingNode, key: str) -> yaml.Node:
+        """The value of a key, also of one that a merge brings in."""
+        for name, value in node.value:
+            if name.tag != "tag:yaml.org,2002:merge" and str(name.value) == key:
+                return value
+        for name, value in node.value:
+            if name.tag == "tag:yaml.org,2002:merge":
+                for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if any(str(inner.value) == key for inner, _ in merged.value):
+                        return self._found(merged, key)
+        raise TrainyardError(f"{key} can't be found", where=f"{self.where}:{node.start_mark.line + 1}", hint=FORM)
+
+    def _insert(self, node: yaml.Node, added: dict[str, Any] | list[Any], depth: int, column: int) -> None:
+        text = self.loader.text
+        if node.flow_style:
+            quoted = isinstance(node, yaml.MappingNode) and bool(node.value) and node.value[0][0].style == '"'
+            json_like = quoted or text.lstrip()[:1] in ("{", "[")
+            inner = _flow(added, json_like)[1:-1]
+            at = self.loader.tails[id(node)]
+            self.edits.append(_Edit(at, at, depth, f", {inner}" if node.value else inner))
+            return
+        end = self.loader.ends[id(node)]
+        line = text.find("\n", end)
+        at = len(text) if line < 0 else line + 1
+        lead = "" if line >= 0 or text.endswith("\n") else self.eol
+        self.edits.append(_Edit(at, at, depth, lead + _block(added, column, self.eol)))
+
+    def _value(self, node: yaml.Node, new: Any, depth: int, indent: int) -> None:
+        begin, end = node.start_mark.index, self.loader.ends[id(node)]
+        if isinstance(new, (dict, list)) and new and not self._in_flow(begin):
+            text = self.eol + _block(new, indent + 2, self.eol).rstrip("\r\n")
+        else:
+            text = _flow(new, False)
+        if begin and not self.loader.text[begin - 1].isspace() and not text[0].isspace():
+            text = f" {text}"
+        self.edits.append(_Edit(begin, end, depth, text))
+
+    def _in_flow(self, index: int) -> bool:
+        text = self.loader.text[:index]
+        return text.count("{") + text.count("[") > text.count("}") + text.count("]")
+
+    def done(self) -> str:
+        """The text with all edits."""
+        text, made, at = self.loader.text, "", 0
+        for edit in sorted(self.edits, key=lambda one: (one.begin, -one.depth)):
+            made += text[at : edit.begin] + edit.text
+            at = edit.end
+        return made + text[at:]
+
+
+def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
+    """The text of documents that say `wanted`, one for each that isn't empty; what they say already stays as it is.
+
+    Raises:
+        UsageError: the text is no YAML.
+        TrainyardError: it is written in a way into which a field can't be put.
+    """
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    loader = _Loader(text.removeprefix("\ufeff"))
+    editor = _Editor(loader, file, "\r\n" if "\r\n" in text else "\n")
+    due = list(wanted)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            old = loader.construct_document(node)
+            if old is not None and due:
+                editor.change(node, old, due.pop(0), 0, 0)
+    except yaml.YAMLError as error:
+        raise UsageError(f"this is no YAML: {str(error).splitlines()[0]}", where=file) from None
+    made = editor.done()
+    said = [one for one in yaml.load_all(made, yaml.SafeLoader) if one is not None]
+    if said != list(wanted):
+        raise TrainyardError("fields can't be put into a file that is written this way", where=file, hint=FORM)
+    return mark + made
+
+
+def _flow(value: Any, json_like: bool) -> str:
+    if json_like:
+        return json.dumps(value, ensure_ascii=False)
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _block(value: dict[str, Any] | list[Any], column: int, eol: str) -> str:
+    lines = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=True).splitlines()
+    return "".join(f"{' ' * column}{line}{eol}" for line in lines)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes items of lists two columns in, and nothing by reference."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
