@@ -11,7 +11,7 @@ import yaml
 
 from trainyard.errors import TrainyardError, UsageError
 
-FORM = "write it there by hand, then run the command again"
+FORM = "write out what aliases (*name) stand for, or put the fields in by hand"
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,6 @@ class _Editor:
 
     def change(self, node: yaml.Node, old: Any, new: Any, depth: int, indent: int) -> None:
         """Makes the text of `node`, which says `old`, say `new`; `indent` is that of the mapping or list around it."""
-        if old == new:
-            return
         wanted = json.dumps(new, sort_keys=True, default=str)
         if id(node) in self.seen:
             if self.seen[id(node)] != wanted:
@@ -76,6 +74,8 @@ class _Editor:
                 raise TrainyardError(what, where=f"{self.where}:{line}", hint="write it out in each place (no alias)")
             return
         self.seen[id(node)] = wanted
+        if old == new:
+            return
         if isinstance(node, yaml.MappingNode) and isinstance(new, dict):
             self._mapping(node, old, new, depth)
         elif isinstance(node, yaml.SequenceNode) and isinstance(new, list):

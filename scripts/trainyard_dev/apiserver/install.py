@@ -17,7 +17,7 @@ LEFT_OUT = (
     "ValidatingWebhookConfiguration",
 )  # fmt: skip
 FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass")
-LAST = ("ValidatingAdmissionPolicyBinding",)
+LAST = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
 WAIT_S = 30.0
 CANARY = "trainyard-canary"
 
@@ -43,6 +43,8 @@ def install(server: Client, objects: Objects) -> None:
     for name in sorted(spaces | known | {"default"}):
         complete_namespace(server, name)
     policies_in_force(server)
+    if any(obj["kind"] == "MutatingAdmissionPolicy" for obj in wanted):
+        _fills_in_force(server, crds, next(obj for obj in wanted if _of_team(obj))["metadata"]["name"])
 
 
 def namespace(name: str, team: bool = False) -> dict[str, Any]:
@@ -79,6 +81,34 @@ def policies_in_force(server: Client) -> None:
     await_force("admission by policies", lambda: not server.create(probe, dry_run=True).ok)
     for obj in (binding, policy):
         server.call("DELETE", f"{server.path(obj)}/{CANARY}")
+
+
+def _fills_in_force(server: Client, crds: Objects, team: str) -> None:
+    """Waits until mutating policies are asked, and know each kind: the server looks for new ones every five seconds."""
+    match = {"resourceRules": [_rule("", "v1", "configmaps")], "namespaceSelector": _only("default")}
+    patch = "[JSONPatch{op: 'add', path: '/data', value: {'filled': 'yes'}}]"
+    spec = {"matchConstraints": match, "reinvocationPolicy": "Never"}
+    spec["mutations"] = [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}]
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    policy = kind | {"kind": "MutatingAdmissionPolicy", "metadata": {"name": CANARY}, "spec": spec}
+    binding = kind | {"kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": CANARY}}
+    binding["spec"] = {"policyName": CANARY}
+    probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CANARY, "namespace": "default"}}
+    _apply(server, [policy, binding])
+    await_force("filling in", lambda: "data" in server.create(probe, dry_run=True).body)
+    for obj in (binding, policy):
+        server.call("DELETE", f"{server.path(obj)}/{CANARY}")
+    for crd in crds:
+        spec = crd["spec"]
+        api = f"{spec['group']}/{next(version['name'] for version in spec['versions'] if version['served'])}"
+        obj = {"apiVersion": api, "kind": spec["names"]["kind"], "metadata": {"name": CANARY, "namespace": team}}
+        if spec["scope"] == "Namespaced":
+            name = f"filling in of {spec['names']['plural']}"
+            await_force(name, lambda obj=obj: server.create(obj, dry_run=True).status != 503)
+
+
+def _of_team(obj: dict[str, Any]) -> bool:
+    return obj["kind"] == "Namespace" and "trainyard.io/team" in obj["metadata"].get("labels", {})
 
 
 def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from trainyard_dev.e2e.checks import (
     airgap,
+    arrivals,
     attacks,
     attacks_data,
     backup,
@@ -239,6 +240,14 @@ ENTRIES = (
         shares=GPU_USE,
         images=(TORCH,),
         inputs=("scripts/trainyard/training", "scripts/trainyard/observe", "scripts/trainyard/kinds"),
+    ),
+    Entry(
+        tuple(arrivals.TITLES),
+        arrivals.arrive,
+        shares=GPU_USE | VOLUME_USE,
+        images=(TORCH, TENSORFLOW, "pipeline", "argoexec"),
+        inputs=("policies", "scripts/trainyard/policy/fill", "scripts/trainyard_dev/e2e/arrivals", "manifests/cluster"),
+        parts=_each(tuple(arrivals.TITLES)),
     ),
     Entry(("storage.oversize",), storage.oversize, shares=VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace",), volumes.workspace, shares=GPU_USE | VOLUME_USE, inputs=STORAGE_CODE),

@@ -46,7 +46,7 @@ WHO: dict[str, Identity | None] = {
     "ephemeral": Identity.account(KUBE, "ephemeral-volume-controller"),
     "binder": Identity.account(KUBE, "persistent-volume-binder"),
 }
-KEYS = {"allow", "deny", "of", "but", "in", "as", "change", "begin", "by", "update", "delete", "sub", "says"}
+KEYS = {"allow", "deny", "of", "but", "in", "as", "change", "begin", "by", "update", "delete", "sub", "says", "filled"}
 # Kinds without a base of their own; each case of a TFJob is one of theirs, too.
 DERIVED = {
     kind.plural.removesuffix("s"): kind
@@ -75,6 +75,7 @@ class Case:
     Args:
         begin: how the object is stored, by `by`.
         delete: further DeleteOptions.
+        filled: what is missing is filled in where mutating policies are, and it is let through then.
         of: what the file says that it is of: `templates`, a base, or the TFJob that a case of another kind follows.
     """
 
@@ -92,6 +93,7 @@ class Case:
     by: str = "admin"
     delete: dict[str, Any] | None = None
     of: str = ""
+    filled: bool = False
 
     def __str__(self) -> str:
         return f"{self.rule}: {'allow' if self.allowed else 'deny'} {self.name}"
@@ -166,6 +168,7 @@ def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> 
         rule=rule, name=name, allowed="allow" in raw, base=base, namespace=raw.get("in", "vision"), who=who,
         change=change, update=raw.get("update"), sub=raw.get("sub", ""), says=raw.get("says", ""),
         begin=raw.get("begin", {}), by=raw.get("by", "admin"), delete=raw.get("delete"), of=raw["of"],
+        filled=raw.get("filled", False),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ TITLES = {
     "cluster": "Cluster",
     "install": "Installation",
     "train": "Training",
+    "arrivals": "Manifests as people bring them",
     "gang": "Gangs",
     "pipelines": "Pipelines",
     "nodes": "Nodes",

@@ -110,10 +110,12 @@ def _walk(node: Any, pointer: str) -> Any:
 
 def _change(node: Any, path: tuple[str, ...], way: str, value: Any) -> None:
     *around, last = path
-    for key in around:
-        if node.get(key) is None:
+    for key in (*around, ""):
+        if not isinstance(node, dict):
+            raise cel.CelError(f"there is no map around {last}")
+        if key and node.get(key) is None:
             node[key] = {}
-        node = node[key]
+        node = node[key] if key else node
     if way == "append":
         node[last] = [*(node.get(last) or []), value]
     elif way == "remove":

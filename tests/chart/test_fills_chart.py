@@ -1,0 +1,125 @@
+"""What is filled in, as the chart renders it: only where the cluster can, with the site's values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard.policy import fill
+from trainyard_dev.chart import package
+
+Objects = list[dict[str, Any]]
+KIND = "MutatingAdmissionPolicy"
+SERVES = [f"admissionregistration.k8s.io/v1/{KIND}"]
+TEAMS = {
+    "global": {
+        "contract": {
+            "teams": [
+                {"name": "vision", "gid": 20001, "fill": {"deadlineSeconds": 3600}},
+                {"name": "speech", "gid": 20002, "fill": {"enabled": False}},
+                {"name": "counted", "gid": 20003, "quota": {"training-low": {"gpus": 8}}, "limits": {"limits": {}},
+                 "priorityClasses": ["training-high", "training-low", "training-normal"]},
+            ],
+            "nodePools": [
+                {"name": "spot", "kind": "gpu", "spot": True, "labels": {"pool": "spot"}, "gpu": {"resource": "x/gpu"},
+                 "taint": {"key": "spot", "effect": "NoSchedule"}},
+                {"name": "gpu", "kind": "gpu", "labels": {"pool": "gpu"}, "gpu": {"resource": "nvidia.com/gpu"},
+                 "taint": {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}},
+                {"name": "cpu", "kind": "cpu", "labels": {"pool": "cpu"}},
+            ],
+        }
+    },
+    "policies": {"fill": {"images": {"tensorflow/tensorflow": "trainerTensorflow", "a/b:1": "example.org/c/d:2"}}},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("fills") / "values.yaml"
+    file.write_text(yaml.safe_dump(TEAMS))
+    return file
+
+
+@pytest.fixture(scope="module")
+def filling(chart: Path, values: Path) -> Objects:
+    return package.render("kind", chart, values=[values], serves=SERVES)
+
+
+def of(objects: Objects, kind: str, name: str = "") -> Objects:
+    return [one for one in objects if one["kind"] == kind and one["metadata"]["name"].startswith(name)]
+
+
+def test_one_policy_and_binding_for_each_group(filling: Objects) -> None:
+    due = {f"{fill.PREFIX}{group.name}" for group in fill.groups()}
+    assert {one["metadata"]["name"] for one in of(filling, KIND)} == due
+    bindings = of(filling, f"{KIND}Binding") + of(filling, "ValidatingAdmissionPolicyBinding", "trainyard-fill-")
+    assert {one["metadata"]["name"] for one in bindings} == due | {"trainyard-fill-told"}
+    for binding in bindings:
+        assert binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"] == [
+            {"key": "trainyard.io/team", "operator": "Exists"},
+            {"key": "trainyard.io/fill", "operator": "NotIn", "values": ["off"]},
+        ]
+    assert bindings[-1]["spec"]["validationActions"] == ["Warn"]
+
+
+def test_a_cluster_that_serves_none_gets_none(objects: Objects) -> None:
+    assert not of(objects, KIND) and not of(objects, "ValidatingAdmissionPolicy", "trainyard-fill-")
+
+
+def test_never_is_nowhere(chart: Path, values: Path) -> None:
+    made = package.render("kind", chart, values=[values], sets=["policies.fill.mode=never"], serves=SERVES)
+    assert not of(made, KIND)
+
+
+@pytest.mark.parametrize(
+    ("sets", "says"),
+    [
+        (["policies.fill.mode=always"], "policies.fill.mode is always, and this cluster"),
+        (["policies.fill.mode=sometimes"], "policies.fill.mode"),
+        (["policies.fill.images.a/b=trainerTorches"], "trainerTorches, which is to stand in for a/b, is no key of"),
+        (["global.contract.teamDefaults.fill.priorityClass=training-high"],
+         "team vision would be given priority class training-high (fill.priorityClass), which is not one of its"),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_refused(chart: Path, values: Path, sets: list[str], says: str) -> None:
+    with pytest.raises(TrainyardError) as caught:
+        package.render("kind", chart, values=[values], sets=sets)
+    assert says in str(getattr(caught.value, "output", "")) + str(caught.value)
+
+
+def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
+    for policy in of(filling, KIND):
+        expressions = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+        if "lists" in expressions:
+            lists = json.loads(expressions["lists"].replace("dyn(", "").replace(")", ""))
+            assert lists["poolResources"] == ["nvidia.com/gpu", "x/gpu"], "nodes that stay come first"
+            assert lists["poolTolerations"][1] == [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}]
+            assert lists["imageNames"] == ["a/b:1", "tensorflow/tensorflow"]
+            assert lists["imageReferences"] == ["example.org/c/d:2", "docker.io/trainyard/trainer-tensorflow:0.3.0"]
+        assert json.loads(expressions["params"])["schedulerName"] == "volcano"
+
+
+def test_what_namespaces_say(filling: Objects) -> None:
+    spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
+    told = {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in ("vision", "speech", "counted")}
+    amounts = "cpu=100m,memory=256Mi,memoryLimit=16Gi"
+    assert told["vision"] == f"deadline=3600,keep=86400,{amounts}"
+    assert told["counted"] == f"deadline=86400,keep=86400,priority=training-normal,{amounts}".replace(
+        ",memoryLimit=16Gi", ""
+    )
+    off = {name for name in told if spaces[name]["labels"].get("trainyard.io/fill") == "off"}
+    assert off == {"speech"}
+
+
+def test_the_contract_tells_the_same(filling: Objects) -> None:
+    text = next(one for one in of(filling, "ConfigMap", "trainyard-contract"))["data"]["contract.yaml"]
+    published = yaml.safe_load(text)
+    teams = {team["name"]: team["defaults"] for team in published["teams"]}
+    spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
+    assert teams == {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in teams}
+    assert published["policies"]["fill"]["imageNames"] == ["a/b:1", "tensorflow/tensorflow"]

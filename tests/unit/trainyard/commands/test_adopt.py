@@ -1,0 +1,122 @@
+"""`trainyard adopt`: what the platform knows is put into a file, and nothing else of it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard import contract
+
+Call = Callable[..., Any]
+JOB = """\
+# From an article.
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: mnist-demo   # short
+spec:
+  template:
+    spec:
+      restartPolicy: OnFailure
+      containers:
+        - name: mnist
+          image: tensorflow/tensorflow:2.15
+          resources: {limits: {nvidia.com/gpu: 1}}
+---
+# Left alone.
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {epochs: "3"}
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> str:
+    """A contract with one team and one image that stands in for another."""
+    raw = contract.render.defaults()
+    team = {**raw["teamDefaults"], "name": "vision", "gid": 20001, "defaults": "deadline=3600,keep=600"}
+    raw["teams"] = [team]
+    reference = "docker.io/trainyard/trainer-tensorflow:0.3.0"
+    raw["policies"]["fill"] |= {"imageNames": ["tensorflow/tensorflow"], "imageReferences": [reference]}
+    file = tmp_path / "contract.yaml"
+    file.write_text(yaml.safe_dump(raw))
+    return str(file)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    place = tmp_path / "job.yaml"
+    place.write_text(JOB)
+    return place
+
+
+def test_the_difference_is_shown_and_nothing_written(trainyard: Call, file: Path, site: str) -> None:
+    ended = trainyard("adopt", str(file), "--contract", site)
+    assert ended.code == 1
+    assert "+      schedulerName: volcano" in ended.out
+    assert "+  activeDeadlineSeconds: 3600" in ended.out
+    gone = [line for line in ended.out.splitlines() if line.startswith("-") and not line.startswith("---")]
+    assert [line.split()[1] for line in gone] == ["image:", "resources:"], "nothing else is touched"
+    assert "Job mnist-demo: queue, schedulerName, tolerations" in ended.err
+    assert "warning: docker.io/trainyard/trainer-tensorflow:0.3.0 stands in for the image" in ended.err
+    assert "1 of 1 files to be written: add --write" in ended.err
+    assert file.read_text() == JOB
+
+
+def test_it_is_written_once(trainyard: Call, file: Path, site: str) -> None:
+    assert trainyard("adopt", "--write", str(file), "--contract", site).code == 0
+    made = file.read_text()
+    assert made.startswith("# From an article.\n") and "name: mnist-demo   # short" in made
+    assert made.endswith(JOB.partition("---\n")[2])
+    again = trainyard("adopt", "--write", str(file), "--contract", site)
+    assert (again.code, again.out, again.err) == (0, "", "nothing is missing\n")
+    assert file.read_text() == made
+    assert trainyard("lint", str(file), "--contract", site, "--skip-others").code == 0
+
+
+def test_another_file_gets_the_result(trainyard: Call, file: Path, site: str, tmp_path: Path) -> None:
+    out = tmp_path / "adopted.yaml"
+    assert trainyard("adopt", str(file), "-o", str(out), "--contract", site).code == 0
+    assert yaml.safe_load(out.read_text().partition("---")[0])["spec"]["ttlSecondsAfterFinished"] == 600
+    assert file.read_text() == JOB
+    printed = trainyard("adopt", str(file), "-o", "-", "--contract", site)
+    assert (printed.code, printed.out) == (0, out.read_text())
+
+
+def test_a_list_of_objects(trainyard: Call, site: str, tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    claim = '{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": {}}'
+    file.write_text(f'{{"apiVersion": "v1", "kind": "List", "items": [{claim}]}}')
+    assert trainyard("adopt", "-i", str(file), "--contract", site).code == 0
+    assert '"spec": {"storageClassName": "trainyard-shared"}' in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "says"),
+    [
+        ("a: [", [], "this is no YAML"),
+        ("a: 1", [], "holds something without apiVersion and kind"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: x", [], "an object whose metadata or spec is no map"),
+        (JOB, ["--team", "speech"], "the contract has no team speech"),
+        (JOB, ["-o", "x", "--write"], "--output is for one FILE, and without --write"),
+    ],
+)
+def test_wrong_usage(trainyard: Call, file: Path, site: str, text: str, arguments: list[str], says: str) -> None:
+    file.write_text(text)
+    ended = trainyard("adopt", str(file), "--contract", site, *arguments)
+    assert ended.code == 2
+    assert says in ended.err and ended.err.count("\n") == 1
+    assert file.read_text() == text
+
+
+def test_a_file_that_is_not_there(trainyard: Call, site: str) -> None:
+    ended = trainyard("adopt", "nowhere.yaml", "--contract", site)
+    assert (ended.code, ended.err) == (
+        2,
+        "trainyard: nowhere.yaml: No such file or directory. name files with manifests.\n",
+    )
