@@ -70,7 +70,9 @@ Our image for what an image's name tells of it, as word=reference, joined by com
 */}}
 {{- define "trainyard.standIns" -}}
 {{- $root := . -}}{{- $images := .Values.global.contract.images -}}{{- $pairs := list -}}
-{{- range list "horovod=trainerHorovod" "mpi=trainerHorovod" "torch=trainerTorch" "cuda=trainerTorch" "tensorflow=trainerTensorflow" "keras=trainerTensorflow" "tf=trainerTensorflow" "jax=trainerJax" "flax=trainerJax" "paddle=trainerPaddle" "xgboost=trainerXgboost" "=pipeline" -}}
+{{- $words := list -}}
+{{- range $key, $_ := $images }}{{ if hasPrefix "trainer" $key }}{{ $words = append $words (printf "%s=%s" (trimPrefix "trainer" $key | lower) $key) }}{{ end }}{{ end -}}
+{{- range concat $words (list "keras=trainerTensorflow" "mpi=trainerHorovod" "cuda=trainerTorch" "=pipeline") -}}
 {{- $pair := splitList "=" . -}}
 {{- if hasKey $images (last $pair) }}{{ $pairs = append $pairs (printf "%s=%s" (first $pair) (include "trainyard.image" (list $root (last $pair)))) }}{{ end -}}
 {{- end -}}
