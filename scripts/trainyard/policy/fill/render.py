@@ -28,8 +28,9 @@ def policies() -> tuple[dict[str, Any], ...]:
 
 
 def variables(group: Group) -> dict[str, str]:
-    """Variables of a group with those that say where its entries apply, in their order."""
-    return {**dict(group.variables), **{f"fills{n}": _applies(entry) for n, entry in enumerate(group.entries)}}
+    """Variables of a group, then those that say where its entries apply: `fills<n>`, and `some` for any of them."""
+    made = {**dict(group.variables), **{f"fills{n}": _applies(entry) for n, entry in enumerate(group.entries)}}
+    return made | {"some": " || ".join(f"variables.fills{n}.size() > 0" for n, _ in enumerate(group.entries))}
 
 
 def _policy(group: Group) -> dict[str, Any]:
@@ -61,14 +62,14 @@ def _applies(entry: Entry) -> str:
 
 def _patches(group: Group) -> str:
     numbered = list(enumerate(group.entries))
-    some = " || ".join(f"variables.fills{n}.size() > 0" for n, _ in numbered)
     notes = "dyn(object).metadata.?annotations"
     names = ", ".join(f"variables.fills{n}.size() > 0 ? '{entry.name}' : ''" for n, entry in numbered)
     said = f"({notes}[?'{TOLD}'].orValue('').split(', ') + [{names}]).filter(n, n != '').distinct().join(', ')"
-    parts = [f"({notes}.hasValue() || !({some}) ? [] : [{_patch('add', quoted('metadata', 'annotations'), '{}')}])"]
+    first = _patch("add", quoted("metadata", "annotations"), "{}")
+    parts = [f"({notes}.hasValue() || !variables.some ? [] : [{first}])"]
     parts += [_around(place, path, users) for (place, path), users in _parents(group).items()]
     parts += [_leaf(n, entry) for n, entry in numbered]
-    parts.append(f"({some} ? [{_patch('add', quoted('metadata', 'annotations', TOLD), said)}] : [])")
+    parts.append(f"(variables.some ? [{_patch('add', quoted('metadata', 'annotations', TOLD), said)}] : [])")
     if images := [n for n, entry in numbered if entry.place == IMAGES]:
         replaced = (
             f"variables.{IMAGES}.filter(p, p.at in variables.fills{images[0]})"
@@ -125,7 +126,7 @@ def _pointer(path: tuple[str, ...]) -> str:
     """The JSON pointer of a field, as an expression."""
     parts = [f"jsonpatch.escapeKey({part[1:]})" if part.startswith("=") else quoted(part)[:1] + quoted(part)[2:]
              for part in path]  # fmt: skip
-    return "p.at + '/' + " + " + '/' + ".join(parts)
+    return "p.at + '/' + " + " + '/' + ".join(parts).replace("' + '", "")
 
 
 def quoted(*keys: str) -> str:
