@@ -19,7 +19,7 @@ global.contract.pipelines.bucket is {{ $pipelines.bucket }}, {{ hasKey $buckets 
 {{- if and (eq (dig "fill" "mode" "auto" $p) "always") (not (include "trainyard.fills" .)) }}
 policies.fill.mode is always, and this cluster ({{ .Capabilities.KubeVersion.Version }}) serves no MutatingAdmissionPolicy of admissionregistration.k8s.io/v1, which Kubernetes has from 1.36 on: set auto, and let members use trainyard adopt.
 {{- end }}
-{{- range $name, $image := dig "fill" "images" dict $p }}
+{{- range $name, $image := dig "fill" "images" (dict) $p }}
 {{- if and (not (hasKey $.Values.global.contract.images $image)) (not (contains "/" $image)) }}
 policies.fill.images: {{ $image }}, which is to stand in for {{ $name }}, is no key of global.contract.images: name one of {{ keys $.Values.global.contract.images | sortAlpha | join ", " }}, or a whole reference.
 {{- end }}

@@ -64,6 +64,11 @@ class Team:
     defaults: str = ""  # what is filled in, as key=value, joined by commas
     fills: bool = True  # whether its manifests are filled in when they are sent
 
+    def default(self, name: str, otherwise: int) -> int:
+        """A number that is filled in: `deadline` or `keep`, in seconds."""
+        told = dict(one.split("=", 1) for one in self.defaults.split(",") if "=" in one)
+        return int(told.get(name, otherwise))
+
 
 @dataclass(frozen=True)
 class Bucket:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from typing import Any
 
@@ -20,6 +21,7 @@ def manifest(spec: JobSpec, team_config: TeamConfig) -> Object:
     """
     queue = spec.queue or team_config.queues[0]
     team_config.check(queue, spec.priority, spec.gpus * spec.nodes)
+    spec = dataclasses.replace(spec, deadline=spec.deadline or team_config.deadline, keep=spec.keep or team_config.keep)
     kind = registry.of_framework(spec.framework)
     builder = importlib.import_module(f"trainyard.kinds.builders.{kind.framework}")
     meta: Object = {"name": spec.name, "namespace": team_config.team, "labels": pods.labels(spec)}

@@ -37,7 +37,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """One training job. Empty texts mean the platform's default; times are seconds.
+    """One training job. Empty texts mean the platform's default, no deadline and keep the team's; times are seconds.
 
     `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
     archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
@@ -63,9 +63,9 @@ class JobSpec:
     mounts: tuple[Mount, ...] = ()
     results: str = "results"
     checkpoints: str = ""
-    deadline: int = 86400
+    deadline: int = 0
     retries: int = 0
-    keep: int = 86400
+    keep: int = 0
     code: str = ""
     code_sha256: str = ""
     output: str = ""

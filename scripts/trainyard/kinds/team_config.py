@@ -43,6 +43,8 @@ class TeamConfig:
     registry: str
     platform_image: str
     images: Mapping[str, str]  # of the contract, by key
+    deadline: int = 86400  # of a job that names none, and how long a finished one stays
+    keep: int = 86400
 
     @classmethod
     def of(cls, contract: Contract, team: str) -> TeamConfig:
@@ -63,6 +65,8 @@ class TeamConfig:
             registry=str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/"),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
+            deadline=own.default("deadline", cls.deadline),
+            keep=own.default("keep", cls.keep),
         )
 
     @property

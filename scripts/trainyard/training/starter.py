@@ -25,6 +25,8 @@ SAMPLES: dict[str, Any] = {
     "env": {"LR": "0.1", "TOKEN": {"secret": "my-secret", "key": "token"}},
     "mounts": [{"claim": "shared", "path": "/shared", "readOnly": True}],
     "checkpoints": "checkpoints",
+    "deadline": "24h",
+    "keep": "1d",
 }
 WIDTH = 116
 
