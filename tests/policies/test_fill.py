@@ -180,7 +180,9 @@ def test_what_the_rules_take_is_left_alone_and_what_they_refuse_stays_refused(fi
             continue
         answer = ask(filling, case)
         if case.allowed:
-            if not answer.ok or told(answer):
+            # A Workflow without a queue is taken, and its steps would not be.
+            due = (["queue"], []) if case.base.endswith("workflow") else ([],)
+            if not answer.ok or told(answer) not in due:
                 wrong.append(f"{case}: {answer.message or told(answer)}")
         elif answer.ok != case.filled:
             wrong.append(f"{case}: {'taken, with ' + ', '.join(told(answer)) if answer.ok else answer.message}")

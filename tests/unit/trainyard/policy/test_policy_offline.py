@@ -10,7 +10,7 @@ import pytest
 
 from trainyard import contract
 from trainyard.paths import ROOT
-from trainyard.policy import offline
+from trainyard.policy import fill, offline
 from trainyard_dev.policy import cases
 
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
@@ -47,6 +47,19 @@ def test_case(case: Any) -> None:
     else:
         assert case.rule in {one.rule for one in found}
         assert case.says in " / ".join(one.message for one in found if one.rule == case.rule)
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if case.update is None and not case.sub], ids=str)
+def test_case_once_more_after_filling_in(case: Any) -> None:
+    """What was allowed is left alone, but for the queue of a Workflow's steps; of what was refused passes what lacked."""
+    asked = request(case)
+    if asked.team is None:
+        return
+    made = fill.filled(asked.obj, SITE, asked.team, asked.requester.user)
+    if case.allowed:
+        assert made.names == (("queue",) if case.base.endswith("workflow") and made.names else ())
+    else:
+        assert (offline.violations(replace(asked, obj=made.obj), SITE) == []) == case.filled
 
 
 def test_a_rule_that_is_off_says_nothing() -> None:
