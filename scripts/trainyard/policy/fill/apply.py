@@ -77,6 +77,8 @@ def _filled(obj: Object, group: Group, scope: Object) -> Filled:
     known = scope["variables"]
     changes, names, images = [], [], []
     for n, entry in enumerate(group.entries):
+        if entry.way == "remove":  # what an API server has computed stands in no manifest
+            continue
         places = known.cel_select(f"fills{n}")
         for item in known.cel_select(entry.place) if places else []:
             if item["at"] not in places:
@@ -118,7 +120,5 @@ def _change(node: Any, path: tuple[str, ...], way: str, value: Any) -> None:
         node = node[key] if key else node
     if way == "append":
         node[last] = [*(node.get(last) or []), value]
-    elif way == "remove":
-        node.pop(last, None)
     else:
         node[last] = value
