@@ -23,7 +23,7 @@ from trainyard_dev.chart import package
 from trainyard_dev.policy.cases import WHO, ask, cases, changed, rules, stored
 from trainyard_dev.policy.child_objects import Platform, child_objects
 
-SERVES = ["admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"]
+SERVES = [f"{fill.API}/{fill.KIND}"]
 SETS = ["policies.fill.images.example\\.org/well/known=trainerTorch", "policies.fill.clusterStorageClasses={standard}"]
 OWN = ("uid", "creationTimestamp", "managedFields", "generation", "resourceVersion", "selfLink", "name")
 IMAGE = "docker.io/trainyard/trainer-torch:0.3.0"

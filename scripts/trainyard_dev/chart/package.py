@@ -150,6 +150,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
             return release_secret_size(profile, assemble(Path(folder), csi=False), values)
     manifest = helm.call(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
+        "--api-versions", f"{fill.API}/{fill.KIND}",
         *(word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))),
     )  # fmt: skip
     files = [

@@ -8,7 +8,20 @@ made.obj, made.names, made.images          # the object, what was filled in, wha
 """
 
 from trainyard.policy.fill.apply import Filled, filled
-from trainyard.policy.fill.render import PREFIX, TOLD, policies
+from trainyard.policy.fill.render import API, KIND, PREFIX, TOLD, policies
 from trainyard.policy.fill.table import FILE, WARNING, Entry, Group, groups
 
-__all__ = ["FILE", "PREFIX", "TOLD", "WARNING", "Entry", "Filled", "Group", "filled", "groups", "policies"]
+__all__ = [
+    "API",
+    "FILE",
+    "KIND",
+    "PREFIX",
+    "TOLD",
+    "WARNING",
+    "Entry",
+    "Filled",
+    "Group",
+    "filled",
+    "groups",
+    "policies",
+]

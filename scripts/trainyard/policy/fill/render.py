@@ -14,7 +14,7 @@ from typing import Any
 from trainyard.policy.fill.table import Entry, Group, groups
 
 PREFIX = "trainyard-fill-"
-API = "admissionregistration.k8s.io/v1"
+API, KIND = "admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"
 TOLD = "trainyard.io/filled"  # annotation: what was filled in
 STANDS_IN = "trainyard.io/image-stands-in"  # annotation: which image was replaced by which
 IMAGES = "images"  # the place whose entries replace images
@@ -36,7 +36,7 @@ def variables(group: Group) -> dict[str, str]:
 def _policy(group: Group) -> dict[str, Any]:
     return {
         "apiVersion": API,
-        "kind": "MutatingAdmissionPolicy",
+        "kind": KIND,
         "metadata": {"name": f"{PREFIX}{group.name}", "annotations": {"trainyard.io/about": group.about}},
         "spec": {
             # What can't be filled in stays as it is; the rules say then what is missing.
