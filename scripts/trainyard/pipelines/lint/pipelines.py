@@ -17,7 +17,7 @@ from trainyard.pipelines.lint import ir_rules, training
 from trainyard.pipelines.lint.python_lines import PythonLines
 from trainyard.pipelines.translate import claims
 from trainyard.policy import cel
-from trainyard.policy.lint import pod_rules, workflow
+from trainyard.policy.lint import network, pod_rules, workflow
 from trainyard.policy.lint.finding import Finding
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import ANY, Report, Site
@@ -93,7 +93,7 @@ def _hera(path: Path, report: Report) -> list[Finding]:
     given = (made["spec"].get("arguments") or {}).get("parameters") or []
     missing = {one["name"]: "1" for one in given if not {"value", "valueFrom", "default"} & one.keys()}
     adapt.workflow(made, _settings(report.site), missing)
-    objects.check(made, lambda place: 1, report)
+    objects.check(made, lambda place: 0, report)
     return report.sorted()
 
 
@@ -227,12 +227,12 @@ def _parts(pipeline: Pipeline, yaml: Document | None, report: Report, where: Whe
         }
         container["env"] = [{"name": name, "value": value} for name, value in executor.env.items()]
         pod = Pod({"containers": [container]}, ())
-        for rule in (pod_rules.images, pod_rules.installs, pod_rules.buckets):
+        for rule in (pod_rules.images, network.installs, pod_rules.buckets):
             for code, path, what, hint in rule(pod, report.site.contract, team):
                 line = where(
                     _line(yaml, executor.label, ("container", *path[3:])) or executor.line, (executor.label,), False
                 )
-                severity = report.installing(team) if code == "TY302" else None
+                severity = report.reaching(team) if code in network.CODES else None
                 report.add(
                     code, line, what, hint, task=executor.label.removeprefix("exec-"), at=path[3:], severity=severity
                 )
