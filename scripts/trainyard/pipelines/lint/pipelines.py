@@ -17,7 +17,7 @@ from trainyard.pipelines.lint import ir_rules, training
 from trainyard.pipelines.lint.python_lines import PythonLines
 from trainyard.pipelines.translate import claims
 from trainyard.policy import cel
-from trainyard.policy.lint import network, pod_rules, workflow
+from trainyard.policy.lint import network, objects, pod_rules, workflow
 from trainyard.policy.lint.finding import Finding
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import ANY, Report, Site
@@ -87,8 +87,6 @@ def check(
 
 def _hera(path: Path, report: Report) -> list[Finding]:
     """A workflow written with hera, with what `trainyard submit` would add to it."""
-    from trainyard.policy.lint import objects
-
     made = source.workflow(path)
     given = (made["spec"].get("arguments") or {}).get("parameters") or []
     missing = {one["name"]: "1" for one in given if not {"value", "valueFrom", "default"} & one.keys()}
@@ -170,7 +168,7 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
         at.append(path)
         return len(at) - 1
 
-    workflow.check(cel.place(made), lines, inner, "", report.site.team())
+    workflow.check(cel.place(made), lines, inner, "", report.site.team(), objects.check)
     for one in inner.findings:
         path = at[one.line]
         name = components.get(path[2], "") if path[:2] == ("spec", "templates") and len(path) > 2 else ""  # type: ignore[arg-type]

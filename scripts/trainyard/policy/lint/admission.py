@@ -117,7 +117,7 @@ def _replaced(value: Any, path: Path, change: Any) -> Any:
 
 def _place(one: Violation, obj: Object) -> Path:
     """The field that is concerned."""
-    if one.path:
+    if one.path and one.rule not in WHOLE:
         beside = BESIDE.get((one.rule, str(one.path[-1])))
         return (*one.path[:-1], beside) if beside else one.path
     spec = cel.path(obj.get("spec")) or ("spec",)

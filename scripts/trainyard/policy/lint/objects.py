@@ -110,7 +110,7 @@ def _rules(
             if path not in said and not near(path, broken):
                 report.add(code, lines(path), what, hint, task=task, at=path)
     if obj.get("kind") in WORKFLOWS:
-        workflow.check(ready, lines, report, task, team, broken)
+        workflow.check(ready, lines, report, task, team, check, broken)
 
 
 def _of_pod(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from trainyard.errors import UsageError
@@ -13,13 +14,18 @@ from trainyard.policy.lint.report import LATER, Lines, Report, dotted
 from trainyard.yaml_lines import Document, documents
 
 Object = dict[str, Any]
+Judge = Callable[[Object, Lines, Report, str, rights.Account], None]
 FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 CREATES = "create"
 ACTIONS = (CREATES, "get", "delete")  # what the pipelines' account has rights to; apply and patch ask for more
 
 
-def check(template: Object, lines: Lines, report: Report, task: str) -> None:
-    """Notes everything about the manifest of a resource template whose parts know their places."""
+def check(template: Object, lines: Lines, report: Report, task: str, judge: Judge) -> None:
+    """Notes everything about the manifest of a resource template whose parts know their places.
+
+    Args:
+        judge: notes everything about an object, with the line of a path, a label, and who creates it.
+    """
     resource = mapping(template.get("resource"))
     base = (*(cel.path(template) or ()), "resource")
     action, text = str(resource.get("action") or ""), resource.get("manifest")
@@ -38,17 +44,19 @@ def check(template: Object, lines: Lines, report: Report, task: str) -> None:
         return
     for one in found:
         if isinstance(one.data, dict) and isinstance(one.data.get("kind"), str) and LATER not in one.data["kind"]:
-            _object(one, action, first, "\n" in text, report, task, dotted(base))
+            _object(one, action, first, "\n" in text, report, task, dotted(base), judge)
 
 
-def _object(one: Document, action: str, first: int, block: bool, report: Report, task: str, field: str) -> None:
-    from trainyard.policy.lint import objects
-
+def _object(
+    one: Document, action: str, first: int, block: bool, report: Report, task: str, field: str, judge: Judge
+) -> None:
     inner = Report(report.site, report.file, one_line=report.one_line)
     if action == CREATES:
-        objects.check(one.data, lambda path: one.line(*path), inner, who=rights.pipeline())
-    elif said := rights.missing(one.data) or rights.refused(one.data, rights.pipeline()):
-        inner.add("TY110", one.line("kind"), *said, at="kind")
+        judge(one.data, lambda path: one.line(*path), inner, "", rights.pipeline())
+    elif said := rights.missing(one.data):
+        inner.add("TY106", one.line("kind"), *said, at="kind")
+    elif action == "delete" and (said := rights.refused(one.data, rights.pipeline())):
+        inner.add("TY110", one.line("kind"), said[0].replace("create", action), "leave the step out", at="kind")
     for said_inside in inner.findings:
         if LATER in said_inside.reason + said_inside.hint:
             continue

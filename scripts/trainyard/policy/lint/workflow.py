@@ -17,10 +17,19 @@ Object = dict[str, Any]
 CONTROLLER = "system:serviceaccount:trainyard-system:trainyard-workflow-controller-"
 
 
-def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, broken: Sequence[Path] = ()) -> None:
+def check(
+    obj: Object,
+    lines: Lines,
+    report: Report,
+    task: str,
+    team: Team,
+    judge: resources.Judge,
+    broken: Sequence[Path] = (),
+) -> None:
     """Notes everything about a Workflow, WorkflowTemplate or CronWorkflow whose parts know their places.
 
     Args:
+        judge: of the manifests inside, see `resources.check`.
         broken: fields that are known to be of the wrong shape; nothing more is said about them.
     """
     spec = obj["spec"]["workflowSpec"] if obj.get("kind") == "CronWorkflow" else obj["spec"]
@@ -38,7 +47,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str, team: Team, brok
         for made in workflow_pods.of_template(spec, template, team, contract):
             _of_pod(made, lines, report, label, team, broken, own)
         if template.get("resource"):
-            resources.check(template, lines, report, label)
+            resources.check(template, lines, report, label, judge)
     for claim in spec.get("volumeClaimTemplates") or []:
         _claim(claim, lines, report, task, team, contract)
 
