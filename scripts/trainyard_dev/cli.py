@@ -10,6 +10,7 @@ COMMANDS = {
     "bench": "trainyard_dev.bench.cli",
     "chart": "trainyard_dev.chart.cli",
     "cluster": "trainyard_dev.cluster.cli",
+    "corpus": "trainyard_dev.corpus.cli",
     "doctor": "trainyard_dev.doctor.cli",
     "e2e": "trainyard_dev.e2e.cli",
     "images": "trainyard_dev.mirror.cli",

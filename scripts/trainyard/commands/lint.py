@@ -12,6 +12,7 @@ import click
 from trainyard import contract, kube
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.pipelines.lint import files
+from trainyard.policy.lint import advice
 from trainyard.policy.lint import page as pages
 from trainyard.policy.lint.codes import registry
 from trainyard.policy.lint.finding import Finding, Severity
@@ -71,6 +72,12 @@ def lint(
         looked += 1
         found += [one for one in files.check(path, judged) if one.code not in left_out]
     click.echo(render(found, form, looked, judged.contract.source))
+    if form == "text":
+        root = click.get_current_context().find_root()
+        for line in advice.lines(
+            found, root.command.list_commands(root) if isinstance(root.command, click.Group) else ()
+        ):
+            click.echo(line)
     limit = Severity.WARNING if strict else Severity.ERROR
     sys.exit(any(one.severity >= limit for one in found))
 
@@ -105,4 +112,4 @@ def find_site(file: str, live: bool, team: str, access: kube.Access) -> Site:
             raise
         cluster = None
     found = contract.find(file or None, cluster if cluster and _answers(cluster.host) else None)
-    return site(found, team if team in found.teams or found.source != contract.ASSUMED else "")
+    return site(found, team)

@@ -191,7 +191,7 @@ def defaulted(obj: Object, team: Team | None) -> Object:
             for container in spec.get(key) or []:
                 quantities(container, team.limits if team and key != "ephemeralContainers" else {})
     elif str(done.get("apiVersion")).startswith("batch.volcano.sh/"):
-        spec.setdefault("queue", "default")
+        _volcano(spec)
     elif kind in ("Job", "CronJob", "Deployment", "StatefulSet"):
         inner = (spec.get("jobTemplate") or {}).get("spec") if kind == "CronJob" else spec
         pod = ((inner or {}).get("template") or {}).get("spec")
@@ -200,6 +200,16 @@ def defaulted(obj: Object, team: Team | None) -> Object:
     elif kind == "PodGroup":
         spec.setdefault("queue", "default")
     return done
+
+
+def _volcano(spec: Object) -> None:
+    """What Volcano's webhook writes into a Job before the rules see it."""
+    spec["queue"] = spec.get("queue") or "default"
+    tasks = [task for task in spec.get("tasks") or [] if isinstance(task, dict)]
+    if not spec.get("minAvailable") and tasks:
+        counts = [task.get("minAvailable", task.get("replicas", 1)) for task in tasks]
+        if all(isinstance(count, int) for count in counts):
+            spec["minAvailable"] = sum(counts)
 
 
 def quantities(container: Object, limits: Object) -> None:

@@ -84,7 +84,8 @@ def linted(launch: Launch, known: Contract) -> list[str]:
     for one in findings:
         if one.severity is lint.Severity.ERROR:
             raise UsageError(f"{one.reason} ({one.code}, {one.field})", where=launch.spec.name, hint=one.hint)
-    return [f"{one.reason} ({one.code})" for one in findings if one.severity is lint.Severity.WARNING]
+    warnings = [f"{one.reason} ({one.code})" for one in findings if one.severity is lint.Severity.WARNING]
+    return list(dict.fromkeys(warnings))  # roles are made alike
 
 
 def output_of(team: str, run: str) -> str:

@@ -34,6 +34,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     yield from _steps(root)
     yield from _support(root, raw)
     yield from _attacks(root)
+    yield from _corpus(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -92,6 +93,23 @@ def _attacks(root: Path) -> Iterator[Finding]:
     try:
         if not page.exists() or page.read_text() != pages.page(root):
             yield pages.PAGE, "the page is out of date", "run `bin/trainyard attacks page`"
+    except TrainyardError as error:
+        yield results.FILE, error.what, error.hint
+
+
+def _corpus(root: Path) -> Iterator[Finding]:
+    """The page of upstream's examples against what is written down of them, and that against the pinned modules."""
+    from trainyard_dev.corpus import page as pages
+    from trainyard_dev.corpus import results
+
+    if not (root / results.FILE).exists():
+        return
+    page = root / pages.PAGE
+    try:
+        if results.read(root)[0] != results.versions():
+            yield results.FILE, "it is of other versions than versions.yaml pins", "run `bin/trainyard corpus run`"
+        if not page.exists() or page.read_text() != pages.render(root):
+            yield pages.PAGE, "the page is out of date", "run `bin/trainyard corpus page`"
     except TrainyardError as error:
         yield results.FILE, error.what, error.hint
 

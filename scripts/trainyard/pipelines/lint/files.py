@@ -52,7 +52,7 @@ def check(path: Path, site: Site) -> list[Finding]:
 
 def check_text(content: str, file: str, site: Site) -> list[Finding]:
     """All findings of YAML or JSON text; `file` is its name."""
-    report = Report(site, file)
+    report = Report(site, file, one_line="\n" not in content.strip())
     try:
         found = documents(content, file)
     except UsageError as error:

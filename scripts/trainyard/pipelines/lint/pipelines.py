@@ -17,7 +17,7 @@ from trainyard.pipelines.lint import ir_rules, training
 from trainyard.pipelines.lint.python_lines import PythonLines
 from trainyard.pipelines.translate import claims
 from trainyard.policy import cel
-from trainyard.policy.lint import pod_rules, workflow
+from trainyard.policy.lint import network, objects, pod_rules, workflow
 from trainyard.policy.lint.finding import Finding
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import ANY, Report, Site
@@ -87,13 +87,11 @@ def check(
 
 def _hera(path: Path, report: Report) -> list[Finding]:
     """A workflow written with hera, with what `trainyard submit` would add to it."""
-    from trainyard.policy.lint import objects
-
     made = source.workflow(path)
     given = (made["spec"].get("arguments") or {}).get("parameters") or []
     missing = {one["name"]: "1" for one in given if not {"value", "valueFrom", "default"} & one.keys()}
     adapt.workflow(made, _settings(report.site), missing)
-    objects.check(made, lambda place: 1, report)
+    objects.check(made, lambda place: 0, report)
     return report.sorted()
 
 
@@ -170,7 +168,7 @@ def _translated(pipeline: Pipeline, made: dict[str, Any], yaml: Document | None,
         at.append(path)
         return len(at) - 1
 
-    workflow.check(cel.place(made), lines, inner, "", report.site.team())
+    workflow.check(cel.place(made), lines, inner, "", report.site.team(), objects.check)
     for one in inner.findings:
         path = at[one.line]
         name = components.get(path[2], "") if path[:2] == ("spec", "templates") and len(path) > 2 else ""  # type: ignore[arg-type]
@@ -227,12 +225,12 @@ def _parts(pipeline: Pipeline, yaml: Document | None, report: Report, where: Whe
         }
         container["env"] = [{"name": name, "value": value} for name, value in executor.env.items()]
         pod = Pod({"containers": [container]}, ())
-        for rule in (pod_rules.images, pod_rules.installs, pod_rules.buckets):
+        for rule in (pod_rules.images, network.installs, pod_rules.buckets):
             for code, path, what, hint in rule(pod, report.site.contract, team):
                 line = where(
                     _line(yaml, executor.label, ("container", *path[3:])) or executor.line, (executor.label,), False
                 )
-                severity = report.installing(team) if code == "TY302" else None
+                severity = report.reaching(team) if code in network.CODES else None
                 report.add(
                     code, line, what, hint, task=executor.label.removeprefix("exec-"), at=path[3:], severity=severity
                 )

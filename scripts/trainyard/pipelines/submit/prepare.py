@@ -95,7 +95,7 @@ def _site(contract: Contract, settings: Settings) -> Site:
 def _linted_workflow(file: Path, made: dict[str, Any], site: Site) -> list[Finding]:
     from trainyard.pipelines import lint
 
-    return refuse(lint.manifest(made, site, file=str(file)), file)
+    return refuse(lint.manifest(made, site, file=str(file), lines=source.lines(file)), file)
 
 
 def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:

@@ -6,13 +6,17 @@ from typing import Any
 
 from trainyard.policy.lint import objects
 from trainyard.policy.lint.finding import Finding, Severity
-from trainyard.policy.lint.report import Report, Site, site
+from trainyard.policy.lint.report import Lines, Report, Site, site
 
-__all__ = ["Finding", "Severity", "Site", "manifest", "site"]
+__all__ = ["Finding", "Lines", "Severity", "Site", "manifest", "site"]
 
 
-def manifest(obj: dict[str, Any], site: Site, file: str = "manifest") -> list[Finding]:
-    """What is wrong with one Kubernetes object; all lines are 1."""
-    report = Report(site, file)
-    objects.check(obj, lambda path: 1, report)
+def manifest(obj: dict[str, Any], site: Site, file: str = "manifest", lines: Lines | None = None) -> list[Finding]:
+    """What is wrong with one Kubernetes object.
+
+    Args:
+        lines: the line of a path in the file that the object comes from; left out, no line is told.
+    """
+    report = Report(site, file, one_line=lines is None)
+    objects.check(obj, lines or (lambda path: 0), report)
     return report.sorted()

@@ -19,6 +19,7 @@ BESIDE = {
     ("gpu-limits", "name"): "resources",
     ("idle-command", "name"): "command",
 }
+WHOLE = ("gang-size",)  # compares the job as a whole, so that nothing is learnt from one pod of it
 # The part of a job that a rule without a place in its message means; the first that is there.
 MEANT: dict[str, tuple[Path, ...]] = {
     "gang-size": (("spec", "minAvailable"), ("spec", "runPolicy", "schedulingPolicy", "minAvailable")),
@@ -32,8 +33,11 @@ MEANT: dict[str, tuple[Path, ...]] = {
     ),
     "job-deadline": (("spec", "runPolicy"), ("spec", "jobTemplate", "spec"), ("spec",)),
 }
-# What a message tells to set: a name in camel case, or one with its way from spec on.
-FIELD = re.compile(r"\bset (?:spec\.([\w.]+)|([a-z]+[A-Z]\w*))")
+# What a message tells to set: one with its way from spec on, or a name in camel case.
+WAY = re.compile(r"\bset spec\.([\w.]+\w)")
+FIELD = re.compile(r"\bset ([a-z]+[A-Z]\w*(?:\.\w+)*)")
+# What is set in each pod's own template where a job has no such field.
+OF_TEMPLATE = {"job-deadline": ("in the pod template", "activeDeadlineSeconds")}
 
 
 def member(team: Team) -> Requester:
@@ -48,7 +52,7 @@ def violations(request: Request, contract: Contract, pods: list[Pod]) -> Iterato
         if contract.modes.get(policy.name) == "off" or not policy.concerns(request):
             continue
         found = judge(policy, obj, None, request, contract)
-        if found and "templates" in policy.variables:
+        if found and "templates" in policy.variables and policy.name not in WHOLE:
             found = _all(policy, obj, request, contract, pods) or found
         for one in found:
             yield Violation(one.rule, one.message, _place(one, obj))
@@ -61,12 +65,21 @@ def _all(policy: Policy, obj: Object, request: Request, contract: Contract, pods
         whole = _with_pod(obj, pod)
         if not (said := judge(policy, whole, None, request, contract)):
             continue
+        said = [_of_template(one, pod) for one in said]
         parts: list[Violation] = []
         for key in CONTAINERS:
             for number in range(len(pod.spec.get(key) or [])):
                 parts += judge(policy, _with_container(whole, key, number, pod), None, request, contract)
-        found += [one for one in [*said, *parts] if one not in found]
+        parts = [_of_template(one, pod) for one in parts]
+        found += [one for one in dict.fromkeys([*said, *parts]) if one not in found]
     return found
+
+
+def _of_template(one: Violation, pod: Pod) -> Violation:
+    words, key = OF_TEMPLATE.get(one.rule, ("", ""))
+    if one.path is not None or not words or words not in one.message:
+        return one
+    return Violation(one.rule, one.message, (*pod.spec_path, key))
 
 
 def _with_pod(obj: Object, pod: Pod) -> Object:
@@ -104,16 +117,31 @@ def _replaced(value: Any, path: Path, change: Any) -> Any:
 
 def _place(one: Violation, obj: Object) -> Path:
     """The field that is concerned."""
-    if one.path:
+    if one.path and one.rule not in WHOLE:
         beside = BESIDE.get((one.rule, str(one.path[-1])))
         return (*one.path[:-1], beside) if beside else one.path
+    spec = cel.path(obj.get("spec")) or ("spec",)
+    if one.rule == "known-devices" and (found := _device(obj, one.message.partition(" ")[0])):
+        return found
+    if match := WAY.search(one.message):
+        return (*spec, *match[1].split("."))
     for path in MEANT.get(one.rule, ()):
         if (found := _at(obj, path)) is not None:
             return cel.path(found) or path
     if match := FIELD.search(one.message):
-        inner = ("workflowSpec",) if _at(obj, ("spec", "workflowSpec")) is not None else ()
-        return ("spec", *inner, *(match[1] or match[2]).split("."))
-    return ("spec",)
+        inner = ("workflowSpec",) if obj.get("kind") == "CronWorkflow" else ()
+        return (*spec, *inner, *match[1].split("."))
+    return spec
+
+
+def _device(value: Any, name: str) -> Path:
+    """Where a resource of that name is asked for first; () when nowhere."""
+    if isinstance(value, dict):
+        for key in ("limits", "requests"):
+            if isinstance(value.get(key), dict) and name in value[key]:
+                return (*(cel.path(value[key]) or ()), name)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, (_device(part, name) for part in parts)), ())
 
 
 def _at(value: Any, path: Path) -> Any:

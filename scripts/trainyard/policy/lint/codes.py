@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -20,7 +21,11 @@ SITE_RULES = frozenset(
 
 @dataclass(frozen=True)
 class Code:
-    """One code. `site`: it compares with the site, so it only warns where no contract was given."""
+    """One code.
+
+    `site`: it compares with the site, so it only warns where no contract was given. `run`: the object is taken, and
+    fails or never starts when it runs.
+    """
 
     id: str
     severity: Severity
@@ -28,15 +33,13 @@ class Code:
     why: str
     site: bool = False
     policy: str = ""
+    run: bool = False
 
 
 @functools.cache
 def registry() -> dict[str, Code]:
     """All codes by their id."""
-    own = {
-        id: Code(id, Severity[one["severity"].upper()], one["title"], one["why"], one.get("site", False))
-        for id, one in yaml.safe_load(FILE.read_text()).items()
-    }
+    own = {id: _own(id, one) for id, one in yaml.safe_load(FILE.read_text()).items()}
     rules = {
         one.id: Code(
             one.id,
@@ -49,6 +52,11 @@ def registry() -> dict[str, Code]:
         for one in sorted(policies(), key=lambda one: one.id)
     }
     return own | rules
+
+
+def _own(id: str, raw: dict[str, Any]) -> Code:
+    severity = Severity[raw["severity"].upper()]
+    return Code(id, severity, raw["title"], raw["why"], raw.get("site", False), run=raw.get("run", False))
 
 
 @functools.cache

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from trainyard.contract import Team
 from trainyard.policy import cel
-from trainyard.policy.lint import admission, job_rules, operator_rules, pod_rules, shapes, workflow
-from trainyard.policy.lint.pods import Pod, distinct, pods
-from trainyard.policy.lint.report import Lines, Path, Report, near
-from trainyard.policy.offline import Request, defaulted
+from trainyard.policy.lint import (
+    admission,
+    job_rules,
+    network,
+    operator_rules,
+    pod_rules,
+    rights,
+    security,
+    shapes,
+    volcano_rules,
+    workflow,
+)
+from trainyard.policy.lint.pods import Pod, distinct, pods, repeated
+from trainyard.policy.lint.report import LATER, Lines, Path, Report, near
+from trainyard.policy.offline import Request, Requester, defaulted
 
 Object = dict[str, Any]
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -18,28 +30,54 @@ LONGEST = 63
 WORKFLOWS = ("Workflow", "WorkflowTemplate", "CronWorkflow")
 
 
-def check(obj: Object, lines: Lines, report: Report, task: str = "") -> None:
-    """Notes everything about one object. `lines` tells the line of a path in it."""
-    label = task or named(obj)
-    if shapes.kind(obj) not in shapes.known():
-        kind = obj.get("kind")
-        report.add(
-            "TY106", lines(()), f"{kind} is a kind that lint doesn't know", "nothing of it was checked", task=label
-        )
+def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights.Account | None = None) -> None:
+    """Notes everything about one object. `lines` tells the line of a path in it.
+
+    Args:
+        who: would create it; left out: a member of the team.
+    """
+    label, who = task or named(obj), who or rights.member()
+    if not _allowed(obj, lines, report, label, who):
         return
-    broken = list(shapes.validation_errors(obj))
+    broken = [one for one in shapes.validation_errors(obj) if not _filled_later(obj, one[0])]
     for path, what, hint in broken:
         report.add("TY105", lines(path), what, hint, task=label, at=path)
     _name(obj, lines, report, label)
     if any(len(path) <= 2 for path, _, _ in broken):
         return  # without its main parts nothing more can be said
-    team = report.site.team(str((obj.get("metadata") or {}).get("namespace") or ""))
+    team = report.site.team(_namespace(obj))
     try:
-        _rules(obj, lines, report, label, team, [path for path, _, _ in broken])
+        _rules(obj, lines, report, label, team, [path for path, _, _ in broken], who)
     except (AttributeError, KeyError, TypeError, ValueError):
         if not broken:  # a shape that no schema here describes, and that no rule could read
             what = "its spec can't be read"
             report.add("TY105", lines(("spec",)), what, "see manifests/jobs for examples", task=label, at=("spec",))
+
+
+def _allowed(obj: Object, lines: Lines, report: Report, task: str, who: rights.Account) -> bool:
+    """Notes what speaks against its kind and place. False: nothing more can be said about such a kind."""
+    if said := rights.missing(obj):
+        report.add("TY106", lines(("kind",)), *said, task=task, at="kind")
+        return False
+    if said := rights.refused(obj, who):
+        report.add("TY110", lines(("kind",)), *said, task=task, at="kind")
+    if said := report.site.strange(_namespace(obj)):
+        report.add("TY505", lines(("metadata", "namespace")), *said, task=task, at="metadata.namespace")
+    return shapes.kind(obj) in shapes.known()
+
+
+def _namespace(obj: Object) -> str:
+    meta = obj.get("metadata")
+    return str(meta.get("namespace") or "") if isinstance(meta, dict) else ""
+
+
+def _filled_later(obj: Any, path: Path) -> bool:
+    """Whether the field is one whose value Argo fills in before it creates the object."""
+    for part in path:
+        if not isinstance(obj, (dict, list)):
+            break
+        obj = obj[part]
+    return isinstance(obj, str) and LATER in obj
 
 
 def named(obj: Object) -> str:
@@ -48,11 +86,15 @@ def named(obj: Object) -> str:
     return f"{obj.get('kind')}/{meta.get('name') or meta.get('generateName') or '?'}"  # type: ignore[union-attr]
 
 
-def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, broken: list[Path]) -> None:
-    contract = report.site.contract
+def _rules(
+    obj: Object, lines: Lines, report: Report, task: str, team: Team, broken: list[Path], who: rights.Account
+) -> None:
+    contract, shared = report.site.contract, repeated(obj)
     ready = cel.place(defaulted(obj, team))
-    found = pods(ready)
-    requester = admission.member(team)
+    found = [replace(pod, repeated=pod.path in shared) for pod in pods(ready)]
+    account = contract.parameters["pipelineServiceAccount"]
+    steps = Requester(f"system:serviceaccount:{team.name}:{account}", team.queues)
+    requester = steps if who.pipeline else admission.member(team)
     said: list[Path] = []
     for one in admission.violations(Request(ready, requester, team), contract, found):
         path = one.path or ()
@@ -63,21 +105,21 @@ def _rules(obj: Object, lines: Lines, report: Report, task: str, team: Team, bro
     for pod in distinct(found):
         own = f"{task} {pod.role}".strip()
         _of_pod(pod, lines, report, own, team, broken, said)
-    for rule in (*job_rules.RULES, *operator_rules.RULES):
+    for rule in (*job_rules.RULES, *operator_rules.RULES, *volcano_rules.RULES):
         for code, path, what, hint in rule(ready, found, contract, team):
             if path not in said and not near(path, broken):
                 report.add(code, lines(path), what, hint, task=task, at=path)
     if obj.get("kind") in WORKFLOWS:
-        workflow.check(ready, lines, report, task, team, broken)
+        workflow.check(ready, lines, report, task, team, check, broken)
 
 
 def _of_pod(
     pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: list[Path], said: list[Path]
 ) -> None:
-    for rule in pod_rules.RULES:
+    for rule in (*pod_rules.RULES, *network.RULES, *security.RULES):
         for code, path, what, hint in rule(pod, report.site.contract, team):
-            if not near(path, broken) and not (code == "TY301" and path in said):
-                severity = report.installing(team) if code == "TY302" else None
+            if not near(path, broken) and not (code in ("TY301", "TY406") and path in said):
+                severity = report.reaching(team) if code in network.CODES else None
                 report.add(code, lines(path), what, hint, task=task, at=path, severity=severity)
 
 
@@ -86,7 +128,7 @@ def _name(obj: Object, lines: Lines, report: Report, task: str) -> None:
     name = meta.get("name") if isinstance(meta, dict) else None
     if not isinstance(meta, dict) or (name is None and meta.get("generateName") is None):
         report.add("TY108", lines(("metadata",)), "the object has no name", "add metadata.name", task=task)
-    elif isinstance(name, str) and (not NAME.fullmatch(name) or len(name) > LONGEST):
+    elif isinstance(name, str) and LATER not in name and (not NAME.fullmatch(name) or len(name) > LONGEST):
         hint = f"take up to {LONGEST} small letters, digits and hyphens"
         report.add(
             "TY108", lines(("metadata", "name")), f"{name!r} can't be a name", hint, task=task, at="metadata.name"

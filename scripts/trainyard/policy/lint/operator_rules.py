@@ -1,4 +1,4 @@
-"""What the operators' own admission asks of jobs, beside the platform's rules."""
+"""What training-operator and Kubernetes ask of jobs, beside the platform's rules. Volcano has a module of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from trainyard.policy.lint.pods import Object, Pod, distinct
 
 UNNAMED = ("mpi",)  # this operator takes whatever container is first
 MASTERS = ("Master",)
-PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
 BEYOND = re.compile(r"^[0-9]|\.")  # what other objects' names may have and a service's may not
 
 
@@ -36,23 +35,6 @@ def training(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> It
             yield "TY109", path, f"the job has {pod.count} masters", "take one Master, and Workers for the rest"
 
 
-def volcano(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
-    """Volcano Jobs: names of tasks that are the same, plugins that there are none of."""
-    if not str(obj.get("apiVersion")).startswith("batch.volcano.sh/"):
-        return
-    seen: set[str] = set()
-    for index, task in enumerate(obj["spec"].get("tasks") or []):
-        name = str(task.get("name") or "")
-        if name in seen:
-            path = ("spec", "tasks", index, "name")
-            yield "TY109", path, f"two tasks have the name {name or '(none)'}", "give each a name of its own"
-        seen.add(name)
-    for plugin in obj["spec"].get("plugins") or {}:
-        if plugin not in PLUGINS:
-            at = ("spec", "plugins", plugin)
-            yield "TY109", at, f"Volcano has no plugin {plugin}", f"take {', '.join(PLUGINS)}"
-
-
 def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:
     """Jobs and CronJobs: their pods end."""
     if str(obj.get("apiVersion")) != "batch/v1":
@@ -63,4 +45,4 @@ def kubernetes(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> 
             yield "TY109", (*pod.spec_path, "restartPolicy"), what, "set restartPolicy to Never or OnFailure"
 
 
-RULES = (training, volcano, kubernetes)
+RULES = (training, kubernetes)

@@ -37,5 +37,5 @@ def _topics() -> Iterator[str]:
 
 
 def _row(code: Code) -> str:
-    level = f"{code.severity}, *site*" if code.site else str(code.severity)
+    level = ", ".join([str(code.severity), *(["*site*"] if code.site else []), *(["*run*"] if code.run else [])])
     return f'| <a id="{code.id}"></a>`{code.id}` | {level} | {code.title} | {code.why} |'

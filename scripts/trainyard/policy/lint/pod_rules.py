@@ -1,9 +1,9 @@
-"""What a pod template says about itself: images, installation, amounts, nodes, buckets, Pod Security."""
+"""What a pod template says about itself: images, amounts, nodes, buckets, claims."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from trainyard.contract import Contract, Pool, Team
 from trainyard.policy.lint.pods import Object, Pod, mapping, number
@@ -11,7 +11,6 @@ from trainyard.policy.lint.report import Path
 
 # (code, field, reason, hint)
 Said = tuple[str, Path, str, str]
-PIP = re.compile(r"\bpip3?\s+install\b|\buv\s+pip\s+install\b|\bconda\s+install\b|\bpip3?['\"], ?['\"]install\b")
 BUCKET = re.compile(r"\b(?:s3|s3a|minio)://([A-Za-z0-9][A-Za-z0-9.-]*)")
 CHECKPOINT = re.compile(r"check.?point|ckpt|resume", re.I)
 NODE_RESOURCES = ("cpu", "memory")
@@ -49,16 +48,6 @@ def unversioned(image: str) -> bool:
     return "@sha256:" not in image and tag in ("", "latest")
 
 
-def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
-    """Packages that are fetched while the step runs."""
-    for container, path in pod.containers():
-        for at, word in words(container):
-            if PIP.search(word):
-                what = f"{name_of(container)} installs packages while it runs"
-                yield "TY302", (*path, *at), what, "put them into the image and take that one"
-                break
-
-
 def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     """Amounts that are none, and limits below requests."""
     for container, path in pod.containers():
@@ -84,10 +73,11 @@ def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
 
 
 def kinds(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
-    """GPUs of a kind that no pool has."""
+    """Devices that no pool has."""
+    known = {*contract.gpu_resources, *contract.listed("allowedResources")}
     for container, path in pod.containers():
         for resource in (container.get("resources") or {}).get("limits") or {}:
-            if "/" in resource and "gpu" in resource and resource not in contract.gpu_resources:
+            if "/" in resource and resource not in known:
                 what = f"{name_of(container)} asks for {resource}, which no pool has"
                 hint = f"take {' or '.join(contract.gpu_resources)}"
                 yield "TY406", (*path, "resources", "limits", resource), what, hint
@@ -215,46 +205,8 @@ def bucket(name: str, contract: Contract) -> tuple[str, str] | None:
     return f"there is no bucket {name}", hint
 
 
-def restricted(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
-    """What Pod Security's level restricted asks for."""
-    spec, own = pod.spec, pod.spec.get("securityContext") or {}
-    lacks = [f"remove {key}" for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key)]
-    for container, _ in pod.containers():
-        context = container.get("securityContext") or {}
-        wanted = [text for test, text in CONTAINER_TESTS if not test(context, own)]
-        if any(mapping(port).get("hostPort") for port in container.get("ports") or []):
-            wanted.append("no hostPort")
-        if wanted:
-            lacks.append(f"{name_of(container)} needs {', '.join(wanted)}")
-    if lacks:
-        what = f"Pod Security would refuse the pod: {'; '.join(lacks)}"
-        yield "TY601", pod.spec_path, what, "set them in securityContext, see manifests/jobs for examples"
-
-
-def _capabilities(context: Object) -> bool:
-    found = mapping(context.get("capabilities"))
-    return "ALL" in (found.get("drop") or []) and set(found.get("add") or []) <= {"NET_BIND_SERVICE"}
-
-
-def _profile(context: Object) -> bool:
-    return mapping(context.get("seccompProfile")).get("type") in ("RuntimeDefault", "Localhost")
-
-
-CONTAINER_TESTS: tuple[tuple[Callable[[Object, Object], bool], str], ...] = (
-    (lambda c, p: not c.get("privileged"), "privileged false"),
-    (lambda c, p: c.get("allowPrivilegeEscalation") is False, "allowPrivilegeEscalation: false"),
-    (lambda c, p: _capabilities(c), "capabilities: {drop: [ALL]}"),
-    (lambda c, p: c.get("runAsNonRoot", p.get("runAsNonRoot")) is True, "runAsNonRoot: true"),
-    (lambda c, p: c.get("runAsUser", p.get("runAsUser")) != 0, "another runAsUser than 0"),
-    (
-        lambda c, p: _profile(c) or (not c.get("seccompProfile") and _profile(p)),
-        "seccompProfile: {type: RuntimeDefault}",
-    ),
-)
-
-
 def _gpu(pod: Pod, contract: Contract) -> bool:
     return pod.gpus(contract.gpu_resources) > 0
 
 
-RULES = (images, installs, quantities, kinds, nodes, placement, spot, buckets, claims, restricted)
+RULES = (images, quantities, kinds, nodes, placement, spot, buckets, claims)

@@ -17,13 +17,17 @@ CONTAINERS = ("initContainers", "containers")
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod template. `path` leads to it in its object; `role` is what its job calls it."""
+    """One pod template. `path` leads to it in its object; `role` is what its job calls it.
+
+    `repeated`: by an alias of YAML it is an earlier pod's, so that what is wrong with it stands in the file once.
+    """
 
     spec: Object
     path: Path
     meta: Object = field(default_factory=dict)
     count: int = 1
     role: str = ""
+    repeated: bool = False
 
     @property
     def spec_path(self) -> Path:
@@ -51,10 +55,19 @@ class Pod:
 
 
 def distinct(pods: list[Pod]) -> list[Pod]:
-    """The pods without those whose template is that of an earlier one: YAML lets roles of a job share theirs."""
-    return [
-        pod for at, pod in enumerate(pods) if all((pod.spec, pod.meta) != (one.spec, one.meta) for one in pods[:at])
-    ]
+    """The pods without those that repeat an earlier one. Equal ones that are written twice are two."""
+    return [pod for pod in pods if not pod.repeated]
+
+
+def repeated(obj: Object) -> frozenset[Path]:
+    """Paths of pod templates that are an earlier one's by an alias of YAML, in an object as it was read."""
+    seen: set[int] = set()
+    found = set()
+    for pod in pods(obj):
+        if id(pod.spec) in seen:
+            found.add(pod.path)
+        seen.add(id(pod.spec))
+    return frozenset(found)
 
 
 def asked(container: Object, resource: str) -> float:

@@ -20,6 +20,7 @@ HINTS = {
     "TY102": "compile the pipeline again with kfp",
     "TY103": "correct it, then compile again",
 }
+LATER = "\N{HORIZONTAL ELLIPSIS}"  # stands for what Argo fills in, in a manifest inside a workflow
 ANY = "team"  # stands for a team that nobody named
 
 
@@ -39,17 +40,31 @@ class Site:
         """The chosen team, that of the namespace, the only one; else one that may do what any team may."""
         teams = self.contract.teams
         if self.chosen:
-            return teams[self.chosen]
+            return teams.get(self.chosen) or self._any(self.chosen)
         if namespace in teams:
             return teams[namespace]
         if len(teams) == 1:
             return next(iter(teams.values()))
-        known = list(teams.values())
+        return self._any()
+
+    def strange(self, namespace: str) -> tuple[str, str] | None:
+        """What is wrong with an object's namespace, and the hint; None for a team's, or where no team is known."""
+        known = (self.chosen,) if self.chosen else tuple(self.contract.teams)
+        if not namespace or not known or namespace in known or "{{" in namespace or LATER in namespace:
+            return None
+        hint = f"write {' or '.join(known)}, or leave it out"
+        if self.chosen:
+            return f"the object is for the namespace {namespace}, and the team is {self.chosen}", hint
+        return f"the namespace {namespace} is no team's", hint
+
+    def _any(self, name: str = "") -> Team:
+        """A team of which the contract says nothing."""
         base = self.contract.raw.get("teamDefaults") or {}
-        most = [team.max_gpus for team in known] or [int(base.get("maxGpusPerJob") or 8)]
+        most = [team.max_gpus for team in self.contract.teams.values()] or [int(base.get("maxGpusPerJob") or 8)]
+        leaves = tuple(name for name, queue in self.contract.queues.items() if queue.leaf)
         return Team(
-            name=ANY,
-            queues=tuple(name for name, queue in self.contract.queues.items() if queue.leaf),
+            name=name or ANY,
+            queues=(name, *leaves) if name else leaves,
             priority_classes=self.contract.priority_classes,
             max_gpus=max(most),
             max_claim=self.contract.parameters["maxClaim"],
@@ -58,12 +73,15 @@ class Site:
 
 
 def site(found: Contract, team: str = "") -> Site:
-    """The site with a team chosen. UsageError for one that the contract has not."""
-    if team and not found.teams:
-        raise UsageError(f"there is no team {team} in {found.source}", hint="give your site's contract with --contract")
-    if team:
+    """The site with a team chosen. UsageError for one that the contract has not; the chart's defaults know of none."""
+    made = Site(found, team)
+    if team and not made.assumed:
+        if not found.teams:
+            raise UsageError(
+                f"there is no team {team} in {found.source}", hint="give your site's contract with --contract"
+            )
         found.team(team)
-    return Site(found, team)
+    return made
 
 
 @dataclass
@@ -73,7 +91,8 @@ class Report:
     site: Site
     file: str
     findings: list[Finding] = field(default_factory=list)
-    _seen: set[tuple[str, int, str]] = field(default_factory=set)
+    one_line: bool = False  # lines tell nothing apart: fields do
+    _seen: set[tuple[str, int | str, str]] = field(default_factory=set)
 
     def add(
         self,
@@ -93,11 +112,11 @@ class Report:
             level = min(level, Severity.WARNING)
         if known.site and self.site.assumed:
             level = min(level, Severity.WARNING)
-        found = Finding(
-            self.file, line, code, reason.rstrip("."), hint.rstrip("."), task, dotted(at), level, known.policy
-        )
-        key = (code, line, found.reason)
-        if key not in self._seen:  # roles that share a template in the file
+        if not known.policy:  # a rule's hint may end in a name that ends in a dot
+            hint = hint.rstrip(".")
+        found = Finding(self.file, line, code, reason.rstrip("."), hint, task, dotted(at), level, known.policy)
+        key = (code, dotted(at) if self.one_line else line, found.reason)
+        if key not in self._seen:  # parts that the file has once, and roles share by an alias
             self._seen.add(key)
             self.findings.append(found)
 
@@ -106,14 +125,14 @@ class Report:
         line = error.where.rpartition(":")[2]
         self.add(code, int(line) if line.isdigit() else 1, error.what, error.hint or HINTS[code])
 
-    def installing(self, team: Team) -> Severity:
-        """How bad an installation at run time is: it fails where the team's network reaches no index."""
+    def reaching(self, team: Team) -> Severity:
+        """How bad it is to fetch something at run time: that fails where the team's network reaches nothing."""
         return Severity.WARNING if (team.egress or self.site.assumed) else Severity.ERROR
 
     def rule(self, name: str, line: int, message: str, *, task: str = "", at: Path | str = ()) -> None:
         """Notes what an admission rule says: `what: hint`."""
-        if self.site.assumed and message.startswith("queue "):
-            return  # which queues there are is not known: each team has one of its own name
+        if self.site.assumed and message.startswith("queue ") and not message.startswith("queue default "):
+            return  # which queues there are is not known: each team has one of its own name, and none has Volcano's own
         *_, last = HINT.finditer(message) if HINT.search(message) else [None]
         what, hint = (message[: last.start()], message[last.end() :]) if last else (message, "")
         self.add(rule_codes()[name], line, what, hint, task=task, at=at)

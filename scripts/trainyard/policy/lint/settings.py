@@ -9,7 +9,7 @@ from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kinds import check as schema
 from trainyard.policy.lint import objects
-from trainyard.policy.lint.report import ANY, Path, Report
+from trainyard.policy.lint.report import Path, Report
 from trainyard.yaml_lines import Document
 
 # Fields of the job's manifest and the setting that they are made from; the last part of a field decides.
@@ -60,7 +60,7 @@ def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Repor
     """
     values = {"name": "job", "command": ["true"], **settings}
     team = report.site.team(str(values.get("team") or ""))
-    if team.name == ANY:
+    if team.name not in report.site.contract.teams:
         return  # which queues and classes there are for this job is not known
     try:
         spec = JobSpec.of(values)

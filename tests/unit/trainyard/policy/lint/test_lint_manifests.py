@@ -18,7 +18,7 @@ JOB = (ROOT / "manifests" / "jobs" / "pytorchjob.yaml").read_text()
 MASTER = JOB.partition("      minAvailable: 4\n")[2].partition(": 1\n")[0]
 JOBS = [
     ("no kind", "kind: PyTorchJob\n", "", "TY105", "apiVersion"),
-    ("a kind that lint does not know", "kind: PyTorchJob", "kind: MXJob", "TY106", "apiVersion"),
+    ("a kind that lint does not know", "kind: PyTorchJob", "kind: MXJob", "TY106", "kind: MXJob"),
     ("a name with capitals", "  name: mnist-pytorch\n  labels", "  name: MNIST\n  labels", "TY108", "MNIST"),
     ("no replicas", "  pytorchReplicaSpecs:", "  replicaSpecs:", "TY105", ""),
     ("a role that is none", "    Worker:\n", "    Workers:\n", "TY105", "pytorchReplicaSpecs"),

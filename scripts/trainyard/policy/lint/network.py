@@ -1,0 +1,70 @@
+"""What a pod fetches while it runs, which the network of teams does not let it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from trainyard.contract import Contract, Team
+from trainyard.policy.lint.pod_rules import Said, name_of, words
+from trainyard.policy.lint.pods import Pod
+
+CODES = ("TY302", "TY303")
+INSTALL = re.compile(
+    r"""\bpip3?\s+install\b|\buv\s+pip\s+install\b|\bconda\s+install\b|\bpip3?['"], ?['"]install\b"""
+    r"|\bapt(?:-get)?\s+(?:-\S+\s+)*(?:install|update)\b|\bapk\s+(?:-\S+\s+)*(?:add|update)\b"
+    r"|\b(?:yum|dnf|microdnf)\s+(?:-\S+\s+)*install\b|\bnpm\s+(?:install|ci)\b|\bgo\s+(?:get|install)\s+\S+\."
+)
+CLONE = re.compile(r"\bgit\s+(?:-\S+\s+)*clone\b")
+LOAD = re.compile(r"\b(?:curl|wget|urlretrieve|urlopen)\b")
+URL = re.compile(r"""\b(?:https?|ftp)://[^\s"'`)>\]]+""")
+NEAR = re.compile(  # this pod, this cluster, private addresses, and names without a dot
+    r"^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[|[^.]*$)|\.(?:svc|local|internal)$|\.svc\."
+)
+
+
+def installs(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Packages that are fetched while the step runs."""
+    for container, path in pod.containers():
+        for at, word in words(container):
+            if INSTALL.search(word):
+                what = f"{name_of(container)} installs packages while it runs"
+                yield "TY302", (*path, *at), what, "put them into the image and take that one"
+                break
+
+
+def fetches(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Code and files that come from outside."""
+    for container, path in pod.containers():
+        said = list(words(container))
+        loads = any(LOAD.search(word) for _, word in said)
+        for at, word in said:
+            hosts = [host for host in map(_host, URL.findall(word)) if host and outside(host, contract)]
+            if CLONE.search(word) or (loads and hosts and at[0] != "env"):
+                where = f" from {hosts[0]}" if hosts else ""
+                what = f"{name_of(container)} fetches something{where} while it runs"
+                yield "TY303", (*path, *at), what, "put it into the image, or into a bucket of the team"
+                break
+
+
+def outside(host: str, contract: Contract) -> bool:
+    """Whether a host is none of the cluster's and not the object store. One that Argo fills in counts as inside."""
+    store = _host(str(mapping_of(contract, "s3").get("endpoint") or ""))
+    return "{" not in host and host != store and not NEAR.search(host)
+
+
+def mapping_of(contract: Contract, key: str) -> dict[str, object]:
+    """A block of the contract; empty where it has none."""
+    found = contract.raw.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+RULES = (installs, fetches)

@@ -1,0 +1,125 @@
+"""Which kinds of objects a member of a team may create, and the account of its pipelines: as the chart's roles say.
+
+tests/policies/test_lint_rights.py holds this against the roles of a rendered chart.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard.components import all_components
+from trainyard.kinds import registry
+from trainyard.policy.offline import RESOURCES
+
+Object = dict[str, Any]
+# (what, hint) of a finding.
+Said = tuple[str, str]
+CORE = (("", "pods"), ("", "persistentvolumeclaims"), ("", "configmaps"))
+PIPELINE_CORE = (("", "persistentvolumeclaims"),)
+VOLCANO = (("scheduling.volcano.sh", "queues"), ("batch.volcano.sh", "cronjobs"))  # of its chart's CRDs
+# Versions in which the API server has the kinds of a group; those of jobs are in the registry.
+VERSIONS = {"": "v1", "apps": "v1", "batch": "v1", "argoproj.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}
+BUILT_IN = ("", "apps", "batch", "autoscaling", "policy")  # groups of Kubernetes' own that don't end in .k8s.io
+ASK = "ask the platform engineer, who may"
+# What a member does instead of creating such an object.
+INSTEAD = {
+    ("argoproj.io", "WorkflowTemplate"): "put its templates into the Workflow that runs them",
+    ("argoproj.io", "ClusterWorkflowTemplate"): "put its templates into the Workflow that runs them",
+    ("argoproj.io", "CronWorkflow"): "submit a Workflow for each run",
+    ("batch", "CronJob"): "send a Job for each run",
+    ("batch.volcano.sh", "CronJob"): "send a Job for each run",
+    ("scheduling.volcano.sh", "PodGroup"): "the operator of a job makes it: name the queue in the job",
+    ("scheduling.volcano.sh", "Queue"): "take one of the team's queues",
+    ("", "Service"): "ranks of a job find each other without one",
+    ("", "PersistentVolume"): "claim one: a PersistentVolumeClaim",
+    ("", "Secret"): "name the team's own, which is there",
+    **{("apps", kind): "send a Job, which ends" for kind in ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")},
+}
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who would send an object. `creates` are (group, plural)."""
+
+    words: str  # how messages speak of it
+    creates: frozenset[tuple[str, str]]
+    pipeline: bool = False
+
+
+@functools.cache
+def member() -> Account:
+    """Somebody of a team."""
+    jobs = {(kind.group, kind.plural) for kind in registry.KINDS}
+    brought = {
+        (group, plural)
+        for one in all_components()
+        for rule in one.members
+        if "create" in rule["verbs"]
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+    }
+    return Account("members of a team", frozenset({*jobs, *brought, *CORE}))
+
+
+@functools.cache
+def pipeline() -> Account:
+    """The account that the steps of a team's pipelines run as."""
+    jobs = {(kind.group, kind.plural) for kind in registry.with_gang()}
+    return Account("steps of pipelines", frozenset({*jobs, *PIPELINE_CORE}), pipeline=True)
+
+
+def group_of(obj: Object) -> str:
+    """The API group of an object; "" is the core group."""
+    return str(obj.get("apiVersion", "")).rpartition("/")[0]
+
+
+def plural(group: str, kind: str) -> str:
+    """The resource of a kind."""
+    if found := RESOURCES.get((group, kind)):
+        return found
+    word = kind.lower()
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("s", "x")) else f"{word}s"
+
+
+def missing(obj: Object) -> Said | None:
+    """What is wrong with a kind or version that the platform doesn't have, and the hint; None when it may have it."""
+    group, kind = group_of(obj), str(obj.get("kind"))
+    version = str(obj.get("apiVersion", "")).rpartition("/")[2]
+    known = registry.of_object(obj)
+    wanted = known.version if known else VERSIONS.get(group, version)
+    if version != wanted and ((group, plural(group, kind)) in member().creates or (group, kind) in RESOURCES):
+        right = f"{group}/{wanted}".lstrip("/")
+        return f"the platform has no {kind} of the version {obj.get('apiVersion')}", f"write apiVersion: {right}"
+    if group in BUILT_IN or group.endswith(".k8s.io") or (group, plural(group, kind)) in _brought():
+        return None
+    kinds = [one.kind for one in registry.KINDS if one.group == group]
+    if kinds:
+        return f"the platform has no kind {kind} of {group}", f"take one of {', '.join(kinds)}"
+    jobs = ", ".join(dict.fromkeys(one.kind for one in registry.KINDS))
+    return f"the platform has no kind {kind} of {group}", f"send one of {jobs} or a Workflow, or {ASK} know of it"
+
+
+def refused(obj: Object, who: Account) -> Said | None:
+    """What is wrong where they may not create such an object, and the hint; None when they may."""
+    group, kind = group_of(obj), str(obj.get("kind"))
+    resource = plural(group, kind)
+    if (group, resource) in who.creates:
+        return None
+    full = f"{resource}.{group}".rstrip(".")
+    if who.pipeline:
+        made = ", ".join(sorted(f"{one}.{of}".rstrip(".") for of, one in who.creates))
+        return f"{who.words} may not create a {kind} ({full})", f"let the step create one of {made}"
+    instead = INSTEAD.get((group, kind), "")
+    return f"{who.words} may not create a {kind} ({full})", f"{instead}, or {ASK}" if instead else ASK
+
+
+@functools.cache
+def _brought() -> frozenset[tuple[str, str]]:
+    """What the platform's parts bring, beside what members may create."""
+    crds = {(one.crds.group, plural) for one in all_components() if one.crds for plural in one.crds.plurals}
+    listed = {(group, resource) for (group, _), resource in RESOURCES.items()}
+    return frozenset({*crds, *listed, *VOLCANO, *member().creates})

@@ -1,0 +1,170 @@
+"""What the API server says of an object and of all that is made of it, manifests inside a workflow included."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trainyard.contract import Contract, Team
+from trainyard.errors import UsageError
+from trainyard.policy import cel
+from trainyard.policy.lint import workflow_pods
+from trainyard.policy.lint.pods import mapping
+from trainyard.policy.lint.rights import group_of, plural
+from trainyard.policy.rules import PREFIX
+from trainyard.yaml_lines import documents
+from trainyard_dev.apiserver import Identity
+from trainyard_dev.policy.check import Site, Verdict
+
+Object = dict[str, Any]
+FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+RULE = re.compile(rf"ValidatingAdmissionPolicy '{PREFIX}([a-z-]+)'")
+WEBHOOK = "job.volcano.sh"
+SAMPLE = "1"  # what Argo may fill in: a number, and a part of a name
+AGENT = ("watch", "list", "patch")  # what Argo's agent does with a WorkflowTaskSet
+WORKFLOWS = ("Workflow", "CronWorkflow", "WorkflowTemplate")
+
+
+@dataclass(frozen=True)
+class Said:
+    """`refusals`: who refused, each once. `lacks`: rights and objects without which it would fail or never start."""
+
+    refusals: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        """Whether it, or something that would be made of it, is not taken."""
+        return bool(self.refusals)
+
+
+class Asker:
+    """Asks as the team's member, and as those who make the rest."""
+
+    def __init__(self, site: Site, contract: Contract, team: Team) -> None:
+        self.site, self.contract, self.team = site, contract, team
+        self.account = contract.parameters["pipelineServiceAccount"]
+        self.steps = Identity.account(team.name, self.account)
+        self.argo = Identity(contract.parameters["teamWorkflowController"] + team.name)
+
+    def ask(self, objects: list[Object]) -> Said:
+        """All of them, one after the other."""
+        refusals: list[str] = []
+        lacks: list[str] = []
+        for obj in json.loads(json.dumps(objects, default=str)):
+            if not isinstance(obj.get("metadata") or {}, dict):
+                refusals.append("schema")
+                continue
+            obj["metadata"] = obj.get("metadata") or {}
+            refusals += self._plain(obj)
+            if obj.get("kind") in WORKFLOWS and isinstance(obj.get("spec"), dict):
+                try:
+                    refusals += self._of_workflow(obj)
+                    lacks += self._lacking(obj)
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    refusals.append("schema")  # of a shape of which Argo makes nothing
+        return Said(tuple(sorted(set(refusals))), tuple(sorted(set(lacks))))
+
+    def _plain(self, obj: Object) -> list[str]:
+        """As kubectl sends it, which has fields refused that the kind doesn't have."""
+        try:
+            found = _who(self.site.check([obj]))
+        except UsageError:
+            return ["schema"]
+        if not found:
+            query = {"dryRun": "All", "fieldValidation": "Strict"}
+            server, who = self.site.server, self.site.member
+            found = [] if server.call("POST", server.path(obj), obj, identity=who, query=query).ok else ["schema"]
+        return found
+
+    def _as(self, obj: Object, who: Identity) -> list[str]:
+        obj["metadata"] = {"namespace": self.team.name, "name": "made", **(obj.get("metadata") or {})}
+        return _who(replace(self.site, member=who).check([obj]))
+
+    def _of_workflow(self, obj: Object) -> Iterator[str]:
+        spec = self._spec(obj)
+        for claim in spec.get("volumeClaimTemplates") or []:
+            claim = json.loads(json.dumps(claim))
+            claim.get("metadata", {}).pop("namespace", None)
+            yield from self._as({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim}, self.argo)
+        for template in spec.get("templates") or []:
+            for made in workflow_pods.of_template(spec, template, self.team, self.contract):
+                yield from self._as(self._complete(made, spec, template), self.argo)
+            resource = mapping(template.get("resource"))
+            if resource.get("action") == "create" and isinstance(resource.get("manifest"), str):
+                for inside in self._manifests(resource["manifest"]):
+                    yield from self._as(inside, self.steps)
+
+    def _spec(self, obj: Object) -> Object:
+        spec = obj["spec"]["workflowSpec"] if obj["kind"] == "CronWorkflow" else obj["spec"]
+        placed: Object = cel.place(spec)
+        return placed
+
+    def _complete(self, made: Object, spec: Object, template: Object) -> Object:
+        """The pod as Argo would send it: volumes of claims and artifacts, and something for what it fills in."""
+        pod: Object = json.loads(FILLED_IN.sub(SAMPLE, json.dumps(made)))
+        inner = pod["spec"]
+        inner.setdefault("restartPolicy", "Never")
+        known = {one["name"] for one in inner["volumes"]}
+        claims = {one["metadata"]["name"] for one in spec.get("volumeClaimTemplates") or []} - known
+        inner["volumes"] += [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(claims)]
+        for container in [*inner["containers"], *inner["initContainers"]]:
+            for key in ("source", "mirrorVolumeMounts"):
+                container.pop(key, None)
+        if not inner["initContainers"]:
+            del inner["initContainers"]
+        return pod
+
+    def _manifests(self, text: str) -> list[Object]:
+        try:
+            found = documents(FILLED_IN.sub(SAMPLE, text), "manifest")
+        except UsageError:
+            return []
+        return [one.data for one in found if isinstance(one.data, dict)]
+
+    def _lacking(self, obj: Object) -> Iterator[str]:
+        spec = self._spec(obj)
+        yield from self._referred(spec.get("workflowTemplateRef"))
+        for template in spec.get("templates") or []:
+            if "http" in template or "plugin" in template:
+                yield from self._rights("argoproj.io", "workflowtasksets", AGENT)
+            resource = mapping(template.get("resource"))
+            if resource.get("action") in ("apply", "patch", "replace"):
+                inside = self._manifests(str(resource.get("manifest") or "")) or [{"apiVersion": "v1", "kind": "Pod"}]
+                for one in inside:
+                    yield from self._rights(group_of(one), plural(group_of(one), str(one.get("kind"))), ("patch",))
+            steps = [*(mapping(template.get("dag")).get("tasks") or [])]
+            steps += [step for group in template.get("steps") or [] for step in group]
+            for step in steps:
+                yield from self._referred(step.get("templateRef"))
+
+    def _rights(self, group: str, resource: str, verbs: tuple[str, ...]) -> Iterator[str]:
+        for verb in verbs:
+            asked = {"verb": verb, "group": group, "version": "*", "resource": resource, "namespace": self.team.name}
+            review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}}
+            groups = ["system:authenticated", "system:serviceaccounts", f"system:serviceaccounts:{self.team.name}"]
+            spec = {"user": self.steps.user, "groups": groups, "resourceAttributes": asked}
+            if not self.site.server.create(review | {"spec": spec}).body["status"]["allowed"]:
+                yield f"{verb} {resource}"
+
+    def _referred(self, given: Any) -> Iterator[str]:
+        name = mapping(given).get("name")
+        if not name:
+            return
+        wide = mapping(given).get("clusterScope") in (True, "true")
+        where = "clusterworkflowtemplates" if wide else f"namespaces/{self.team.name}/workflowtemplates"
+        found = self.site.server.call("GET", f"/apis/argoproj.io/v1alpha1/{where}/{FILLED_IN.sub(SAMPLE, str(name))}")
+        if not found.ok:
+            yield "a template"
+
+
+def _who(verdicts: list[Verdict]) -> list[str]:
+    """Who refused: a rule by its name, Volcano's webhook, or a part of the API server."""
+    found = []
+    for one in (one for verdict in verdicts for one in verdict.findings if one.refuses):
+        rule = RULE.search(one.message)
+        found.append(rule[1] if rule else "Volcano" if WEBHOOK in one.message else one.by)
+    return found

@@ -1,0 +1,120 @@
+"""Both verdicts of each example: as it is, and after lint's hints were followed by script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from trainyard.pipelines.lint import files
+from trainyard.policy import lint
+from trainyard.policy.lint.codes import registry
+from trainyard.policy.lint.finding import Finding, Severity
+from trainyard.policy.lint.report import Site
+from trainyard_dev.corpus.asking import Asker, Said
+from trainyard_dev.corpus.mends import PERSONAL, Mender
+from trainyard_dev.corpus.sources import Example
+
+Object = dict[str, Any]
+TRAINING = "training-operator"
+ROUNDS = 5
+LATER = ("TY216", "TY217")  # rights and objects that lack when it runs: what a server can be asked about
+OPERATORS = ("TY109",)  # of training-operator, whose own admission is not asked here
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What lint says: codes of its errors that refuse, and of those that let it be taken and then fail."""
+
+    refuses: tuple[str, ...] = ()
+    fails: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Heard:
+        """Errors by what they say; a template that may not be there counts, though it is a warning."""
+        codes = registry()
+        bad = [one for one in findings if one.severity is Severity.ERROR or one.code in LATER]
+        later = {one.code for one in bad if codes[one.code].run or one.code in LATER}
+        return cls(tuple(sorted({one.code for one in bad} - later)), tuple(sorted(later)))
+
+
+@dataclass(frozen=True)
+class Result:
+    """One example. `edits`: how many lint's hints took, `by_hand` those of them that only a person can decide."""
+
+    group: str
+    file: str
+    digest: str
+    kinds: tuple[str, ...]
+    lint: Heard
+    server: Said
+    edits: int
+    by_hand: int
+    lint_after: Heard
+    server_after: Said
+
+    @property
+    def differences(self) -> list[str]:
+        """Where lint and the server don't agree, as it is and after the hints."""
+        pairs = (("as it is", self.lint, self.server), ("after its hints", self.lint_after, self.server_after))
+        return [
+            f"{when}: {what}" for when, heard, said in pairs for what in _differ(heard, said, self.group == TRAINING)
+        ]
+
+
+def _differ(heard: Heard, said: Said, training: bool) -> list[str]:
+    found = []
+    if said.refused and not heard.refuses:
+        found.append(f"lint lets it pass, the server refuses: {', '.join(said.refusals)}")
+    if not said.refused and set(heard.refuses) - (set(OPERATORS) if training else set()):
+        found.append(f"lint refuses, the server takes it: {', '.join(heard.refuses)}")
+    if bool(said.lacks) != bool(set(heard.fails) & set(LATER)) and not heard.refuses:
+        found.append(
+            f"lint: {', '.join(heard.fails) or 'nothing'}; the server lacks: {', '.join(said.lacks) or 'nothing'}"
+        )
+    return found
+
+
+def judge(example: Example, site: Site, asker: Asker, hints: bool = True) -> Result:
+    """Asks both, twice.
+
+    Args:
+        hints: False: nothing is followed but what a person decides, for a server whose policies write the rest.
+    """
+    as_it_is = Heard.of(files.check_text(example.text, example.name, site))
+    objects = example.objects()
+    kinds = tuple(dict.fromkeys(str(one.get("kind")) for one in objects))
+    readable = bool(objects) and all(isinstance(one.get("kind"), str) for one in objects)
+    server = asker.ask(objects) if readable else Said(("schema",))
+    if not readable:
+        return Result(example.group, example.name, example.digest, kinds, as_it_is, server, 0, 0, as_it_is, server)
+    edits, by_hand, found = _follow(objects, site, asker, hints)
+    after = Heard.of(found)
+    return Result(
+        example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, asker.ask(objects)
+    )
+
+
+def _follow(objects: list[Object], site: Site, asker: Asker, hints: bool) -> tuple[int, int, list[Finding]]:
+    edits = by_hand = 0
+    wanted: Callable[[Finding], bool] = lambda one: hints or one.code in PERSONAL  # noqa: E731
+    for _ in range(ROUNDS):
+        done = 0
+        for obj in objects:
+            mender = Mender(obj, asker.contract, asker.team)
+            for one in lint.manifest(obj, site):
+                if one.severity is Severity.ERROR and wanted(one):
+                    count = mender.mend(one)
+                    done += count
+                    by_hand += count if one.code in PERSONAL else 0
+        edits += done
+        if not done:
+            break
+    return edits, by_hand, [one for obj in objects for one in lint.manifest(obj, site)]
+
+
+def typical(results: Iterable[Result], of: Callable[[Result], int]) -> int:
+    """The median of a figure; 0 of nothing."""
+    found = [of(one) for one in results]
+    return int(median(found)) if found else 0

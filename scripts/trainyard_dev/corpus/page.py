@@ -1,0 +1,66 @@
+"""Writes docs/corpus.md: how upstream's examples fare, and where lint and the API server don't agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from trainyard_dev.corpus import results
+from trainyard_dev.corpus.judge import Result, typical
+from trainyard_dev.corpus.sources import GROUPS
+
+PAGE = "docs/corpus.md"
+HEAD = Path(__file__).with_name("assets") / "corpus.md"
+NONE = "None."
+
+
+def render(root: Path) -> str:
+    """The page of what is written down."""
+    modules, found = results.read(root)
+    return HEAD.read_text().format(
+        modules=", ".join(f"{group} {version}" for group, version in modules.items()),
+        verdicts="\n".join(_verdicts(found)),
+        edits="\n".join(_edits(found)),
+        codes="\n".join(_codes(found)),
+        differences="\n".join(_differences(found)),
+    )
+
+
+def _groups(found: list[Result]) -> Iterator[tuple[str, list[Result]]]:
+    for group in GROUPS:
+        yield group, [one for one in found if one.group == group]
+    yield "all", found
+
+
+def _verdicts(found: list[Result]) -> Iterator[str]:
+    for group, mine in _groups(found):
+        passes = [not one.lint.refuses for one in mine], [not one.lint_after.refuses for one in mine]
+        takes = [not one.server.refused for one in mine], [not one.server_after.refused for one in mine]
+        fails = [one for one in mine if not one.server_after.refused and one.lint_after.fails]
+        row = [len(mine), sum(passes[0]), sum(takes[0]), sum(passes[1]), sum(takes[1]), len(fails)]
+        yield f"| {group} | {' | '.join(map(str, row))} |"
+
+
+def _edits(found: list[Result]) -> Iterator[str]:
+    for group, mine in _groups(found):
+        good = [one for one in mine if not one.lint_after.refuses and not one.server_after.refused]
+        most = max((one.edits for one in good), default=0)
+        row = [len(good), typical(good, lambda one: one.edits), most, typical(good, lambda one: one.by_hand)]
+        yield f"| {group} | {' | '.join(map(str, row))} |"
+
+
+def _codes(found: Iterable[Result]) -> Iterator[str]:
+    counted = Counter(code for one in found for code in one.lint_after.refuses)
+    for code, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])):
+        yield f"| [`{code}`](lint.md#{code}) | {count} |"
+
+
+def _differences(found: Iterable[Result]) -> Iterator[str]:
+    rows = [f"| `{one.group}/{one.file}` | {what} |" for one in found for what in one.differences]
+    if not rows:
+        yield NONE
+        return
+    yield "| file | |"
+    yield "|---|---|"
+    yield from rows

@@ -1,0 +1,70 @@
+"""What was found of upstream's examples: a file with names, digests and verdicts, and nothing of what they hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.corpus.asking import Said
+from trainyard_dev.corpus.judge import Heard, Result
+from trainyard_dev.corpus.sources import GROUPS
+from trainyard_dev.versions import load
+
+FILE = "docs/corpus/results.json"
+Row = dict[str, Any]
+
+
+def versions() -> dict[str, str]:
+    """The pinned version of each group's module."""
+    return {group: load().tools[tool].version for group, (tool, _) in GROUPS.items()}
+
+
+def row(one: Result) -> Row:
+    """One example as it is written down."""
+    return {
+        "file": f"{one.group}/{one.file}",
+        "sha256": one.digest,
+        "kinds": list(one.kinds),
+        "lint": _heard(one.lint),
+        "server": _said(one.server),
+        "edits": [one.edits, one.by_hand],
+        "lint after": _heard(one.lint_after),
+        "server after": _said(one.server_after),
+    }
+
+
+def result(row: Row) -> Result:
+    """The other way. Raises KeyError for a row of another shape."""
+    group, _, file = row["file"].partition("/")
+    heard = [Heard(tuple(row[key]["refuses"]), tuple(row[key]["fails"])) for key in ("lint", "lint after")]
+    said = [Said(tuple(row[key]["refuses"]), tuple(row[key]["lacks"])) for key in ("server", "server after")]
+    edits, by_hand = row["edits"]
+    return Result(group, file, row["sha256"], tuple(row["kinds"]), heard[0], said[0], edits, by_hand, heard[1], said[1])
+
+
+def read(root: Path) -> tuple[dict[str, str], list[Result]]:
+    """Versions of the modules, and every example. TrainyardError where the file is not there or can't be read."""
+    try:
+        raw = json.loads((root / FILE).read_text())
+        return raw["modules"], [result(row) for row in raw["files"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        what = f"the results can't be read: {error}"
+        raise TrainyardError(what, where=FILE, hint="run `bin/trainyard corpus run`") from None
+
+
+def write(root: Path, results: list[Result], modules: dict[str, str]) -> None:
+    """One line for each example, so that a difference is a line."""
+    lines = ",\n".join(f"  {json.dumps(row(one))}" for one in results)
+    file = root / FILE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'{{"modules": {json.dumps(modules)},\n "files": [\n{lines}\n]}}\n')
+
+
+def _heard(one: Heard) -> Row:
+    return {"refuses": list(one.refuses), "fails": list(one.fails)}
+
+
+def _said(one: Said) -> Row:
+    return {"refuses": list(one.refusals), "lacks": list(one.lacks)}

@@ -1,0 +1,58 @@
+"""Asks lint and a real API server about every example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from trainyard.contract import Contract, read
+from trainyard.policy.lint.report import Site as LintSite
+from trainyard.policy.lint.report import site
+from trainyard_dev.apiserver import Identity
+from trainyard_dev.corpus.asking import Asker
+from trainyard_dev.corpus.judge import Result, judge
+from trainyard_dev.corpus.sources import GROUPS, examples
+from trainyard_dev.policy.check import Platform, Site
+
+Object = dict[str, Any]
+
+
+def contract(objects: list[Object]) -> Contract:
+    """The one that a rendered chart publishes."""
+    found = next(
+        one for one in objects if one["metadata"]["name"] == "trainyard-contract" and one["kind"] == "ConfigMap"
+    )
+    return read.contract(yaml.safe_load(found["data"]["contract.yaml"]), "the rendered chart")
+
+
+def asker(server: Any, known: Contract, team: str) -> Asker:
+    """Asks a server on which the platform is installed, as somebody of the team."""
+    mine = known.team(team)
+    names = known.images["platform"], known.images["kubectlDelivery"]
+    platform = Platform(known.namespace, known.release, known.scheduler, *names)
+    someone = Identity(next(iter(mine.users), "member"), mine.groups)
+    return Asker(Site(server, team, someone, platform), known, mine)
+
+
+def judged(asking: Asker) -> LintSite:
+    """The site by which lint judges, of the same contract and team."""
+    return site(asking.contract, asking.team.name)
+
+
+def every(asking: Asker, hints: bool = True, show: Callable[[str], None] = lambda line: None) -> list[Result]:
+    """All examples of all groups.
+
+    Args:
+        hints: False: only what a person decides is written, for a server whose policies write the rest.
+
+    Raises:
+        TrainyardError: a module can't be had.
+    """
+    lints, found = judged(asking), list[Result]()
+    for group in GROUPS:
+        mine = examples(group)
+        show(f"{group}: {len(mine)} files")
+        found += [judge(one, lints, asking, hints) for one in mine]
+    return found

@@ -1,0 +1,61 @@
+"""Upstream's examples: lint and the API server agree on each, as it is and after lint's hints were followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conftest import HERE
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard_dev.apiserver import ApiServer
+from trainyard_dev.chart import package
+from trainyard_dev.corpus import results, run, sources, volcano
+from trainyard_dev.corpus.asking import Asker
+from trainyard_dev.corpus.judge import judge, typical
+
+
+@pytest.fixture(scope="module")
+def asker(server: ApiServer) -> Iterator[Asker]:
+    known = run.contract(package.render("kind", values=[HERE / "teams.yaml"]))
+    with volcano.admission(server):
+        yield run.asker(server, known, "vision")
+
+
+def had(group: str) -> list[sources.Example]:
+    """The examples of a group; the test is skipped, with the reason, where the module can't be had."""
+    try:
+        return sources.examples(group)
+    except TrainyardError as error:
+        pytest.skip(f"the module of {group} can't be had: {error.what}")
+
+
+@pytest.mark.parametrize("group", sources.GROUPS)
+def test_lint_and_the_server_agree(asker: Asker, group: str) -> None:
+    found = had(group)
+    assert len(found) > 25
+    site = run.judged(asker)
+    verdicts = [judge(example, site, asker) for example in found]
+    assert [f"{one.file}: {what}" for one in verdicts for what in one.differences] == []
+    _, written = results.read(ROOT)
+    known = {one.file: results.row(one) for one in written if one.group == group}
+    assert {one.file: results.row(one) for one in verdicts} == known, (
+        "run `bin/trainyard corpus run` and read what changed"
+    )
+
+
+def test_what_is_written_down_is_of_the_pinned_modules_and_holds_names_and_verdicts_alone() -> None:
+    modules, written = results.read(ROOT)
+    assert modules == results.versions()
+    assert len({(one.group, one.file) for one in written}) == len(written) > 250
+    assert [one.file for one in written if one.differences] == []
+    assert max(len(line) for line in (ROOT / results.FILE).read_text().splitlines()) < 700
+
+
+def test_most_files_need_one_decision_of_a_person(asker: Any) -> None:
+    _, written = results.read(ROOT)
+    good = [one for one in written if not one.lint_after.refuses and not one.server_after.refused]
+    assert len(good) > 200
+    assert typical(good, lambda one: one.by_hand) <= 2

@@ -1,0 +1,391 @@
+"""What a newcomer's file would be refused for or fail of, beyond its form: rights, operators, Argo, the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lint_cases import one, site
+
+from trainyard import contract
+from trainyard.paths import ROOT
+from trainyard.pipelines import lint
+from trainyard.pipelines.lint.files import check_text
+from trainyard.policy.lint import advice, rights
+
+Run = Callable[..., Any]
+TEAMS = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
+IMAGE = "docker.io/trainyard/trainer-torch:0.3.0"
+SECURITY = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
+CLOSED = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
+POD = f"""\
+automountServiceAccountToken: false
+          restartPolicy: Never
+          securityContext: {SECURITY}
+          containers:
+            - {{name: main, image: {IMAGE}, command: [python3, train.py], securityContext: {CLOSED}}}
+"""
+VCJOB = f"""\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {{name: digits}}
+spec:
+  queue: vision
+  ttlSecondsAfterFinished: 600
+  policies:
+    - {{event: PodEvicted, action: RestartJob}}
+  plugins:
+    svc: []
+  tasks:
+    - name: master
+      replicas: 1
+      template:
+        spec:
+          {POD}
+    - name: worker
+      replicas: 3
+      template:
+        spec:
+          {POD}
+"""
+WORKFLOW = f"""\
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {{generateName: digits-}}
+spec:
+  entrypoint: main
+  serviceAccountName: pipeline
+  activeDeadlineSeconds: 86400
+  ttlStrategy: {{secondsAfterCompletion: 3600}}
+  podMetadata:
+    annotations: {{scheduling.volcano.sh/queue-name: vision}}
+  templates:
+    - name: main
+      container: {{image: {IMAGE}, command: [python3, step.py]}}
+"""
+MAIN = WORKFLOW[WORKFLOW.index("      container:") :]
+
+
+REPLICAS = "      replicas: 3\n"
+MINE = "    - name: main\n"
+FIRST = "  entrypoint: main\n"
+STEP = "[python3, step.py]"
+
+
+def resource(manifest: str, action: str = "create") -> str:
+    """The workflow with a resource template in place of its container."""
+    inner = "".join(f"          {line}\n" for line in manifest.splitlines())
+    return WORKFLOW.replace(MAIN, f"      resource:\n        action: {action}\n        manifest: |\n{inner}")
+
+
+@pytest.mark.parametrize("text", [VCJOB, WORKFLOW, resource(VCJOB)], ids=["vcjob", "workflow", "resource"])
+def test_what_the_cases_begin_from_is_clean(text: str) -> None:
+    assert check_text(text, "file.yaml", site()) == []
+
+
+FORBIDDEN = {
+    ("apps/v1", "Deployment"): "send a Job, which ends, or ask the platform engineer",
+    ("apps/v1", "ReplicaSet"): "send a Job",
+    ("batch/v1", "CronJob"): "send a Job for each run",
+    ("v1", "Service"): "find each other without one",
+    ("v1", "Secret"): "the team's own",
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"): "name the queue in the job",
+    ("argoproj.io/v1alpha1", "CronWorkflow"): "submit a Workflow for each run",
+    ("argoproj.io/v1alpha1", "WorkflowTemplate"): "put its templates into the Workflow",
+    ("networking.k8s.io/v1", "NetworkPolicy"): "ask the platform engineer, who may",
+}
+
+
+@pytest.mark.parametrize(("version", "kind"), FORBIDDEN)
+def test_kinds_that_members_may_not_create_are_errors_that_name_whom_to_ask(version: str, kind: str) -> None:
+    found = lint.manifest({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": {}}, site())
+    (said,) = [finding for finding in found if finding.code == "TY110"]
+    assert said.severity is lint.Severity.ERROR and f"may not create a {kind}" in said.reason
+    assert FORBIDDEN[version, kind] in said.hint and "platform engineer" in said.hint
+
+
+MISSING = {
+    ("trainer.kubeflow.org/v1alpha1", "TrainJob"): "the platform has no kind TrainJob of trainer.kubeflow.org",
+    ("flow.volcano.sh/v1alpha1", "JobFlow"): "no kind JobFlow of flow.volcano.sh",
+    ("argoproj.io/v1alpha1", "ClusterWorkflowTemplate"): "no kind ClusterWorkflowTemplate",
+    ("xgboostjob.kubeflow.org/v1alpha1", "XGBoostJob"): "no kind XGBoostJob of xgboostjob.kubeflow.org",
+    ("kubeflow.org/v1beta1", "TFJob"): "no TFJob of the version kubeflow.org/v1beta1",
+    ("batch/v1beta1", "CronJob"): "no CronJob of the version batch/v1beta1",
+}
+
+
+@pytest.mark.parametrize(("version", "kind"), MISSING)
+def test_kinds_that_the_platform_does_not_have_are_errors(version: str, kind: str) -> None:
+    (said,) = lint.manifest({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": {}}, site())
+    assert said.code == "TY106" and said.severity is lint.Severity.ERROR and MISSING[version, kind] in said.reason
+
+
+def test_a_config_map_is_a_members() -> None:
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
+    assert lint.manifest(made, site()) == []
+
+
+@pytest.mark.parametrize(("chosen", "says"), [("vision", "the team is vision"), ("", "is no team's")])
+def test_an_object_of_another_namespace(chosen: str, says: str) -> None:
+    text = VCJOB.replace("{name: digits}", "{name: digits, namespace: kubeflow}")
+    found = check_text(text, "job.yaml", lint.site(TEAMS, chosen))
+    one([finding for finding in found if finding.code == "TY505"], text, "TY505", "namespace: kubeflow")
+    assert says in found[0].reason and "leave it out" in found[0].hint
+
+
+def test_the_account_of_pipelines_creates_less_than_members() -> None:
+    assert rights.pipeline().creates < rights.member().creates
+    assert ("batch", "jobs") not in rights.pipeline().creates
+
+
+# What is wrong, the text, old, new, code, what the line of the finding holds, what the finding says.
+CASES = [
+    ("the manifest's queue", resource(VCJOB), "queue: vision", "queue: default", "p05", "queue: default", "default"),
+    (
+        "a kind that the account may not create",
+        resource("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: digits}\n"),
+        "digits",
+        "digits",
+        "TY110",
+        "kind: ConfigMap",
+        "steps of pipelines may not create a ConfigMap (configmaps)",
+    ),
+    ("a step that applies", resource(VCJOB, "apply"), "apply", "apply", "TY216", "action: apply", "may not apply"),
+    (
+        "the pod of a resource template",
+        resource(VCJOB),
+        "    annotations: {scheduling.volcano.sh/queue-name: vision}\n",
+        "    annotations: {}\n",
+        "p03",
+        "annotations",
+        "names no queue",
+    ),
+    ("a template of the kind http", WORKFLOW, MAIN, "      http: {url: https://a.org}\n", "TY216", "http:", "not run"),
+    ("a plugin's template", WORKFLOW, MAIN, "      plugin: {hello: {}}\n", "TY216", "plugin:", "of the kind plugin"),
+    (
+        "a template of elsewhere",
+        WORKFLOW,
+        MAIN,
+        "      steps: [[{name: a, templateRef: {name: lib, template: t}}]]\n",
+        "TY217",
+        "templateRef",
+        "WorkflowTemplate lib",
+    ),
+    (
+        "a template of the whole cluster",
+        WORKFLOW,
+        MAIN,
+        "      steps: [[{name: a, templateRef: {name: lib, template: t, clusterScope: true}}]]\n",
+        "TY216",
+        "templateRef",
+        "no ClusterWorkflowTemplate",
+    ),
+    (
+        "an artifact of git",
+        WORKFLOW,
+        "    - name: main\n",
+        "    - name: main\n      inputs: {artifacts: [{name: code, path: /c, git: {repo: 'https://github.com/a/b'}}]}\n",
+        "TY303",
+        "git:",
+        "github.com",
+    ),
+    (
+        "an artifact in a bucket that is not there",
+        WORKFLOW,
+        "    - name: main\n",
+        "    - name: main\n      outputs: {artifacts: [{name: out, path: /c, s3: {bucket: mine, key: a}}]}\n",
+        "TY504",
+        "bucket: mine",
+        "no bucket mine",
+    ),
+    ("packages of Debian", WORKFLOW, STEP, "[sh, -c, apt-get -y install x]", "TY302", "apt-get", "packages"),
+    ("packages of Alpine", WORKFLOW, STEP, "[sh, -c, apk add git]", "TY302", "apk", "packages"),
+    ("a clone", WORKFLOW, STEP, "[sh, -c, git clone x]", "TY303", "git clone", "fetches"),
+    (
+        "a download",
+        WORKFLOW,
+        STEP,
+        "[sh, -c, 'curl -O https://example.org/x']",
+        "TY303",
+        "curl",
+        "from example.org",
+    ),
+    (
+        "a cache of another name",
+        WORKFLOW,
+        "    - name: main\n",
+        "    - name: main\n      memoize: {key: a, cache: {configMap: {name: mine}}}\n",
+        "p21",
+        "mine",
+        "the cache mine",
+    ),
+    (
+        "a claim without class",
+        WORKFLOW,
+        "  entrypoint: main\n",
+        "  entrypoint: main\n  volumeClaimTemplates:\n    - metadata: {name: v}\n"
+        "      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n",
+        "p24",
+        "accessModes",
+        "no storage class",
+    ),
+    ("two policies for one event", VCJOB, "  plugins:", "    - {event: PodEvicted, action: AbortJob}\n  plugins:",
+     "TY109", "AbortJob", "two policies are for the event PodEvicted"),
+    ("a policy for nothing", VCJOB, "event: PodEvicted, ", "", "TY109", "RestartJob", "for an event or"),
+    ("an init container of a plugin", VCJOB, "    svc: []", "    pytorch: [--wait-master-enabled=true]", "TY109",
+     "pytorch:", "adds a container of busybox"),
+    ("a plugin without its tasks", VCJOB, "    svc: []", "    mpi: [--master=launcher]", "TY109", "mpi:",
+     "task launcher"),
+    ("a task of which more must be there", VCJOB, REPLICAS, f"{REPLICAS}      minAvailable: 4\n",
+     "TY109", "minAvailable: 4", "worker has 3 replicas"),
+    ("a task that waits for another", VCJOB, REPLICAS, f"{REPLICAS}      dependsOn: {{name: [master]}}\n",
+     "p22", "", "a gang starts whole"),
+    ("a part of a gang, in Volcano's defaults", VCJOB, REPLICAS, f"{REPLICAS}      minAvailable: 1\n",
+     "p22", "", "minAvailable is 2, the job has 4 replicas: part of them would start and wait"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("about", "text", "old", "new", "code", "line", "says"), CASES, ids=[case[0] for case in CASES]
+)
+def test_case(about: str, text: str, old: str, new: str, code: str, line: str, says: str) -> None:
+    assert old in text
+    text = text.replace(old, new, 1)
+    found = check_text(text, "file.yaml", site())
+    if code == "TY109" and "minAvailable" in new:
+        found = [finding for finding in found if finding.code != "p22"]
+    one(found, text, code, line)
+    assert says in found[0].reason
+
+
+def test_no_hint_leads_into_a_gang_that_waits_for_ever() -> None:
+    text = VCJOB.replace(REPLICAS, f"{REPLICAS}      dependsOn: {{name: [master]}}\n")
+    found = check_text(text.replace("  queue: vision", "  queue: vision\n  minAvailable: 1"), "job.yaml", site())
+    assert [finding.hint for finding in found if "dependsOn" in finding.hint] == [
+        "remove dependsOn, and let its program wait for the other"
+    ]
+
+
+def test_the_rest_of_a_gang_is_told_where_the_tasks_say_less() -> None:
+    text = VCJOB.replace(REPLICAS, f"{REPLICAS}      minAvailable: 1\n")
+    (found,) = check_text(text, "job.yaml", site())
+    assert found.hint.endswith("and leave it out of the tasks") or "leave it out of the tasks" in found.reason
+
+
+def test_a_template_without_an_entrypoint_is_a_library() -> None:
+    text = WORKFLOW.replace("kind: Workflow\n", "kind: WorkflowTemplate\n").replace("  entrypoint: main\n", "")
+    assert "TY214" not in {finding.code for finding in check_text(text, "file.yaml", site())}
+
+
+def test_containers_of_a_set_are_closed_by_the_controller() -> None:
+    whole = (
+        "      containerSet: {containers: [{name: a, image: docker.io/trainyard/trainer-torch:0.3.0, command: [a]}]}\n"
+    )
+    assert check_text(WORKFLOW.replace(MAIN, whole), "file.yaml", site()) == []
+
+
+def test_equal_roles_are_told_each() -> None:
+    text = VCJOB.replace(IMAGE, "nginx:1.27")
+    found = [finding for finding in check_text(text, "job.yaml", site()) if finding.code == "p17"]
+    assert [finding.field for finding in found] == [
+        f"spec.tasks[{index}].template.spec.containers[0].image" for index in (0, 1)
+    ]
+    flat = json.dumps(yaml.safe_load(text))  # all on one line
+    assert len([finding for finding in check_text(flat, "job.json", site()) if finding.code == "p17"]) == 2
+
+
+def test_a_template_that_the_file_has_once_is_told_once() -> None:
+    data = yaml.safe_load(VCJOB.replace(IMAGE, "nginx:1.27"))
+    data["spec"]["tasks"][1]["template"] = data["spec"]["tasks"][0]["template"]
+    text = yaml.safe_dump(data)
+    assert "*id001" in text
+    found = check_text(text, "job.yaml", site())
+    assert [finding.code for finding in found] == ["p17"]
+
+
+def test_fields_are_those_to_write_in() -> None:
+    text = WORKFLOW.replace("  serviceAccountName: pipeline\n", "").replace(
+        "  entrypoint: main\n",
+        "  entrypoint: main\n  volumeClaimTemplates:\n    - metadata: {name: v}\n"
+        "      spec: {storageClassName: standard, resources: {requests: {storage: 1Gi}}}\n",
+    )
+    found = {finding.code: finding.field for finding in check_text(text, "file.yaml", site())}
+    assert found == {"p21": "spec.serviceAccountName", "p24": "spec.volumeClaimTemplates[0].spec.storageClassName"}
+
+
+def test_the_deadline_of_a_volcano_job_is_a_field_of_its_pods() -> None:
+    gpu = "resources: {requests: {cpu: 1, memory: 1Gi, nvidia.com/gpu: 1}, limits: {memory: 1Gi, nvidia.com/gpu: 1}}"
+    text = VCJOB.replace("command: [python3, train.py]", f"command: [python3, train.py], {gpu}")
+    text = text.replace("  queue: vision", "  schedulerName: volcano\n  queue: vision")
+    fields = {finding.field for finding in check_text(text, "job.yaml", site()) if finding.code == "p13"}
+    assert fields == {f"spec.tasks[{index}].template.spec.activeDeadlineSeconds" for index in (0, 1)}
+
+
+def test_the_dot_of_a_cache_is_part_of_the_hint() -> None:
+    text = WORKFLOW.replace(
+        "    - name: main\n", "    - name: main\n      memoize: {key: a, cache: {configMap: {name: x}}}\n"
+    )
+    (found,) = check_text(text, "file.yaml", site())
+    assert found.hint.endswith("begin with vision.")
+
+
+@pytest.mark.parametrize("resource", ["huawei.com/npu-core", "example.com/gpu"])
+def test_devices_of_any_name_are_told_once(resource: str) -> None:
+    text = VCJOB.replace("command: [python3, train.py]", f"command: [a], resources: {{limits: {{{resource}: 1}}}}", 1)
+    found = [finding for finding in check_text(text, "job.yaml", site()) if resource in finding.reason]
+    assert len(found) == 1 and "nvidia.com/gpu" in found[0].hint
+
+
+def test_an_image_that_may_run_as_root_is_a_warning_and_the_hint_of_pod_security_names_a_user() -> None:
+    image = f"docker.io/other/root@sha256:{'0' * 64}"
+    text = VCJOB.replace(IMAGE, image).replace("runAsUser: 1000, ", "")
+    found = check_text(text, "job.yaml", site())
+    assert {(finding.code, str(finding.severity)) for finding in found} == {("TY602", "warning")}
+    assert "runAsUser: 1000" in found[0].hint
+    text = text.replace(f"          securityContext: {SECURITY.replace('runAsUser: 1000, ', '')}\n", "")
+    assert all("runAsUser: 1000" in one.hint for one in check_text(text, "job.yaml", site()) if one.code == "TY601")
+
+
+def test_what_argo_fills_in_is_left_out() -> None:
+    text = resource(
+        VCJOB.replace("queue: vision", "queue: '{{inputs.parameters.queue}}'").replace("replicas: 3", "replicas: {{n}}")
+    )
+    assert check_text(text, "file.yaml", site()) == []
+
+
+def test_a_team_without_a_contract_is_a_team_of_that_name(trainyard: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("TRAINYARD_CONTRACT", raising=False)
+    file = tmp_path / "job.yaml"
+    file.write_text(VCJOB.replace("  queue: vision\n", ""))
+    ended = trainyard("lint", str(file), "--team", "vision")
+    assert "to one of vision, training" in ended.out
+
+
+def test_one_line_names_the_command_that_writes_what_is_missing(trainyard: Run, tmp_path: Path) -> None:
+    file = tmp_path / "flow.yaml"
+    file.write_text(WORKFLOW.replace("  serviceAccountName: pipeline\n", ""))
+    teams = str(ROOT / "tests" / "policies" / "teams.yaml")
+    ended = trainyard("lint", str(file), "--contract", teams, "--team", "vision")
+    assert ended.out.splitlines()[-1].startswith(f"{file}: `trainyard submit {file}` fills in account, queue")
+    job = [lint.Finding("job.yaml", 1, "p06", "it names no queue", task="PyTorchJob/x")]
+    assert list(advice.lines(job, ["lint"])) == []
+    assert list(advice.lines(job, ["adopt"])) == [
+        "job.yaml: `trainyard adopt job.yaml` writes what the platform knows of it"
+    ]
+
+
+def test_submit_tells_lines(tmp_path: Path) -> None:
+    from trainyard.errors import UsageError
+    from trainyard.pipelines.submit import prepare
+
+    file = tmp_path / "flow.yaml"
+    file.write_text(WORKFLOW.replace(IMAGE, "python:3.11"))
+    with pytest.raises(UsageError) as error:
+        prepare.workflow(prepare.Wanted(file), TEAMS, "vision", lambda text: None)
+    line = 1 + WORKFLOW.splitlines().index(MAIN.rstrip("\n"))
+    assert f"{file}:{line}: error p17 " in error.value.what
