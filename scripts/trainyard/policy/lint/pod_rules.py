@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from trainyard.contract import Contract, Pool, Team
+from trainyard.policy.lint import code_rules
 from trainyard.policy.lint.pods import Object, Pod, mapping, number
 from trainyard.policy.lint.report import Path
 
@@ -257,4 +258,4 @@ def _gpu(pod: Pod, contract: Contract) -> bool:
     return pod.gpus(contract.gpu_resources) > 0
 
 
-RULES = (images, installs, quantities, kinds, nodes, placement, spot, buckets, claims, restricted)
+RULES = (images, installs, code_rules.lacking, quantities, kinds, nodes, placement, spot, buckets, claims, restricted)

@@ -90,7 +90,8 @@ def test_a_dry_run_needs_no_cluster_and_prints_the_job(run: Any, folder: Path, p
     made = yaml.safe_load(out)
     assert (code, err, made["kind"]) == (0, "", "PyTorchJob")
     master = made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
-    assert master["command"][3:] == ["2", "train.py", "--lr", "0.1"]
+    assert master["command"][3:5] == ["torch", "python"]  # after the line that says on which device
+    assert master["command"][7:] == ["2", "train.py", "--lr", "0.1"]
     code, out, _ = run(*words, "-o", "json", "--", "true")
     assert json.loads(out)["metadata"]["namespace"] == "speech"
 
