@@ -70,7 +70,7 @@ def sentence(first: str) -> str:
     if cuda:
         why = "no driver answers for its " + holds if held else "the pod has no GPU"
         return "computes on the CPU: " + named + " is built for CUDA " + cuda + ", and " + why
-    idle = ", so the " + holds + " of this pod compute nothing" if held or shown else ""
+    idle = ", so its " + holds + (" computes" if held == 1 else " compute") + " nothing" if held else ""
     return "computes on the CPU: " + named + " is a CPU build" + idle
 
 

@@ -11,6 +11,7 @@ TITLES = {
     "cluster": "Cluster",
     "install": "Installation",
     "train": "Training",
+    "arrivals": "What people bring",
     "gang": "Gangs",
     "pipelines": "Pipelines",
     "nodes": "Nodes",

@@ -38,7 +38,7 @@ def run(folder: Path, files: dict[str, str], *words: str, first: str = "torch", 
     [
         (FILES, {}, "computes on the CPU: torch 2.6.0+debian is a CPU build\n"),
         (FILES, {"NVIDIA_VISIBLE_DEVICES": "void"}, "computes on the CPU: torch 2.6.0+debian is a CPU build\n"),
-        (FILES, {"NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2"}, "a CPU build, so the 2 GPUs of this pod compute nothing\n"),
+        (FILES, {"NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2"}, "a CPU build, so its 2 GPUs compute nothing\n"),
         (CUDA, {}, "computes on the CPU: torch 2.9.1 is built for CUDA 12.8, and the pod has no GPU\n"),
         (CUDA, {"NVIDIA_VISIBLE_DEVICES": "GPU-1"}, "built for CUDA 12.8, and no driver answers for its 1 GPU\n"),
         (TENSORFLOW, {}, "computes on the CPU: tensorflow 2.21.0 is a CPU build\n"),
