@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from trainyard.kinds import device, registry
 from trainyard.kinds.pods import DEVICE
+from trainyard.kinds.spec import JOB, MPI, VOLCANO
 
 FILES = {
     "torch/__init__.py": "raise SystemExit('nothing may be imported')",
@@ -53,6 +55,14 @@ def test_what_is_said_before_the_command_runs(
     first, _, rest = out.partition("\n")
     assert code == 0 and rest == "ran\n"
     assert first.startswith("trainyard: ") and f"{first}\n".endswith(says)
+
+
+def test_every_kind_can_say_its_device() -> None:
+    """By the first module that shows a kind, or by the frameworks that MPI and plain jobs drive."""
+    known = {name for name, *_ in device.BUILDS}
+    for kind in registry.KINDS:
+        if kind.framework not in (MPI, VOLCANO, JOB):
+            assert kind.modules[0] in known, kind.framework
 
 
 def test_the_framework_of_the_job_is_asked_first(tmp_path: Path) -> None:
