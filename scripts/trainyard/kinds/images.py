@@ -24,6 +24,7 @@ PACKAGES = {
 }
 # What no image has, and why a line of requirements.txt is no answer either.
 NOWHERE = {
+    "horovod.keras": "it is for Keras by itself, of which Horovod knows no version 3: import horovod.tensorflow.keras",
     "deepspeed": "it compiles its operators where it runs, with CUDA's compiler: name an image of yours that has both",
 }
 
