@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from trainyard import __version__
@@ -10,7 +10,6 @@ from trainyard.kinds import images
 from trainyard.kinds.images import Trainer
 from trainyard.kinds.imports import GONE, Import, compared
 from trainyard.kinds.spec import JOB
-from trainyard.kinds.team_config import TeamConfig
 
 
 @dataclass(frozen=True)
@@ -42,57 +41,65 @@ class Fit:
 
 
 def fit(
-    found: Iterable[Import], framework: str, image: str, team_config: TeamConfig, listed: Collection[str] = ()
+    found: Iterable[Import],
+    framework: str,
+    reference: str,
+    known: Mapping[str, str],
+    *,
+    asked: bool = False,
+    listed: Collection[str] = (),
 ) -> Fit:
     """Compares the imports with the image that would be taken.
 
     Args:
-        image: the one that was asked for; "" for the platform's own, which then may be another one.
+        reference: that image.
+        known: the platform's images by their key in the contract, one of which may take its place.
+        asked: somebody named the image, so that none does.
         listed: packages that are installed beside the image's, by requirements.txt. What they bring is not known, so
-            that nothing is sure any more.
-
-    Raises:
-        UsageError: the platform has no image for the framework.
+            that nothing is refused any more.
     """
-    have = images.of_reference(team_config.image(image, framework))
+    have = images.of_reference(reference)
     if have is None:
         return Fit()  # of another image nothing is known
-    named = {one for one in found if compared(_package(one.module)) not in listed}
-    gone = sorted((one for one in named if have.missing(one.module)), key=lambda one: (one.file, one.line, one.module))
-    sure = [one for one in gone if one.sure and not listed]
-    if sure and not image and (other := _other(found, framework, team_config)):
-        needed = ", ".join(dict.fromkeys(have.missing(one.module) for one in sure))
-        still = [one for one in gone if not one.sure and other.missing(one.module)]
-        doubtful = _told(still, other, framework, team_config)
-        return Fit(team_config.images[other.key], f"image {other.name}, which has {needed}", [], doubtful)
-    doubtful = _told([one for one in gone if one not in sure], have, framework, team_config)
-    return Fit("", "", _told(sure, have, framework, team_config), doubtful)
+    named = sorted(
+        (one for one in found if compared(_package(one.module)) not in listed),
+        key=lambda one: (one.file, one.line, one.module),
+    )
+    lacking = [one for one in named if one.sure and have.missing(one.module)]
+    if lacking and not asked and (other := _other(named, framework, known)):
+        needed = ", ".join(dict.fromkeys(have.missing(one.module) for one in lacking))
+        return Fit(
+            known[other.key], f"image {other.name}, which has {needed}", [], _told(named, other, framework, known)
+        )
+    doubtful = [one for one in named if listed or not one.sure]
+    refused = [] if listed else lacking
+    return Fit("", "", _told(refused, have, framework, known), _told(doubtful, have, framework, known))
 
 
 def _package(module: str) -> str:
     return images.requirement(module).partition("==")[0]
 
 
-def _other(found: Iterable[Import], framework: str, team_config: TeamConfig) -> Trainer | None:
+def _other(found: Iterable[Import], framework: str, known: Mapping[str, str]) -> Trainer | None:
     """The first image of the platform that runs the framework's jobs and has all that is imported for sure."""
     sure = [one.module for one in found if one.sure]
     for one in images.trainers():
-        there = images.of_reference(team_config.images.get(one.key, "")) == one
+        there = images.of_reference(known.get(one.key, "")) == one
         if framework in one.runs and there and not any(one.missing(module) for module in sure):
             return one
     return None
 
 
-def _told(gone: Iterable[Import], have: Trainer, framework: str, team_config: TeamConfig) -> list[Missing]:
+def _told(found: Iterable[Import], have: Trainer, framework: str, known: Mapping[str, str]) -> list[Missing]:
     told: dict[str, Missing] = {}
-    for one in gone:
-        part = have.missing(one.module)
-        what = f"imports {part}, which the image {have.name} lacks"
-        told.setdefault(part, Missing(one, what, _hint(part, framework, team_config)))
+    for one in found:
+        if part := have.missing(one.module):
+            what = f"imports {part}, which the image {have.name} lacks"
+            told.setdefault(part, Missing(one, what, _hint(part, framework, known)))
     return list(told.values())
 
 
-def _hint(part: str, framework: str, team_config: TeamConfig) -> str:
+def _hint(part: str, framework: str, known: Mapping[str, str]) -> str:
     if part in GONE:
         return "it has left Python, and the images have Python 3.13: change the code"
     if part in images.NOWHERE:
@@ -102,7 +109,7 @@ def _hint(part: str, framework: str, team_config: TeamConfig) -> str:
     with_it = [one for one in images.trainers() if not one.missing(part)]
     for one in with_it:
         if framework in one.runs:
-            reference = team_config.images.get(one.key) or f"trainyard/{one.name}:{__version__}"
+            reference = known.get(one.key) or f"trainyard/{one.name}:{__version__}"
             return ", or ".join([f"take --image {reference}, which has it", *lines])
     if with_it:
         kinds = [kind for kind in with_it[0].runs if kind != JOB]

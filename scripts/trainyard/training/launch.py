@@ -85,12 +85,14 @@ def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobS
     Its Python, where it surely has one, says on which device the command computes.
     """
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
-    seen = fit(found, spec.framework, spec.image, team_config, imports.listed(folder))
+    reference, asked = team_config.image(spec.image, spec.framework), bool(spec.image)
+    listed = imports.listed(folder)
+    seen = fit(found, spec.framework, reference, team_config.images, asked=asked, listed=listed)
     for one in seen.refused:
         raise UsageError(one.what, where=one.where, hint=one.hint)
     doubts = tuple(f"{one.where} {one.what}; {one.hint}" for one in seen.doubtful)
     spec = replace(spec, image=seen.image or spec.image)
-    ours = images.of_reference(team_config.image(spec.image, spec.framework)) is not None
+    ours = images.of_reference(seen.image or reference) is not None
     python = spec.command[0] if spec.command[0] in PYTHONS else PYTHONS[0] if ours else ""
     return replace(spec, python=python), seen.why, doubts
 

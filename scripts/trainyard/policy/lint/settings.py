@@ -63,12 +63,14 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
     team = report.site.team(str(settings.get("team") or ""))
     if team.name == ANY or not command or "framework" not in settings or not Path(report.file).is_file():
         return
-    found = imports.of_folder(folder, command, imports.environment(settings.get("env") or {}))
+    team_config, image = TeamConfig.of(report.site.contract, team.name), str(settings.get("image") or "")
+    framework, listed = str(settings["framework"]), imports.listed(folder)
     try:
-        framework, image = str(settings["framework"]), str(settings.get("image") or "")
-        seen = fit(found, framework, image, TeamConfig.of(report.site.contract, team.name), imports.listed(folder))
+        reference = team_config.image(image, framework)
     except UsageError:
         return  # `judge` says it
+    found = imports.of_folder(folder, command, imports.environment(settings.get("env") or {}))
+    seen = fit(found, framework, reference, team_config.images, asked=bool(image), listed=listed)
     for missing, severity in [(one, None) for one in seen.refused] + [(one, Severity.WARNING) for one in seen.doubtful]:
         line = document.line("image" if image else "command")
         report.add("TY303", line, f"{missing.where} {missing.what}", missing.hint, at="command", severity=severity)

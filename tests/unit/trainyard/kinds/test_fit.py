@@ -21,7 +21,8 @@ def team_config() -> TeamConfig:
 
 def judged(team_config: TeamConfig, framework: str, *modules: str, image: str = "", **more: object) -> Fit:
     found = [Import(module, "train.py", at, True) for at, module in enumerate(modules, 1)]
-    return fit(found, framework, image, team_config, **more)  # type: ignore[arg-type]
+    reference = team_config.image(image, framework)
+    return fit(found, framework, reference, team_config.images, asked=bool(image), **more)  # type: ignore[arg-type]
 
 
 def test_every_kind_has_an_image_that_imports_what_shows_the_kind() -> None:
@@ -111,6 +112,14 @@ def test_what_requirements_list_is_there_and_may_bring_the_rest(team_config: Tea
     assert seen.refused == [] and [one.one.module for one in seen.doubtful] == ["joblib"]
 
 
+def test_what_requirements_list_needs_no_other_image_and_what_they_do_not_may(team_config: TeamConfig) -> None:
+    seen = judged(team_config, "pytorch", "transformers", "wandb", listed={"transformers", "wandb"})
+    assert seen == Fit()
+    seen = judged(team_config, "pytorch", "transformers", "wandb", listed={"wandb"})
+    assert "trainer-transformers" in seen.image and seen.doubtful == []
+
+
 def test_what_may_never_be_run_is_only_doubtful(team_config: TeamConfig) -> None:
-    seen = fit([Import("apex", "train.py", 3, False)], "pytorch", "", team_config)
+    reference = team_config.image("", "pytorch")
+    seen = fit([Import("apex", "train.py", 3, False)], "pytorch", reference, team_config.images)
     assert seen.refused == [] and seen.doubtful[0].where == "train.py:3"
