@@ -73,10 +73,10 @@ def of_text(text: str, file: str = "") -> list[Import]:
     ]
 
 
-def listed(folder: Path) -> frozenset[str]:
+def listed(folder: Path, file: str = REQUIREMENTS) -> frozenset[str]:
     """Packages that the folder's requirements.txt names, as pip compares them."""
     try:
-        lines = (folder / REQUIREMENTS).read_text(encoding="utf-8").splitlines()
+        lines = (folder / file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return frozenset()
     names = (line.split("#")[0].strip() for line in lines)
