@@ -86,7 +86,7 @@ def train(
             click.echo(structured.text(ready.manifest, form), nl=False)
             return None
         _said(ready, team_config)
-        for warning in launch.linted(ready, known):
+        for warning in (*ready.doubts, *launch.linted(ready, known)):
             click.echo(f"warning: {warning}", err=True)
         if after_started:
             _wait_for_turn(kube, ready.spec, team_config)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from trainyard.kinds import registry
 from trainyard.kinds.spec import JobSpec, amount_of
 from trainyard.kinds.team_config import BUCKET, SECRET, TeamConfig
 
@@ -20,6 +22,7 @@ CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 # On a node with GPUs an image may show all of them by itself; what stands in a container's own environment goes before.
 NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 FETCH, UPLOAD = "trainyard-fetch", "trainyard-upload"
+DEVICE = Path(__file__).with_name("device.py")
 
 
 def hide_gpus(container: Object) -> None:
@@ -43,13 +46,18 @@ def restricted() -> Object:
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of pod of a job. `uploader`: the pod name's end of the one that results are taken from; "" means any."""
+    """One kind of pod of a job.
+
+    `waits`: its command only waits for others to start ranks in it. `uploader`: the pod name's end of the one that
+    results are taken from; "" means any.
+    """
 
     container: str
     command: tuple[str, ...]
     gpus: bool = False
     works: bool = True  # it runs the command, so it needs code and data
     uploads: bool = False
+    waits: bool = False
     uploader: str = ""
     token: bool = False
 
@@ -106,6 +114,14 @@ def literal(words: Sequence[str]) -> list[str]:
     return [word.replace("$(", "$$(") for word in words]
 
 
+def announced(spec: JobSpec, words: Sequence[str]) -> list[str]:
+    """The command behind a line that says on which device it computes, where the job's image has a Python for that."""
+    if not spec.python:
+        return list(words)
+    first = next(iter(registry.of_framework(spec.framework).modules), "")
+    return [*literal([spec.python, "-c", DEVICE.read_text()]), first, *words]
+
+
 def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resource: str, mounts: list[Object]) -> Object:
     cpu, memory = (spec.cpu, spec.memory) if part.works else ("100m", "512Mi")
     requests: Object = {"cpu": cpu, "memory": memory}
@@ -117,7 +133,7 @@ def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resourc
     found: Object = {
         "name": part.container,
         "image": team_config.image(spec.image, spec.framework),
-        "command": list(part.command),
+        "command": list(part.command) if part.waits or not part.works else announced(spec, part.command),
         "env": _environment(spec, team_config, part),
         "resources": {"requests": requests, "limits": limits},
         "securityContext": dict(CLOSED),
@@ -146,6 +162,9 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         found.append({"name": "TRAINYARD_RESULTS", "value": f"{home(spec)}/{spec.results}"})
         if spec.checkpoints:
             found.append({"name": "TRAINYARD_CHECKPOINTS", "value": f"{home(spec)}/{spec.checkpoints}"})
+    if spec.nodes > 1 and spec.ranks_per_node == 1 and "RANK" in registry.of_framework(spec.framework).environment:
+        # Libraries such as Accelerate take a process without LOCAL_RANK to be alone, whatever RANK says.
+        found += [{"name": "LOCAL_RANK", "value": "0"}, {"name": "LOCAL_WORLD_SIZE", "value": "1"}]
     found += store_environment()
     for name, value in spec.env.items():
         found = [entry for entry in found if entry["name"] != name]

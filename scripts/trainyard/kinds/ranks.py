@@ -24,7 +24,9 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: end(ranks))
     for local in range(count):
         own = dict(env, RANK=str(node * count + local), WORLD_SIZE=str(nodes * count), GROUP_RANK=str(node))
-        own.update(LOCAL_RANK=str(local), LOCAL_WORLD_SIZE=str(count))
+        own.update(LOCAL_RANK=str(local), LOCAL_WORLD_SIZE=str(count), GROUP_WORLD_SIZE=str(nodes))
+        # By this libraries such as Lightning know that a launcher has started them, and read the rest.
+        own.setdefault("TORCHELASTIC_RUN_ID", env.get("TRAINYARD_JOB", "trainyard"))
         ranks.append(subprocess.Popen([sys.executable, *words], env=own))
     code = wait(ranks, None)
     if code:

@@ -82,7 +82,7 @@ KINDS = (
     Kind(
         "PyTorchJob", "kubeflow.org", "v1", "pytorchjobs", "pytorch", OPERATOR, "pytorch", "-master-0", "trainerTorch",
         replicas="pytorchReplicaSpecs", roles=("Master", "Worker"), single="Master", per_gpu=True,
-        modules=("torch", "lightning", "pytorch_lightning", "accelerate", "transformers"),
+        modules=("torch", "lightning", "pytorch_lightning", "accelerate", "transformers", "deepspeed"),
         environment=RENDEZVOUS,
         fields={"elasticPolicy": OBJECT, "nprocPerNode": TEXT},
         about="Trains with PyTorch: ranks get RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
@@ -90,7 +90,7 @@ KINDS = (
     Kind(
         "TFJob", "kubeflow.org", "v1", "tfjobs", "tensorflow", OPERATOR, "tensorflow", "-chief-0", "trainerTensorflow",
         replicas="tfReplicaSpecs", roles=("Chief", "Master", "Worker", "PS", "Evaluator"),
-        modules=("tensorflow", "keras"),
+        modules=("tensorflow", "keras", "tf_keras"),
         environment={"TF_CONFIG": "the cluster as JSON"},
         component="tf_job",
         fields={"successPolicy": TEXT, "enableDynamicWorker": FLAG},

@@ -41,7 +41,8 @@ class JobSpec:
 
     `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
     archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
-    earlier job, whose checkpoints this one begins with.
+    earlier job, whose checkpoints this one begins with. `python` of the image says on which device the command
+    computes, before it; empty: nothing says it.
     """
 
     name: str
@@ -70,6 +71,7 @@ class JobSpec:
     code_sha256: str = ""
     output: str = ""
     resume: str = ""
+    python: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, Any] = field(default_factory=dict)
 

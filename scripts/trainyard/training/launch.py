@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, manifest
+from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest
+from trainyard.kinds.fit import fit
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words
 SUFFIX = 5
+PYTHONS = ("python3", "python")
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Launch:
     spec: JobSpec
     manifest: Object
     code: Pack
-    why: str  # how the framework was found, when nobody named it
+    why: str  # how the framework and the image were found, when nobody named them
+    doubts: tuple[str, ...] = ()  # imports that the image lacks, and that may never be run
 
 
 def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
@@ -46,7 +49,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         resume: an earlier run, whose checkpoints this one begins with.
 
     Raises:
-        UsageError: a setting can't be, or the team may not have it.
+        UsageError: a setting can't be, the team may not have it, or the image lacks what the code imports.
     """
     given, why = dict(settings), ""
     given.pop("team", None)
@@ -60,7 +63,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
             raise UsageError(what, hint=f"name it with --framework {several_nodes()}")
     if resume and not given.get("checkpoints"):
         raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
-    spec = JobSpec.of(given)
+    spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
     code = pack(folder, archive, without=kept)
@@ -73,7 +76,25 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         output=output_of(team_config.team, run),
         resume=output_of(team_config.team, resume) if resume else "",
     )
-    return Launch(spec, manifest(spec, team_config), code, why)
+    return Launch(spec, manifest(spec, team_config), code, "; ".join(filter(None, (why, of_image))), doubts)
+
+
+def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobSpec, str, tuple[str, ...]]:
+    """The job with an image that has what the code imports, why that one, and what is in doubt. Raises UsageError.
+
+    Its Python, where it surely has one, says on which device the command computes.
+    """
+    found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
+    reference, asked = team_config.image(spec.image, spec.framework), bool(spec.image)
+    listed = imports.listed(folder)
+    seen = fit(found, spec.framework, reference, team_config.images, asked=asked, listed=listed)
+    for one in seen.refused:
+        raise UsageError(one.what, where=one.where, hint=one.hint)
+    doubts = tuple(f"{one.where} {one.what}; {one.hint}" for one in seen.doubtful)
+    spec = replace(spec, image=seen.image or spec.image)
+    ours = images.of_reference(seen.image or reference) is not None
+    python = spec.command[0] if spec.command[0] in PYTHONS else PYTHONS[0] if ours else ""
+    return replace(spec, python=python), seen.why, doubts
 
 
 def linted(launch: Launch, known: Contract) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from trainyard.kinds.images import Trainer, trainers
+from trainyard.kinds.registry import KINDS
 from trainyard_dev.e2e.checks import (
     airgap,
     arrivals,
@@ -17,6 +19,7 @@ from trainyard_dev.e2e.checks import (
     backup,
     buckets,
     folder,
+    frameworks,
     gang,
     kernel_nfs,
     metrics,
@@ -130,6 +133,28 @@ def _training(kind: training.Kind, *images: str, needs: tuple[str, ...] = (DATA,
     )
 
 
+def _script(script: frameworks.Script) -> Entry:
+    kind = next(kind for kind in KINDS if kind.kind == script.kind)
+    image = script.image or next(one.name for one in trainers() if one.key == kind.image)
+    return Entry(
+        (script.id,),
+        lambda context: frameworks.train(context, script),
+        needs=(DATA,),
+        shares=GPU_USE,
+        images=(image, "kubectl-delivery") if script.kind == "MPIJob" else (image,),
+        inputs=(*KINDS_CODE, f"examples/{script.folder}", "scripts/trainyard/training"),
+    )
+
+
+def _imports(image: Trainer) -> Entry:
+    return Entry(
+        (frameworks.imports_id(image),),
+        lambda context: frameworks.imports(context, image),
+        images=(image.name,),
+        inputs=(f"images/{image.name}", "images/requirements.yaml"),
+    )
+
+
 def _without_egress(context: Context) -> None:
     """The nodes are cut off: moved to a mirror, trained, uninstalled, installed from the mirror, purged."""
     cut = any(context.wants(check_id) for check_id in _AIRGAP)
@@ -234,6 +259,9 @@ ENTRIES = (
     Entry(("pipelines.two-teams",), pipelines.two_teams, shares=GPU_USE, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     Entry(("pipelines.failing",), pipelines.failing, needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE),
+    *(_script(one) for one in frameworks.SCRIPTS),
+    Entry(("arrivals.imports",), frameworks.refused, inputs=("scripts/trainyard/kinds", "scripts/trainyard/training")),
+    *(_imports(one) for one in trainers()),
     Entry(
         ("train.folder", "train.again", "train.failing", "train.traces"),
         folder.train,

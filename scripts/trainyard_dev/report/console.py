@@ -15,6 +15,7 @@ from trainyard_dev.report.plain import clean, duration, figure, words
 
 PAINT = {"passed": "32", "failed": "31", "skipped": "33"}
 NARROW, WIDE = 60, 140
+FIRST = ("accuracy", "device", "backend")
 
 
 def show(run: Run, *, stream: TextIO | None = None, width: int | None = None, colour: bool | None = None) -> None:
@@ -46,9 +47,9 @@ def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
 
 
 def key_figures(figures: Mapping[str, Any], most: int = 4) -> str:
-    """The first few short figures in one line; long ones are for the page. Accuracy comes first."""
+    """The first few short figures in one line; long ones are for the page. What trainings are asked first leads."""
     short = []
-    for key in sorted(figures, key=lambda k: k != "accuracy"):
+    for key in sorted(figures, key=lambda k: FIRST.index(k) if k in FIRST else len(FIRST)):
         value = figures[key]
         text = one_line(figure(value))
         if isinstance(value, Mapping):

@@ -11,7 +11,7 @@ TITLES = {
     "cluster": "Cluster",
     "install": "Installation",
     "train": "Training",
-    "arrivals": "Manifests as people bring them",
+    "arrivals": "What people bring",
     "gang": "Gangs",
     "pipelines": "Pipelines",
     "nodes": "Nodes",

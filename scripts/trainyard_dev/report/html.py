@@ -16,7 +16,7 @@ from trainyard_dev.report.plain import clean, duration, figure, words
 
 SYMBOLS = {"passed": "\u2713", "failed": "\u2717", "skipped": "\u2013"}
 SOURCES = {"build": "built here", "pull": "pulled from registries"}
-OWN_COLUMNS = ("accuracy", "devices")
+OWN_COLUMNS = ("accuracy", "device", "backend", "devices")
 _GPU_ID = re.compile(r"((?:MIG-)?GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
 

@@ -17,7 +17,7 @@ from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
-from trainyard_dev.verify import steps
+from trainyard_dev.verify import importable, steps
 from trainyard_dev.versions import read
 
 
@@ -130,6 +130,8 @@ def _pages(tree: Tree) -> None:
         corpus.PAGE: ("docs/corpus/results.json", lambda: corpus.render(tree.root)),
         support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }
+    if (tree.root / importable.wheels.LIST).exists() and (tree.root / importable.FILE).exists():
+        tree.write(importable.FILE, importable.render(tree.root), "generated again")
     for file, text in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
         tree.write(file, text, "generated again")
     for file, (source, render) in made.items():

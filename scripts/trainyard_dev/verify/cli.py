@@ -24,6 +24,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.verify import copies as verify_copies
 from trainyard_dev.verify import generated as verify_generated
 from trainyard_dev.verify import images as verify_images
+from trainyard_dev.verify import importable
 from trainyard_dev.verify import wheels as verify_wheels
 from trainyard_dev.versions import OWN_MODULES, read
 
@@ -205,7 +206,7 @@ def python(root: Path, raw: dict[str, Any],
             if not line.startswith("--hash") and not PIN.match(line):
                 where = f"{file.relative_to(root)}:{number}"
                 yield Difference(where, f"`{line}` is no exact pin", "write NAME==VERSION with its hash")
-    for name, what, hint in verify_wheels.differences(root):
+    for name, what, hint in (*verify_wheels.differences(root), *importable.differences(root)):
         yield Difference(name, what, hint)
 
 

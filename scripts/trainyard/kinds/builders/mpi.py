@@ -15,7 +15,7 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
     launcher = Part("mpi", tuple(literal(_mpirun(spec))), works=False, token=True)
     # Workers wait for the launcher to start ranks in them. Their template is one: the first uploads the results.
-    worker = Part("mpi", ("sleep", "infinity"), gpus=True, uploads=True, uploader="-worker-0")
+    worker = Part("mpi", ("sleep", "infinity"), gpus=True, uploads=True, waits=True, uploader="-worker-0")
     replicas = {
         "Launcher": replica(1, template(spec, team_config, launcher), spec),
         "Worker": {**replica(spec.nodes, template(spec, team_config, worker), spec), "restartPolicy": "Never"},
@@ -37,4 +37,4 @@ def _mpirun(spec: JobSpec) -> list[str]:
         words += ["--mca", key, value]
     if pods.home(spec):
         words += ["-wdir", pods.home(spec)]
-    return [*words, *spec.command]
+    return [*words, *pods.announced(spec, spec.command)]

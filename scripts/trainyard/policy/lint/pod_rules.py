@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from trainyard.contract import Contract, Pool, Team
+from trainyard.policy.lint import code_rules
 from trainyard.policy.lint.pods import Object, Pod, mapping, number
 from trainyard.policy.lint.report import Path
 
@@ -209,4 +210,4 @@ def _gpu(pod: Pod, contract: Contract) -> bool:
     return pod.gpus(contract.gpu_resources) > 0
 
 
-RULES = (images, quantities, kinds, nodes, placement, spot, buckets, claims)
+RULES = (images, code_rules.lacking, quantities, kinds, nodes, placement, spot, buckets, claims)

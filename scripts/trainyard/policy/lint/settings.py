@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, manifest
+from trainyard.kinds import JobSpec, TeamConfig, imports, manifest
 from trainyard.kinds import check as schema
+from trainyard.kinds.fit import fit
 from trainyard.policy.lint import objects
-from trainyard.policy.lint.report import Path, Report
+from trainyard.policy.lint.finding import Severity
+from trainyard.policy.lint.report import ANY, Report
+from trainyard.policy.lint.report import Path as Place
 from trainyard.yaml_lines import Document
 
 # Fields of the job's manifest and the setting that they are made from; the last part of a field decides.
@@ -49,7 +53,27 @@ def check(document: Document, report: Report) -> None:
     if broken:
         return
     data = document.data
+    _code(data, document, report)
     judge(data, lambda setting: document.line(*([setting] if setting in data else [])), report)
+
+
+def _code(settings: Mapping[str, Any], document: Document, report: Report) -> None:
+    """Notes what the image lacks of what the code beside the settings imports."""
+    folder, command = Path(report.file).parent, list(settings.get("command") or ())
+    team = report.site.team(str(settings.get("team") or ""))
+    if team.name == ANY or not command or "framework" not in settings or not Path(report.file).is_file():
+        return
+    team_config, image = TeamConfig.of(report.site.contract, team.name), str(settings.get("image") or "")
+    framework, listed = str(settings["framework"]), imports.listed(folder)
+    try:
+        reference = team_config.image(image, framework)
+    except UsageError:
+        return  # `judge` says it
+    found = imports.of_folder(folder, command, imports.environment(settings.get("env") or {}))
+    seen = fit(found, framework, reference, team_config.images, asked=bool(image), listed=listed)
+    for missing, severity in [(one, None) for one in seen.refused] + [(one, Severity.WARNING) for one in seen.doubtful]:
+        line = document.line("image" if image else "command")
+        report.add("TY304", line, f"{missing.where} {missing.what}", missing.hint, at="command", severity=severity)
 
 
 def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Report, task: str = "") -> None:
@@ -71,7 +95,7 @@ def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Repor
         report.add(code, line(setting), error.what, error.hint, task=task, at=setting)
         return
 
-    def lines(path: Path) -> int:
+    def lines(path: Place) -> int:
         for part in reversed(path):
             if (setting := MADE_FROM.get(str(part), "")) in settings:
                 return line(setting)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import OTHER, Context
 from trainyard_dev.e2e.recorder import require
 
@@ -34,6 +35,7 @@ def train(context: Context) -> None:
                 f"results were {metrics}, due is one of {RANKS} ranks; said: {said[-400:]}",
             )
             figures["loss"] = round(metrics[0]["loss"], 5)
+            computed.check(context, metrics[0], "gloo", figures)
         with context.recorder.check("train.again", "unchanged code is not sent again, changed code is") as figures:
             figures["seconds"], said = _run(context, folder)
             require("code unchanged" in said, f"unchanged code was sent again: {said[-300:]}")

@@ -13,6 +13,7 @@ from trainyard.names import GPU
 from trainyard.paths import ROOT
 from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e import jobs, store
+from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.gpu.uuids import node_uuids
@@ -90,9 +91,8 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
             with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
                 results = _results(s3, trace.name)
                 _check_devices(context, kind, trace, results, figures)
-                _check_model(s3, trace.name, _bar(job), figures)
-            ran = figures["backend"]
-            require(kind.backend in ("", ran), f"gradients were averaged by {ran}, due is {kind.backend}")
+                metrics = _check_model(s3, trace.name, _bar(job), figures)
+            computed.check(context, metrics, kind.backend or computed.BACKENDS.get(kind.id, ""), figures)
         finally:
             jobs.delete(context, job, NAMESPACE)
 
@@ -167,15 +167,13 @@ def _check_devices(
         }
 
 
-def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any]) -> None:
+def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any]) -> dict[str, Any]:
     """Accuracy above the bar; the checkpoint is in the store with the very bytes that the trainer wrote."""
     metrics = s3.read_json("runs", f"{NAMESPACE}/{job}/metrics.json")
     figures |= {
         "accuracy": round(metrics["accuracy"], 4),
         "bar": bar,
         "world_size": metrics["world_size"],
-        "backend": metrics["backend"],
-        "device": metrics["device"],
         "train_seconds": round(metrics["train_seconds"], 1),
     }
     require(metrics["accuracy"] >= bar, f"accuracy {metrics['accuracy']:.4f} is below the bar {bar}")
@@ -184,6 +182,7 @@ def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any])
     figures["checkpoint_bytes"] = len(blob)
     digest = hashlib.sha256(blob).hexdigest()
     require(digest == written["sha256"], f"the checkpoint {written['uri']} is not what the trainer wrote")
+    return metrics
 
 
 def _priority(job: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ import yaml
 
 from trainyard import contract
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest, status
+from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest, registry, status
+from trainyard.kinds.pods import DEVICE
 
 TEAMS = {
     "global": {
@@ -104,7 +105,39 @@ def test_several_ranks_a_node_are_started_and_other_commands_are_left_alone(made
     assert words("python", "train.py", gpus=1) == ["python", "train.py"]
     assert words("torchrun", "train.py") == ["torchrun", "train.py"]
     assert words("python", "-m", "torch.distributed.run", "x") == ["python", "-m", "torch.distributed.run", "x"]
-    assert made(gpus=2)["spec"]["nprocPerNode"] == "2"
+    assert [made(gpus=count)["spec"]["nprocPerNode"] for count in (0, 1, 2)] == ["1", "1", "2"]
+
+
+def test_the_only_rank_of_a_node_knows_its_place_on_it(made: Any) -> None:
+    """Accelerate, and Transformers' Trainer with it, train alone without LOCAL_RANK."""
+
+    def local(framework: str, **more: Any) -> list[str | None]:
+        found = []
+        for pod in templates(made(framework, **more)):
+            env = {one["name"]: one.get("value") for one in main_of(pod)["env"]}
+            found.append(env.get("LOCAL_RANK"))
+        return found
+
+    assert local("pytorch", gpus=1) == local("volcano", gpus=0) == ["0", "0"]
+    assert local("pytorch", gpus=2) == [None, None]  # each rank is told its own
+    assert local("pytorch", nodes=1, gpus=1) == [None]  # it is alone
+    assert set(local("mpi", gpus=1)) == set(local("tensorflow", gpus=1)) == {None}
+    assert local("pytorch", gpus=1, env={"LOCAL_RANK": "7"}) == ["7", "7"]
+
+
+def test_the_device_is_said_before_the_command_of_every_pod_that_computes(made: Any) -> None:
+    code = {"code": "vision/code/x.tar.gz", "code_sha256": "0" * 64, "python": "python3"}
+    for kind in registry.KINDS:
+        job = made(kind.framework, gpus=1, **code)
+        said = [main_of(pod)["command"] for pod in templates(job)]
+        if kind.framework == "mpi":
+            launcher, worker = said
+            assert launcher[launcher.index("-wdir") + 2 : -3] == ["python3", "-c", DEVICE.read_text()]
+            assert launcher[-3:] == ["horovod", "python", "train.py"] and worker == ["sleep", "infinity"]
+        else:
+            assert all(words[:3] == ["python3", "-c", DEVICE.read_text()] for words in said), kind.framework
+            assert all(words[4:] == ["python", "train.py"] for words in said)
+    assert main_of(next(templates(made(gpus=1))))["command"] == ["python", "train.py"]
 
 
 def test_mpirun_starts_a_rank_in_each_slot_where_the_code_is(made: Any) -> None:

@@ -90,7 +90,8 @@ def test_a_dry_run_needs_no_cluster_and_prints_the_job(run: Any, folder: Path, p
     made = yaml.safe_load(out)
     assert (code, err, made["kind"]) == (0, "", "PyTorchJob")
     master = made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
-    assert master["command"][3:] == ["2", "train.py", "--lr", "0.1"]
+    assert master["command"][3:5] == ["torch", "python"]  # after the line that says on which device
+    assert master["command"][7:] == ["2", "train.py", "--lr", "0.1"]
     code, out, _ = run(*words, "-o", "json", "--", "true")
     assert json.loads(out)["metadata"]["namespace"] == "speech"
 
@@ -125,6 +126,49 @@ def test_no_command_and_no_framework_for_several_nodes_are_said(
     (folder / "train.py").write_text("import numpy")
     with pytest.raises(UsageError, match="nothing says how 2 nodes find each other"):
         launch.prepare(folder, {"command": ["python", "train.py"], "nodes": 2}, team_config, tmp_path / "x")
+
+
+def test_a_keras_script_becomes_a_tfjob_on_the_image_that_has_keras(
+    folder: Path, team_config: TeamConfig, tmp_path: Path
+) -> None:
+    (folder / "train.py").write_text("import keras\nimport h5py\nfrom mnist import data\n")
+    made = launch.prepare(folder, {"command": ["python", "train.py"]}, team_config, tmp_path / "x")
+    chief = made.manifest["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]["containers"][0]
+    assert "/trainer-tensorflow:" in chief["image"] and made.why == "train.py imports keras"
+    assert chief["command"][0] == "python" and chief["command"][-3:] == ["tensorflow", "python", "train.py"]
+
+
+def test_another_image_of_the_platform_is_taken_and_told_and_its_python_says_the_device(
+    folder: Path, team_config: TeamConfig, tmp_path: Path
+) -> None:
+    (folder / "train.py").write_text("import transformers\ndef f():\n    import wandb\n")
+    made = launch.prepare(folder, {"command": ["torchrun", "train.py"]}, team_config, tmp_path / "x")
+    master = made.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
+    assert "/trainer-transformers:" in master["image"]
+    assert made.why == "train.py imports transformers; image trainer-transformers, which has transformers"
+    assert master["command"][0] == "python3" and master["command"][-2:] == ["torchrun", "train.py"]
+    (doubt,) = made.doubts
+    assert doubt.startswith("train.py:3 imports wandb, which the image trainer-transformers lacks; write wandb into")
+
+
+def test_of_another_image_nothing_is_known_and_only_python_says_the_device(
+    folder: Path, team_config: TeamConfig, tmp_path: Path
+) -> None:
+    (folder / "train.py").write_text("import torch, anything\n")
+    given = {"image": "team/image:1", "command": ["torchrun", "train.py"]}
+    for command, due in ((["torchrun", "train.py"], "torchrun"), (["python", "train.py"], "python")):
+        made = launch.prepare(folder, {**given, "command": command}, team_config, tmp_path / "x")
+        words = made.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["command"]
+        assert words[0] == due and (len(words) > 2) == (due == "python")
+
+
+def test_what_no_image_has_is_refused_before_anything_is_sent(run: Any, folder: Path, platform: Path) -> None:
+    (folder / "train.py").write_text("import torch\nimport sklearn.svm\n")
+    base = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run"]
+    code, out, err = run(*base, "--", "python", "train.py")
+    assert (code, out) == (2, "")
+    assert "train.py:2: imports sklearn, which the image trainer-torch lacks" in err
+    assert "write scikit-learn into requirements.txt" in err
 
 
 def test_the_same_code_has_the_same_place_and_each_run_its_own(

@@ -34,7 +34,8 @@ def main() -> None:
             print(f"epoch {epoch + 1}: loss {loss.item():.5f}", flush=True)
     if rank == 0:
         with open(os.path.join(os.environ["TRAINYARD_RESULTS"], "metrics.json"), "w") as file:
-            json.dump({"loss": loss.item(), "world": world}, file)
+            found = {"loss": loss.item(), "world": world, "device": str(loss.device), "backend": dist.get_backend()}
+            json.dump(found, file)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,118 @@
+"""Says on which device a command computes, then becomes the command; travels into its pod as text.
+
+`python3 -c TEXT MODULE WORDS...`: MODULE is the framework to ask first, WORDS the command. Nothing of the framework is
+imported: what it was built for stands in its files, and the driver is asked for GPUs.
+"""
+
+import ctypes
+import os
+import re
+import sys
+from importlib.machinery import PathFinder
+from importlib.metadata import PackageNotFoundError, version
+
+# A framework, the file that says what it was built for, and what is found there: its version and that of CUDA.
+BUILDS = (
+    ("torch", "version.py", r"__version__ = ['\"]([^'\"]+)", r"cuda[^=\n]* = ['\"]([\d.]+)"),
+    ("tensorflow", "python/platform/build_info.py", "", r"'cuda_version', '([\d.]+)'"),
+    ("jax", "version.py", r"_version = ['\"]([^'\"]+)", ""),
+    ("paddle", "version/__init__.py", r"full_version *= *'([^']+)'", r"cuda_version *= *'([\d.]+)'"),
+    ("xgboost", "VERSION", r"(\S+)", ""),
+)
+PLUGINS = {"jax": ("jax_cuda13_plugin", "jax_cuda12_plugin")}  # what brings CUDA to it
+PACKAGES = {"tensorflow": ("tensorflow-cpu", "tensorflow")}
+
+
+def build(first: str) -> "tuple[str, str, str] | None":
+    """(framework, its version, CUDA's or ""): of the framework asked for, else of the first there is; None for none."""
+    for name, file, number, cuda in sorted(BUILDS, key=lambda one: one[0] != first):
+        spec = PathFinder.find_spec(name)
+        if spec is None or not spec.origin:
+            continue
+        text = read(os.path.join(os.path.dirname(spec.origin), file))
+        held = next((plugin for plugin in PLUGINS.get(name, ()) if PathFinder.find_spec(plugin)), "")
+        of_cuda = found(cuda, text) or re.sub(r"\D", "", held)
+        if name == "xgboost" and installed(("xgboost",)):
+            of_cuda = "its own"
+        return name, found(number, text) or installed(PACKAGES.get(name, (name,))), of_cuda
+    return None
+
+
+def gpus() -> list[str]:
+    """Names of the GPUs that the driver shows; none without a driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return []
+    count, name, device = ctypes.c_int(), ctypes.create_string_buffer(100), ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return []
+    names = []
+    for index in range(count.value):
+        driver.cuDeviceGet(ctypes.byref(device), index)
+        driver.cuDeviceGetName(name, 100, device)
+        names.append(name.value.decode(errors="replace"))
+    return names
+
+
+def sentence(first: str) -> str:
+    """What is said."""
+    granted = os.environ.get("NVIDIA_VISIBLE_DEVICES", "")
+    held = 0 if granted in ("", "void", "none") else len(granted.split(","))
+    shown, made = gpus(), build(first)
+    holds = str(held) + (" GPU" if held == 1 else " GPUs")
+    if made is None:
+        return "no framework is installed; the pod has " + (", ".join(shown) or (holds if held else "no GPU"))
+    name, number, cuda = made
+    named = " ".join((name, number)).strip()
+    if cuda and shown:
+        return "computes on " + ", ".join(shown) + " (" + named + ", CUDA " + cuda + ")"
+    if cuda:
+        why = "no driver answers for its " + holds if held else "the pod has no GPU"
+        return "computes on the CPU: " + named + " is built for CUDA " + cuda + ", and " + why
+    idle = ", so its " + holds + (" computes" if held == 1 else " compute") + " nothing" if held else ""
+    return "computes on the CPU: " + named + " is a CPU build" + idle
+
+
+def found(pattern: str, text: str) -> str:
+    """The group of a pattern; "" where it isn't there."""
+    match = re.search(pattern, text) if pattern else None
+    return match.group(1) if match else ""
+
+
+def read(path: str) -> str:
+    """A file's text; "" for one that isn't there."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(100000)
+    except OSError:
+        return ""
+
+
+def installed(packages: tuple[str, ...]) -> str:
+    """The version of the first of these packages that is there, or ""."""
+    for package in packages:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    return ""
+
+
+def main(argv: list[str]) -> int:
+    """Speaks once for a job that MPI starts, and ends only when there is no such command."""
+    if os.environ.get("OMPI_COMM_WORLD_RANK", "0") == "0":
+        try:
+            print("trainyard: " + sentence(argv[0]), flush=True)
+        except Exception as error:
+            print("trainyard: which device it computes on is not known: " + str(error), flush=True)
+    try:
+        os.execvp(argv[1], argv[1:])
+    except OSError as error:
+        print("trainyard: " + argv[1] + ": " + str(error.strerror), file=sys.stderr, flush=True)
+        return 127
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""Whether the image of a job has what its code imports; and which other image of the platform has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from trainyard import __version__
+from trainyard.kinds import images
+from trainyard.kinds.images import Trainer
+from trainyard.kinds.imports import GONE, Import, compared
+from trainyard.kinds.spec import JOB
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An import that the image has not, in words."""
+
+    one: Import
+    what: str
+    hint: str
+
+    @property
+    def where(self) -> str:
+        """`train.py:3`."""
+        return f"{self.one.file}:{self.one.line}"
+
+
+@dataclass
+class Fit:
+    """What is known of a job's image.
+
+    `image` is the one to take in place of the kind's, "" to stay with it, and `why` says it; `refused` fail for sure,
+    `doubtful` where that import is run.
+    """
+
+    image: str = ""
+    why: str = ""
+    refused: list[Missing] = field(default_factory=list)
+    doubtful: list[Missing] = field(default_factory=list)
+
+
+def fit(
+    found: Iterable[Import],
+    framework: str,
+    reference: str,
+    known: Mapping[str, str],
+    *,
+    asked: bool = False,
+    listed: Collection[str] = (),
+) -> Fit:
+    """Compares the imports with the image that would be taken.
+
+    Args:
+        reference: that image.
+        known: the platform's images by their key in the contract, one of which may take its place.
+        asked: somebody named the image, so that none does.
+        listed: packages that are installed beside the image's, by requirements.txt. What they bring is not known, so
+            that nothing is refused any more.
+    """
+    have = images.of_reference(reference)
+    if have is None:
+        return Fit()  # of another image nothing is known
+    named = sorted(
+        (one for one in found if compared(_package(one.module)) not in listed),
+        key=lambda one: (one.file, one.line, one.module),
+    )
+    lacking = [one for one in named if one.sure and have.missing(one.module)]
+    if lacking and not asked and (other := _other(named, framework, known)):
+        needed = ", ".join(dict.fromkeys(have.missing(one.module) for one in lacking))
+        return Fit(
+            known[other.key], f"image {other.name}, which has {needed}", [], _told(named, other, framework, known)
+        )
+    doubtful = [one for one in named if listed or not one.sure]
+    refused = [] if listed else lacking
+    return Fit("", "", _told(refused, have, framework, known), _told(doubtful, have, framework, known))
+
+
+def _package(module: str) -> str:
+    return images.requirement(module).partition("==")[0]
+
+
+def _other(found: Iterable[Import], framework: str, known: Mapping[str, str]) -> Trainer | None:
+    """The first image of the platform that runs the framework's jobs and has all that is imported for sure."""
+    sure = [one.module for one in found if one.sure]
+    for one in images.trainers():
+        there = images.of_reference(known.get(one.key, "")) == one
+        if framework in one.runs and there and not any(one.missing(module) for module in sure):
+            return one
+    return None
+
+
+def _told(found: Iterable[Import], have: Trainer, framework: str, known: Mapping[str, str]) -> list[Missing]:
+    told: dict[str, Missing] = {}
+    for one in found:
+        if part := have.missing(one.module):
+            what = f"imports {part}, which the image {have.name} lacks"
+            told.setdefault(part, Missing(one, what, _hint(part, framework, known)))
+    return list(told.values())
+
+
+def _hint(part: str, framework: str, known: Mapping[str, str]) -> str:
+    if part in GONE:
+        return "it has left Python, and the images have Python 3.13: change the code"
+    if part in images.NOWHERE:
+        return images.NOWHERE[part]
+    # What is compiled out of a package no further installation of it brings.
+    lines = [] if "." in part else [f"write {images.requirement(part)} into requirements.txt"]
+    with_it = [one for one in images.trainers() if not one.missing(part)]
+    for one in with_it:
+        if framework in one.runs:
+            reference = known.get(one.key) or f"trainyard/{one.name}:{__version__}"
+            return ", or ".join([f"take --image {reference}, which has it", *lines])
+    if with_it:
+        kinds = [kind for kind in with_it[0].runs if kind != JOB]
+        return ", or ".join([f"take --framework {' or '.join(kinds)}, whose image {with_it[0].name} has it", *lines])
+    return ", or ".join(lines)

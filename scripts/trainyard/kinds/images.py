@@ -1,0 +1,78 @@
+"""What each image of the platform that trains can import: images.yaml, which `bin/trainyard versions sync` writes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from trainyard import __version__
+
+FILE = Path(__file__).with_name("images.yaml")
+# Modules whose package has another name, of packages that no image has.
+PACKAGES = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dotenv": "python-dotenv",
+    "git": "GitPython",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "umap": "umap-learn",
+}
+# What no image has, and why a line of requirements.txt is no answer either.
+NOWHERE = {
+    "horovod.keras": "it is for Keras by itself, of which Horovod knows no version 3: import horovod.tensorflow.keras",
+    "deepspeed": "it compiles its operators where it runs, with CUDA's compiler: name an image of yours that has both",
+}
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """One image.
+
+    Args:
+        key: of the contract's images.
+        runs: frameworks whose jobs it can run.
+        modules: what can be imported, by its top-level name, with the line of requirements.txt that pins it; "" for
+            what Debian brings.
+        lacks: parts of these, with dots, that are left out.
+    """
+
+    name: str
+    key: str
+    runs: tuple[str, ...]
+    modules: Mapping[str, str]
+    lacks: tuple[str, ...] = ()
+
+    def missing(self, module: str) -> str:
+        """What of a module, given with its dots, can't be imported: its top-level name or the part; "" for nothing."""
+        top = module.partition(".")[0]
+        if top not in self.modules:
+            return top
+        return next((part for part in self.lacks if f"{module}.".startswith(f"{part}.")), "")
+
+
+@functools.cache
+def trainers() -> tuple[Trainer, ...]:
+    """All images, in the order in which one is looked for."""
+    found = yaml.safe_load(FILE.read_text())
+    return tuple(
+        Trainer(name, one["key"], tuple(one["runs"]), one["modules"], tuple(one.get("lacks", ())))
+        for name, one in found.items()
+    )
+
+
+def of_reference(reference: str) -> Trainer | None:
+    """The image that a reference names; None for any other image, and for one of another version of the platform."""
+    last = reference.partition("@")[0].rpartition("/")[2]
+    return next((one for one in trainers() if last == f"{one.name}:{__version__}"), None)
+
+
+def requirement(module: str) -> str:
+    """The line of requirements.txt that brings a module."""
+    top = module.partition(".")[0]
+    pinned = next((one.modules[top] for one in trainers() if one.modules.get(top)), "")
+    return pinned or PACKAGES.get(top, top.replace("_", "-"))

@@ -1,0 +1,209 @@
+"""What the code of a folder imports, and where: read from its text, nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LARGEST = 1 << 20  # bytes of a file that is looked into
+MOST = 500  # files
+SCRIPT = ".py"
+# In the standard library of this Python or an older one that somebody runs this with, but not in the images'.
+_GONE = """
+aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis nntplib ossaudiodev
+pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib
+"""
+GONE = frozenset(_GONE.split())
+CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+REQUIREMENTS = "requirements.txt"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of what is no file of the folder.
+
+    Args:
+        module: with its dots, `horovod.tensorflow.keras`; of `from a import b` it is `a.b`, whatever b is.
+        sure: it is run whenever the script is; else it depends on something.
+    """
+
+    module: str
+    file: str
+    line: int
+    sure: bool
+
+    @property
+    def top(self) -> str:
+        """The name that the folder of its package has."""
+        return self.module.partition(".")[0]
+
+
+def of_folder(folder: Path, command: Sequence[str], python_path: str = "") -> list[Import]:
+    """What the command's script imports, and the files of the folder that it imports in turn.
+
+    Args:
+        command: as it is run in the folder; where it names no Python file, all at the folder's top are read, and
+            nothing is sure.
+        python_path: PYTHONPATH of the job.
+    """
+    scripts = list(_scripts(folder, command))
+    reader = _Reader(folder, [entry for entry in python_path.split(":") if entry and not entry.startswith("/")])
+    for path in scripts or sorted(folder.glob(f"*{SCRIPT}")):
+        reader.read(path, bool(scripts))
+    elsewhere = reader.moves or any(entry.startswith("/") for entry in python_path.split(":"))
+    if not elsewhere:
+        return reader.found
+    return [Import(one.module, one.file, one.line, False) for one in reader.found]
+
+
+def of_text(text: str, file: str = "") -> list[Import]:
+    """What a program's text imports; what stands in its functions is taken to be run."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return [
+        Import(module, file, line, sure)
+        for module, line, sure, level in _imports(tree.body, True, functions=True)
+        if not level and _is_foreign(module)
+    ]
+
+
+def listed(folder: Path, file: str = REQUIREMENTS) -> frozenset[str]:
+    """Packages that the folder's requirements.txt names, as pip compares them."""
+    try:
+        lines = (folder / file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+    names = (line.split("#")[0].strip() for line in lines)
+    plain = (name for name in names if name and not name.startswith("-"))
+    return frozenset(compared(_until(name)) for name in plain)
+
+
+def compared(name: str) -> str:
+    """A package's name as pip compares it: scikit-learn for scikit_learn."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _until(text: str) -> str:
+    end = next((at for at, sign in enumerate(text) if not (sign.isalnum() or sign in "._-")), len(text))
+    return text[:end]
+
+
+def _scripts(folder: Path, command: Sequence[str]) -> Iterator[Path]:
+    """Python files that a command names, also by -m."""
+    before = ""
+    for word in command:
+        path = folder / word
+        if word.endswith(SCRIPT) and path.is_file():
+            yield path
+        elif before == "-m" and (found := _local(word, [folder])):
+            yield found[-1]
+        before = word
+
+
+def _local(module: str, roots: Sequence[Path]) -> list[Path]:
+    """The files of a module that lies below one of these folders: its packages' and its own; [] for any other."""
+    for root in roots:
+        found, at = [], root
+        for part in module.split("."):
+            file = at / f"{part}{SCRIPT}"
+            at = at / part
+            if file.is_file():
+                return [*found, file]
+            if not at.is_dir():
+                break
+            found += [inside for name in ("__init__", "__main__") if (inside := at / f"{name}{SCRIPT}").is_file()]
+        top = root / module.partition(".")[0]
+        if found or (top.is_dir() and any(top.rglob(f"*{SCRIPT}"))):
+            return found or [top]
+    return []
+
+
+def _is_foreign(module: str) -> bool:
+    top = module.partition(".")[0]
+    return bool(top) and (top in GONE or top not in sys.stdlib_module_names) and top != "__future__"
+
+
+class _Reader:
+    """Follows imports from file to file of one folder."""
+
+    def __init__(self, folder: Path, entries: Sequence[str]) -> None:
+        self.folder, self.found, self.moves = folder, list[Import](), False
+        self._roots = [folder, folder / "src", *(folder / entry for entry in entries)]
+        self._read: dict[Path, bool] = {}
+
+    def read(self, path: Path, sure: bool) -> None:
+        """A file and what it imports; what was read as unsure is read again when it turns out to be sure."""
+        before = self._read.get(path)
+        if before or (before is not None and not sure) or not path.is_file() or len(self._read) > MOST:
+            return
+        self._read[path] = sure
+        try:
+            text = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+            tree = ast.parse(text)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return
+        self.moves = self.moves or b"sys.path" in text or b"addsitedir" in text
+        name = path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.name
+        for module, line, certain, level in _imports(tree.body, sure):
+            if level:
+                above = path.parents[level - 1] if level <= len(path.parents) else path.parent
+                for file in _local(module, [above]) if module else ():
+                    self.read(file, certain)
+            elif files := _local(module, [path.parent, *self._roots]):
+                for file in files:
+                    self.read(file, certain)
+            elif _is_foreign(module):
+                self.found.append(Import(module, name, line, certain))
+
+
+# (module, line, whether it is run for sure, level of a relative import)
+_Said = tuple[str, int, bool, int]
+
+
+def _imports(body: Sequence[ast.AST], sure: bool, *, functions: bool = False) -> Iterator[_Said]:
+    """Imports of statements.
+
+    Args:
+        functions: take what stands in functions to be run.
+    """
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno, sure, 0) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            head = node.module or ""
+            names = [f"{head}.{alias.name}".strip(".") for alias in node.names if alias.name != "*"]
+            yield from ((name, node.lineno, sure, node.level) for name in names or [head])
+        elif isinstance(node, ast.Try):
+            caught = any(_catches(handler) for handler in node.handlers)
+            yield from _imports(node.body, sure and not caught, functions=functions)
+            for handler in node.handlers:
+                yield from _imports(handler.body, False, functions=functions)
+            yield from _imports([*node.orelse, *node.finalbody], sure, functions=functions)
+        elif isinstance(node, ast.If):
+            if "TYPE_CHECKING" not in ast.dump(node.test):
+                always = "__name__" in ast.dump(node.test)
+                yield from _imports(node.body, sure and always, functions=functions)
+            yield from _imports(node.orelse, False, functions=functions)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _imports(node.body, sure and functions, functions=functions)
+        else:
+            always = isinstance(node, (ast.ClassDef, ast.With, ast.AsyncWith))
+            inside = [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.match_case))]
+            yield from _imports(inside, sure and always, functions=functions)
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    names = [handler.type] if not isinstance(handler.type, ast.Tuple) else handler.type.elts
+    return handler.type is None or any(isinstance(one, ast.Name) and one.id in CATCHES for one in names)
+
+
+def environment(env: Mapping[str, object]) -> str:
+    """PYTHONPATH of a job's settings; a text alone counts."""
+    value = env.get("PYTHONPATH", "")
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,38 @@
+"""What a pod template's own Python text imports, against what the platform's image has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainyard.contract import Contract, Team
+from trainyard.kinds import images, imports
+from trainyard.policy.lint.pods import Object, Pod
+from trainyard.policy.lint.report import Path
+
+# (code, field, reason, hint)
+Said = tuple[str, Path, str, str]
+KFP = "kfp"  # its executor, which steps run, is in images where `import kfp` alone would fail
+
+
+def lacking(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Imports that the image of a container lacks: of scripts behind -c, and of kfp's steps."""
+    for container, path in pod.containers():
+        image = images.of_reference(str(container.get("image") or ""))
+        if image is None or "PYTHONPATH" in str(container.get("env")):
+            continue
+        for at, text in _texts(container):
+            for part in dict.fromkeys(image.missing(one.module) for one in imports.of_text(text) if one.sure):
+                if part and part != KFP:
+                    what = f"{container.get('name') or 'main'} imports {part}, which the image {image.name} lacks"
+                    with_it = next((one.name for one in images.trainers() if not one.missing(part)), "")
+                    yield "TY304", (*path, *at), what, f"take the image {with_it or 'of yours that has it'}"
+
+
+def _texts(container: Object) -> Iterator[tuple[Path, str]]:
+    """Words that may be a program: several lines."""
+    for key in ("command", "args"):
+        for index, word in enumerate(container.get(key) or []):
+            if "import " in str(word) and "\n" in str(word):
+                yield (key, index), str(word)
+    if container.get("source"):
+        yield ("source",), str(container["source"])

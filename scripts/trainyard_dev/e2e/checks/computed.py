@@ -1,0 +1,38 @@
+"""The device and the back end that a training is due to have had, by what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.recorder import require
+
+CPU = "cpu"
+# What averages gradients where the ranks compute on CPUs; on GPUs gloo's part is NCCL's.
+BACKENDS = {
+    "train.pytorchjob": "gloo",
+    "train.tfjob": "parameter-server",
+    "train.mpijob": "mpi4py",
+    "train.vcjob": "gloo",
+    "train.cpu": "none",
+    "train.jaxjob": "gloo",
+    "train.paddlejob": "gloo",
+    "train.xgboostjob": "rabit",
+    "train.horovod": "horovod-mpi",
+}
+
+
+def check(context: Context, metrics: Mapping[str, Any], backend: str, figures: dict[str, Any]) -> None:
+    """Notes both, and fails on others than are due. Mock GPUs compute nothing, so the CPU is due beside them.
+
+    Args:
+        backend: due on CPUs; "" for any.
+    """
+    device, ran = str(metrics["device"]), str(metrics["backend"])
+    figures |= {"device": device, "backend": ran}
+    on_cpu = device.lower().startswith(CPU)
+    if context.gpu != "real":
+        require(on_cpu, f"it computed on {device}, due is the CPU: there is no GPU that computes")
+    due = backend if on_cpu else {"gloo": "nccl", "horovod-mpi": "horovod-nccl"}.get(backend, backend)
+    require(due in ("", ran), f"the ranks' back end was {ran}, due on {device} is {due}")

@@ -1,0 +1,162 @@
+"""Scripts as people write them, by `trainyard train`: the image that has what they import, device and back end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainyard.kinds.images import Trainer
+from trainyard.paths import ROOT
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.checks import computed
+from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.recorder import CheckError, require
+
+EXAMPLES = ROOT / "examples"
+TRAIN_S = 300
+BAR = 0.7  # of test images; the scripts reach more than 0.85 of MNIST, 0.78 of Fashion-MNIST
+FIRST = "trainyard: computes on "
+PYTHON = ("python", "train.py")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A folder of examples/, and what is due when it is trained.
+
+    `image` is what `train` has to choose, "" the kind's own; `saved` what lies beside metrics.json.
+    """
+
+    id: str
+    title: str
+    folder: str
+    kind: str
+    backend: str
+    saved: tuple[str, ...] = ("model.pt",)
+    command: tuple[str, ...] = PYTHON
+    image: str = ""
+    nodes: int = 2
+    gpus: int = 1
+    memory: str = "1536Mi"
+
+
+SCRIPTS = (
+    Script("arrivals.keras", "a Keras script: Sequential, fit, save as .h5 and .keras", "mnist-keras", "TFJob", "none",
+           ("my_model.h5", "my_model.keras"), nodes=1),
+    Script("train.torchrun", "a DDP script by torchrun on two nodes", "mnist-ddp", "PyTorchJob", "gloo",
+           command=("torchrun", "train.py")),
+    Script("train.lightning", "a Lightning script on two nodes", "mnist-lightning", "PyTorchJob", "gloo",
+           image="trainer-transformers"),
+    Script("train.transformers", "Transformers' Trainer on two nodes", "mnist-transformers", "PyTorchJob", "gloo",
+           ("model/model.safetensors", "model/config.json"), image="trainer-transformers"),
+    Script("train.accelerate", "an Accelerate script on two nodes", "mnist-accelerate", "PyTorchJob", "gloo",
+           image="trainer-transformers"),
+    Script("arrivals.horovod", "a Horovod script for PyTorch on two nodes", "mnist-horovod", "MPIJob", "horovod-mpi"),
+    Script("arrivals.horovod-keras", "a Horovod script for Keras on two nodes", "mnist-horovod-keras", "MPIJob",
+           "horovod-mpi", ("my_model.h5",), image="trainer-horovod-tensorflow"),
+)  # fmt: skip
+
+
+def train(context: Context, script: Script) -> None:
+    """One script to its end, as a member runs it; its folder is copied, so that nothing is left in the repository."""
+    with (
+        context.recorder.check(script.id, script.title) as figures,
+        tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch,
+    ):
+        folder = Path(scratch) / script.folder
+        shutil.copytree(EXAMPLES / script.folder, folder)
+        asked = ["--nodes", script.nodes, "--gpus", script.gpus, "--cpu", "200m", "--memory", script.memory]
+        words = [*map(str, asked), "--shared-memory", "64Mi", "--deadline", "10m", "--", *script.command]
+        began = time.monotonic()
+        code, out, said = _trainyard(context, folder, words)
+        figures["seconds"] = round(time.monotonic() - began)
+        require(code == 0, f"trainyard train ended with {code}: {said[-400:]}; its log: {out[-600:]}")
+        require(f": {script.kind} (" in said, f"it became no {script.kind}: {said[:300]}")
+        chosen = f"image {script.image}, which has " if script.image else ""
+        require(chosen in said, f"it did not choose the image {script.image}: {said[:300]}")
+        # Before the line of MPI's rank 0 mpirun may have one of its own.
+        begin = out.splitlines()[: 4 if script.kind == "MPIJob" else 1]
+        first = next((line for line in begin if line.startswith(FIRST)), "")
+        require(first, f"the log does not begin with the device: {begin}")
+        results = next((path.parent for path in (folder / "results").rglob("metrics.json")), None)
+        if results is None:
+            raise CheckError(f"no metrics.json came back: {said[-400:]}")
+        metrics = json.loads((results / "metrics.json").read_text())
+        figures |= {"accuracy": round(metrics["accuracy"], 4), "world_size": metrics["world"], "says": first}
+        computed.check(context, metrics, script.backend, figures)
+        require(metrics["world"] == script.nodes * max(1, script.gpus), f"{metrics['world']} ranks took part")
+        require(metrics["accuracy"] >= BAR, f"accuracy {metrics['accuracy']:.4f} is below the bar {BAR}")
+        for name in script.saved:
+            size = (results / name).stat().st_size if (results / name).is_file() else 0
+            require(size > 1000, f"{name} came back with {size} bytes")
+
+
+def refused(context: Context) -> None:
+    """What no image has is refused before anything is sent, with what to do."""
+    title = "a script that imports what the image lacks is refused before anything is sent"
+    with (
+        context.recorder.check("arrivals.imports", title) as figures,
+        tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch,
+    ):
+        folder = Path(scratch)
+        (folder / "train.py").write_text("import keras\nimport torch\nimport sklearn\n")
+        code, out, said = _trainyard(context, folder, ["--", "python", "train.py"])
+        figures["message"] = said.strip()
+        require(code == 2 and not out, f"it ended with {code}: {said[-300:]}")
+        require("train.py:1: imports keras" in said, f"the line of the import is missing: {said}")
+        require("trainer-tensorflow has it" in said and "keras==" in said, f"what to do is missing: {said}")
+        require("code sent" not in said, f"code was sent before: {said}")
+
+
+def imports(context: Context, image: Trainer) -> None:
+    """An image imports all that it is said to have, and has nothing that is not said."""
+    title = f"{image.name} imports what trainyard train says that it has"
+    with context.recorder.check(imports_id(image), title) as figures:
+        asked = json.dumps({"has": sorted(image.modules), "lacks": list(image.lacks)})
+        script = f"python3 -c '{LOOK}' '{asked}'"
+        pod = context.pod(f"imports-{image.name}", script, image=context.image(image.name))
+        amounts = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}}
+        pod["spec"]["containers"][0]["resources"] = amounts
+        state, log = context.run_pod(pod, 180)
+        told = next((line for line in log.splitlines() if line.startswith(TOLD)), "")
+        require(state == "Succeeded" and told, f"the pod {state.lower()}: {log[-600:]}")
+        found = json.loads(told.removeprefix(TOLD))
+        figures["modules"] = len(image.modules)
+        require(not found["failed"], f"these can't be imported: {found['failed']}")
+        require(not found["there"], f"these are there, though they are said to be left out: {found['there']}")
+        require(not found["more"], f"these are there, and nothing says so: {found['more']}")
+
+
+def imports_id(image: Trainer) -> str:
+    """The check's id: train.imports-torch."""
+    return f"train.imports-{image.name.removeprefix('trainer-')}"
+
+
+# Runs in the image. Double quotes alone: the shell has single ones around it.
+TOLD = "found: "
+LOOK = """
+import importlib, importlib.util, json, pkgutil, sys
+asked, failed, there = json.loads(sys.argv[1]), {}, []
+for name in asked["has"]:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        failed[name] = str(error)[:200]
+for name in asked["lacks"]:
+    try:
+        there += [name] if importlib.util.find_spec(name) else []
+    except ImportError:
+        pass
+installed = {one.name for one in pkgutil.iter_modules() if "/trainyard/" in one.module_finder.path + "/" \\
+             or "dist-packages" in one.module_finder.path}
+more = sorted(name for name in installed - set(asked["has"]) if not name.startswith("_"))
+more = [one for one in more if one not in ("kfp", "isympy")]
+print("found: " + json.dumps({"failed": failed, "there": there, "more": more}))
+"""
+
+
+def _trainyard(context: Context, folder: Path, words: list[str]) -> tuple[int, str, str]:
+    return runs.trainyard(context, "train", "--dir", folder, *words, team=NAMESPACE, check=False, timeout=TRAIN_S)

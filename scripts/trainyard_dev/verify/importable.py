@@ -1,0 +1,60 @@
+"""What images that train can import, out of the list of their packages: scripts/trainyard/kinds/images.yaml.
+
+`trainyard versions sync` writes the file, `trainyard verify` compares it; the check train.imports imports all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard_dev.verify import wheels
+
+FILE = "scripts/trainyard/kinds/images.yaml"
+OURS = "mnist"  # images/trainer
+HEAD = f"""\
+# What each image that trains can import, with the line of requirements.txt that pins it; none where Debian brings it.
+# Written by `bin/trainyard versions sync` from {wheels.LIST}.
+"""
+
+
+def render(root: Path) -> str:
+    """The file's text. Raises KeyError for a tree whose lists contradict each other, which `verify` reports."""
+    raw = yaml.load((root / wheels.LIST).read_text(), yaml.BaseLoader)
+    parents = {
+        name: image.get("parent", "")
+        for name, image in yaml.safe_load((root / "versions.yaml").read_text())["images"].items()
+    }
+    wanted = wheels.wishes(root, wheels.locked(root)).images
+    names = raw.get("modules", {})
+    made: dict[str, Any] = {}
+    for image in (name for name, spec in raw["images"].items() if spec.get("runs")):
+        modules, lacks, at = {OURS: ""}, list(raw["images"][image].get("lacks", ())), image
+        while at:
+            own = dict.fromkeys(raw["images"][at].get("system", ()), "")
+            for package, version in wanted[at].pins.items():
+                of_package = names.get(package, [package.replace("-", "_")])
+                own |= dict.fromkeys(of_package, f"{package}=={version}")
+            modules = {**own, **modules}
+            at = parents.get(at, "")
+        made[image] = {"key": key(image), "runs": raw["images"][image]["runs"]}
+        made[image] |= {"lacks": lacks} if lacks else {}
+        made[image]["modules"] = dict(sorted(modules.items(), key=lambda one: one[0].lower()))
+    return HEAD + yaml.safe_dump(made, sort_keys=False, width=120, default_flow_style=False)
+
+
+def key(image: str) -> str:
+    """What the contract calls an image: trainerTorch for trainer-torch."""
+    return re.sub(r"-(\w)", lambda letter: letter[1].upper(), image)
+
+
+def differences(root: Path) -> list[wheels.Finding]:
+    """The file against the list."""
+    if not (root / wheels.LIST).exists() or not (root / FILE).exists():
+        return []  # a tree without images that train
+    if (root / FILE).read_text() == render(root):
+        return []
+    return [(FILE, f"it is not what {wheels.LIST} says", "run `bin/trainyard versions sync`")]

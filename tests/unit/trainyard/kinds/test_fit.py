@@ -1,0 +1,125 @@
+"""The image of a job against what its code imports: another one is taken, or the import is refused with what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from trainyard import __version__, contract
+from trainyard.kinds import TeamConfig, images, registry
+from trainyard.kinds.fit import Fit, fit
+from trainyard.kinds.imports import Import
+from trainyard.paths import CHART, ROOT
+
+
+@pytest.fixture
+def team_config() -> TeamConfig:
+    return TeamConfig.of(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vision")
+
+
+def judged(team_config: TeamConfig, framework: str, *modules: str, image: str = "", **more: object) -> Fit:
+    found = [Import(module, "train.py", at, True) for at, module in enumerate(modules, 1)]
+    reference = team_config.image(image, framework)
+    return fit(found, framework, reference, team_config.images, asked=bool(image), **more)  # type: ignore[arg-type]
+
+
+def test_every_kind_has_an_image_that_imports_what_shows_the_kind() -> None:
+    """But for what is detected as a hint at the kind, and no image has; each is named here."""
+    nowhere = {"deepspeed", "flax", "lightning", "optax"}
+    for kind in registry.KINDS:
+        fitting = [one for one in images.trainers() if kind.framework in one.runs]
+        assert any(one.key == kind.image for one in fitting), kind.framework
+        for module in set(kind.modules) - nowhere:
+            assert any(not one.missing(module) for one in fitting), module
+
+
+def test_the_contract_names_every_image() -> None:
+    named = yaml.safe_load((CHART / "values.yaml").read_text())["global"]["contract"]["images"]
+    for one in images.trainers():
+        assert images.of_reference(f"docker.io/{named[one.key]}") == one
+        assert set(one.runs) <= set(registry.FRAMEWORKS)
+
+
+@pytest.mark.parametrize(
+    ("framework", "modules", "image"),
+    [
+        ("tensorflow", ("keras", "h5py", "tensorflow.keras.layers", "numpy"), ""),
+        ("pytorch", ("torch.nn", "numpy"), ""),
+        ("pytorch", ("transformers.Trainer", "torch"), "trainer-transformers"),
+        ("pytorch", ("accelerate",), "trainer-transformers"),
+        ("volcano", ("pytorch_lightning",), "trainer-transformers"),
+        ("mpi", ("horovod.torch", "torch"), ""),
+        ("mpi", ("horovod.tensorflow.keras", "tensorflow"), "trainer-horovod-tensorflow"),
+        ("job", ("keras",), "trainer-tensorflow"),
+        ("jax", ("jax.numpy",), ""),
+    ],
+)
+def test_the_image_that_has_it_is_taken(
+    framework: str, modules: tuple[str, ...], image: str, team_config: TeamConfig
+) -> None:
+    seen = judged(team_config, framework, *modules)
+    assert (seen.refused, seen.doubtful) == ([], [])
+    assert seen.image == (f"docker.io/trainyard/{image}:{__version__}" if image else "")
+    assert (image in seen.why and seen.why.startswith("image ")) if image else not seen.why
+
+
+@pytest.mark.parametrize(
+    ("framework", "modules", "image", "what", "hint"),
+    [
+        ("pytorch", ("keras", "torch"), "", "imports keras, which the image trainer-torch lacks",
+         "take --framework tensorflow, whose image trainer-tensorflow has it, or write keras=="),
+        ("pytorch", ("transformers",), f"trainyard/trainer-torch:{__version__}", "imports transformers",
+         f"take --image docker.io/trainyard/trainer-transformers:{__version__}, which has it, or write transformers=="),
+        ("pytorch", ("sklearn.svm",), "", "imports sklearn", "write scikit-learn into requirements.txt"),
+        ("pytorch", ("deepspeed",), "", "imports deepspeed", "it compiles its operators where it runs"),
+        ("mpi", ("horovod.tensorflow", "torch"), "", "imports horovod.tensorflow",
+         "take --image docker.io/trainyard/trainer-horovod-tensorflow"),
+        ("mpi", ("horovod.keras",), "", "imports horovod.keras", "import horovod.tensorflow.keras"),
+        ("jax", ("flax",), "", "imports flax", "write flax into requirements.txt"),
+        ("job", ("imp",), "", "imports imp", "it has left Python"),
+    ],
+)  # fmt: skip
+def test_what_no_image_of_the_framework_has_is_refused(
+    framework: str, modules: tuple[str, ...], image: str, what: str, hint: str, team_config: TeamConfig
+) -> None:
+    seen = judged(team_config, framework, *modules, image=image)
+    assert len(seen.refused) == 1 and seen.image == ""
+    assert what in seen.refused[0].what and hint in seen.refused[0].hint
+    assert seen.refused[0].where.startswith("train.py:")
+
+
+def test_a_part_that_is_compiled_out_is_no_line_of_requirements(team_config: TeamConfig) -> None:
+    seen = judged(team_config, "mpi", "horovod.tensorflow", "torch")
+    assert "requirements.txt" not in seen.refused[0].hint
+
+
+def test_of_other_images_and_other_versions_nothing_is_said(team_config: TeamConfig) -> None:
+    assert judged(team_config, "pytorch", "anything", image="team/image:1") == Fit()
+    older = {key: ref.replace(__version__, "0.0.1") for key, ref in team_config.images.items()}
+    assert judged(replace(team_config, images=older), "pytorch", "keras") == Fit()
+
+
+def test_an_image_that_the_platform_does_not_name_is_not_taken(team_config: TeamConfig) -> None:
+    fewer = {key: ref for key, ref in team_config.images.items() if key != "trainerTransformers"}
+    seen = judged(replace(team_config, images=fewer), "pytorch", "transformers")
+    assert seen.image == "" and len(seen.refused) == 1
+
+
+def test_what_requirements_list_is_there_and_may_bring_the_rest(team_config: TeamConfig) -> None:
+    seen = judged(team_config, "pytorch", "sklearn", "joblib", listed={"scikit-learn"})
+    assert seen.refused == [] and [one.one.module for one in seen.doubtful] == ["joblib"]
+
+
+def test_what_requirements_list_needs_no_other_image_and_what_they_do_not_may(team_config: TeamConfig) -> None:
+    seen = judged(team_config, "pytorch", "transformers", "wandb", listed={"transformers", "wandb"})
+    assert seen == Fit()
+    seen = judged(team_config, "pytorch", "transformers", "wandb", listed={"wandb"})
+    assert "trainer-transformers" in seen.image and seen.doubtful == []
+
+
+def test_what_may_never_be_run_is_only_doubtful(team_config: TeamConfig) -> None:
+    reference = team_config.image("", "pytorch")
+    seen = fit([Import("apex", "train.py", 3, False)], "pytorch", reference, team_config.images)
+    assert seen.refused == [] and seen.doubtful[0].where == "train.py:3"

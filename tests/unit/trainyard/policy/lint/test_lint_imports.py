@@ -1,0 +1,72 @@
+"""TY304: what an image of the platform can't import, of the code beside trainyard.yaml and of text in pods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from lint_cases import site
+
+from trainyard import __version__
+from trainyard.pipelines.lint.files import check, check_text
+from trainyard.policy.lint.finding import Finding, Severity
+
+
+def imports(found: list[Finding]) -> list[Finding]:
+    return [one for one in found if one.code == "TY304"]
+
+
+def settings(folder: Path, code: str, **more: object) -> list[Finding]:
+    (folder / "train.py").write_text(code)
+    values = {"name": "digits", "framework": "pytorch", "command": ["python", "train.py"], **more}
+    (folder / "trainyard.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+    return imports(check(folder / "trainyard.yaml", site()))
+
+
+def test_the_code_beside_the_settings_is_read(tmp_path: Path) -> None:
+    (said,) = settings(tmp_path, "import torch\nimport keras\n")
+    assert said.reason == "train.py:2 imports keras, which the image trainer-torch lacks"
+    assert said.severity is Severity.ERROR and "trainer-tensorflow" in said.hint and said.line == 3
+    (late,) = settings(tmp_path, "def f():\n    import keras\n")
+    assert late.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("code", "more"),
+    [
+        ("import transformers", {}),  # train takes the image that has it
+        ("import keras", {"framework": "tensorflow"}),
+        ("import anything", {"image": "team/image:1"}),
+        ("import anything", {"command": ["./run"], "env": {"PYTHONPATH": "/shared"}, "image": "team/image:1"}),
+    ],
+)
+def test_what_train_would_run_is_no_finding(code: str, more: dict[str, object], tmp_path: Path) -> None:
+    assert settings(tmp_path, code, **more) == []
+
+
+def pod(image: str, *words: str, **more: object) -> list[Finding]:
+    made = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x"},
+        "spec": {"containers": [{"name": "main", "image": image, "command": ["python3", "-c"], "args": words, **more}]},
+    }
+    return imports(check_text(yaml.safe_dump(made), "pod.yaml", site()))
+
+
+TORCH = f"docker.io/trainyard/trainer-torch:{__version__}"
+
+
+def test_the_text_of_a_program_in_a_pod_is_read() -> None:
+    (said,) = pod(TORCH, "import torch\nimport pandas\n")
+    assert said.reason == "main imports pandas, which the image trainer-torch lacks"
+    assert said.hint == "take the image of yours that has it" and said.field.endswith("args[0]")
+    (said,) = pod(TORCH, "import kfp\nfrom kfp import dsl\ndef step():\n    from keras import Sequential\n")
+    assert said.hint == "take the image trainer-tensorflow"
+
+
+def test_what_is_no_program_or_no_image_of_ours_is_left_alone() -> None:
+    assert pod(TORCH, "echo import pandas") == []
+    assert pod("team/image:1", "import pandas\nimport x\n") == []
+    assert pod(TORCH, "import pandas\n", env=[{"name": "PYTHONPATH", "value": "/shared"}]) == []

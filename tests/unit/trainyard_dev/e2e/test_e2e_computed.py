@@ -1,0 +1,75 @@
+"""Device and back end of a training: the CPU beside mock GPUs, and what is due there and on real ones."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from trainyard_dev.e2e.checks import computed, frameworks, training
+from trainyard_dev.e2e.recorder import CheckError
+
+
+def judged(gpu: str, device: str, ran: str, due: str) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    context: Any = SimpleNamespace(gpu=gpu)
+    computed.check(context, {"device": device, "backend": ran}, due, figures)
+    return figures
+
+
+def test_every_training_has_a_back_end_that_is_due() -> None:
+    for kind in training.ALL:
+        assert kind.backend or kind.id in computed.BACKENDS, kind.id
+    assert all(script.backend for script in frameworks.SCRIPTS)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "device", "ran", "due"),
+    [
+        ("mock", "cpu", "gloo", "gloo"),
+        ("mock", "CPU:0", "none", "none"),
+        ("mock", "cpu", "anything", ""),
+        ("real", "cuda:0", "nccl", "gloo"),
+        ("real", "GPU:0", "none", "none"),
+        ("real", "cpu", "gloo", "gloo"),
+        ("real", "cuda:1", "horovod-nccl", "horovod-mpi"),
+    ],
+)
+def test_what_is_due_passes_and_is_shown(gpu: str, device: str, ran: str, due: str) -> None:
+    assert judged(gpu, device, ran, due) == {"device": device, "backend": ran}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "device", "ran", "due", "says"),
+    [
+        ("mock", "cuda:0", "nccl", "gloo", "it computed on cuda:0, due is the CPU"),
+        ("mock", "cpu", "mpi4py", "horovod-mpi", "back end was mpi4py, due on cpu is horovod-mpi"),
+        ("real", "cuda:0", "gloo", "gloo", "back end was gloo, due on cuda:0 is nccl"),
+        ("mock", "cpu", "none", "gloo", "back end was none"),
+    ],
+)
+def test_another_is_an_error(gpu: str, device: str, ran: str, due: str, says: str) -> None:
+    with pytest.raises(CheckError, match=says):
+        judged(gpu, device, ran, due)
+
+
+def test_each_script_is_a_folder_of_the_examples_and_their_docs_name_it() -> None:
+    text = (frameworks.ROOT / "docs" / "train.md").read_text()
+    folders = {path.parent.name for path in frameworks.EXAMPLES.glob("mnist-*/train.py")}
+    assert folders == {script.folder for script in frameworks.SCRIPTS}
+    assert all(f"`{folder}`" in text for folder in folders)
+
+
+def test_the_program_that_looks_into_an_image_tells_what_fails_and_what_is_not_said() -> None:
+    asked = {"has": ["yaml", "no_such_module"], "lacks": ["yaml.loader", "yaml.nothing", "no_such.part"]}
+    quoted = f"{shlex.quote(sys.executable)} -c '{frameworks.LOOK}' '{json.dumps(asked)}'"  # as in the check's shell
+    done = subprocess.run(["bash", "-euc", quoted], capture_output=True, text=True, check=True)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith(frameworks.TOLD)]
+    found = json.loads(line.removeprefix(frameworks.TOLD))
+    assert found["failed"] == {"no_such_module": "No module named 'no_such_module'"}
+    assert found["there"] == ["yaml.loader"]

@@ -1,0 +1,72 @@
+"""What images can import is written from their packages, and a file that differs is found."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trainyard.paths import ROOT
+from trainyard_dev.verify import importable, wheels
+
+LIST = """
+sets: {store: [minio]}
+images:
+  tool: {packages: [kfp]}
+  trainer-a: {sets: [store], packages: [some-pillow, kfp], runs: [pytorch, job], system: [torch]}
+  trainer-a-more: {packages: [extra-thing], runs: [job], lacks: [extra_thing.big]}
+modules: {some-pillow: [PIL], kfp: []}
+versions: {kfp: 2.1, some-pillow: 13, extra-thing: 0.1}
+"""
+VERSIONS = "images: {tool: {}, trainer-a: {}, trainer-a-more: {parent: trainer-a}}\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "images").mkdir()
+    (tmp_path / wheels.LIST).write_text(LIST)
+    (tmp_path / "versions.yaml").write_text(VERSIONS)
+    (tmp_path / "requirements.lock").write_text("minio==7.2\n")
+    (tmp_path / importable.FILE).parent.mkdir(parents=True)
+    (tmp_path / importable.FILE).write_text(importable.render(tmp_path))
+    return tmp_path
+
+
+def test_modules_follow_from_packages_and_from_the_image_below(tree: Path) -> None:
+    made = yaml.safe_load((tree / importable.FILE).read_text())
+    below = {"minio": "minio==7.2", "mnist": "", "PIL": "some-pillow==13", "torch": ""}
+    assert made == {
+        "trainer-a": {"key": "trainerA", "runs": ["pytorch", "job"], "modules": below},
+        "trainer-a-more": {
+            "key": "trainerAMore",
+            "runs": ["job"],
+            "lacks": ["extra_thing.big"],
+            "modules": {"extra_thing": "extra-thing==0.1", **below},
+        },
+    }
+
+
+def test_a_raised_package_is_a_difference(tree: Path) -> None:
+    assert importable.differences(tree) == []
+    (tree / wheels.LIST).write_text(LIST.replace("kfp: 2.1, some-pillow: 13", "kfp: 2.2, some-pillow: 14"))
+    (file, what, hint) = importable.differences(tree)[0]
+    assert (file, hint) == (importable.FILE, "run `bin/trainyard versions sync`") and "images/requirements.yaml" in what
+
+
+def test_the_modules_of_packages_that_are_installed_here_are_those_of_their_metadata() -> None:
+    """Those of all others are imported in their image: e2e train.imports-*."""
+    raw = yaml.load((ROOT / wheels.LIST).read_text(), yaml.BaseLoader)
+    packages = {name for one in wheels.wishes(ROOT, wheels.locked(ROOT)).images.values() for name in one.pins}
+    compared = 0
+    for name in packages - {"kfp"}:
+        try:
+            files = importlib.metadata.files(name) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        tops = {file.parts[0].partition(".")[0] for file in files if file.suffix in (".py", ".so")}
+        due = set(raw["modules"].get(name, [name.replace("-", "_")]))
+        assert due <= tops, f"{name} has {sorted(tops)}, the list says {sorted(due)}"
+        compared += 1
+    assert compared > 10
