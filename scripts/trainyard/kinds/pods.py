@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trainyard.kinds import packages
 from trainyard.kinds.spec import JobSpec, amount_of
 from trainyard.kinds.team_config import BUCKET, SECRET, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
-ROOT = "/trainyard"  # a volume of the pod: the code, and below it what the command writes
+ROOT = packages.BASE  # a volume of the pod: the code, and below it what the command writes
 CODE = f"{ROOT}/code"
 USER = 1000
 GRACE_S = 600  # for what is left to copy when a pod ends; whoever has nothing to copy ends at once
@@ -78,11 +79,12 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     if gpus and spec.nodes > 1:
         inner["topologySpreadConstraints"] = [_spread(spec)]
     if part.works and moves(spec):
-        inner["initContainers"] = [_fetch(spec, team_config)]
+        inner["initContainers"] = [_fetch(spec, team_config), *_packages(spec, team_config)]
         if part.uploads and spec.output:
             inner["initContainers"].append(_upload(spec, team_config, part))
             inner["terminationGracePeriodSeconds"] = GRACE_S
-    return {"metadata": {"labels": labels(spec)}, "spec": inner}
+    reached = packages.LABEL if part.works and spec.packages else {}
+    return {"metadata": {"labels": {**labels(spec), **reached}}, "spec": inner}
 
 
 def moves(spec: JobSpec) -> bool:
@@ -146,6 +148,8 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         found.append({"name": "TRAINYARD_RESULTS", "value": f"{home(spec)}/{spec.results}"})
         if spec.checkpoints:
             found.append({"name": "TRAINYARD_CHECKPOINTS", "value": f"{home(spec)}/{spec.checkpoints}"})
+    if spec.packages:
+        found.append(dict(packages.USER_BASE))
     found += store_environment()
     for name, value in spec.env.items():
         found = [entry for entry in found if entry["name"] != name]
@@ -209,11 +213,26 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
     words = ["fetch", f"--into={home(spec)}", f"--folder={spec.results}"]
     if spec.code:
         words += [f"--code={BUCKET}/{spec.code}", f"--sha256={spec.code_sha256}"]
+    if spec.packages:
+        words += packages.fetched(spec.requirements, spec.packages)
     if spec.checkpoints:
         words.append(f"--folder={spec.checkpoints}")
         for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
-    return _helper(FETCH, words, team_config)
+    found = _helper(FETCH, words, team_config)
+    if spec.packages:
+        found["env"] += packages.index_environment(team_config.packages)
+    return found
+
+
+def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
+    """What the code's requirements name: installed when it is new, and kept."""
+    if not spec.packages:
+        return []
+    memory = max(spec.memory, packages.MEMORY, key=amount_of)
+    image = team_config.image(spec.image, spec.framework)
+    keep = _helper(packages.KEEP, packages.kept(home(spec), spec.packages), team_config)
+    return [packages.install(image, team_config.packages, CLOSED, NO_GPU, memory), keep]
 
 
 def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:

@@ -41,7 +41,8 @@ class JobSpec:
 
     `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
     archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
-    earlier job, whose checkpoints this one begins with.
+    earlier job, whose checkpoints this one begins with. `packages` is the key of what the file `requirements` of the
+    code names; without it nothing is installed.
     """
 
     name: str
@@ -68,6 +69,8 @@ class JobSpec:
     keep: int = 86400
     code: str = ""
     code_sha256: str = ""
+    requirements: str = ""
+    packages: str = ""
     output: str = ""
     resume: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from trainyard.errors import UsageError
 from trainyard.kinds import registry
@@ -43,6 +43,7 @@ class TeamConfig:
     registry: str
     platform_image: str
     images: Mapping[str, str]  # of the contract, by key
+    packages: Mapping[str, Any] = field(default_factory=dict)  # of the contract: where pip asks
 
     @classmethod
     def of(cls, contract: Contract, team: str) -> TeamConfig:
@@ -63,6 +64,7 @@ class TeamConfig:
             registry=str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/"),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
+            packages=dict(contract.raw.get("packages") or {}),
         )
 
     @property

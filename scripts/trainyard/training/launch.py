@@ -15,7 +15,7 @@ from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
-from trainyard.training import detect, results
+from trainyard.training import detect, packages, results
 from trainyard.training.pack import Pack, pack
 from trainyard.training.settings import FILE, Settings
 from trainyard.training.transfer import Store, open_store
@@ -36,6 +36,7 @@ class Launch:
     manifest: Object
     code: Pack
     why: str  # how the framework was found, when nobody named it
+    said: tuple[str, ...] = ()  # of its packages
 
 
 def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
@@ -60,8 +61,11 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
             raise UsageError(what, hint=f"name it with --framework {several_nodes()}")
     if resume and not given.get("checkpoints"):
         raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
+    wanted = given.pop("requirements", None)
     spec = JobSpec.of(given)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
+    image = team_config.image(spec.image, spec.framework)
+    needs = packages.of(folder, wanted, team_config.team, image, team_config.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
     code = pack(folder, archive, without=kept)
     spec = replace(
@@ -70,10 +74,12 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         team=team_config.team,
         code=f"{team_config.team}/code/{code.sha256}.tar.gz",
         code_sha256=code.sha256,
+        requirements=needs.file,
+        packages=needs.key,
         output=output_of(team_config.team, run),
         resume=output_of(team_config.team, resume) if resume else "",
     )
-    return Launch(spec, manifest(spec, team_config), code, why)
+    return Launch(spec, manifest(spec, team_config), code, why, needs.said)
 
 
 def linted(launch: Launch, known: Contract) -> list[str]:

@@ -25,6 +25,7 @@ SAMPLES: dict[str, Any] = {
     "env": {"LR": "0.1", "TOKEN": {"secret": "my-secret", "key": "token"}},
     "mounts": [{"claim": "shared", "path": "/shared", "readOnly": True}],
     "checkpoints": "checkpoints",
+    "requirements": "requirements.txt",
 }
 WIDTH = 116
 
