@@ -17,9 +17,13 @@ from pathlib import Path
 import pytest
 import wheelhouse
 from servers import Server
+from test_transfer import Cluster
 
+from trainyard.errors import TrainyardError, UsageError
 from trainyard.kinds import packages
 from trainyard.paths import ROOT
+from trainyard.training import transfer
+from trainyard.training.wheels import collect, send
 from trainyard_agent import objects, requirements
 
 IMAGE = str(Path(sys.base_prefix) / "bin/python3")  # a Python that is no virtual environment
@@ -57,6 +61,11 @@ class Pod:
     def command(self, *words: str) -> Said:
         """The run's own command."""
         return self._run([IMAGE, *words], {"PYTHONUSERBASE": f"{self.volume}/packages"})
+
+    def program(self, *words: str, **env: str) -> Said:
+        """A program of a package as the run's own command."""
+        command = list(packages.started(words))
+        return self._run(command, {"PYTHONUSERBASE": f"{self.volume}/packages", **env})
 
     def _agent(self, operation: str, *words: str) -> Said:
         root = self.server.root
@@ -112,14 +121,7 @@ def test_the_first_run_installs_and_the_second_asks_no_index(pod, server: Server
         code, said = second.run("\ntiny-upper==1.5\n")
         assert (code, asked) == (0, []), said
         assert "packages: 2 that are in the store" in said
-    assert second.command("-m", "tiny_upper") == (0, "")
-    done = subprocess.run(
-        [second.volume / "packages/bin/tiny-upper"],
-        capture_output=True,
-        text=True,
-        env={"PATH": os.environ["PATH"], "PYTHONUSERBASE": f"{second.volume}/packages"},
-    )
-    assert "ModuleNotFoundError" in done.stderr or done.stdout == "tiny-upper 1.5\n"
+    assert second.program("tiny-upper", PATH=os.environ["PATH"]) == (0, "tiny-upper 1.5\n")
     assert len(stored(server)) == 1
 
 
@@ -269,3 +271,47 @@ def test_a_python_that_looks_at_no_further_packages_says_so(pod, tmp_path: Path)
         {"PYTHONUSERBASE": f"{one.volume}/packages"},
     )
     assert code == 1 and "as in a virtual environment. Put them into the image" in said
+
+
+def test_what_the_engineer_puts_is_what_runs_install(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    store, said = transfer.Store(Cluster(server), "transfer-x"), list[str]()  # type: ignore[arg-type]
+    wheelhouse.wheel(tmp_path / "site", "tiny-upper", "1.5", needs=("tiny-lower",))
+    wheelhouse.wheel(tmp_path / "site", "tiny-lower", "2.0")
+    found = collect.folder(tmp_path / "site", "3.13")
+    assert send.put(store, found, said.append) == 2
+    assert send.put(store, found, said.append) == 0, "what is there is not sent again"
+    assert [line.partition(",")[0] for line in said] == [
+        "sent tiny_lower-2.0-py3-none-any.whl",
+        "sent tiny_upper-1.5-py3-none-any.whl",
+    ]
+    assert [(one.wheel.name, one.sha256) for one in send.listed(store)] == [(f.wheel.name, f.sha256) for f in found]
+    assert pod().run("tiny-upper\n")[0] == 0
+    other = wheelhouse.wheel(tmp_path / "other", "tiny-lower", "2.0", "VERSION = 'other'\n")
+    wheelhouse.wheel(tmp_path / "other", "tiny-new", "1.0")
+    with pytest.raises(UsageError, match="the store has another file of that name") as refused:
+        send.put(store, collect.folder(tmp_path / "other", "3.13"), said.append)
+    assert str(other) in str(refused.value) and len(send.listed(store)) == 2
+
+
+def test_requirements_are_resolved_for_the_images_python(tmp_path: Path) -> None:
+    """Python here is another one; what `--without` names and what only that needs stays away."""
+    site = tmp_path / "site"
+    wheelhouse.wheel(site, "tiny-top", "1.0", needs=("tiny-lower", "tiny-torch"))
+    wheelhouse.wheel(site, "tiny-torch", "1.0", needs=("tiny-huge",))
+    wheelhouse.wheel(site, "tiny-huge", "1.0")
+    wheelhouse.wheel(site, "tiny-lower", "2.0", tag="cp313-cp313-manylinux_2_28_x86_64")
+    wheelhouse.wheel(site, "tiny-lower", "2.0", tag="cp311-cp311-manylinux_2_28_x86_64")
+    asked, target = tmp_path / "requirements.txt", tmp_path / "target"
+    target.mkdir()
+    asked.write_text("tiny-top\n")
+    with wheelhouse.index(site) as (url, _):
+        pip = [f"--index-url={url}"]
+        found = collect.requirements(asked, target, "3.13", ["Tiny_Torch"], pip)
+        assert [one.wheel.file for one in found] == [
+            "tiny_lower-2.0-cp313-cp313-manylinux_2_28_x86_64.whl",
+            "tiny_top-1.0-py3-none-any.whl",
+        ]
+        asked.write_text("tiny-absent\n")
+        with pytest.raises(TrainyardError, match="tiny-absent") as refused:
+            collect.requirements(asked, target, "3.13", [], pip)
+    assert "wheel for Python 3.13" in str(refused.value)

@@ -19,12 +19,21 @@ INSTALL, KEEP = "trainyard-packages", "trainyard-keep"
 LABEL = {"trainyard.io/packages": "true"}  # pods that the network policy lets to the index
 WHEELS = f"{BUCKET}/shared/wheels"  # of the platform, for all teams
 USER_BASE: Object = {"name": "PYTHONUSERBASE", "value": PACKAGES}  # every Python of the pod looks there
+OF_IMAGE = ("python", "python3", "sh", "bash", "mpirun", "mpiexec", "horovodrun")  # programs that no package brings
 MEMORY, LEAST = "2Gi", "256Mi"
 
 
 def key(team: str, digest: str) -> str:
     """Where the packages of some requirements are, in the bucket for runs."""
     return f"{team}/packages/{digest}.tar.gz"
+
+
+def started(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command, found among programs of its packages: `accelerate launch train.py`. Python needs no help."""
+    first = command[0]
+    if "/" in first or first in OF_IMAGE:
+        return command
+    return ("sh", "-c", 'PATH="$PYTHONUSERBASE/bin:$PATH" exec "$0" "$@"', *command)
 
 
 def fetched(requirements: str, packages: str) -> list[str]:

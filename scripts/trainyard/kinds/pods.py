@@ -8,7 +8,7 @@ from typing import Any
 
 from trainyard.kinds import packages
 from trainyard.kinds.spec import JobSpec, amount_of
-from trainyard.kinds.team_config import BUCKET, SECRET, TeamConfig
+from trainyard.kinds.team_config import BUCKET, SECRET, NodePool, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
@@ -67,7 +67,7 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
         # The command is not process 1 then, and ends at the signal that asks it to, whatever it does about signals.
         "shareProcessNamespace": True,
         "securityContext": restricted(),
-        "containers": [_main(spec, team_config, part, gpus, pool.resource, mounts)],
+        "containers": [_main(spec, team_config, part, gpus, pool, mounts)],
         "volumes": volumes,
     }
     if priority:
@@ -85,6 +85,12 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
             inner["terminationGracePeriodSeconds"] = GRACE_S
     reached = packages.LABEL if part.works and spec.packages else {}
     return {"metadata": {"labels": {**labels(spec), **reached}}, "spec": inner}
+
+
+def image_of(spec: JobSpec, team_config: TeamConfig) -> str:
+    """The image of a job's pods, which is one, also of those without GPUs. Raises UsageError."""
+    pool = team_config.pool(spec.pool, gpus=True) if spec.gpus else None
+    return team_config.image(spec.image, spec.framework, pool)
 
 
 def moves(spec: JobSpec) -> bool:
@@ -108,17 +114,19 @@ def literal(words: Sequence[str]) -> list[str]:
     return [word.replace("$(", "$$(") for word in words]
 
 
-def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resource: str, mounts: list[Object]) -> Object:
+def _main(
+    spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, pool: NodePool, mounts: list[Object]
+) -> Object:
     cpu, memory = (spec.cpu, spec.memory) if part.works else ("100m", "512Mi")
     requests: Object = {"cpu": cpu, "memory": memory}
     limits: Object = {"memory": memory}
     if team_config.most_cpu and amount_of(cpu) > amount_of(team_config.most_cpu):
         limits["cpu"] = cpu  # the team's default limit would be below the request
     if gpus:
-        requests[resource] = limits[resource] = gpus
+        requests[pool.resource] = limits[pool.resource] = gpus
     found: Object = {
         "name": part.container,
-        "image": team_config.image(spec.image, spec.framework),
+        "image": image_of(spec, team_config),
         "command": list(part.command),
         "env": _environment(spec, team_config, part),
         "resources": {"requests": requests, "limits": limits},
@@ -161,12 +169,12 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
     return found
 
 
-def store_environment() -> list[Object]:
-    """The team's keys to the store."""
+def store_environment(secret: str = SECRET) -> list[Object]:
+    """The keys to the store, of a Secret in the pod's namespace: by default the team's."""
     keys = {"S3_ENDPOINT": "endpoint", "S3_ACCESS_KEY": "access-key", "S3_SECRET_KEY": "secret-key"}
     optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
-    found = [_secret(name, {"name": SECRET, "key": key}) for name, key in keys.items()]
-    return found + [_secret(name, {"name": SECRET, "key": key, "optional": True}) for name, key in optional.items()]
+    found = [_secret(name, {"name": secret, "key": key}) for name, key in keys.items()]
+    return found + [_secret(name, {"name": secret, "key": key, "optional": True}) for name, key in optional.items()]
 
 
 def _secret(name: str, reference: Object) -> Object:
@@ -230,7 +238,7 @@ def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
     if not spec.packages:
         return []
     memory = max(spec.memory, packages.MEMORY, key=amount_of)
-    image = team_config.image(spec.image, spec.framework)
+    image = image_of(spec, team_config)
     keep = _helper(packages.KEEP, packages.kept(home(spec), spec.packages), team_config)
     return [packages.install(image, team_config.packages, CLOSED, NO_GPU, memory), keep]
 

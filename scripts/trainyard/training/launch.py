@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, manifest
+from trainyard.kinds import JobSpec, TeamConfig, manifest, pods
+from trainyard.kinds import packages as of_packages
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
@@ -64,8 +65,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     wanted = given.pop("requirements", None)
     spec = JobSpec.of(given)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
-    image = team_config.image(spec.image, spec.framework)
-    needs = packages.of(folder, wanted, team_config.team, image, team_config.packages)
+    needs = packages.of(folder, wanted, team_config.team, pods.image_of(spec, team_config), team_config.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
     code = pack(folder, archive, without=kept)
     spec = replace(
@@ -74,6 +74,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         team=team_config.team,
         code=f"{team_config.team}/code/{code.sha256}.tar.gz",
         code_sha256=code.sha256,
+        command=of_packages.started(spec.command) if needs.key else spec.command,
         requirements=needs.file,
         packages=needs.key,
         output=output_of(team_config.team, run),

@@ -17,7 +17,7 @@ from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
-from trainyard_dev.verify import steps
+from trainyard_dev.verify import contents, steps
 from trainyard_dev.versions import read
 
 
@@ -126,6 +126,7 @@ def _pages(tree: Tree) -> None:
         component_page.PAGE: ("components", component_page.render),
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
+        contents.PAGE: ("images/requirements.yaml", lambda: contents.render(tree.root)),
         support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }
     for file, text in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
