@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     try:
         return install(Path(argv[0]))
     except InstallError as error:
-        print(f"trainyard: {error}", file=sys.stderr, flush=True)
+        print(f"InstallError: {error}", file=sys.stderr, flush=True)  # whoever follows a run looks for such a line
         return 1
 
 

@@ -175,7 +175,7 @@ def test_a_line_that_cannot_be_had_is_named_with_what_there_is(pod, server: Serv
         code, said = pod(url).run("# ours\ntiny-lower==3.0\n")
         last = said.strip().splitlines()[-1]
         assert code == 1
-        assert last.startswith("trainyard: requirements.txt:2: tiny-lower==3.0 can't be had"), last
+        assert last.startswith("InstallError: requirements.txt:2: tiny-lower==3.0 can't be had"), last
         assert f"the index {url} has 1.0, 2.0" in last and "trainyard wheels put" in last
         code, said = pod(url).run("tiny-lower\ntiny-absent>=1\n")
         assert code == 1 and "requirements.txt:2: tiny-absent>=1 can't be had" in said.splitlines()[-1]
