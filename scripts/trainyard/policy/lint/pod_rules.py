@@ -155,7 +155,7 @@ def devices(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
         if image in keys and any(number(limits.get(one, 0)) for one in contract.gpu_resources):
             what = f"{name_of(container)}: {image} computes on CPUs, and holds GPUs of pool {pools[0].name} for nothing"
             instead = contract.cuda_images.get(keys[image])
-            yield "TY409", (*path, "image"), what, f"take {instead}" if instead else "take an image with CUDA"
+            yield "TY410", (*path, "image"), what, f"take {instead}" if instead else "take an image with CUDA"
 
 
 def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:

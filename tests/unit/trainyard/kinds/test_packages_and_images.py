@@ -12,6 +12,7 @@ import yaml
 from trainyard import contract
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
+from trainyard.pipelines.lint.files import check_text
 from trainyard.policy import lint
 
 MOCK = {"name": "mock", "kind": "gpu", "labels": {"trainyard.io/pool": "gpu", "sort": "mock"},
@@ -141,7 +142,7 @@ def test_lint_says_the_same_of_a_manifest(platform: contract.Contract, team_conf
 
     def said() -> list[tuple[str, str]]:
         found = lint.manifest(job, lint.site(platform, "vision"))
-        return [(one.field, one.hint) for one in found if one.code == "TY409"]
+        return [(one.field, one.hint) for one in found if one.code == "TY410"]
 
     assert said() == []
     for pod in pods(job):
@@ -162,3 +163,11 @@ def test_a_chart_of_before_has_no_images_with_cuda(tmp_path: Path) -> None:
     )
     before = TeamConfig.of(contract.load(file), "vision")
     assert image(made(before, gpus=1)) == {"docker.io/trainyard/trainer-torch"}
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "mpi"])
+def test_lint_refuses_what_train_refuses(platform: contract.Contract, framework: str) -> None:
+    image = "image: trainyard/trainer-torch:0.3.0\n" if framework == "pytorch" else ""
+    text = f"name: try\nframework: {framework}\n{image}gpus: 1\ncommand: [python, train.py]\n"
+    found = [one for one in check_text(text, "trainyard.yaml", lint.site(platform, "vision")) if one.code == "TY409"]
+    assert [(one.severity, one.line) for one in found] == [(lint.Severity.ERROR, 3 if image else 1)]
