@@ -27,6 +27,7 @@ COMMANDS = {
     "train": "trainyard.commands.train",
     "uninstall": "trainyard.commands.uninstall",
     "values": "trainyard.commands.values",
+    "wheels": "trainyard.commands.wheels",
 }
 
 

@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     objects.add_argument("--seconds", type=float, default=120.0, help="idle: without an operation until it ends")
 
     files = commands.add_parser("run-files", help="beside a training command: bring code in, take results out")
-    files.add_argument("operation", choices=("fetch", "upload"))
+    files.add_argument("operation", choices=("fetch", "upload", "keep"))
     files.add_argument("--into", "--from", dest="root", required=True, help="folder that the command runs in")
     files.add_argument("--folder", action="append", default=[], help="below it: made by fetch, copied by upload")
     files.add_argument("--code", default="", metavar="BUCKET/KEY", help="fetch: archive to unpack")
@@ -102,6 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     files.add_argument("--to", default="", metavar="BUCKET/PREFIX", help="upload: where to")
     files.add_argument("--every", type=float, default=30.0, help="upload: seconds between two rounds")
     files.add_argument("--only", default="", help="upload: do nothing unless the pod's name ends like this")
+    files.add_argument("--requirements", default="", help="fetch: file of the code that names its packages")
+    files.add_argument("--packages", default="", metavar="BUCKET/KEY", help="fetch, keep: archive of its packages")
+    files.add_argument("--wheels", default="", metavar="BUCKET/PREFIX", help="fetch: where the platform's wheels are")
+    files.add_argument("--base", default="", help="fetch, keep: folder of the packages")
 
     gate = commands.add_parser("queue-gate", help="beside the scheduler: keep the order of queues, for ever")
     gate.add_argument("--port", type=int, required=True)
@@ -179,10 +183,15 @@ def main(argv: list[str] | None = None) -> int:
             bucket, _, key = args.place.partition("/")
             return objects.run(args.operation, bucket, key, args.size, args.sha256)
         if args.command == "run-files":
-            from trainyard_agent import run_files
+            from trainyard_agent import layers, run_files
 
+            if args.operation == "keep":
+                return layers.keep(args.base, args.packages)
             if args.operation == "fetch":
-                return run_files.fetch(args.root, args.code, args.sha256, args.folder, args.restore)
+                run_files.fetch(args.root, args.code, args.sha256, args.folder, args.restore)
+                if args.packages:
+                    layers.fetch(args.base, args.root, args.requirements, args.packages, args.wheels)
+                return 0
             return run_files.upload(args.root, args.to, args.folder, args.every, args.only)
         if args.command == "queue-gate":
             from trainyard_agent import gate

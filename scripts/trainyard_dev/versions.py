@@ -79,6 +79,7 @@ class Image:
     local: bool = False
     stage: str = "install"  # of a run: when it is needed first (cluster, install or check)
     demand: bool = False  # made only for a check or a command that asks for it
+    large: bool = False  # several GB: made only where it is named, or where an installation needs it
     parent: str = ""  # the image that its BASE is; empty: the plain base
     older: bool = False  # its plain base is that of the older Debian
 
@@ -223,6 +224,7 @@ def load() -> Versions:
             local=spec.get("local", False),
             stage=spec.get("stage", "install"),
             demand=spec.get("demand", False),
+            large=spec.get("large", False),
             parent=spec.get("parent", ""),
             older=spec.get("older", False),
         )

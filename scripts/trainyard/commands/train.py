@@ -188,5 +188,7 @@ def _said(ready: Any, team_config: TeamConfig) -> None:
     size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""
     why = f" ({ready.why})" if ready.why else ""
     click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)
+    for line in ready.said:
+        click.echo(line, err=True)
     for name in ready.code.left_out:
         click.echo(f"left out: {name} is no file", err=True)

@@ -23,7 +23,10 @@ class Queue:
 
 @dataclass(frozen=True)
 class Pool:
-    """A kind of nodes. `gpus` is what one node has and `nodes` how many there are at most; None: not said."""
+    """A kind of nodes. `gpus` is what one node has and `nodes` how many there are at most; None: not said.
+
+    `cuda`: whether its GPUs compute, so that our images for them are those with CUDA.
+    """
 
     name: str
     kind: str
@@ -34,6 +37,7 @@ class Pool:
     nodes: int | None = None
     capacity: dict[str, Any] = field(default_factory=dict)
     spot: bool = False
+    cuda: bool = False
 
     @property
     def tolerations(self) -> list[dict[str, str]]:
@@ -92,6 +96,7 @@ class Contract:
     workspace_class: str
     buckets: dict[str, Bucket]
     images: dict[str, str]  # name -> full reference
+    cuda_images: dict[str, str]  # those that there are with CUDA, by the same names
     scheduler: str
     namespace: str  # of the release
     release: str

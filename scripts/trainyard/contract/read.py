@@ -9,6 +9,8 @@ from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
 from trainyard.errors import UsageError
 
 Raw = dict[str, Any]
+CPU, CUDA = "cpu", "cuda"  # of gpuImages; a chart of old has none, and no images with CUDA
+NVIDIA = "nvidia.com/"
 
 
 def contract(raw: Raw, source: str) -> Contract:
@@ -32,7 +34,8 @@ def _contract(raw: Raw, source: str) -> Contract:
     namespace, name = release.get("namespace", "trainyard-system"), release.get("name", "trainyard")
     registry = str(raw.get("imageRegistry") or "docker.io").rstrip("/")
     images = {key: f"{registry}/{ref}" for key, ref in (raw.get("images") or {}).items()}
-    pools = tuple(_pool(pool) for pool in raw["nodePools"])
+    with_cuda = {key: f"{registry}/{ref}" for key, ref in (raw.get("cudaImages") or {}).items()}
+    pools = tuple(_pool(pool, str(raw.get("gpuImages") or CPU)) for pool in raw["nodePools"])
     policies = raw.get("policies") or {}
     storage = raw["storage"]
     return Contract(
@@ -46,6 +49,7 @@ def _contract(raw: Raw, source: str) -> Contract:
         workspace_class=storage.get("workspaceClass") or "",
         buckets={one["name"]: Bucket(one["name"], one.get("teams", "none")) for one in storage["buckets"]},
         images=images,
+        cuda_images=with_cuda,
         scheduler=raw["scheduler"]["name"],
         namespace=namespace,
         release=name,
@@ -91,7 +95,7 @@ def _queues(raw: Raw, teams: list[Raw]) -> dict[str, Queue]:
     }
 
 
-def _pool(raw: Raw) -> Pool:
+def _pool(raw: Raw, images: str) -> Pool:
     gpu, count = raw.get("gpu") or {}, raw.get("count")
     return Pool(
         name=raw["name"],
@@ -103,4 +107,5 @@ def _pool(raw: Raw) -> Pool:
         nodes=int(count) if count is not None else None,
         capacity=raw.get("capacity") or {},
         spot=bool(raw.get("spot")),
+        cuda=gpu.get("images", images) == CUDA and str(gpu.get("resource", "")).startswith(NVIDIA),
     )

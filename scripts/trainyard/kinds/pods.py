@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainyard.kinds import registry
+from trainyard.kinds import packages, registry
 from trainyard.kinds.spec import JobSpec, amount_of
-from trainyard.kinds.team_config import BUCKET, SECRET, TeamConfig
+from trainyard.kinds.team_config import BUCKET, SECRET, NodePool, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
-ROOT = "/trainyard"  # a volume of the pod: the code, and below it what the command writes
+ROOT = packages.BASE  # a volume of the pod: the code, and below it what the command writes
 CODE = f"{ROOT}/code"
 USER = 1000
 GRACE_S = 600  # for what is left to copy when a pod ends; whoever has nothing to copy ends at once
@@ -74,7 +74,7 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
         # The command is not process 1 then, and ends at the signal that asks it to, whatever it does about signals.
         "shareProcessNamespace": True,
         "securityContext": restricted(),
-        "containers": [_main(spec, team_config, part, gpus, pool.resource, mounts)],
+        "containers": [_main(spec, team_config, part, gpus, pool, mounts)],
         "volumes": volumes,
     }
     if priority:
@@ -86,11 +86,18 @@ def template(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     if gpus and spec.nodes > 1:
         inner["topologySpreadConstraints"] = [_spread(spec)]
     if part.works and moves(spec):
-        inner["initContainers"] = [_fetch(spec, team_config)]
+        inner["initContainers"] = [_fetch(spec, team_config), *_packages(spec, team_config)]
         if part.uploads and spec.output:
             inner["initContainers"].append(_upload(spec, team_config, part))
             inner["terminationGracePeriodSeconds"] = GRACE_S
-    return {"metadata": {"labels": labels(spec)}, "spec": inner}
+    reached = packages.LABEL if part.works and spec.packages else {}
+    return {"metadata": {"labels": {**labels(spec), **reached}}, "spec": inner}
+
+
+def image_of(spec: JobSpec, team_config: TeamConfig) -> str:
+    """The image of a job's pods, which is one, also of those without GPUs. Raises UsageError."""
+    pool = team_config.pool(spec.pool, gpus=True) if spec.gpus else None
+    return team_config.image(spec.image, spec.framework, pool)
 
 
 def moves(spec: JobSpec) -> bool:
@@ -122,17 +129,19 @@ def announced(spec: JobSpec, words: Sequence[str]) -> list[str]:
     return [*literal([spec.python, "-c", DEVICE.read_text()]), first, *words]
 
 
-def _main(spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, resource: str, mounts: list[Object]) -> Object:
+def _main(
+    spec: JobSpec, team_config: TeamConfig, part: Part, gpus: int, pool: NodePool, mounts: list[Object]
+) -> Object:
     cpu, memory = (spec.cpu, spec.memory) if part.works else ("100m", "512Mi")
     requests: Object = {"cpu": cpu, "memory": memory}
     limits: Object = {"memory": memory}
     if team_config.most_cpu and amount_of(cpu) > amount_of(team_config.most_cpu):
         limits["cpu"] = cpu  # the team's default limit would be below the request
     if gpus:
-        requests[resource] = limits[resource] = gpus
+        requests[pool.resource] = limits[pool.resource] = gpus
     found: Object = {
         "name": part.container,
-        "image": team_config.image(spec.image, spec.framework),
+        "image": image_of(spec, team_config),
         "command": list(part.command) if part.waits or not part.works else announced(spec, part.command),
         "env": _environment(spec, team_config, part),
         "resources": {"requests": requests, "limits": limits},
@@ -165,6 +174,8 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
     if spec.nodes > 1 and spec.ranks_per_node == 1 and "RANK" in registry.of_framework(spec.framework).environment:
         # Libraries such as Accelerate take a process without LOCAL_RANK to be alone, whatever RANK says.
         found += [{"name": "LOCAL_RANK", "value": "0"}, {"name": "LOCAL_WORLD_SIZE", "value": "1"}]
+    if spec.packages:
+        found.append(dict(packages.USER_BASE))
     found += store_environment()
     for name, value in spec.env.items():
         found = [entry for entry in found if entry["name"] != name]
@@ -176,12 +187,12 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
     return found
 
 
-def store_environment() -> list[Object]:
-    """The team's keys to the store."""
+def store_environment(secret: str = SECRET) -> list[Object]:
+    """The keys to the store, of a Secret in the pod's namespace: by default the team's."""
     keys = {"S3_ENDPOINT": "endpoint", "S3_ACCESS_KEY": "access-key", "S3_SECRET_KEY": "secret-key"}
     optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
-    found = [_secret(name, {"name": SECRET, "key": key}) for name, key in keys.items()]
-    return found + [_secret(name, {"name": SECRET, "key": key, "optional": True}) for name, key in optional.items()]
+    found = [_secret(name, {"name": secret, "key": key}) for name, key in keys.items()]
+    return found + [_secret(name, {"name": secret, "key": key, "optional": True}) for name, key in optional.items()]
 
 
 def _secret(name: str, reference: Object) -> Object:
@@ -228,11 +239,26 @@ def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
     words = ["fetch", f"--into={home(spec)}", f"--folder={spec.results}"]
     if spec.code:
         words += [f"--code={BUCKET}/{spec.code}", f"--sha256={spec.code_sha256}"]
+    if spec.packages:
+        words += packages.fetched(spec.requirements, spec.packages)
     if spec.checkpoints:
         words.append(f"--folder={spec.checkpoints}")
         for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
-    return _helper(FETCH, words, team_config)
+    found = _helper(FETCH, words, team_config)
+    if spec.packages:
+        found["env"] += packages.index_environment(team_config.packages)
+    return found
+
+
+def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
+    """What the code's requirements name: installed when it is new, and kept."""
+    if not spec.packages:
+        return []
+    memory = max(spec.memory, packages.MEMORY, key=amount_of)
+    image = image_of(spec, team_config)
+    keep = _helper(packages.KEEP, packages.kept(home(spec), spec.packages), team_config)
+    return [packages.install(image, team_config.packages, CLOSED, NO_GPU, memory), keep]
 
 
 def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:

@@ -41,8 +41,9 @@ class JobSpec:
 
     `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
     archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
-    earlier job, whose checkpoints this one begins with. `python` of the image says on which device the command
-    computes, before it; empty: nothing says it.
+    earlier job, whose checkpoints this one begins with. `packages` is the key of what the file `requirements` of the
+    code names; without it nothing is installed. `python` of the image says on which device the command computes, before
+    it; empty: nothing says it.
     """
 
     name: str
@@ -69,6 +70,8 @@ class JobSpec:
     keep: int = 0
     code: str = ""
     code_sha256: str = ""
+    requirements: str = ""
+    packages: str = ""
     output: str = ""
     resume: str = ""
     python: str = ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from trainyard.errors import UsageError
 from trainyard.kinds import registry
@@ -19,7 +19,7 @@ SECRET = "trainyard-s3"  # the team's keys to the store; the chart makes it in e
 
 @dataclass(frozen=True)
 class NodePool:
-    """Nodes of a kind: how pods get there. `resource` is what a GPU is called."""
+    """Nodes of a kind: how pods get there. `resource` is what a GPU is called; `cuda`: whether its GPUs compute."""
 
     name: str
     kind: str
@@ -27,6 +27,7 @@ class NodePool:
     tolerations: list[dict[str, str]]
     resource: str
     spot: bool
+    cuda: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class TeamConfig:
     images: Mapping[str, str]  # of the contract, by key
     deadline: int = 86400  # of a job that names none, and how long a finished one stays
     keep: int = 86400
+    cuda_images: Mapping[str, str] = field(default_factory=dict)  # those that there are with CUDA, by the same keys
+    packages: Mapping[str, Any] = field(default_factory=dict)  # of the contract: where pip asks
 
     @classmethod
     def of(cls, contract: Contract, team: str) -> TeamConfig:
@@ -59,7 +62,7 @@ class TeamConfig:
             most_gpus=own.max_gpus,
             most_cpu=str((own.limits.get("limits") or {}).get("cpu", "")),
             pools=tuple(
-                NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)
+                NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot, pool.cuda)
                 for pool in contract.pools
             ),
             registry=str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/"),
@@ -67,6 +70,8 @@ class TeamConfig:
             images=dict(contract.images),
             deadline=own.default("deadline", cls.deadline),
             keep=own.default("keep", cls.keep),
+            cuda_images=dict(contract.cuda_images),
+            packages=dict(contract.raw.get("packages") or {}),
         )
 
     @property
@@ -93,20 +98,36 @@ class TeamConfig:
             raise UsageError(f"the platform has no node pool of kind {kind}", hint=hint)
         return next((pool for pool in fitting if not pool.spot), fitting[0])
 
-    def image(self, name: str, framework: str) -> str:
+    def image(self, name: str, framework: str, pool: NodePool | None = None) -> str:
         """The image with its host: one without comes from the platform's registry; none means the platform's own.
 
+        Args:
+            pool: where its GPUs are; None: it has none.
+
         Raises:
-            UsageError: the platform has no image for the framework.
+            UsageError: the platform has no image for the framework, or none that computes on the pool's GPUs.
         """
+        cuda = pool is not None and pool.cuda
         if not name:
             key = registry.of_framework(framework).image
             if key not in self.images:
                 raise UsageError(f"the platform names no image for {framework}", hint="name one with image")
-            return self.images[key]
+            found = self.cuda_images.get(key, "") if cuda else self.images[key]
+            return found or self._refused(self.images[key], str(pool and pool.name))
         head, slash, _ = name.partition("/")
         hosted = slash and ("." in head or ":" in head or head == "localhost")
-        return name if hosted else f"{self.registry}/{name}"
+        found = name if hosted else f"{self.registry}/{name}"
+        if cuda and found in self.images.values() and found not in self.cuda_images.values():
+            return self._refused(found, str(pool and pool.name))
+        return found
+
+    def _refused(self, image: str, pool: str) -> str:
+        """Raises UsageError for an image of ours without CUDA on GPUs that compute."""
+        key = next((key for key, known in self.images.items() if known == image), "")
+        instead = self.cuda_images.get(key)
+        what = f"{image} computes on CPUs, and the GPUs of pool {pool} would be held for nothing"
+        hint = f"take {instead}" if instead else "name one with CUDA by image"
+        raise UsageError(what, hint=f"{hint}, or set gpus to 0")
 
     def check(self, queue: str, priority: str, gpus: int) -> None:
         """Refuses a queue, class or number of GPUs that the team may not have. Raises UsageError."""

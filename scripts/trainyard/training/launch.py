@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest
+from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, pods
+from trainyard.kinds import packages as of_packages
 from trainyard.kinds.fit import fit
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
-from trainyard.training import detect, results
+from trainyard.training import detect, packages, results
 from trainyard.training.pack import Pack, pack
 from trainyard.training.settings import FILE, Settings
 from trainyard.training.transfer import Store, open_store
@@ -39,6 +40,7 @@ class Launch:
     code: Pack
     why: str  # how the framework and the image were found, when nobody named them
     doubts: tuple[str, ...] = ()  # imports that the image lacks, and that may never be run
+    said: tuple[str, ...] = ()  # of its packages
 
 
 def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
@@ -63,8 +65,10 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
             raise UsageError(what, hint=f"name it with --framework {several_nodes()}")
     if resume and not given.get("checkpoints"):
         raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
+    wanted = given.pop("requirements", None)
     spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
+    needs = packages.of(folder, wanted, team_config.team, pods.image_of(spec, team_config), team_config.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
     code = pack(folder, archive, without=kept)
     spec = replace(
@@ -73,10 +77,14 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         team=team_config.team,
         code=f"{team_config.team}/code/{code.sha256}.tar.gz",
         code_sha256=code.sha256,
+        command=of_packages.started(spec.command) if needs.key else spec.command,
+        requirements=needs.file,
+        packages=needs.key,
         output=output_of(team_config.team, run),
         resume=output_of(team_config.team, resume) if resume else "",
     )
-    return Launch(spec, manifest(spec, team_config), code, "; ".join(filter(None, (why, of_image))), doubts)
+    why = "; ".join(filter(None, (why, of_image)))
+    return Launch(spec, manifest(spec, team_config), code, why, doubts, needs.said)
 
 
 def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobSpec, str, tuple[str, ...]]:
@@ -85,7 +93,7 @@ def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobS
     Its Python, where it surely has one, says on which device the command computes.
     """
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
-    reference, asked = team_config.image(spec.image, spec.framework), bool(spec.image)
+    reference, asked = pods.image_of(spec, team_config), bool(spec.image)
     listed = imports.listed(folder)
     seen = fit(found, spec.framework, reference, team_config.images, asked=asked, listed=listed)
     for one in seen.refused:

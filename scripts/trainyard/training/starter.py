@@ -27,6 +27,7 @@ SAMPLES: dict[str, Any] = {
     "checkpoints": "checkpoints",
     "deadline": "24h",
     "keep": "1d",
+    "requirements": "requirements.txt",
 }
 WIDTH = 116
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from trainyard.chart import helm
+from trainyard.contract import read
 from trainyard.paths import ROOT
 from trainyard_dev.chart import package
 from trainyard_dev.images.transfer import under
@@ -82,6 +83,10 @@ def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         if contract := _contract(obj):
             for key, image in contract["images"].items():
                 yield f"{contract['imageRegistry']}/{image}", f"contract {key}"
+            known = read.contract(contract, name)
+            if any(pool.cuda for pool in known.pools):
+                for key, ref in known.cuda_images.items():
+                    yield ref, f"contract {key} with CUDA"
 
 
 def _handed_on(container: dict[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from trainyard.errors import UsageError
+from trainyard.paths import ROOT
 from trainyard_dev import engine as engines
 from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import parts
@@ -17,6 +18,7 @@ from trainyard_dev.images import build as builder
 from trainyard_dev.images import registry, source, transfer
 from trainyard_dev.mirror import pinned, sources
 from trainyard_dev.progress import Progress
+from trainyard_dev.verify import contents
 from trainyard_dev.versions import load as load_versions
 
 _wanted = click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
@@ -113,12 +115,21 @@ def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractCon
 
 @images.command()
 @click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
-def build(wanted: str) -> None:
-    """Build every image that this machine would need and the cache lacks."""
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+def build(wanted: str, names: tuple[str, ...]) -> None:
+    """Build every image that this machine would need and the cache lacks, or those of versions.yaml that are named.
+
+    Images with CUDA have several GB each and are built only by name.
+    """
+    known = load_versions().images
+    for name in names:
+        if name not in known:
+            raise UsageError(f"versions.yaml has no image {name}", hint=f"take one of {', '.join(known)}")
     engine, chosen = engines.find(), source.choose(wanted)
     base = chosen.base(engine)
-    needed = [i for i in load_versions().images.values() if i.own or i.local or chosen.kind == "build"]
+    needed = [i for i in known.values() if (i.own or i.local or chosen.kind == "build") and not i.large]
     needed = [i for i in needed if chosen.kind == "build" or i.name != "node"]
+    needed = [known[name] for name in names] or needed
     missing = [i for i in needed if not (registry.is_pushed(i, base) or engine.has_image(builder.local_ref(i, base)))]
     progress = Progress(len(missing), f"Images ({chosen.kind}: {chosen.reason})")
     for image in missing:
@@ -126,12 +137,31 @@ def build(wanted: str) -> None:
             builder.build(engine, image, base)
 
 
+@images.command("contents")
+@click.argument("name", metavar="NAME")
+@click.option("--run", is_flag=True, help="Ask Python in the image, which must be here; else its pins are read.")
+def show_contents(name: str, run: bool) -> None:
+    """Show which framework, CUDA, cuDNN and NCCL an image of ours holds. Needs no GPU.
+
+    \b
+    trainyard images contents trainer-torch-cuda --run
+    """
+    known = load_versions().images
+    if name not in known:
+        raise UsageError(f"versions.yaml has no image {name}", hint=f"take one of {', '.join(known)}")
+    found = contents.of_image(engines.find(), known[name]) if run else contents.of_pins(ROOT, name)
+    if not found:
+        raise UsageError(f"{name} pins no framework", hint="ask the image itself with --run")
+    click.echo(json.dumps(found, indent=1))
+
+
 @images.command()
 @click.argument("registry_host", metavar="HOST")
 @click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
 @click.option("--all", "every", is_flag=True, help="Upstream's images as well; only with --images build.")
+@click.option("--cuda", is_flag=True, help="Those with CUDA as well, which have several GB.")
 @_pins
-def push(registry_host: str, wanted: str, every: bool, pins: Path | None) -> None:
+def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | None) -> None:
     """Push our own images to HOST, a registry that a cluster's nodes reach; the chart's global.imageRegistry names it.
 
     HOST may have a path, such as registry.example.org/mirror. Log in to it with docker or podman first.
@@ -144,6 +174,7 @@ def push(registry_host: str, wanted: str, every: bool, pins: Path | None) -> Non
         )
     base = chosen.base(engine)
     needed = [i for i in load_versions().images.values() if not i.local and (i.own or every)]
+    needed = [i for i in needed if cuda or not i.large]
     progress, pushed = Progress(len(needed), f"Images to {host}"), {}
     for image in needed:
         with progress.step(f"{host}/{image.ref.partition('/')[2]}"):

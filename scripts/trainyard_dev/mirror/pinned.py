@@ -23,15 +23,22 @@ def text(pushed: Mapping[str, str], prefix: str, chart: Path = CHART) -> str:
     Raises:
         TrainyardError: none of our own images is among them, or the registry gave no digest of one.
     """
-    ours: dict[str, str] = yaml.safe_load((chart / "values.yaml").read_text())["global"]["contract"]["images"]
+    contract = yaml.safe_load((chart / "values.yaml").read_text())["global"]["contract"]
+    found = {table: _pinned(contract[table], pushed, prefix) for table in ("images", "cudaImages")}
+    if not found["images"]:
+        raise TrainyardError(
+            "none of our own images was pushed", where=prefix, hint="take a profile that installs some"
+        )
+    tables = {table: pins for table, pins in found.items() if pins}
+    values = {"global": {"imageRegistry": prefix, "contract": tables}}
+    return HEAD.format(prefix=prefix) + yaml.safe_dump(values, sort_keys=False, width=200)
+
+
+def _pinned(ours: Mapping[str, str], pushed: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Those of a table of the contract that were pushed, by digest. Raises TrainyardError where one has none."""
     keys = {f"{prefix}/{short}": key for key, short in ours.items()}
     mine = {ref: digest for ref, digest in sorted(pushed.items()) if ref in keys}
     if bare := next((ref for ref, digest in mine.items() if not digest), ""):
         raise TrainyardError(f"the registry gives no digest of {bare}", hint="see that it holds what was pushed")
     images = {keys[ref]: f"{ours[keys[ref]].rpartition(':')[0]}@{digest}" for ref, digest in mine.items()}
-    if not images:
-        raise TrainyardError(
-            "none of our own images was pushed", where=prefix, hint="take a profile that installs some"
-        )
-    values = {"global": {"imageRegistry": prefix, "contract": {"images": dict(sorted(images.items()))}}}
-    return HEAD.format(prefix=prefix) + yaml.safe_dump(values, sort_keys=False, width=200)
+    return dict(sorted(images.items()))

@@ -17,7 +17,7 @@ from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
-from trainyard_dev.verify import importable, steps
+from trainyard_dev.verify import contents, importable, steps
 from trainyard_dev.versions import read
 
 
@@ -128,6 +128,7 @@ def _pages(tree: Tree) -> None:
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
         corpus.PAGE: ("docs/corpus/results.json", lambda: corpus.render(tree.root)),
+        contents.PAGE: ("images/requirements.yaml", lambda: contents.render(tree.root)),
         support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }
     if (tree.root / importable.wheels.LIST).exists() and (tree.root / importable.FILE).exists():

@@ -18,10 +18,10 @@ from packaging.utils import canonicalize_name
 
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
+from trainyard.training.wheels import tags
+from trainyard.training.wheels.tags import PYTHON
 from trainyard_dev.verify import wheels
 
-PYTHON, GLIBC = "3.13", 41  # of the images' base: Debian 13
-OLD_NAMES = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
 MARKERS = {
     "extra": "",
     "implementation_name": "cpython",
@@ -79,7 +79,9 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
         argv = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"]
         # pip asks of the Python that runs it what a package asks of the image's.
         argv += ["--ignore-installed", "--ignore-requires-python", "--no-deps", f"--report={report}"]
-        argv += ["--no-binary=:all:"] if source else ["--only-binary=:all:", f"--target={folder}", *_target()]
+        argv += (
+            ["--no-binary=:all:"] if source else ["--only-binary=:all:", f"--target={folder}", *tags.options(PYTHON)]
+        )
         hint = "check the network, and that these versions exist for the images' Python"
         run([*argv, *(f"{name}=={version}" for name, version in pins.items())], timeout=600, hint=hint)
         found = {}
@@ -92,14 +94,6 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
                 raise TrainyardError(f"{name} asks for Python {python}", where=wheels.LIST, hint=hint)
             found[name] = Release(f"sha256:{digest}", tuple(one["metadata"].get("requires_dist", ())))
         return found
-
-
-def _target() -> Iterator[str]:
-    yield from (f"--python-version={PYTHON}", "--implementation=cp", f"--abi=cp{PYTHON.replace('.', '')}")
-    for minor in range(GLIBC, 4, -1):
-        yield f"--platform=manylinux_2_{minor}_x86_64"
-        if minor in OLD_NAMES:
-            yield f"--platform={OLD_NAMES[minor]}"
 
 
 def _unmet(wanted: wheels.Wanted, found: Mapping[str, Release]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from trainyard.contract import render
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, reference
-from trainyard_dev.verify import steps
+from trainyard_dev.verify import contents, steps
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]
@@ -35,6 +35,7 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     yield from _support(root, raw)
     yield from _attacks(root)
     yield from _corpus(root)
+    yield from _images(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if (match := _VERSION.match(line)) and match[1] != raw["trainyard"]:
@@ -80,6 +81,15 @@ def _support(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
         if have and have != results.bounded(have, ceiling):
             where = file.relative_to(root).as_posix()
             yield where, f"kubeVersion is {have}", f"write {results.bounded(have, ceiling)}"
+
+
+def _images(root: Path) -> Iterator[Finding]:
+    """The page of what images with CUDA hold, against their pins."""
+    page = root / contents.PAGE
+    if not any((root / "images").glob("trainer-*-cuda/requirements.txt")):
+        return  # a tree without such images
+    if not page.exists() or page.read_text() != contents.render(root):
+        yield contents.PAGE, "the page is out of date", "run `bin/trainyard versions sync`"
 
 
 def _attacks(root: Path) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from trainyard.policy.lint.finding import Finding
 VALUES = """
 global:
   contract:
+    gpuImages: cpu
     nodePools:
       - {name: gpu, kind: gpu, labels: {trainyard.io/pool: gpu}, gpu: {resource: nvidia.com/gpu, count: 4},
          taint: {key: nvidia.com/gpu, value: present, effect: NoSchedule}, capacity: {cpu: 32, memory: 256Gi}}

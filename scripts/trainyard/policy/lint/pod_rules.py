@@ -134,6 +134,21 @@ def tolerates(pod: Pod, pool: Pool) -> bool:
     return False
 
 
+def devices(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
+    """Our images for CPUs on GPUs that would compute."""
+    pools = [pool for pool in fitting(pod, contract) if pool.kind == "gpu"]
+    if not pools or not all(pool.cuda for pool in pools):
+        return
+    keys = {image: key for key, image in contract.images.items() if image not in contract.cuda_images.values()}
+    for container, path in pod.containers():
+        image = str(container.get("image") or "")
+        limits = (container.get("resources") or {}).get("limits") or {}
+        if image in keys and any(number(limits.get(one, 0)) for one in contract.gpu_resources):
+            what = f"{name_of(container)}: {image} computes on CPUs, and holds GPUs of pool {pools[0].name} for nothing"
+            instead = contract.cuda_images.get(keys[image])
+            yield "TY410", (*path, "image"), what, f"take {instead}" if instead else "take an image with CUDA"
+
+
 def placement(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
     """Pods that no pool would take. Pods without GPUs may go to nodes that are in no pool."""
     pools = selected(pod, contract)
@@ -210,4 +225,4 @@ def _gpu(pod: Pod, contract: Contract) -> bool:
     return pod.gpus(contract.gpu_resources) > 0
 
 
-RULES = (images, code_rules.lacking, quantities, kinds, nodes, placement, spot, buckets, claims)
+RULES = (images, code_rules.lacking, quantities, kinds, nodes, placement, devices, spot, buckets, claims)

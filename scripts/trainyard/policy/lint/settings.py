@@ -38,6 +38,7 @@ MADE_FROM = {
 }
 # What a job's settings are refused for, by a word of the message: the code, and the setting that is meant.
 REFUSED = {
+    "computes on CPUs": ("TY409", "image"),
     "GPUs over all nodes": ("p08", "gpus"),
     "queue": ("TY501", "queue"),
     "priority class": ("TY502", "priority"),

@@ -11,6 +11,7 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
 from trainyard.kinds.pods import CLOSED, NO_GPU, USER, store_environment
+from trainyard.kinds.team_config import SECRET
 from trainyard.kube import Kube
 from trainyard.observe import events
 from trainyard.observe import pods as seen
@@ -24,7 +25,7 @@ START_S = 120.0
 POLL_INTERVAL_S = 0.4
 
 
-def manifest(team_config: TeamConfig, name: str) -> Object:
+def manifest(team_config: TeamConfig, name: str, secret: str = SECRET) -> Object:
     """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue.
 
     By Kubernetes' own scheduler, so without a priority class: it would displace pods of other namespaces.
@@ -33,7 +34,7 @@ def manifest(team_config: TeamConfig, name: str) -> Object:
         "name": "transfer",
         "image": team_config.platform_image,
         "args": ["objects", "idle", f"--seconds={IDLE_S}"],
-        "env": [{"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment()],
+        "env": [{"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment(secret)],
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
@@ -67,14 +68,17 @@ def manifest(team_config: TeamConfig, name: str) -> Object:
 
 
 @contextmanager
-def open_store(kube: Kube, team_config: TeamConfig) -> Iterator[Store]:
+def open_store(kube: Kube, team_config: TeamConfig, secret: str = SECRET) -> Iterator[Store]:
     """The team's store, as long as the block lasts; the pod is gone afterwards, also after Ctrl-C.
+
+    Args:
+        secret: the Secret with the keys, in the namespace of `team_config`.
 
     Raises:
         TrainyardError: the pod was refused, or did not start; the sentence says why.
     """
     name = f"trainyard-transfer-{secrets.token_hex(4)}"
-    job = manifest(team_config, name)
+    job = manifest(team_config, name, secret)
     path = f"{kube.path_of(job)}/{name}"
     kube.create(job)
     try:

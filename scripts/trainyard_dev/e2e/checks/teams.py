@@ -40,6 +40,7 @@ POLICIES = {
     "allow-storage",
     "allow-api",
     "allow-api-launcher",
+    "allow-packages",
     "allow-team",
 }
 NOTE = "the weights of the second epoch"

@@ -18,6 +18,7 @@ TEAMS = {
     "global": {
         "imageRegistry": "registry.example.org",
         "contract": {
+            "gpuImages": "cpu",
             "teams": [{"name": "vision", "gid": 20001, "maxGpusPerJob": 8}, {"name": "speech", "gid": 20002}],
         },
     }

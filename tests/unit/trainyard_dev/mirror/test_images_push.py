@@ -28,10 +28,13 @@ def pushing(program: Callable[[str, str], Path], cache: Path, tmp_path: Path) ->
     return calls
 
 
-def test_our_own_images_go_to_a_registry(pushing: Path, trainyard: Callable[..., Any]) -> None:
-    ended = trainyard("images", "push", "registry.example.org/mirror/", "--images", "pull")
+@pytest.mark.parametrize("cuda", [False, True])
+def test_our_own_images_go_to_a_registry(pushing: Path, trainyard: Callable[..., Any], cuda: bool) -> None:
+    """Those with CUDA, of several GB, where they are asked for."""
+    more = ["--cuda"] if cuda else []
+    ended = trainyard("images", "push", "registry.example.org/mirror/", "--images", "pull", *more)
     assert (ended.code, ended.err) == (0, "")
-    own = [i.ref for i in load().images.values() if i.own and not i.local]
+    own = [i.ref for i in load().images.values() if i.own and not i.local and (cuda or "-cuda:" not in i.ref)]
     due = [f"{verb} registry.example.org/mirror/{ref.partition('/')[2]}" for ref in own for verb in ("tag", "push")]
     assert pushing.read_text().splitlines() == due
     assert f"[{len(own)}/{len(own)}] registry.example.org/mirror/trainyard/" in ended.out
@@ -73,3 +76,11 @@ def test_a_mirror_that_is_a_url_is_refused_before_anything_is_built(
     monkeypatch.setattr("trainyard_dev.mirror.cli._readable", lambda *_: pytest.fail("images were built"))
     ended = trainyard("images", "mirror", "https://registry.example.org")
     assert (ended.code, "write it without a scheme" in ended.err) == (2, True)
+
+
+def test_an_image_that_is_not_known_is_refused_with_those_that_are(
+    pushing: Path, trainyard: Callable[..., Any]
+) -> None:
+    ended = trainyard("images", "build", "absent")
+    assert ended.code == 2 and "versions.yaml has no image absent" in ended.error()
+    assert "trainer-torch-cuda" in ended.error()

@@ -1,0 +1,101 @@
+"""Commands under `trainyard wheels`."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard import structured
+from trainyard.errors import UsageError
+from trainyard.kube import Access, options
+from trainyard.training.wheels.tags import PYTHON
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.kube import Kube
+
+
+@click.group()
+def wheels() -> None:
+    """Python packages for runs of all teams, in the object store. For the platform engineer."""
+
+
+@wheels.command()
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REQUIREMENTS|DIR...")
+@click.option("--python", default=PYTHON, show_default=True, metavar="X.Y", help="Python of the images that runs have.")
+@click.option("--without", multiple=True, metavar="NAME", help="Images have it: leave it out, and what only it needs.")
+@click.option("--index-url", default="", help="Where pip gets them, if not from its usual index.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
+@options
+def put(
+    sources: tuple[Path, ...], python: str, without: tuple[str, ...], index_url: str, dry_run: bool, access: Access
+) -> None:
+    """Bring wheels to the store: those that requirements name and need, or those of a folder.
+
+    pip on this machine chooses them for the images' Python, whatever its own is. What is there already is not sent
+    again, and no run installs a file of another hash than the one that was sent.
+
+    \b
+    trainyard wheels put requirements.txt --without torch
+    """
+    from trainyard.training.wheels import collect, send
+
+    pip = [f"--index-url={index_url}"] if index_url else []
+    found: dict[str, collect.Found] = {}
+    with tempfile.TemporaryDirectory(prefix="trainyard-wheels-") as scratch:
+        for number, source in enumerate(sources):
+            target = Path(scratch) / str(number)
+            target.mkdir()
+            if not source.exists():
+                raise UsageError("there is no such file or folder", where=str(source), hint="correct its name")
+            made = (
+                collect.folder(source, python)
+                if source.is_dir()
+                else collect.requirements(source, target, python, without, pip)
+            )
+            found |= {one.wheel.file: one for one in made}
+        size = sum(one.size for one in found.values())
+        click.echo(f"{len(found)} wheels, {size / 2**20:.1f} MiB", err=True)
+        if dry_run:
+            for one in found.values():
+                click.echo(f"{one.sha256}  {one.wheel.file}")
+            return
+        kube, known = _platform(access)
+        with send.store(kube, known) as store:
+            new = send.put(store, list(found.values()), lambda text: click.echo(text, err=True))
+    click.echo(f"{new} sent, {len(found) - new} were there", err=True)
+
+
+@wheels.command("list")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True
+)
+@options
+def list_wheels(form: str, access: Access) -> None:
+    """List the wheels that runs find in the store, with their SHA-256."""
+    from trainyard.training.wheels import send
+
+    kube, known = _platform(access)
+    with send.store(kube, known) as store:
+        found = send.listed(store)
+    rows: list[dict[str, Any]] = [
+        {"name": one.wheel.name, "version": one.wheel.version, "size": one.size, "sha256": one.sha256,
+         "file": one.wheel.file} for one in found
+    ]  # fmt: skip
+    if form != "table":
+        click.echo(structured.text(rows, form), nl=False)
+        return
+    for row in rows:
+        click.echo(f"{row['name']:30} {row['version']:16} {row['size'] / 2**20:8.1f} MiB  {row['sha256']}")
+
+
+def _platform(access: Access) -> tuple[Kube, Contract]:
+    """A client whose namespace is the release's, and what the chart has published."""
+    from trainyard import contract
+
+    known = contract.live(access.connect())
+    return replace(access, namespace=known.namespace).connect(), known

@@ -1,0 +1,70 @@
+"""What the images' Python can install: names of wheels tell for which Python and platform they are made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainyard_agent.requirements import canonical
+
+PYTHON, GLIBC = "3.13", 41  # of the images' base: Debian 13
+OLD_NAMES = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
+NAME = re.compile(
+    r"([A-Za-z0-9._]+)-([A-Za-z0-9._!+]+)(?:-\d[A-Za-z0-9_.]*)?-([a-z0-9_.]+)-([a-z0-9_.]+)-([A-Za-z0-9_.]+)\.whl"
+)
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel by its file's name. `name` as indexes compare it; `python`, `abi`, `platform` may each name several."""
+
+    file: str
+    name: str
+    version: str
+    python: str
+    abi: str
+    platform: str
+
+
+def of(file: str) -> Wheel | None:
+    """The wheel of that file name; None where it is none."""
+    match = NAME.fullmatch(file)
+    return Wheel(file, canonical(match[1]), *match.groups()[1:]) if match else None
+
+
+def platforms() -> Iterator[str]:
+    """Names of what the images' base can load, as pip and wheels know them, the newest first."""
+    for minor in range(GLIBC, 4, -1):
+        yield f"manylinux_2_{minor}_x86_64"
+        if minor in OLD_NAMES:
+            yield OLD_NAMES[minor]
+    yield "linux_x86_64"
+
+
+def options(python: str) -> list[str]:
+    """pip's options for the images' Python instead of its own."""
+    found = [f"--python-version={python}", "--implementation=cp", f"--abi=cp{python.replace('.', '')}"]
+    return [*found, *(f"--platform={one}" for one in platforms())]
+
+
+def misfit(wheel: Wheel, python: str) -> str:
+    """Why the images' Python can't install a wheel; "" where it can."""
+    major, minor = (int(part) for part in python.split("."))
+    if not any(_runs(one, wheel.abi, major, minor) for one in wheel.python.split(".")):
+        return f"it is made for {wheel.python}-{wheel.abi}, the images have Python {python}"
+    if not {"any", *platforms()} & set(wheel.platform.split(".")):
+        return f"it is made for {wheel.platform}, the images are x86-64 Linux with glibc 2.{GLIBC}"
+    return ""
+
+
+def _runs(tag: str, abi: str, major: int, minor: int) -> bool:
+    match = re.fullmatch(r"(py|cp)(\d)(\d*)", tag)
+    if not match or int(match[2]) != major:
+        return False
+    least, abis = int(match[3] or 0), abi.split(".")
+    if "none" in abis:
+        return least <= minor if match[1] == "py" else least == minor or not match[3]
+    if "abi3" in abis:
+        return least <= minor
+    return f"cp{major}{minor}" in abis and least == minor

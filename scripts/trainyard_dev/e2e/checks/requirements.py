@@ -1,0 +1,93 @@
+"""A folder's requirements: wheels by one command, installed once for all ranks, and a line that can't be had."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+from trainyard.paths import ROOT
+from trainyard.shell import run
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import OTHER, Context
+from trainyard_dev.e2e.recorder import require
+
+TRAIN_S, PUT_S = 240, 120
+NODES = 2
+SETTINGS = {"name": "needs", "framework": "pytorch", "command": ["python3", "train.py"], "nodes": NODES, "cpu": "100m",
+            "memory": "512Mi", "sharedMemory": "64Mi", "deadline": "10m"}  # fmt: skip
+# Each rank has the package beside the image's own torch; the first one says which version it found.
+SCRIPT = """\
+import json, os, torch, {module}
+print("version", {module}.VERSION, "with torch", torch.__version__, flush=True)
+with open(os.path.join(os.environ["TRAINYARD_RESULTS"], "found.json"), "w") as file:
+    json.dump({{"version": {module}.VERSION, "torch": torch.__version__}}, file)
+"""
+
+
+def installed(context: Context) -> None:
+    """Three runs of a folder with requirements; each cluster has a package of its own, so that it is new there."""
+    version = f"1.{int(time.time())}"
+    with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
+        folder = Path(scratch) / "needs"
+        folder.mkdir()
+        _wheel(Path(scratch) / "wheels", "trainyard_tiny", version)
+        (folder / "trainyard.yaml").write_text(json.dumps(SETTINGS))
+        (folder / "train.py").write_text(SCRIPT.format(module="trainyard_tiny"))
+        (folder / "requirements.txt").write_text(f"torch\ntrainyard-tiny=={version}\n")
+        title = "wheels that the platform engineer put into the store are installed for each rank of a first run"
+        with context.recorder.check("train.requirements", title) as figures:
+            put = [ROOT / "bin" / "trainyard", "wheels", "put", Path(scratch) / "wheels"]
+            said = run(put, timeout=PUT_S, env={"KUBECONFIG": str(context.kubectl.kubeconfig)}).stderr
+            require("1 sent, 0 were there" in said, f"the wheel was not sent: {said[-300:]}")
+            figures["seconds"] = _trained(context, folder, version, "installed trainyard-tiny")
+        title = "the same requirements are not installed a second time"
+        with context.recorder.check("train.requirements-again", title) as figures:
+            figures["seconds"] = _trained(context, folder, version, "1 that are in the store")
+        title = "a line that can't be had is named, with what to do"
+        with context.recorder.check("train.requirements-line", title) as figures:
+            (folder / "requirements.txt").write_text("torch\n\ntrainyard-tiny==0.1\n")
+            code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
+            figures["code"] = code
+            require(code == 1, f"trainyard train ended with {code}, due is 1: {said[-500:]}")
+            due = "requirements.txt:3: trainyard-tiny==0.1 can't be had: the platform's wheels has"
+            require(due in said and "trainyard wheels put" in said, f"the line is not named: {said[-600:]}")
+
+
+def _trained(context: Context, folder: Path, version: str, due: str) -> int:
+    """One run that ends well; every rank's installation says `due`. Returns its seconds."""
+    began = time.monotonic()
+    code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
+    require(code == 0, f"trainyard train ended with {code}: {said[-500:]}")
+    seconds, name = round(time.monotonic() - began), said.partition("created ")[2].split()[0]
+    found = json.loads((folder / "results" / name / "found.json").read_text())
+    require(found["version"] == version, f"the run imported {found}, due is {version}")
+    pods = context.kubectl.get("pods", "-n", OTHER, "-l", f"trainyard.io/job={name}")
+    require(len(pods) == NODES, f"{len(pods)} pods are there, due are {NODES}")
+    for pod in (one["metadata"]["name"] for one in pods):
+        log = context.kubectl("logs", pod, "-n", OTHER, "-c", "trainyard-packages").stdout
+        require(due in log, f"{pod} does not say `{due}`: {log[-300:]}")
+    return seconds
+
+
+def _wheel(folder: Path, name: str, version: str) -> None:
+    """A wheel of one module that knows its version."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": f"VERSION = {version!r}\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: trainyard\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = []
+    for path, text in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+        lines.append(f"{path},sha256={digest},{len(text)}\n")
+    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"])
+    folder.mkdir()
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)

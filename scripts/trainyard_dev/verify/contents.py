@@ -1,0 +1,68 @@
+"""What our images for training hold: by their pins, which docs/images.md shows, and by an image itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from trainyard.paths import ROOT
+from trainyard_dev.engine import Engine
+from trainyard_dev.verify import wheels
+from trainyard_dev.versions import Image
+
+PAGE = "docs/images.md"
+FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "paddlepaddle", "xgboost-cpu", "horovod")
+PARTS = {"CUDA": "nvidia-cuda-runtime", "cuDNN": "nvidia-cudnn", "cuBLAS": "nvidia-cublas", "NCCL": "nvidia-nccl"}
+# Says what Python finds when it runs, not what should be there; needs no GPU.
+ASK = """\
+import importlib, json, platform
+found = {"python": platform.python_version()}
+def torch(m):
+    found.update(torch=m.__version__, cuda=m.version.cuda, cudnn=m.backends.cudnn.version())
+    if m.version.cuda:
+        found["nccl"] = ".".join(map(str, m.cuda.nccl.version()))
+def tensorflow(m):
+    built = m.sysconfig.get_build_info()
+    found.update(tensorflow=m.__version__, cuda=built.get("cuda_version"), cudnn=built.get("cudnn_version"))
+for name, look in (("torch", torch), ("tensorflow", tensorflow)):
+    try:
+        look(importlib.import_module(name))
+    except ImportError as error:
+        found.setdefault("missing", {})[name] = str(error)
+print(json.dumps(found))
+"""
+
+
+def of_pins(root: Path, image: str) -> dict[str, str]:
+    """What an image's requirements pin of frameworks and CUDA: title -> version; {} where it has no such file."""
+    path = root / wheels.file_of(image)
+    if not path.exists():
+        return {}
+    pins = {name: version for name, (version, _) in wheels.pins(path.read_text()).items()}
+    found = {name: pins[name] for name in FRAMEWORKS if name in pins}
+    for title, prefix in PARTS.items():
+        for name in pins:
+            if name == prefix or name.startswith(f"{prefix}-cu"):
+                found[title] = pins[name]
+    return found
+
+
+def of_image(engine: Engine, image: Image) -> dict[str, Any]:
+    """What Python finds in an image that is here. Raises TrainyardError."""
+    hint = f"make it first: bin/trainyard images build {image.name}"
+    said = engine("run", "--rm", "--network=none", "--entrypoint=python3", image.ref, "-c", ASK, hint=hint).stdout
+    found: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
+    return found
+
+
+def render(root: Path = ROOT) -> str:
+    """The page: prose by hand, tables of what the images with CUDA pin."""
+    head = (Path(__file__).with_name("assets") / "images.md").read_text()
+    names = sorted(path.parent.name for path in (root / "images").glob("trainer-*-cuda/requirements.txt"))
+    lines = ["| image | framework | " + " | ".join(PARTS) + " |", "|---|---|" + "---|" * len(PARTS)]
+    for name in names:
+        found = of_pins(root, name)
+        framework = ", ".join(f"{one} {found[one]}" for one in FRAMEWORKS if one in found)
+        lines.append(f"| `{name}` | {framework} | " + " | ".join(found.get(title, "") for title in PARTS) + " |")
+    return head.replace("@TABLE@", "\n".join(lines))

@@ -1,0 +1,87 @@
+"""A folder with requirements as `trainyard train` takes it: what is sent with the job, and what is refused before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from train_cluster import VALUES
+
+from trainyard import contract
+from trainyard.errors import UsageError
+from trainyard.kinds import TeamConfig
+from trainyard.training import launch
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "digits"
+    made.mkdir()
+    (made / "train.py").write_text("import torch\n")
+    (made / "requirements.txt").write_text("einops==0.8.1  # tensors\n--extra-index-url https://example.org/cu126\n")
+    return made
+
+
+@pytest.fixture
+def team_config(tmp_path: Path) -> TeamConfig:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(VALUES))
+    return TeamConfig.of(contract.load(file), "speech")
+
+
+def prepared(folder: Path, team_config: TeamConfig, **more: Any) -> launch.Launch:
+    given = {"command": ["python", "train.py"], **more}
+    return launch.prepare(folder, given, team_config, folder.parent / "code.tar.gz")
+
+
+def test_the_usual_file_is_taken_and_said(folder: Path, team_config: TeamConfig) -> None:
+    made = prepared(folder, team_config)
+    assert made.spec.requirements == "requirements.txt"
+    assert made.spec.packages.startswith("speech/packages/") and made.spec.packages.endswith(".tar.gz")
+    assert made.said == (
+        "requirements.txt: 1 requirement, from what the image has and the platform's wheels, installed once",
+        "requirements.txt:2: --extra-index-url https://example.org/cu126 is left out, "
+        "the site says where packages come from",
+    )
+
+
+def test_code_may_change_and_packages_stay_until_a_line_or_the_image_changes(
+    folder: Path, team_config: TeamConfig
+) -> None:
+    first = prepared(folder, team_config).spec
+    (folder / "train.py").write_text("import torch, einops\n")
+    second = prepared(folder, team_config).spec
+    assert first.code != second.code and first.packages == second.packages
+    assert prepared(folder, team_config, image="own/image:2").spec.packages != first.packages
+    (folder / "requirements.txt").write_text("einops==0.8.0\n")
+    assert prepared(folder, team_config).spec.packages != first.packages
+
+
+def test_another_file_is_named_and_none_is_none(folder: Path, team_config: TeamConfig) -> None:
+    (folder / "deps.txt").write_text("six\n")
+    assert prepared(folder, team_config, requirements="deps.txt").spec.requirements == "deps.txt"
+    assert prepared(folder, team_config, requirements="").spec.packages == ""
+    (folder / "requirements.txt").write_text("# nothing yet\n")
+    assert prepared(folder, team_config).spec.packages == ""
+    (folder / "requirements.txt").unlink()
+    assert prepared(folder, team_config).spec.packages == ""
+    with pytest.raises(UsageError, match=r"there is no file absent\.txt in the folder"):
+        prepared(folder, team_config, requirements="absent.txt")
+
+
+def test_a_line_that_no_pod_can_install_is_refused_before_anything_is_sent(
+    folder: Path, team_config: TeamConfig
+) -> None:
+    (folder / "requirements.txt").write_text("six\ngit+https://example.org/own.git\n")
+    with pytest.raises(UsageError, match=r"^requirements\.txt:2: git\+https.* is no package of an index"):
+        prepared(folder, team_config)
+
+
+def test_programs_of_packages_are_found_and_python_starts_its_ranks(folder: Path, team_config: TeamConfig) -> None:
+    made = prepared(folder, team_config, command=["accelerate", "launch", "train.py"])
+    assert made.spec.command[0] == "sh" and made.spec.command[-3:] == ("accelerate", "launch", "train.py")
+    assert prepared(folder, team_config).spec.command == ("python", "train.py")
+    (folder / "requirements.txt").unlink()
+    assert prepared(folder, team_config, command=["torchrun", "train.py"]).spec.command == ("torchrun", "train.py")
