@@ -1,7 +1,7 @@
 """Data-parallel training over MPI on MNIST: `mpirun … python3 -m mnist.train_mpi --data … --out …`.
 
-Horovod averages the gradients, and it fails where Horovod can't be imported. `--backend mpi4py` asks for mpi4py's Allreduce
-on one flat buffer in its place. Every rank is a worker; rank 0 writes the metrics and the checkpoint.
+Horovod averages the gradients, and it fails where Horovod can't be imported. `--backend mpi4py` asks for mpi4py's
+Allreduce on one flat buffer in its place. Every rank is a worker; rank 0 writes the metrics and the checkpoint.
 """
 
 from __future__ import annotations

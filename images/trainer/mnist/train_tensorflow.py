@@ -1,9 +1,9 @@
 """TensorFlow with parameter servers on MNIST: `python3 -m mnist.train_tensorflow --data … --out …`.
 
 TF_CONFIG (as the TFJob operator sets it) names a chief, workers and parameter servers. The chief coordinates: variables
-live on the parameter servers, workers compute gradients, updates are asynchronous. Without a chief worker 0 coordinates,
-by whose end the operator then ends the job. TensorFlow's own servers never return; here workers and parameter servers end
-by themselves, with exit code 0, once the chief has gone.
+live on the parameter servers, workers compute gradients, updates are asynchronous. Without a chief worker 0 is the one,
+with whose end the operator then ends the job. TensorFlow's own servers never return; here workers and parameter servers
+end by themselves, with exit code 0, once the chief has gone.
 Without TF_CONFIG it trains alone. The chief reads the data set and hands it to the workers with their input pipeline.
 """
 
@@ -29,7 +29,7 @@ CHIEF_GONE_S = 4.0
 
 @dataclass(frozen=True)
 class Task:
-    """This process in the cluster of TF_CONFIG; an empty cluster means it trains alone. There is always a chief in it."""
+    """This process in the cluster of TF_CONFIG, which has a chief; an empty cluster means it trains alone."""
 
     cluster: dict[str, list[str]]
     role: str

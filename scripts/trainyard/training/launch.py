@@ -15,7 +15,7 @@ from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
-from trainyard.training import detect, results
+from trainyard.training import detect, mpi_launch, results
 from trainyard.training.pack import Pack, pack
 from trainyard.training.settings import FILE, Settings
 from trainyard.training.transfer import Store, open_store
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words
 SUFFIX = 5
+UNSAVED = (
+    "an elastic job starts all ranks anew when a node comes or goes, from the beginning unless they save: "
+    "name the folder of snapshots with --checkpoints"
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Launch:
     manifest: Object
     code: Pack
     why: str  # how the framework was found, when nobody named it
+    notes: tuple[str, ...] = ()  # sentences about what is made of the settings
 
 
 def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
@@ -53,6 +58,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     given.setdefault("name", detect.job_name(folder))
     if not given.get("command"):
         raise UsageError("there is no command to run", hint=f"write it after --, or as command in {FILE}")
+    given, note = mpi_launch.translated(given, folder)
     if "framework" not in given:
         given["framework"], why = detect.framework(folder, given["command"])
         if given["framework"] == JOB and int(given.get("nodes", 1)) > 1:
@@ -73,7 +79,8 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         output=output_of(team_config.team, run),
         resume=output_of(team_config.team, resume) if resume else "",
     )
-    return Launch(spec, manifest(spec, team_config), code, why)
+    unsaved = UNSAVED if spec.min_nodes and not spec.checkpoints else ""
+    return Launch(spec, manifest(spec, team_config), code, why, tuple(filter(None, (note, unsaved))))
 
 
 def linted(launch: Launch, known: Contract) -> list[str]:
