@@ -218,6 +218,7 @@ ENTRIES = (
         inputs=("charts/trainyard/templates",),
     ),
     _training(training.HOROVOD, HOROVOD, "kubectl-delivery", main=False),
+    _training(training.NO_CHIEF, TENSORFLOW, needs=(DATA, "storage.dataset-cache"), main=False),
     *(
         _training(kind, image, main=False)
         for kind, image in zip(training.FURTHER, ("trainer-jax", "trainer-paddle", "trainer-xgboost"), strict=True)
