@@ -36,14 +36,15 @@ def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, An
     part = Part(kind.container, tuple(_rejoining(spec)), gpus=True, uploads=True, uploader="-worker-0")
     pod = template(spec, team_config, part)
     pod["spec"].pop("topologySpreadConstraints", None)  # a GPU that comes free is taken wherever it is
-    restarts = max(spec.retries, LOSSES)
-    policy = run_policy(spec, team_config, queue, spec.min_nodes) | {"backoffLimit": restarts + 1}
+    policy = run_policy(spec, team_config, queue, spec.min_nodes)
+    # Where ranks can't meet any more every pod's torchrun gives up, and is started again in its place: once is no failure.
+    policy["backoffLimit"] += spec.nodes
     return {
         "runPolicy": policy,
         "elasticPolicy": {
             "minReplicas": spec.min_nodes,
             "maxReplicas": spec.nodes,
-            "maxRestarts": restarts,
+            "maxRestarts": max(spec.retries, LOSSES),
             "rdzvBackend": "c10d",
             "rdzvConf": [{"key": "last_call_timeout", "value": str(GATHER_S)}],
         },

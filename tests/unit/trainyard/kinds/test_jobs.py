@@ -167,10 +167,10 @@ def test_an_elastic_job_is_a_gang_of_its_least_size_under_torchrun(made: Any) ->
     fetch, keep = pod["initContainers"]
     assert "--restore=runs/vision/jobs/try/ckpt=ckpt" in fetch["args"] and "--only=-worker-0" in keep["args"]
     assert status.first_pod(job) == "try-worker-0" and status.least(job) == 2
-    # Losing nodes is no error of the job: it may happen more often than `retries` says.
-    assert spec["runPolicy"]["backoffLimit"] > spec["elasticPolicy"]["maxRestarts"] >= 10
+    # Losing nodes is no error of the job: ranks may fail more often than `retries` says, and each pod start once more.
+    assert (spec["elasticPolicy"]["maxRestarts"], spec["runPolicy"]["backoffLimit"]) == (10, 5)
     more = made(nodes=4, min_nodes=2, retries=20)["spec"]
-    assert (more["elasticPolicy"]["maxRestarts"], more["runPolicy"]["backoffLimit"]) == (20, 21)
+    assert (more["elasticPolicy"]["maxRestarts"], more["runPolicy"]["backoffLimit"]) == (20, 25)
 
 
 def test_commands_of_elastic_jobs(made: Any) -> None:
