@@ -21,9 +21,8 @@ GATHER_S = 5
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
     body = _elastic(spec, team_config, queue) if spec.min_nodes else master_job(spec, team_config, queue)
-    if spec.ranks_per_node > 1:
-        body["nprocPerNode"] = str(spec.ranks_per_node)
-    return body
+    # Left out, the operator says `auto`: torchrun then starts a rank for every core of a node where it finds no GPU.
+    return body | {"nprocPerNode": str(spec.ranks_per_node)}
 
 
 def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
@@ -37,7 +36,7 @@ def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, An
     pod = template(spec, team_config, part)
     pod["spec"].pop("topologySpreadConstraints", None)  # a GPU that comes free is taken wherever it is
     policy = run_policy(spec, team_config, queue, spec.min_nodes)
-    # Where ranks can't meet any more every pod's torchrun gives up, and is started again in its place: once is no failure.
+    # Where ranks can't meet any more every pod's torchrun gives up and is started again, which is no failure once.
     policy["backoffLimit"] += spec.nodes
     return {
         "runPolicy": policy,
