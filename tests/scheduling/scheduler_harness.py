@@ -64,6 +64,11 @@ class SchedulerHarness:
         self.harness.set_phase([name for name, pod in bound.items() if pod.phase != "Running"], "Running")
         return sorted(pod.node for pod in bound.values())
 
+    def numbers(self, job: str) -> list[int]:
+        """Which of the job's pods are placed, by the number that their name ends in."""
+        bound = [name for name, pod in self._pods(job).items() if pod.node and not pod.leaving]
+        return sorted(int(name.rpartition("-")[2]) for name in bound)
+
     def unschedulable(self, job: str) -> int:
         """How many pods of the job say so; an autoscaler makes nodes for these."""
         return sum(pod.unschedulable for pod in self._pods(job).values())

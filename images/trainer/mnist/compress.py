@@ -90,8 +90,7 @@ def _network(model: Perceptron):
     from mnist import torch_model
 
     network = torch_model.build(torch.device("cpu"))
-    names = dict(zip(("0.weight", "0.bias", "2.weight", "2.bias"), model.arrays(), strict=True))
-    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in names.items()})
+    torch_model.load(network, model)
     return network.eval()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from mnist import data, perceptron, store
@@ -11,7 +9,7 @@ from mnist import data, perceptron, store
 
 def load_model(folder: str) -> perceptron.Perceptron:
     """The model that a trainer left in a folder."""
-    return perceptron.from_bytes(store.open_store(folder).get(perceptron.FILE), str(Path(folder, perceptron.FILE)))
+    return perceptron.load(folder)
 
 
 def load_tests(folder: str) -> tuple[np.ndarray, np.ndarray]:

@@ -44,6 +44,14 @@ def parser(about: str, *, lr: float, epochs: int) -> argparse.ArgumentParser:
     return flags
 
 
+def with_start(flags: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The same with a flag for the model to begin with."""
+    flags.add_argument(
+        "--start", default="", help="folder of a trained model to begin with: s3://bucket/prefix or a path"
+    )
+    return flags
+
+
 def limit_threads(count: int) -> None:
     """Caps the numeric libraries' threads; call before importing them."""
     for name in THREAD_VARIABLES:

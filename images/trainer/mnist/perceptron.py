@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mnist import store
 from mnist.data import CLASSES, PIXELS
 from mnist.errors import TrainError
 
@@ -57,6 +58,12 @@ def start(seed: int) -> Perceptron:
     return Perceptron(
         layer(HIDDEN, PIXELS), zeros(HIDDEN, np.float32), layer(CLASSES, HIDDEN), zeros(CLASSES, np.float32)
     )
+
+
+def load(folder: str) -> Perceptron:
+    """The model that a trainer left in a folder: s3://bucket/prefix or a path. Raises TrainError."""
+    place = store.open_store(folder)
+    return from_bytes(place.get(FILE), f"{folder.rstrip('/')}/{FILE}")
 
 
 def gradients(model: Perceptron, x: np.ndarray, y: np.ndarray) -> tuple[float, list[np.ndarray]]:

@@ -1,4 +1,7 @@
-"""Registered models in the team's folder of the bucket: `models/<name>/<version>/`, the version made of the content."""
+"""Registered models in the team's folder of the bucket: `models/<name>/<version>/`, the version made of the content.
+
+`models/<name>/newest.json` says which version was registered last.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from mnist import store
 from mnist.errors import TrainError
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
-CARD = "model.json"
+CARD, NEWEST = "model.json", "newest.json"
 
 
 def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -36,13 +39,12 @@ def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str,
         raise TrainError("there is nothing to register", where=folder, hint="let training write its model to {out}")
     digests = {file: hashlib.sha256(blob).hexdigest() for file, blob in blobs.items()}
     version = hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
-    bucket, team = env.get("TRAINYARD_BUCKET") or "runs", env.get("TRAINYARD_TEAM", "")
-    if not team:
-        raise TrainError("TRAINYARD_TEAM is not set", hint="run this as a step of a pipeline")
-    uri = f"s3://{bucket}/{team}/models/{name}/{version}"
-    target = store.open_store(uri, env)
+    uri = f"{_place(name, env)}/{version}"
+    target, above = store.open_store(uri, env), store.open_store(_place(name, env), env)
     try:
-        return json.loads(target.get(CARD))  # the same content is there: its card stays
+        card = json.loads(target.get(CARD))  # the same content is there: its card stays
+        above.put(NEWEST, _json({"version": version}))
+        return card
     except TrainError as error:
         if not error.missing:
             raise
@@ -57,5 +59,49 @@ def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str,
     }
     for file, blob in blobs.items():
         target.put(file, blob)
-    target.put(CARD, (json.dumps(card, indent=2, sort_keys=True) + "\n").encode())  # last: a card means all is there
+    target.put(CARD, _json(card))  # last: a card means all is there
+    above.put(NEWEST, _json({"version": version}))
     return card
+
+
+def find(wanted: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The card of a registered model: `name`, the one that was registered last, or `name@version`.
+
+    Raises:
+        TrainError: there is none of that name or version.
+    """
+    env = os.environ if env is None else env
+    name, _, version = wanted.partition("@")
+    if not NAME.fullmatch(name):
+        raise TrainError(f"{wanted!r} is no model's name", hint="write it as mnist or mnist@<version>")
+    place = _place(name, env)
+    try:
+        version = version or str(json.loads(store.open_store(place, env).get(NEWEST))["version"])
+        return json.loads(store.open_store(f"{place}/{version}", env).get(CARD))
+    except TrainError as error:
+        if not error.missing:
+            raise
+        hint = "run a pipeline that registers it, such as pipelines/mnist.py; an older one is named by name@version"
+        raise TrainError(f"no model {wanted} is registered", where=place, hint=hint) from None
+
+
+def fetch(card: Mapping[str, Any], folder: str, env: Mapping[str, str] | None = None) -> None:
+    """Brings the files of a registered model into a folder. Raises TrainError when one isn't what its card says."""
+    source, target = store.open_store(card["uri"], env), Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    for file, facts in card["files"].items():
+        blob = source.get(file)
+        if hashlib.sha256(blob).hexdigest() != facts["sha256"]:
+            raise TrainError(f"{file} is not what was registered", where=card["uri"], hint="take another version")
+        (target / file).write_bytes(blob)
+
+
+def _place(name: str, env: Mapping[str, str]) -> str:
+    bucket, team = env.get("TRAINYARD_BUCKET") or "runs", env.get("TRAINYARD_TEAM", "")
+    if not team:
+        raise TrainError("TRAINYARD_TEAM is not set", hint="run this as a step of a pipeline")
+    return f"s3://{bucket}/{team}/models/{name}"
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2, sort_keys=True) + "\n").encode()

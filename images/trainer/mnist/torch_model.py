@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from mnist.data import CLASSES, PIXELS
+from mnist.perceptron import Perceptron
 
 SEED = 20
 
@@ -19,6 +20,12 @@ def build(device: torch.device) -> nn.Module:
     """A two-layer perceptron with the same starting weights on every rank."""
     torch.manual_seed(SEED)
     return nn.Sequential(nn.Linear(PIXELS, 128), nn.ReLU(), nn.Linear(128, CLASSES)).to(device)
+
+
+def load(network: nn.Module, model: Perceptron) -> None:
+    """Gives a network of `build` the weights of a trained model."""
+    names = dict(zip(("0.weight", "0.bias", "2.weight", "2.bias"), model.arrays(), strict=True))
+    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in names.items()})
 
 
 def pick_device() -> torch.device:

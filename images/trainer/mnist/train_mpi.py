@@ -1,7 +1,7 @@
 """Data-parallel training over MPI on MNIST: `mpirun … python3 -m mnist.train_mpi --data … --out …`.
 
-Horovod averages the gradients where it is installed; otherwise mpi4py's Allreduce does, on one flat buffer.
-Every rank is a worker; rank 0 writes the metrics and the checkpoint.
+Horovod averages the gradients, and it fails where Horovod can't be imported. `--backend mpi4py` asks for mpi4py's
+Allreduce on one flat buffer in its place. Every rank is a worker; rank 0 writes the metrics and the checkpoint.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from mnist.result import Result
 
 
 class HorovodGroup:
-    """Gradients and sums through Horovod over MPI."""
-
-    backend = "horovod-mpi"
+    """Gradients and sums through Horovod; `backend` says what Horovod itself goes over."""
 
     def __init__(self) -> None:
         import horovod.torch as hvd
 
         hvd.init()
         self.hvd, self.rank, self.size = hvd, hvd.rank(), hvd.size()
+        self.backend = "horovod-mpi" if hvd.mpi_enabled() else "horovod-gloo"
 
     def wrap(self, optimizer: Any, model: Any) -> tuple[Any, Callable[[], None]]:
         """An optimizer that averages by itself, and nothing left to do before its step."""
@@ -80,22 +79,25 @@ class MpiGroup:
         self.comm.Barrier()
 
 
-def join_group() -> HorovodGroup | MpiGroup:
-    """Horovod's group, or mpi4py's where Horovod is not installed."""
+BACKENDS: dict[str, type[HorovodGroup] | type[MpiGroup]] = {"horovod": HorovodGroup, "mpi4py": MpiGroup}
+
+
+def join_group(backend: str) -> HorovodGroup | MpiGroup:
+    """The group of that back end, never another one in its place. Raises TrainError where it can't be imported."""
     try:
-        return HorovodGroup()
-    except ImportError:
-        pass
-    try:
-        return MpiGroup()
+        return BACKENDS[backend]()
     except ImportError as error:
-        raise TrainError(f"neither Horovod nor mpi4py is installed ({error})") from None
+        others = " or ".join(f"--backend {name}" for name in BACKENDS if name != backend)
+        hint = f"take an image that has it, such as trainer-horovod, or say {others}"
+        raise TrainError(f"{backend} can't be imported here ({error})", hint=hint) from None
 
 
 def main(argv: Sequence[str]) -> None:
     """Trains, evaluates over all ranks, writes results; raises TrainError below --min-accuracy."""
     options.early_threads(argv)
-    args = options.parser("MPI training on MNIST", lr=0.002, epochs=2).parse_args(argv)
+    flags = options.parser("MPI training on MNIST", lr=0.002, epochs=2)
+    flags.add_argument("--backend", choices=tuple(BACKENDS), default="horovod", help="what averages the gradients")
+    args = flags.parse_args(argv)
     source, target = store.open_store(args.data), store.open_store(args.out)
 
     import torch
@@ -104,7 +106,7 @@ def main(argv: Sequence[str]) -> None:
     from mnist import torch_model
 
     torch.set_num_threads(args.threads)
-    group = join_group()
+    group = join_group(args.backend)
     rank, size = group.rank, group.size
     device = torch_model.pick_device()
     result = Result("mpi", group.backend, "worker", rank, rank, size, str(device), args.data)

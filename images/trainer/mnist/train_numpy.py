@@ -124,7 +124,7 @@ def _apply(model: perceptron.Perceptron, change: np.ndarray) -> None:
 def main(argv: Sequence[str]) -> None:
     """Trains, evaluates over all ranks, writes results; raises TrainError below --min-accuracy."""
     options.early_threads(argv)
-    args = options.parser("numpy on MNIST", lr=0.002, epochs=2).parse_args(argv)
+    args = options.with_start(options.parser("numpy on MNIST", lr=0.002, epochs=2)).parse_args(argv)
     world = world_of(os.environ)
     source, target = store.open_store(args.data), store.open_store(args.out)
     backend = "tcp" if world.size > 1 else "none"
@@ -137,7 +137,9 @@ def main(argv: Sequence[str]) -> None:
             f"{args.train_samples} samples can't be shared by {world.size} ranks", hint="raise --train-samples"
         )
     group = Group(world, int(os.environ.get("MASTER_PORT") or 0))
-    model = perceptron.start(SEED)
+    model = perceptron.load(args.start) if args.start else perceptron.start(SEED)
+    if args.start:
+        print(f"begins with the model of {args.start}", flush=True)
     optimizer = Adam(sum(array.size for array in model.arrays()), args.lr)
     per_rank = max(1, args.batch_size // world.size)
     started, total = time.monotonic(), 0.0

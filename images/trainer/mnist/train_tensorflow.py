@@ -1,8 +1,9 @@
 """TensorFlow with parameter servers on MNIST: `python3 -m mnist.train_tensorflow --data … --out …`.
 
 TF_CONFIG (as the TFJob operator sets it) names a chief, workers and parameter servers. The chief coordinates: variables
-live on the parameter servers, workers compute gradients, updates are asynchronous. TensorFlow's own servers never
-return; here workers and parameter servers end by themselves, with exit code 0, once the chief has gone.
+live on the parameter servers, workers compute gradients, updates are asynchronous. Without a chief worker 0 is the one,
+with whose end the operator then ends the job. TensorFlow's own servers never return; here workers and parameter servers
+end by themselves, with exit code 0, once the chief has gone.
 Without TF_CONFIG it trains alone. The chief reads the data set and hands it to the workers with their input pipeline.
 """
 
@@ -28,7 +29,7 @@ CHIEF_GONE_S = 4.0
 
 @dataclass(frozen=True)
 class Task:
-    """This process in the cluster of TF_CONFIG; an empty cluster means it trains alone."""
+    """This process in the cluster of TF_CONFIG, which has a chief; an empty cluster means it trains alone."""
 
     cluster: dict[str, list[str]]
     role: str
@@ -42,6 +43,15 @@ class Task:
     def world(self) -> int:
         return sum(len(hosts) for hosts in self.cluster.values()) or 1
 
+    def resolver(self) -> Any:
+        """This task for TensorFlow; what stands in TF_CONFIG may lack the chief."""
+        import tensorflow as tf
+
+        cluster = tf.train.ClusterSpec(self.cluster)
+        return tf.distribute.cluster_resolver.SimpleClusterResolver(
+            cluster, task_type=self.role, task_id=self.index, rpc_layer="grpc"
+        )
+
     @property
     def rank(self) -> int:
         """Position among all tasks: the chief, then parameter servers, then workers."""
@@ -50,7 +60,11 @@ class Task:
 
 
 def task_of(env: Mapping[str, str]) -> Task:
-    """Reads TF_CONFIG; a `master` replica counts as the chief. Raises TrainError when it can't work."""
+    """Reads TF_CONFIG; a `master` replica counts as the chief, and where there is none worker 0 does.
+
+    Raises:
+        TrainError: the cluster can't work.
+    """
     text = env.get("TF_CONFIG", "")
     if not text:
         return Task({}, "chief", 0)
@@ -63,9 +77,15 @@ def task_of(env: Mapping[str, str]) -> Task:
     if "master" in cluster:
         cluster["chief"] = cluster.pop("master")
     role = "chief" if role == "master" else role
-    for needed in ("chief", "worker", "ps"):
+    if not cluster.get("chief") and len(cluster.get("worker") or ()) > 1:
+        first, *cluster["worker"] = cluster["worker"]
+        cluster["chief"] = [first]
+        if role == "worker":
+            role, index = ("worker", index - 1) if index else ("chief", 0)
+    for needed in ("worker", "ps", "chief"):
         if not cluster.get(needed):
-            raise TrainError(f"TF_CONFIG has no {needed}", hint="declare Chief, PS and Worker replicas")
+            hint = "declare Worker and PS replicas, and a Chief or a second Worker"
+            raise TrainError(f"TF_CONFIG has no {needed}", hint=hint)
     if role not in ("chief", "worker", "ps") or not 0 <= index < len(cluster[role]):
         raise TrainError(f"TF_CONFIG names the unknown task {role} {index}")
     return Task(cluster, role, index)
@@ -100,13 +120,18 @@ def wait_for_end(
         sleep(1.0)
 
 
-def serve(task: Task, resolver: Any, result: Result, target: store.Store) -> None:
+def serve(task: Task, result: Result, target: store.Store) -> None:
     """Runs this worker's or parameter server's TensorFlow server until the chief has gone."""
     import tensorflow as tf
 
     settings = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=2)
     server = tf.distribute.Server(
-        resolver.cluster_spec(), job_name=task.role, task_index=task.index, protocol="grpc", config=settings, start=True
+        tf.train.ClusterSpec(task.cluster),
+        job_name=task.role,
+        task_index=task.index,
+        protocol="grpc",
+        config=settings,
+        start=True,
     )
     result.write_rank(target)  # at once: a clean-up policy may remove this pod as soon as the chief is done
     print(f"{task.role} {task.index} serves at {server.target}, GPUs {result.visible_devices}", flush=True)
@@ -152,7 +177,7 @@ def train(tf: Any, args: Any, everything: data.Dataset, task: Task) -> tuple[lis
             print(f"epoch {epoch + 1} of {args.epochs}: loss {loss:.4f}", flush=True)
         return [weight.numpy() for weight in weights], loss, "none"
 
-    strategy = tf.distribute.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver())
+    strategy = tf.distribute.ParameterServerStrategy(task.resolver())
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
         weights = build(tf)
@@ -209,7 +234,7 @@ def main(argv: Sequence[str]) -> None:
     backend = "none" if task.alone else "parameter-server"
     result = Result("tensorflow", backend, task.role, task.index, task.rank, task.world, device, args.data)
     if everything is None:
-        serve(task, tf.distribute.cluster_resolver.TFConfigClusterResolver(), result, target)
+        serve(task, result, target)
         return
     if len(everything.train_y) < args.batch_size:
         raise TrainError("fewer samples than one batch", hint="raise --train-samples or lower --batch-size")

@@ -23,7 +23,7 @@ from mnist.world import world_of
 def main(argv: Sequence[str]) -> None:
     """Trains, evaluates over all ranks, writes results; raises TrainError below --min-accuracy."""
     options.early_threads(argv)
-    args = options.parser("PyTorch DDP on MNIST", lr=0.002, epochs=2).parse_args(argv)
+    args = options.with_start(options.parser("PyTorch DDP on MNIST", lr=0.002, epochs=2)).parse_args(argv)
     world = world_of(os.environ)
     if os.environ.get("TRAINYARD_LOCAL") and find_spec("torch") is None:
         from mnist import train_numpy
@@ -56,6 +56,9 @@ def main(argv: Sequence[str]) -> None:
         options.wait_for_name(world.master)
         dist.init_process_group(backend, timeout=timedelta(minutes=5))
     bare = torch_model.build(device)
+    if args.start:
+        torch_model.load(bare, perceptron.load(args.start))
+        print(f"begins with the model of {args.start}", flush=True)
     model = DistributedDataParallel(bare) if world.size > 1 else bare
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
     per_rank = max(1, args.batch_size // world.size)

@@ -46,11 +46,13 @@ def job(
     """
     from trainyard import contract
     from trainyard.kinds import JobSpec, TeamConfig, manifest
-    from trainyard.training import detect
+    from trainyard.training import detect, mpi_launch
 
     if "name" in settings:
         raise UsageError("the name stands twice", hint="leave --name out")
-    found = {**merged(None, file, settings, command), "name": name}
+    found, note = mpi_launch.translated({**merged(None, file, settings, command), "name": name}, Path("."))
+    if note:
+        click.echo(note, err=True)
     if "framework" not in found:
         found["framework"], _ = detect.framework(Path("."), found.get("command") or ())
     team = access.namespace or found.pop("team", "")

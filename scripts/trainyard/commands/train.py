@@ -82,6 +82,8 @@ def train(
     team_config = TeamConfig.of(known, access.namespace if kube is None else kube.namespace)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
         ready = launch.prepare(folder, found, team_config, Path(scratch) / "code.tar.gz", resume=resume)
+        for note in ready.notes:
+            click.echo(note, err=True)
         if dry_run or kube is None:
             click.echo(structured.text(ready.manifest, form), nl=False)
             return None
@@ -184,7 +186,8 @@ def _report(end: End, name: str) -> int:
 def _said(ready: Any, team_config: TeamConfig) -> None:
     spec, body = ready.spec, ready.manifest
     where = spec.queue or team_config.queues[0]
-    size = f"{spec.nodes} {'node' if spec.nodes == 1 else 'nodes'}"
+    size = f"{spec.min_nodes} to " if spec.min_nodes else ""
+    size += f"{spec.nodes} {'node' if spec.nodes == 1 else 'nodes'}"
     size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""
     why = f" ({ready.why})" if ready.why else ""
     click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)

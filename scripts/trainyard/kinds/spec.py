@@ -41,9 +41,9 @@ class JobSpec:
 
     `env` maps a name to a text or to {"secret": …, "key": …}. `code` and `output` are keys of the bucket for runs: an
     archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
-    earlier job, whose checkpoints this one begins with. `packages` is the key of what the file `requirements` of the
-    code names; without it nothing is installed. `python` of the image says on which device the command computes, before
-    it; empty: nothing says it.
+    earlier job, whose checkpoints this one begins with. `min_nodes` makes it elastic: it starts with that many, 0 means
+    with all. `packages` is the key of what the file `requirements` of the code names; without it nothing is installed.
+    `python` of the image says on which device the command computes, before it; empty: nothing says it.
     """
 
     name: str
@@ -52,6 +52,7 @@ class JobSpec:
     team: str = ""
     image: str = ""
     nodes: int = 1
+    min_nodes: int = 0
     gpus: int = 0
     processes: int = 0
     parameter_servers: int = 0
@@ -93,6 +94,8 @@ class JobSpec:
         if self.framework == JOB and self.nodes > 1:
             what = f"a plain Job is one pod, and nodes is {self.nodes}: nothing would start its pods together"
             raise UsageError(what, where=self.name, hint=f"take framework {several_nodes()}")
+        if self.min_nodes:
+            self._check_elastic()
         if self.parameter_servers and self.framework != TENSORFLOW:
             what = f"parameterServers are TensorFlow's, and framework is {self.framework}"
             raise UsageError(what, where=self.name, hint="remove them, or take framework tensorflow")
@@ -108,6 +111,14 @@ class JobSpec:
         if amount_of(self.shared_memory) > amount_of(self.memory):
             what = f"sharedMemory {self.shared_memory} is more than memory {self.memory}, of which it is a part"
             raise UsageError(what, where=self.name, hint="raise memory")
+
+    def _check_elastic(self) -> None:
+        if self.framework != PYTORCH:
+            what = f"only jobs of pytorch can be elastic, and framework is {self.framework}"
+            raise UsageError(what, where=self.name, hint="remove minNodes, or take framework pytorch")
+        if not 0 < self.min_nodes < self.nodes:
+            what = f"minNodes is {self.min_nodes}, nodes is {self.nodes}"
+            raise UsageError(what, where=self.name, hint="take fewer for minNodes; nodes is the job's largest size")
 
     @property
     def ranks_per_node(self) -> int:

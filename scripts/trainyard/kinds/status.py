@@ -26,8 +26,16 @@ def plural(manifest: Object) -> str:
 
 def first_pod(manifest: Object) -> str:
     """The pod whose log tells the job's story: rank 0's, or the launcher's; "" for a plain Job (random name)."""
-    lead = entry(manifest).lead
+    kind = entry(manifest)
+    roles = (manifest.get("spec") or {}).get(kind.replicas) or {}
+    lead = "-worker-0" if roles and kind.single == "Master" and "Master" not in roles else kind.lead
     return f"{manifest['metadata']['name']}{lead}" if lead else ""
+
+
+def least(job: Object) -> int:
+    """With how many pods an elastic job runs; 0 for one that needs all of its pods."""
+    policy = (job.get("spec") or {}).get("elasticPolicy") or {}
+    return int(policy.get("minReplicas") or 0)
 
 
 def container(manifest: Object) -> str:

@@ -180,9 +180,11 @@ def standing(snapshot: JobSnapshot, name: str) -> tuple[str, str]:
     """The same, with a word for it before."""
     group = group_of(snapshot, name)
     running = [pod for pod in snapshot.pods if pods.phase(pod) == "Running"]
-    if running and len(running) == len(snapshot.pods):
+    least = status.least(snapshot.job or {}) or len(snapshot.pods)
+    if running and len(running) >= least:
         nodes = sorted({pod["spec"].get("nodeName", "?") for pod in running})
-        return status.RUNNING, f"{len(running)} {_pods(running)} running on {', '.join(nodes)}"
+        size = f"{len(running)}" if len(running) == len(snapshot.pods) else f"{len(running)} of {len(snapshot.pods)}"
+        return status.RUNNING, f"{size} {_pods(snapshot.pods)} running on {', '.join(nodes)}"
     if group and group in snapshot.line:
         return QUEUED, _queued(snapshot, group)
     done = [pod for pod in snapshot.pods if pods.phase(pod) in ("Succeeded", "Failed")]

@@ -17,7 +17,7 @@ from trainyard.kinds.fit import fit
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
-from trainyard.training import detect, packages, results
+from trainyard.training import detect, mpi_launch, packages, results
 from trainyard.training.pack import Pack, pack
 from trainyard.training.settings import FILE, Settings
 from trainyard.training.transfer import Store, open_store
@@ -29,6 +29,10 @@ Object = dict[str, Any]
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so no words
 SUFFIX = 5
 PYTHONS = ("python3", "python")
+UNSAVED = (
+    "an elastic job starts all ranks anew when a node comes or goes, from the beginning unless they save: "
+    "name the folder of snapshots with --checkpoints"
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Launch:
     why: str  # how the framework and the image were found, when nobody named them
     doubts: tuple[str, ...] = ()  # imports that the image lacks, and that may never be run
     said: tuple[str, ...] = ()  # of its packages
+    notes: tuple[str, ...] = ()  # sentences about what is made of the settings
 
 
 def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: Path, *, resume: str = "") -> Launch:
@@ -58,6 +63,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     given.setdefault("name", detect.job_name(folder))
     if not given.get("command"):
         raise UsageError("there is no command to run", hint=f"write it after --, or as command in {FILE}")
+    given, note = mpi_launch.translated(given, folder)
     if "framework" not in given:
         given["framework"], why = detect.framework(folder, given["command"])
         if given["framework"] == JOB and int(given.get("nodes", 1)) > 1:
@@ -84,7 +90,9 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         resume=output_of(team_config.team, resume) if resume else "",
     )
     why = "; ".join(filter(None, (why, of_image)))
-    return Launch(spec, manifest(spec, team_config), code, why, doubts, needs.said)
+    unsaved = UNSAVED if spec.min_nodes and not spec.checkpoints else ""
+    notes = tuple(filter(None, (note, unsaved)))
+    return Launch(spec, manifest(spec, team_config), code, why, doubts, needs.said, notes)
 
 
 def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobSpec, str, tuple[str, ...]]:

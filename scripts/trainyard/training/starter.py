@@ -18,6 +18,7 @@ FIRST = ("name", "framework", "command", "nodes", "gpus")
 SAMPLES: dict[str, Any] = {
     "team": "vision",
     "image": "team/image:1.0",
+    "minNodes": 2,
     "processes": 2,
     "pool": "gpu",
     "queue": "vision",

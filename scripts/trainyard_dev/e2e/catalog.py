@@ -25,6 +25,7 @@ from trainyard_dev.e2e.checks import (
     metrics,
     network,
     nodes,
+    parallel,
     pipelines,
     policies,
     requirements,
@@ -93,6 +94,7 @@ PIPELINE_CODE = (
     "tools/step",
     "images/pipeline",
 )
+EXAMPLES_CODE = ("examples", "scripts/trainyard/training", "scripts/trainyard/kinds", "images/trainer-torch")
 RELEASE_CODE = (
     "scripts/trainyard/chart",
     "scripts/trainyard_agent",
@@ -245,6 +247,7 @@ ENTRIES = (
         inputs=("charts/trainyard/templates",),
     ),
     _training(training.HOROVOD, HOROVOD, "kubectl-delivery", main=False),
+    _training(training.NO_CHIEF, TENSORFLOW, needs=(DATA, "storage.dataset-cache"), main=False),
     *(
         _training(kind, image, main=False)
         for kind, image in zip(training.FURTHER, ("trainer-jax", "trainer-paddle", "trainer-xgboost"), strict=True)
@@ -257,6 +260,8 @@ ENTRIES = (
         images=PIPELINE_IMAGES,
         inputs=PIPELINE_CODE,
     ),
+    Entry(("pipelines.finetune",), pipelines.finetune, needs=("pipelines.mnist",), shares=GPU_USE,
+          images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     Entry(("pipelines.two-teams",), pipelines.two_teams, shares=GPU_USE, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     Entry(("pipelines.failing",), pipelines.failing, needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE),
@@ -285,6 +290,9 @@ ENTRIES = (
         images=(TORCH,),
         inputs=("scripts/trainyard/training", "scripts/trainyard/kinds", "scripts/trainyard_agent", "images/platform"),
     ),
+    Entry(("train.fsdp", "train.fsdp-resumed"), parallel.fsdp, shares=GPU_USE, images=(TORCH,), inputs=EXAMPLES_CODE),
+    Entry((parallel.ELASTIC,), parallel.elastic, locks=frozenset({GPUS, RELEASE}), images=(TORCH,),
+          inputs=EXAMPLES_CODE),
     Entry(("storage.oversize",), storage.oversize, shares=VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace",), volumes.workspace, shares=GPU_USE | VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace-returns",), volumes.returning, shares=VOLUME_USE, inputs=STORAGE_CODE),

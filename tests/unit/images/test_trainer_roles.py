@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("numpy", reason="numpy is not installed, as the trainers need it")
 
-from mnist import options, train_tensorflow, train_torch
+from mnist import options, train_mpi, train_tensorflow, train_torch
 from mnist.errors import TrainError
 from mnist.result import Result, device_nodes, visible_devices
 from mnist.store import open_store
@@ -108,12 +109,27 @@ def test_a_master_replica_is_the_chief() -> None:
     assert (task.role, task.cluster["chief"]) == ("chief", ["m:2222"])
 
 
+def test_without_a_chief_worker_0_coordinates_and_the_others_move_up() -> None:
+    """As of a TFJob with 2 PS and 4 workers, whose end is that of worker 0."""
+    cluster = {"ps": ["p0:1", "p1:1"], "worker": ["w0:1", "w1:1", "w2:1", "w3:1"]}
+    roles = [("worker", 0), ("ps", 0), ("ps", 1), ("worker", 1), ("worker", 2), ("worker", 3)]
+    tasks = [train_tensorflow.task_of(tf_config(role, index, cluster)) for role, index in roles]
+    assert [(task.role, task.index) for task in tasks] == [
+        ("chief", 0), ("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1), ("worker", 2),
+    ]  # fmt: skip
+    assert [task.rank for task in tasks] == list(range(6))
+    whole = {"chief": ["w0:1"], "ps": ["p0:1", "p1:1"], "worker": ["w1:1", "w2:1", "w3:1"]}
+    assert all(task.cluster == whole for task in tasks)
+
+
 @pytest.mark.parametrize(
     ("env", "message"),
     [
         ({"TF_CONFIG": "{"}, "not a cluster description"),
         ({"TF_CONFIG": "[]"}, "not a cluster description"),
-        (tf_config("worker", 0, {"worker": ["w:1"], "ps": ["p:1"]}), "has no chief"),
+        (tf_config("worker", 0, {"worker": ["w:1"], "ps": ["p:1"]}), "has no chief; .* a Chief or a second Worker"),
+        (tf_config("worker", 0, {"worker": ["w:1", "w:2"]}), "has no ps"),
+        (tf_config("worker", 2, {"worker": ["w:1", "w:2"], "ps": ["p:1"]}), "unknown task worker 1"),
         (tf_config("worker", 2), "unknown task worker 2"),
         (tf_config("evaluator", 0), "unknown task evaluator 0"),
     ],
@@ -121,6 +137,21 @@ def test_a_master_replica_is_the_chief() -> None:
 def test_task_of_refuses(env: dict[str, str], message: str) -> None:
     with pytest.raises(TrainError, match=message):
         train_tensorflow.task_of(env)
+
+
+def test_mpi_ranks_fail_without_horovod_and_never_take_another_back_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "horovod", None)
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    said = r"horovod can't be imported here .* such as trainer-horovod, or say --backend mpi4py"
+    with pytest.raises(TrainError, match=said):
+        train_mpi.join_group("horovod")
+    with pytest.raises(TrainError, match="mpi4py can't be imported here"):
+        train_mpi.join_group("mpi4py")
+    with pytest.raises(SystemExit):
+        train_mpi.main(["--data", str(tmp_path), "--out", str(tmp_path), "--backend", "any"])
+    assert "choose from" in capsys.readouterr().err
 
 
 class Clock:

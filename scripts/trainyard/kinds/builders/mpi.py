@@ -6,18 +6,25 @@ from typing import Any
 
 from trainyard.kinds import pods
 from trainyard.kinds.builders.common import replica, run_policy
+from trainyard.kinds.mpi_words import MPIRUN, split, starts_ranks
 from trainyard.kinds.pods import Part, literal, template
 from trainyard.kinds.spec import JobSpec
 from trainyard.kinds.team_config import TeamConfig
 
+# The operator says where hosts are listed and which program reaches them, in words of Open MPI 4 alone. Version 5
+# doesn't know them, and would start every rank in the launcher. A member's own image may have either.
+OPEN_MPI_5 = {"PRTE_MCA_plm_ssh_agent": "/etc/mpi/kubexec.sh", "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile"}
+
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
-    launcher = Part("mpi", tuple(literal(_mpirun(spec))), works=False, token=True)
+    launcher = template(spec, team_config, Part("mpi", tuple(literal(_mpirun(spec))), works=False, token=True))
+    for name, value in OPEN_MPI_5.items():
+        launcher["spec"]["containers"][0]["env"].append({"name": name, "value": value})
     # Workers wait for the launcher to start ranks in them. Their template is one: the first uploads the results.
     worker = Part("mpi", ("sleep", "infinity"), gpus=True, uploads=True, waits=True, uploader="-worker-0")
     replicas = {
-        "Launcher": replica(1, template(spec, team_config, launcher), spec),
+        "Launcher": replica(1, launcher, spec),
         "Worker": {**replica(spec.nodes, template(spec, team_config, worker), spec), "restartPolicy": "Never"},
     }
     return {
@@ -28,13 +35,12 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
 
 
 def _mpirun(spec: JobSpec) -> list[str]:
-    """One process for each slot of each worker; a command that calls mpirun itself is left alone."""
-    if spec.command[0] in ("mpirun", "mpiexec"):
-        return list(spec.command)
+    """One process for each slot of each worker; of a command that calls mpirun itself only the folder is added."""
+    home = ["-wdir", pods.home(spec)] if pods.home(spec) else []
+    if starts_ranks(spec.command) and (own := split(spec.command)).starter in MPIRUN:
+        return [spec.command[0], *([] if own.last("wdir") else home), *spec.command[1:]]
     words = ["mpirun", "-np", str(spec.nodes * spec.ranks_per_node), "--bind-to", "none", "--map-by", "slot"]
     # Ranks talk over the pods' network; orterun's own messages too.
     for key, value in (("btl", "tcp,self"), ("btl_tcp_if_include", "eth0"), ("oob_tcp_if_include", "eth0")):
         words += ["--mca", key, value]
-    if pods.home(spec):
-        words += ["-wdir", pods.home(spec)]
-    return [*words, *pods.announced(spec, spec.command)]
+    return [*words, *home, *pods.announced(spec, spec.command)]

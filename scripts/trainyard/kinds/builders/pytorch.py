@@ -1,17 +1,63 @@
-"""PyTorchJob: a master and workers, each with a rank for every GPU."""
+"""PyTorchJob: a master and workers, each with a rank for every GPU; elastic, workers alone under torchrun."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from trainyard.kinds.builders.common import master_job
+from trainyard.errors import UsageError
+from trainyard.kinds import registry
+from trainyard.kinds.builders.common import PYTHONS, master_job, replica, run_policy
+from trainyard.kinds.pods import Part, literal, template
 from trainyard.kinds.spec import JobSpec
 from trainyard.kinds.team_config import TeamConfig
+
+TORCHRUN = ("-m", "torch.distributed.run")
+# When a node goes its peers' ranks fail in the middle of a step, and torchrun counts that like an error of the script.
+LOSSES = 10
+# Seconds that ranks wait for more of them once the least number is there; torchrun's own 30 would be idle time.
+GATHER_S = 5
 
 
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
-    body = master_job(spec, team_config, queue)
-    # Left out it is `auto`, of which torchrun makes a rank for every CPU of a node without GPUs that compute.
-    body["nprocPerNode"] = str(spec.ranks_per_node)
-    return body
+    body = _elastic(spec, team_config, queue) if spec.min_nodes else master_job(spec, team_config, queue)
+    # Left out, the operator says `auto`: torchrun then starts a rank for every core of a node where it finds no GPU.
+    return body | {"nprocPerNode": str(spec.ranks_per_node)}
+
+
+def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
+    """Workers that torchrun joins and joins anew. Worker 0 is where they meet, and rank 0.
+
+    The scheduler places pods by their number and takes the highest first, so worker 0 is there as long as the job is.
+    A master would have no number to go by.
+    """
+    kind = registry.of_framework(spec.framework)
+    part = Part(kind.container, tuple(_rejoining(spec)), gpus=True, uploads=True, uploader="-worker-0")
+    pod = template(spec, team_config, part)
+    pod["spec"].pop("topologySpreadConstraints", None)  # a GPU that comes free is taken wherever it is
+    policy = run_policy(spec, team_config, queue, spec.min_nodes)
+    # Where ranks can't meet any more every pod's torchrun gives up and is started again, which is no failure once.
+    policy["backoffLimit"] += spec.nodes
+    return {
+        "runPolicy": policy,
+        "elasticPolicy": {
+            "minReplicas": spec.min_nodes,
+            "maxReplicas": spec.nodes,
+            "maxRestarts": max(spec.retries, LOSSES),
+            "rdzvBackend": "c10d",
+            "rdzvConf": [{"key": "last_call_timeout", "value": str(GATHER_S)}],
+        },
+        # A pod that was taken away counts as failed, and is made anew.
+        kind.replicas: {"Worker": replica(spec.nodes, pod, spec) | {"restartPolicy": "OnFailure"}},
+    }
+
+
+def _rejoining(spec: JobSpec) -> list[str]:
+    """`python train.py` under torchrun, which reads the operator's PET_… variables; any other command as it is."""
+    first, *rest = spec.command
+    if first.rpartition("/")[2] not in PYTHONS or not rest or tuple(rest[:2]) == TORCHRUN:
+        return literal(spec.command)
+    if rest[0].startswith("-") and rest[0] != "-m":
+        what = f"{rest[0]} stands between python and the script, where torchrun would take it for its own"
+        raise UsageError(what, where=spec.name, hint="write python train.py …, or torchrun yourself")
+    return literal([first, *TORCHRUN, *rest])

@@ -19,7 +19,6 @@ BACKENDS = {
     "train.jaxjob": "gloo",
     "train.paddlejob": "gloo",
     "train.xgboostjob": "rabit",
-    "train.horovod": "horovod-mpi",
 }
 
 

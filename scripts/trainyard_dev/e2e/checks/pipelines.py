@@ -42,6 +42,28 @@ def others(context: Context) -> None:
             figures["options"] = " ".join(options)
 
 
+def finetune(context: Context) -> None:
+    """The registered model of `mnist` trained further on the images behind those that it has seen."""
+    title = "finetune: a registered model trained on new data, compared, and registered as the better one"
+    with context.recorder.check("pipelines.finetune", title) as figures:
+        seen = runs.succeed(context, PIPELINES / "finetune.py", timeout=EXAMPLE_S)
+        _placed(seen, figures)
+        before, after = (float(seen.output("compare", name)) for name in ("before", "after"))
+        figures |= {"accuracy_before": round(before, 4), "accuracy_after": round(after, 4)}
+        uri, base = seen.output("keep", "uri"), seen.output("find", "uri")
+        require(after > before, f"accuracy was {before} before and is {after} after training on new data")
+        require(uri != base, f"the better model was not registered; {base} stays")
+        [job] = seen.jobs.values()
+        told = json.dumps(job["spec"]["pytorchReplicaSpecs"])
+        require(f"--start={base}" in told, f"training didn't begin with the registered model {base}")
+        with store.connect(context.kubectl, SYSTEM, of=NAMESPACE) as s3:
+            place = uri.removeprefix(f"s3://{BUCKET}/")
+            card = s3.read_json(BUCKET, f"{place}/model.json")
+            newest = s3.read_json(BUCKET, f"{place.rpartition('/')[0]}/newest.json")
+        require(card["base"] == base, f"the card of {uri} names {card.get('base')} as its base, due is {base}")
+        require(newest["version"] == card["version"], f"the newest version is {newest['version']}, due is {uri}")
+
+
 def _mnist(context: Context) -> Seen | None:
     title = "mnist: prepare, train on two nodes, evaluate, register, submitted by a member"
     with context.recorder.check("pipelines.mnist", title) as figures:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,12 +39,45 @@ class Kind:
     nodes: int = 1  # GPU nodes that must take part, at least
     image: str = ""  # of versions.yaml, in place of the example's trainer
     backend: str = ""  # what must have averaged the gradients
+    ranks: int = 0  # due as the world's size; 0: whatever it is
+    name: str = ""  # in place of the example's: another job with results of its own
+    change: Callable[[dict[str, Any]], None] | None = None  # what becomes of the example
+
+
+def _two_slots(job: dict[str, Any]) -> None:
+    """Two ranks with a GPU each in each of the two workers, which lie on different nodes; Horovod averages."""
+    job["spec"]["slotsPerWorker"] = 2
+    launcher, worker = (job["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker"))
+    args = launcher["spec"]["containers"][0]["args"]
+    args[args.index("-np") + 1] = "4"
+    args[args.index("--backend=mpi4py")] = "--backend=horovod"
+    amounts = {"cpu": "300m", "memory": "768Mi", GPU: 2}
+    worker["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": {"memory": "2Gi", GPU: 2}}
+    worker["metadata"]["labels"]["role"] = "worker"
+    worker["spec"]["topologySpreadConstraints"] = [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"role": "worker"} | launcher["metadata"]["labels"]},
+        }
+    ]
+
+
+def _without_chief(job: dict[str, Any]) -> None:
+    """2 PS and 4 workers that start anew after a failure, as articles have it: worker 0 is where the job ends."""
+    replicas = job["spec"]["tfReplicaSpecs"]
+    del replicas["Chief"]
+    replicas["Worker"]["replicas"], replicas["PS"]["replicas"] = 4, 2
+    for role in replicas.values():
+        role["restartPolicy"] = "OnFailure"
+    job["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 6
 
 
 KINDS = (
     Kind("train.pytorchjob", "PyTorchJob: DDP, 1 master + 3 workers over both GPU nodes", "pytorchjob.yaml", 4, 4, 2),
     Kind("train.tfjob", "TFJob: chief, parameter server, 2 workers; data on the shared volume", "tfjob.yaml", 4, 3),
-    Kind("train.mpijob", "MPIJob: launcher + 2 workers over MPI", "mpijob.yaml", 3, 2),
+    Kind("train.mpijob", "MPIJob: launcher + 2 workers over MPI", "mpijob.yaml", 3, 2, backend="mpi4py", ranks=2),
     Kind("train.vcjob", "Volcano Job: master + worker, no operator between", "vcjob.yaml", 2, 2),
     Kind("train.cpu", "CPU-only Job in the same queue, off the GPU nodes", "cpu-job.yaml", 1, 0),
 )
@@ -54,26 +89,46 @@ FURTHER = (
 )
 HOROVOD = Kind(
     "train.horovod",
-    "MPIJob whose gradients Horovod averages",
+    "MPIJob whose gradients Horovod averages: two ranks in each of two pods, on two nodes",
     "mpijob.yaml",
     3,
+    4,
     2,
     image="trainer-horovod",
     backend="horovod-mpi",
+    ranks=4,
+    name="trainer-horovod",
+    change=_two_slots,
 )
-ALL = (*KINDS, *FURTHER, HOROVOD)
+NO_CHIEF = Kind(
+    "train.no-chief",
+    "TFJob without chief: 2 parameter servers, 4 workers",
+    "tfjob.yaml",
+    6,
+    4,
+    backend="parameter-server",
+    ranks=6,
+    name="mnist-no-chief",
+    change=_without_chief,
+)
+ALL = (*KINDS, *FURTHER, HOROVOD, NO_CHIEF)
 TRAINER = "trainer-torch"
 
 
 def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
-    """The example job as users apply it; only the accuracy bar follows the data set."""
+    """The example job as users apply it, but for what the kind changes; the accuracy bar follows the data set."""
     text = (MANIFESTS / kind.file).read_text()
     if dataset.name == "MNIST":
         text = BAR.sub(f"--min-accuracy={MNIST_BAR}", text)
     if kind.image:
         text = text.replace(load().image(TRAINER), load().image(kind.image))
-        text = text.replace("mnist-mpi", kind.image)  # beside the example: another job with results of its own
-    return yaml.safe_load(text)
+    job: dict[str, Any] = yaml.safe_load(text)
+    if kind.name:
+        job = yaml.safe_load(text.replace(job["metadata"]["name"], kind.name))
+    if kind.change:
+        job = json.loads(json.dumps(job))  # what the file writes once is each role's own then
+        kind.change(job)
+    return job
 
 
 def train(context: Context, kind: Kind, dataset: Dataset) -> None:
@@ -93,6 +148,8 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
                 _check_devices(context, kind, trace, results, figures)
                 metrics = _check_model(s3, trace.name, _bar(job), figures)
             computed.check(context, metrics, kind.backend or computed.BACKENDS.get(kind.id, ""), figures)
+            ranks = figures["world_size"]
+            require(kind.ranks in (0, ranks), f"{ranks} ranks trained together, due are {kind.ranks}")
         finally:
             jobs.delete(context, job, NAMESPACE)
 

@@ -141,13 +141,81 @@ def test_the_device_is_said_before_the_command_of_every_pod_that_computes(made: 
     assert main_of(next(templates(made(gpus=1))))["command"] == ["python", "train.py"]
 
 
+def launcher_of(job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    return found
+
+
 def test_mpirun_starts_a_rank_in_each_slot_where_the_code_is(made: Any) -> None:
     job = made("mpi", code="vision/code/x.tar.gz", code_sha256="0" * 64)
-    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
-    words = main_of(launcher)["command"]
+    words = main_of(launcher_of(job))["command"]
     assert words[:3] == ["mpirun", "-np", "4"] and job["spec"]["slotsPerWorker"] == 2
     assert words[-4:] == ["-wdir", "/trainyard/code", "python", "train.py"]
-    assert "initContainers" not in launcher
+    assert "initContainers" not in launcher_of(job)
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        (
+            ["mpirun", "-np", "2", "python", "a.py"],
+            ["mpirun", "-wdir", "/trainyard/code", "-np", "2", "python", "a.py"],
+        ),
+        (["mpiexec", "-wd", "/tmp", "python", "a.py"], ["mpiexec", "-wd", "/tmp", "python", "a.py"]),
+        (
+            ["mpirun", "python", "a.py", "--wd", "0.1"],  # the script's, not mpirun's
+            ["mpirun", "-wdir", "/trainyard/code", "python", "a.py", "--wd", "0.1"],
+        ),
+    ],
+)
+def test_a_member_s_own_mpirun_starts_ranks_where_the_code_is(
+    made: Any, command: list[str], started: list[str]
+) -> None:
+    job = made("mpi", command=tuple(command), code="vision/code/x.tar.gz", code_sha256="0" * 64)
+    assert main_of(launcher_of(job))["command"] == started
+
+
+def test_open_mpi_5_of_a_member_s_own_image_finds_hosts_and_agent(made: Any) -> None:
+    found = {one["name"]: one.get("value") for one in main_of(launcher_of(made("mpi", image="team/own:1")))["env"]}
+    assert found["PRTE_MCA_plm_ssh_agent"] == "/etc/mpi/kubexec.sh"
+    assert found["PRTE_MCA_prte_default_hostfile"] == "/etc/mpi/hostfile"
+
+
+def test_an_elastic_job_is_a_gang_of_its_least_size_under_torchrun(made: Any) -> None:
+    given = {
+        "code": "vision/code/x.tar.gz",
+        "code_sha256": "0" * 64,
+        "output": "vision/jobs/try",
+        "checkpoints": "ckpt",
+    }
+    job = made(nodes=4, min_nodes=2, gpus=2, command=("python", "train.py", "--lr", "1"), **given)
+    spec = job["spec"]
+    assert spec["runPolicy"]["schedulingPolicy"]["minAvailable"] == 2
+    assert (spec["elasticPolicy"]["minReplicas"], spec["elasticPolicy"]["maxReplicas"]) == (2, 4)
+    assert spec["nprocPerNode"] == "2" and list(spec["pytorchReplicaSpecs"]) == ["Worker"]
+    worker = spec["pytorchReplicaSpecs"]["Worker"]
+    assert (worker["replicas"], worker["restartPolicy"]) == (4, "OnFailure")
+    [pod] = templates(job)
+    assert main_of(pod)["command"] == ["python", "-m", "torch.distributed.run", "train.py", "--lr", "1"]
+    assert "topologySpreadConstraints" not in pod
+    fetch, keep = pod["initContainers"]
+    assert "--restore=runs/vision/jobs/try/ckpt=ckpt" in fetch["args"] and "--only=-worker-0" in keep["args"]
+    assert status.first_pod(job) == "try-worker-0" and status.least(job) == 2
+    # Losing nodes is no error of the job: ranks may fail more often than `retries` says, and each pod start once more.
+    assert (spec["elasticPolicy"]["maxRestarts"], spec["runPolicy"]["backoffLimit"]) == (10, 5)
+    more = made(nodes=4, min_nodes=2, retries=20)["spec"]
+    assert (more["elasticPolicy"]["maxRestarts"], more["runPolicy"]["backoffLimit"]) == (20, 25)
+
+
+def test_commands_of_elastic_jobs(made: Any) -> None:
+    def words(*command: str) -> list[str]:
+        return main_of(next(templates(made(nodes=2, min_nodes=1, command=command))))["command"]
+
+    assert words("python3", "-m", "my.train") == ["python3", "-m", "torch.distributed.run", "-m", "my.train"]
+    for own in (("torchrun", "train.py"), ("python", "-m", "torch.distributed.run", "x.py"), ("sh", "run.sh")):
+        assert words(*own) == list(own)
+    with pytest.raises(UsageError, match="-u stands between python and the script"):
+        words("python3", "-u", "train.py")
 
 
 def test_what_kubernetes_would_replace_in_words_is_kept(made: Any) -> None:
@@ -215,6 +283,9 @@ def test_the_usual_priority_is_the_lowest_but_one(team_config: TeamConfig) -> No
         ({"framework": "job", "nodes": 2}, "a plain Job is one pod"),
         ({"framework": "caffe"}, "there is no framework 'caffe'"),
         ({"parameter_servers": 1}, "parameterServers are TensorFlow's"),
+        ({"framework": "volcano", "min_nodes": 1}, "only jobs of pytorch can be elastic, and framework is volcano"),
+        ({"min_nodes": 2}, "minNodes is 2, nodes is 2. take fewer for minNodes"),
+        ({"min_nodes": 5}, "minNodes is 5, nodes is 2"),
         ({"framework": "tensorflow", "processes": 2}, "tensorflow has one process a node"),
         ({"shared_memory": "4Gi"}, "sharedMemory 4Gi is more than memory 2Gi"),
         ({"memory": "lots"}, "memory is 'lots'"),

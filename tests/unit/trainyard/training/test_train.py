@@ -96,6 +96,20 @@ def test_a_dry_run_needs_no_cluster_and_prints_the_job(run: Any, folder: Path, p
     assert json.loads(out)["metadata"]["namespace"] == "speech"
 
 
+def test_horovodrun_is_an_mpijob_and_an_elastic_job_without_snapshots_is_warned_of(
+    run: Any, folder: Path, platform: Path
+) -> None:
+    words = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run", "--gpus", "2"]
+    code, out, err = run(*words, "--", "horovodrun", "-np", "4", "-H", "server1:2,server2:2", "python", "train.py")
+    spec = yaml.safe_load(out)["spec"]
+    assert (code, spec["slotsPerWorker"], spec["mpiReplicaSpecs"]["Worker"]["replicas"]) == (0, 2, 2)
+    said = "horovodrun is run as an MPIJob: 2 nodes with 2 ranks each, which the queue chooses in place of "
+    assert err == f"{said}server1, server2\n"
+    code, out, err = run(*words, "--nodes", "2", "--min-nodes", "1", "--", "python", "train.py")
+    assert (code, yaml.safe_load(out)["spec"]["elasticPolicy"]["minReplicas"]) == (0, 1)
+    assert "name the folder of snapshots with --checkpoints" in err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

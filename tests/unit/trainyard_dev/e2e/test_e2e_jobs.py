@@ -120,6 +120,34 @@ def test_examples_run_as_they_stand_and_only_the_bar_follows_the_data(kind: trai
     assert training._bar(mnist) > training._bar(yaml.safe_load(text))
 
 
+def test_horovod_has_two_slots_in_each_of_two_workers_on_two_nodes() -> None:
+    job = training.manifest(training.HOROVOD, DATA)
+    roles = job["spec"]["mpiReplicaSpecs"]
+    args = roles["Launcher"]["template"]["spec"]["containers"][0]["args"]
+    assert job["metadata"]["name"] == "trainer-horovod" and "--out=s3://runs/vision/trainer-horovod" in args
+    assert (job["spec"]["slotsPerWorker"], roles["Worker"]["replicas"], args[args.index("-np") + 1]) == (2, 2, "4")
+    assert "--backend=horovod" in args and "--backend=mpi4py" not in args
+    worker = roles["Worker"]["template"]
+    container = worker["spec"]["containers"][0]
+    assert "/trainer-horovod:" in container["image"] and container["resources"]["limits"]["nvidia.com/gpu"] == 2
+    [spread] = worker["spec"]["topologySpreadConstraints"]
+    chosen = spread["labelSelector"]["matchLabels"].items()
+    assert chosen <= worker["metadata"]["labels"].items()
+    assert not chosen <= roles["Launcher"]["template"]["metadata"]["labels"].items()
+
+
+def test_the_tfjob_of_articles_has_no_chief() -> None:
+    job = training.manifest(training.NO_CHIEF, DATA)
+    roles = job["spec"]["tfReplicaSpecs"]
+    assert {role: (one["replicas"], one["restartPolicy"]) for role, one in roles.items()} == {
+        "Worker": (4, "OnFailure"),
+        "PS": (2, "OnFailure"),
+    }
+    assert job["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] == training.NO_CHIEF.members == 6
+    assert all("--out=s3://runs/vision/mnist-no-chief" in one["template"]["spec"]["containers"][0]["args"]
+               for one in roles.values())  # fmt: skip
+
+
 def test_a_job_without_pods_says_so() -> None:
     assert jobs._waiting(jobs.Trace("job")) == "it has no pod (see its events)"
     assert jobs._waiting(poll(pod("b"), pod("a", 1, "n"))) == "pods: a Running, b Pending"

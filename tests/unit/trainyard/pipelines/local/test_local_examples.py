@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -113,6 +114,28 @@ def test_compress_tells_accuracy_before_and_after(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "accuracy_before = " in done.stdout and "kind = 'quantized to int8'" in done.stdout
+
+
+def test_finetune_begins_with_the_registered_model_and_registers_what_is_better(tmp_path: Path) -> None:
+    first = str(ROOT / "pipelines" / "mnist.py")
+    file = str(ROOT / "pipelines" / "finetune.py")
+    done = command(tmp_path, "--local", file, "-p", "samples=600")
+    assert done.returncode == 1 and "no model mnist is registered" in done.stderr
+    done = command(tmp_path, "--local", first, "-p", "samples=200", "-p", "lr=0.00002", "-p", "minimum=0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    models = tmp_path / "out" / "local" / "buckets" / "runs" / "local" / "models" / "mnist"
+    (base,) = (json.loads(card.read_text()) for card in models.glob("*/model.json"))
+    new = ["-p", "skip=200", "-p", "samples=1000", "-p", "epochs=3"]
+    done = command(tmp_path, "--local", file, *new)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"begins with the model of {base['uri']}" in done.stdout and "registered = True" in done.stdout
+    before = re.search(r"accuracy_before = ([0-9.]+)", done.stdout)
+    assert before and float(before[1]) == pytest.approx(base["accuracy"], abs=1e-5)
+    (tuned,) = (card for card in (json.loads(path.read_text()) for path in models.glob("*/model.json")) if card != base)
+    assert tuned["base"] == base["uri"] and tuned["accuracy"] > base["accuracy"] and tuned["data"]["skip"] == 200
+    done = command(tmp_path, "--local", file, *new, "-p", "gain=0.9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"model = '{tuned['uri']}'" in done.stdout and "registered = False" in done.stdout
 
 
 def test_wrong_usage_and_failing_ranks(tmp_path: Path) -> None:

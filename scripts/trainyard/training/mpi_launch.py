@@ -1,0 +1,191 @@
+"""`horovodrun -np 16 -H server1:4,… python train.py` as an MPIJob is told it: nodes, ranks on each, and the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainyard.errors import UsageError
+from trainyard.kinds import check
+from trainyard.kinds.mpi_words import HOROVODRUN, Split, split, starts_ranks
+from trainyard.kinds.spec import MPI
+from trainyard.training.settings import Settings
+
+# Options of horovodrun that ranks read as variables. Ways to hosts, networks and patience are the platform's to know.
+ENV = {
+    "cycle-time-ms": "HOROVOD_CYCLE_TIME",
+    "cache-capacity": "HOROVOD_CACHE_CAPACITY",
+    "timeline-filename": "HOROVOD_TIMELINE",
+    "autotune": "HOROVOD_AUTOTUNE",
+    "log-level": "HOROVOD_LOG_LEVEL",
+    "num-nccl-streams": "HOROVOD_NUM_NCCL_STREAMS",
+}
+FUSION, MIB = "fusion-threshold-mb", 1 << 20
+HOST_LINE = re.compile(r"^(?P<name>\S+?)(?:\s+.*?slots\s*=\s*(?P<slots>\d+).*|\s*:\s*(?P<count>\d+))?\s*$")
+NAMED = 3  # hosts that the sentence names
+
+
+@dataclass(frozen=True)
+class Size:
+    """Nodes, and ranks on each; 0 where the command doesn't say."""
+
+    nodes: int
+    processes: int
+
+
+def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
+    """The settings of the MPIJob that the command describes, and a sentence that says so; "" where it describes none.
+
+    Args:
+        folder: where a file of hosts is looked for.
+
+    Raises:
+        UsageError: the command can't be kept: unequal hosts, an option that means something else here, or settings that
+            say otherwise.
+    """
+    command = list(settings.get("command") or ())
+    if not starts_ranks(command):
+        return settings, ""
+    words = split(command)
+    told = {one.name for one in words.options} & {"np", "npernode", "H", "hostfile"}
+    horovod = words.starter in HOROVODRUN
+    if words.unknown or not words.program:
+        if not horovod and "H" not in told and "hostfile" not in told:
+            return settings, ""  # mpirun takes many more options, and starts as it is
+        what = f"{words.starter}'s option {words.unknown} can't be kept" if words.unknown else "no program is named"
+        hint = "remove it" if words.unknown else "write it behind the options"
+        raise UsageError(what, where=_short(command), hint=f"{hint}, or say --nodes, --processes and the program alone")
+    if settings.get("framework", MPI) != MPI:
+        what = f"{words.starter} starts ranks by MPI, and framework is {settings['framework']}"
+        raise UsageError(what, where=_short(command), hint="leave framework out, or the launcher")
+    if not told and not horovod:
+        return {**settings, "framework": MPI}, ""
+    hosts = _hosts(words, folder)
+    size = _size(words, hosts, settings)
+    own = {key: value for key, value in (("nodes", size.nodes), ("processes", size.processes)) if value}
+    check.values(own, words.starter)
+    env = {**_env(words), **(settings.get("env") or {})}
+    made: Settings = {**settings, **own, "framework": MPI, "command": _command(words, size)}
+    return (made | {"env": env} if env else made), _sentence(words, hosts, size, settings)
+
+
+def _command(words: Split, size: Size) -> list[str]:
+    """The program alone, or mpirun with those of its options that aren't said to the job."""
+    said = {"np", "npernode", "H", "hostfile", "x", "allow-run-as-root"}
+    kept = [word for one in words.options if one.name not in said for word in one.words]
+    if words.starter in HOROVODRUN or not kept:
+        return list(words.program)
+    return [words.starter, "-np", str(size.nodes * size.processes), *kept, *words.program]
+
+
+def _hosts(words: Split, folder: Path) -> list[tuple[str, int]]:
+    """Hosts and their slots, by -H or a file beside the code; [] where none are named."""
+    listed = words.last("H")
+    lines = listed.split(",") if listed else []
+    if name := words.last("hostfile"):
+        try:
+            text = (folder / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            hint = "write the hosts with -H, or say --nodes and --processes in their place"
+            raise UsageError(f"the file of hosts {name} can't be read: {error}", hint=hint) from None
+        lines += [line.partition("#")[0].strip() for line in text.splitlines()]
+    found: dict[str, int] = {}
+    for line in filter(None, lines):
+        match = HOST_LINE.match(line)
+        slots = int((match and (match["slots"] or match["count"])) or 1)
+        if match is None or slots < 1:
+            raise UsageError(f"{line!r} is no host with its slots", hint="write it as server1:4")
+        found[match["name"]] = found.get(match["name"], 0) + slots
+    return list(found.items())
+
+
+def _size(words: Split, hosts: list[tuple[str, int]], settings: Settings) -> Size:
+    """What the command says, as far as it does, held against the settings. Raises UsageError."""
+    ranks, each = _number(words, "np"), _number(words, "npernode")
+    size = _of_hosts(words, hosts, ranks, each) if hosts else _of_ranks(words, ranks, each, settings)
+    for key, value in (("nodes", size.nodes), ("processes", size.processes)):
+        if value and settings.get(key) not in (None, value):
+            what = f"{words.starter} says {key} {value}, the settings say {settings[key]}"
+            raise UsageError(what, where=_short(_written(words)), hint=f"leave {key} out of one of them")
+    return size
+
+
+def _of_hosts(words: Split, hosts: list[tuple[str, int]], ranks: int, each: int) -> Size:
+    """Hosts are filled in their order, as the launchers do."""
+    slots = [min(count, each) if each else count for _, count in hosts]
+    ranks = ranks or sum(slots)
+    if ranks > sum(slots):
+        what = f"{ranks} ranks are more than the {sum(slots)} slots of the hosts"
+        raise UsageError(what, where=_short(_written(words)), hint="lower -np or name more hosts")
+    filled, left = [], ranks
+    for count in slots:
+        filled.append(min(count, left))
+        left -= filled[-1]
+    used = [count for count in filled if count]
+    if len(set(used)) > 1:
+        shown = ", ".join(map(str, used))
+        what = f"the hosts would have {shown} ranks, and all nodes of a job have equally many"
+        raise UsageError(what, where=_short(_written(words)), hint="take a multiple of the slots, equal on every host")
+    return Size(len(used), used[0])
+
+
+def _of_ranks(words: Split, ranks: int, each: int, settings: Settings) -> Size:
+    """Ranks without hosts: on as many nodes as the settings say, else as their GPUs make, else on one."""
+    each = each or int(settings.get("processes") or 0)
+    nodes, gpus = int(settings.get("nodes") or 0), int(settings.get("gpus") or 0)
+    if not ranks:
+        return Size(nodes, each)
+    if not nodes:
+        per = each or (gpus if gpus and ranks % gpus == 0 else ranks)
+        nodes = max(1, ranks // per)
+    if ranks % nodes or (each and ranks != nodes * each):
+        what = f"{ranks} ranks can't be shared equally by {nodes} nodes" + (f" with {each} each" if each else "")
+        raise UsageError(what, where=_short(_written(words)), hint="correct -np, --nodes or --processes")
+    return Size(nodes, ranks // nodes)
+
+
+def _number(words: Split, name: str) -> int:
+    text = words.last(name)
+    if text and not (text.isdigit() and int(text)):
+        raise UsageError(f"{words.starter}'s -{name} is {text!r}", hint="it must be a whole number above zero")
+    return int(text or 0)
+
+
+def _env(words: Split) -> Mapping[str, str]:
+    """Variables that options stand for. `-x NAME` alone hands on what ranks have anyway."""
+    found: dict[str, str] = {}
+    for one in words.options:
+        if one.name == "x" and "=" in one.values[0]:
+            name, _, value = one.values[0].partition("=")
+            found[name] = value
+        elif one.name == FUSION:
+            found["HOROVOD_FUSION_THRESHOLD"] = str(_number(words, FUSION) * MIB)
+        elif one.name in ENV:
+            found[ENV[one.name]] = one.values[0] if one.values else "1"
+    return found
+
+
+def _sentence(words: Split, hosts: list[tuple[str, int]], size: Size, settings: Settings) -> str:
+    ranks = f"{size.processes} {'rank' if size.processes == 1 else 'ranks'}"
+    many = f"{size.nodes} {'node' if size.nodes == 1 else 'nodes'} with {ranks}" + (" each" if size.nodes > 1 else "")
+    text = f"{words.starter} is run as an MPIJob"
+    if size.nodes and size.processes:
+        text += f": {many}"
+    if hosts:
+        names = [name for name, _ in hosts]
+        shown = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+        text += f", which the queue chooses in place of {shown}"
+    if not settings.get("gpus") and size.processes:
+        text += f"; without GPUs, for one a rank add --gpus {size.processes}"
+    return text
+
+
+def _written(words: Split) -> list[str]:
+    return [words.starter, *(word for one in words.options for word in one.words), *words.program]
+
+
+def _short(command: list[str]) -> str:
+    text = " ".join(command)
+    return text if len(text) < 80 else f"{text[:77]}…"

@@ -1,0 +1,223 @@
+"""The examples of one model over several ranks, and of a job whose nodes come and go, as a member trains them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from trainyard.names import GPU
+from trainyard.paths import ROOT
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.releases import put
+from trainyard_dev.versions import load
+
+EXAMPLES = ROOT / "examples"
+SMALL = ("--cpu", "100m", "--memory", "768Mi", "--deadline", "15m")
+TRAIN_S = 240
+CREATED = re.compile(r"created (\S+)")
+RANKS = 2  # of examples/fsdp
+
+ELASTIC = "train.elastic"
+LEAST, MOST, EVERY = 2, 4, 20  # nodes of examples/elastic, and steps from one snapshot to the next
+STEPS = ("--steps", "600", "--pause", "0.25", "--every", str(EVERY))  # two and a half minutes without any change
+CHANGE_S, END_S = 150, 300
+HOLDER, CLAIMER = "elastic-holder", "elastic-claim"
+BEGINS = re.compile(r"^rank 0 of (\d+) on \S+, after step (\d+)", re.M)
+
+
+def fsdp(context: Context) -> None:
+    """Each of two ranks holds half of the weights; another run goes on behind the first one's last snapshot."""
+    with TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
+        folder = _copied("fsdp", scratch, "--steps", "40", "--every", "20")
+        title = "the example fsdp: a model sharded over two ranks on two nodes"
+        first: dict[str, Any] = {}
+        with context.recorder.check("train.fsdp", title) as figures:
+            run, first = _trained(context, folder)
+            figures |= {key: first[key] for key in ("world", "held", "weights", "backend", "device", "loss")}
+            require(first["world"] == RANKS, f"{first['world']} ranks trained together, due are {RANKS}")
+            share = first["held"] / first["weights"]
+            require(0.49 < share < 0.51, f"rank 0 holds {share:.0%} of the weights, due is its half")
+            require(
+                first["loss"] < first["first_loss"] / 2, f"the loss went from {first['first_loss']} to {first['loss']}"
+            )
+        with context.recorder.check("train.fsdp-resumed", "its snapshot, resumed by another run") as figures:
+            require(first, "there is no run to resume")
+            _, again = _trained(context, folder, "--resume", run)
+            figures |= {key: again[key] for key in ("begun", "step", "first_loss", "loss")}
+            require(again["begun"] == first["step"], f"it began after step {again['begun']}, due is {first['step']}")
+            limit = first["first_loss"] / 2
+            require(
+                again["first_loss"] < limit, f"it began with the loss {again['first_loss']}, as if nothing was learnt"
+            )
+
+
+def _copied(example: str, scratch: str, *words: str) -> Path:
+    """An example's folder to train in, with further words for its script."""
+    folder = Path(shutil.copytree(EXAMPLES / example, Path(scratch) / example))
+    settings = yaml.safe_load((folder / "trainyard.yaml").read_text())
+    settings["command"] += words
+    (folder / "trainyard.yaml").write_text(yaml.safe_dump(settings))
+    return folder
+
+
+def _trained(context: Context, folder: Path, *more: str) -> tuple[str, dict[str, Any]]:
+    """One `trainyard train` to its end: the run's name and its metrics."""
+    code, out, said = runs.trainyard(context, "train", "--dir", folder, *SMALL, *more, check=False, timeout=TRAIN_S)
+    require(code == 0, f"trainyard train ended with {code}: {(said + out)[-600:]}")
+    run = _created(said)
+    return run, json.loads((folder / "results" / run / "metrics.json").read_text())
+
+
+def _created(said: str) -> str:
+    found = CREATED.search(said)
+    require(found, f"no job was created: {said[-300:]}")
+    return found[1]  # type: ignore[index]
+
+
+def elastic(context: Context) -> None:
+    """It starts with two of four nodes, takes the others when they come free, and goes on without them when claimed."""
+    total = sum(context.gpus.values())
+    title = (
+        "the example elastic: 2 to 4 nodes as GPUs come free and are claimed, no more lost than since the last snapshot"
+    )
+    if total < MOST:
+        context.recorder.skip(ELASTIC, title, f"it needs {MOST} GPUs, the cluster has {total}")
+        return
+    with context.recorder.check(ELASTIC, title) as figures, TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
+        folder = _copied("elastic", scratch, *STEPS)
+        holders = [f"{HOLDER}-{number}" for number in range(total - LEAST)]
+        run = ""
+        with _preempting(context, Path(scratch)) as figures["upgrade_seconds"]:
+            try:
+                _hold(context, holders)
+                run = _begun(context, folder)
+                _sees(context, run, LEAST, "it doesn't start with its least size")
+                kept = _uids(context, run)
+                _remove(context, holders)
+                figures["grown_seconds"] = _sees(context, run, MOST, "it doesn't grow when GPUs come free")
+                _claim(context, total - LEAST)
+                figures["shrunk_seconds"] = _sees(context, run, LEAST, "it doesn't go on when GPUs are claimed back")
+                first = [f"{run}-worker-{number}" for number in range(LEAST)]
+                now = _uids(context, run)
+                lost = [name for name in first if kept.get(name) != now.get(name)]
+                require(not lost, f"{', '.join(lost)} went, though others could have")
+                facts = _ended(context, folder, run)
+                figures |= {"worlds": [one["world"] for one in facts["starts"]], "backend": facts["backend"]}
+                figures["most_steps_lost"] = most = max(one["lost"] for one in facts["starts"])
+                require(most <= EVERY, f"{most} steps were lost, snapshots are {EVERY} apart")
+                require(facts["step"] == int(STEPS[1]), f"it ended at step {facts['step']}, due is {STEPS[1]}")
+            finally:
+                _remove(context, holders)
+                target = ("-n", NAMESPACE, "--ignore-not-found", "--wait=true", "--timeout=60s")
+                context.kubectl("delete", "jobs.batch.volcano.sh", CLAIMER, *target, check=False, timeout=90)
+                if run:
+                    context.kubectl("delete", "pytorchjobs.kubeflow.org", run, *target, check=False, timeout=90)
+
+
+@contextmanager
+def _preempting(context: Context, scratch: Path) -> Iterator[float]:
+    """The scheduler lets a job of a higher class take the place of a lower one; gives the seconds of the upgrade."""
+    package, switch = chart.package(scratch), "global.contract.scheduler.preempt"
+    try:
+        seconds = put(context, "upgrade", package, change=f"{switch}=true")
+        context.contract = read_contract(context.kubectl)
+        yield seconds
+    finally:
+        put(context, "upgrade", package, change=f"{switch}=false")
+        context.contract = read_contract(context.kubectl)
+
+
+def _begun(context: Context, folder: Path) -> str:
+    """The job of the lowest class, sent as a member; its name."""
+    words = ("train", "--dir", folder, *SMALL, "--priority", _classes(context)[0], "--detach")
+    _, out, said = runs.trainyard(context, *words, timeout=TRAIN_S)
+    return out.strip() or _created(said)
+
+
+def _ended(context: Context, folder: Path, run: str) -> dict[str, Any]:
+    """Waits for the job's end as a member; its metrics."""
+    words = ("train", "--dir", folder, "--attach", run)
+    code, out, said = runs.trainyard(context, *words, check=False, timeout=END_S)
+    require(code == 0, f"the job ended with {code}: {(said + out)[-600:]}")
+    found: dict[str, Any] = json.loads((folder / "results" / run / "metrics.json").read_text())
+    return found
+
+
+def _classes(context: Context) -> list[str]:
+    """The team's priority classes, the lowest first."""
+    values = {one["name"]: int(one["value"]) for one in context.contract["priorityClasses"]}
+    team = next(one for one in context.contract["teams"] if one["name"] == NAMESPACE)
+    own = [name for name in team.get("priorityClasses") or values if name in values]
+    require(len(own) > 1, f"the team {NAMESPACE} has the priority classes {own}, it needs two")
+    return sorted(own, key=lambda name: values[name])
+
+
+def _hold(context: Context, names: list[str]) -> None:
+    """Takes a GPU for each of these names."""
+    pods = [context.pod(name, "sleep 900", image=load().image("base"), queue=NAMESPACE) for name in names]
+    context.kubectl.apply(pods, NAMESPACE)
+    _until(lambda: all(_placed(context, name) for name in names), CHANGE_S, "the holders of GPUs don't start")
+
+
+def _placed(context: Context, name: str) -> bool:
+    return bool(context.kubectl.get("pod", name, "-n", NAMESPACE)[0]["spec"].get("nodeName"))
+
+
+def _claim(context: Context, gpus: int) -> None:
+    """A gang of the next class that needs all GPUs but those of the elastic job's least size."""
+    pod = context.pod(CLAIMER, "sleep 900", image=load().image("base"), queue=NAMESPACE)["spec"]
+    priority = _classes(context)[1]
+    pod |= {"securityContext": POD_SECURITY, "priorityClassName": priority}
+    pod["containers"][0]["securityContext"] = CONTAINER_SECURITY
+    require(pod["containers"][0]["resources"]["limits"][GPU] == "1", "the claiming pods take a GPU each")
+    task = {"name": "main", "replicas": gpus, "template": {"metadata": {}, "spec": pod}}
+    spec = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": gpus, "ttlSecondsAfterFinished": 600,
+            "priorityClassName": priority, "tasks": [task]}  # fmt: skip
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": CLAIMER}, "spec": spec}
+    context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+
+
+def _sees(context: Context, run: str, world: int, otherwise: str) -> int:
+    """Waits until rank 0 has begun with so many ranks and nothing came after; seconds that it took."""
+    began = time.monotonic()
+
+    def joined() -> bool:
+        log = context.kubectl("logs", "-n", NAMESPACE, f"{run}-worker-0", "-c", "pytorch", check=False).stdout
+        found = BEGINS.findall(log)
+        return bool(found) and int(found[-1][0]) == world
+
+    _until(joined, CHANGE_S, otherwise)
+    return round(time.monotonic() - began)
+
+
+def _uids(context: Context, run: str) -> dict[str, str]:
+    """The job's pods that have a node, by name."""
+    pods = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"trainyard.io/job={run}")
+    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods if pod["spec"].get("nodeName")}
+
+
+def _until(holds: Callable[[], bool], seconds: float, otherwise: str) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise CheckError(f"{otherwise} within {seconds:.0f} s")
+        time.sleep(1)
+
+
+def _remove(context: Context, names: list[str]) -> None:
+    flags = ("--now", "--ignore-not-found", "--wait=true", "--timeout=60s")
+    with suppress(CheckError):
+        context.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, check=False, timeout=90)
