@@ -17,6 +17,7 @@ from trainyard import __version__
 from trainyard.errors import TrainyardError
 
 COMMANDS = {
+    "data": "trainyard.commands.data",
     "generate": "trainyard.commands.generate",
     "init": "trainyard.commands.train",
     "lint": "trainyard.commands.lint",

@@ -157,12 +157,12 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
     return found
 
 
-def store_environment() -> list[Object]:
-    """The team's keys to the store."""
+def store_environment(secret: str = SECRET) -> list[Object]:
+    """The team's keys to the store, or those of another Secret of the namespace."""
     keys = {"S3_ENDPOINT": "endpoint", "S3_ACCESS_KEY": "access-key", "S3_SECRET_KEY": "secret-key"}
     optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
-    found = [_secret(name, {"name": SECRET, "key": key}) for name, key in keys.items()]
-    return found + [_secret(name, {"name": SECRET, "key": key, "optional": True}) for name, key in optional.items()]
+    found = [_secret(name, {"name": secret, "key": key}) for name, key in keys.items()]
+    return found + [_secret(name, {"name": secret, "key": key, "optional": True}) for name, key in optional.items()]
 
 
 def _secret(name: str, reference: Object) -> Object:
