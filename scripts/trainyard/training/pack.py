@@ -48,7 +48,7 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
         largest = sorted(found, key=lambda item: -item[1])[:NAMED]
         named = ", ".join(f"{name} ({size / 2**20:.0f} MiB)" for name, size in largest)
         what = f"the folder holds {total / 2**20:.0f} MiB, the largest: {named}; code may have {MOST >> 20} MiB"
-        hint = f"name data and results in {FILE}, and mount data or read them from the store"
+        hint = f"name data and results in {FILE}; bring data by `trainyard data put`, or mount them"
         raise UsageError(what, where=str(folder), hint=hint)
     with open(target, "wb") as file:
         sums = Sums(cast(IO[bytes], file))

@@ -15,6 +15,7 @@ from trainyard_dev.e2e.checks import (
     attacks_data,
     backup,
     buckets,
+    data,
     folder,
     gang,
     kernel_nfs,
@@ -23,6 +24,7 @@ from trainyard_dev.e2e.checks import (
     nodes,
     pipelines,
     policies,
+    readme,
     rights,
     storage,
     strict_fifo,
@@ -240,6 +242,13 @@ ENTRIES = (
         images=(TORCH,),
         inputs=("scripts/trainyard/training", "scripts/trainyard/observe", "scripts/trainyard/kinds"),
     ),
+    Entry(
+        ("data.put", "data.workspace", "data.refused"),
+        data.put,
+        needs=(DATA,),
+        shares=VOLUME_USE,
+        inputs=("scripts/trainyard/data", "scripts/trainyard/training/transfer", "scripts/trainyard_agent"),
+    ),
     Entry(("storage.oversize",), storage.oversize, shares=VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace",), volumes.workspace, shares=GPU_USE | VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace-returns",), volumes.returning, shares=VOLUME_USE, inputs=STORAGE_CODE),
@@ -282,6 +291,13 @@ ENTRIES = (
         locks=frozenset({ALONE}),
         images=(TORCH,),
         inputs=(*RELEASE_CODE, "versions.yaml"),
+    ),
+    Entry(  # takes the release away first, whoever made it
+        tuple(readme.TITLES),
+        readme.walked,
+        locks=frozenset({ALONE}),
+        images=PIPELINE_IMAGES,
+        inputs=("README.md", "examples", "scripts/trainyard_dev/e2e/walks.py"),
     ),
 )  # fmt: skip
 
