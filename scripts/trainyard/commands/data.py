@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trainyard.contract import Contract
     from trainyard.data import Place, Set
     from trainyard.kube import Kube
+    from trainyard.training.transfer.folder import Found
 
 EXAMPLE = "shared/mnist"  # what the example pipelines and jobs read
 FORMATS = ("table", "json", "yaml", "name")
@@ -52,10 +53,12 @@ def put(folder: Path, name: str, form: str, access: Access) -> None:
     the folder stays. Prints where the data set is, as pipelines and scripts take it.
     """
     from trainyard.data import places
+    from trainyard.training.transfer import folder as transfers
 
+    name = name or places.named_after(folder)
+    found = transfers.scan(folder)
     kube, known = _connected(access)
-    where = places.place(known, kube.namespace, name or places.named_after(folder))
-    _put(kube, known, folder, where, form)
+    _put(kube, known, found, places.place(known, kube.namespace, name), form)
 
 
 @data.command()
@@ -67,6 +70,7 @@ def example(access: Access) -> None:
     """
     from trainyard.data import places
     from trainyard.pipelines.local import dataset
+    from trainyard.training.transfer import folder
 
     kube, known = _connected(access)
     try:
@@ -75,7 +79,7 @@ def example(access: Access) -> None:
         hint = f"put the four files of MNIST into a folder, and run `trainyard data put FOLDER {EXAMPLE}`"
         raise TrainyardError(f"this machine has no copy of MNIST ({error.what})", hint=hint) from None
     click.echo(f"{EXAMPLE} is {found.name}", err=True)
-    _put(kube, known, found.folder, places.place(known, kube.namespace, EXAMPLE), "name")
+    _put(kube, known, folder.scan(found.folder), places.place(known, kube.namespace, EXAMPLE), "name")
 
 
 @data.command("list")
@@ -134,11 +138,10 @@ def _connected(access: Access) -> tuple[Kube, Contract]:
     return kube, contract.live(kube)
 
 
-def _put(kube: Kube, known: Contract, source: Path, where: Place, form: str) -> None:
+def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> None:
     from trainyard.data import sets
     from trainyard.training.transfer import folder
 
-    found = folder.scan(source)
     for name in found.left_out:
         click.echo(f"left out: {name} is no file", err=True)
     with _bar(found.size, "reading") as progress:

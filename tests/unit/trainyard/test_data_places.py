@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from trainyard import contract
 from trainyard.contract import Contract
 from trainyard.data import places
 from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds import TeamConfig
+from trainyard.training import transfer
 from trainyard.training.transfer import folder as transfers
 
 
@@ -51,6 +54,19 @@ def test_a_list_covers_what_the_team_may_read(known: Contract) -> None:
     assert [one.at for one in places.roots(known, "trainyard-system")] == ["datasets/shared", "raw-data"]
     assert [one.claim for one in places.roots(known, "vision", "workspace")] == ["workspace"]
     assert places.is_kind(known, "raw-data") and not places.is_kind(known, "digits")
+
+
+def test_the_platform_s_own_pod_has_its_keys_and_its_registry_s(known: Contract) -> None:
+    storage = {**known.raw["storage"], "s3": {**known.raw["storage"]["s3"], "secret": "our-keys"}}
+    raw = {**known.raw, "storage": storage, "imagePullSecrets": [{"name": "mirror"}]}
+    job = transfer.manifest(TeamConfig.of_platform(replace(known, raw=raw)), "transfer-x")
+    assert job["metadata"]["namespace"] == "trainyard-system"
+    spec = job["spec"]["template"]["spec"]
+    named = {one["valueFrom"]["secretKeyRef"]["name"] for one in spec["containers"][0]["env"] if "valueFrom" in one}
+    assert named == {"our-keys"} and spec["imagePullSecrets"] == [{"name": "mirror"}]
+    own = transfer.manifest(TeamConfig.of(known, "vision"), "transfer-x")["spec"]["template"]["spec"]
+    named = {one["valueFrom"]["secretKeyRef"]["name"] for one in own["containers"][0]["env"] if "valueFrom" in one}
+    assert named == {"trainyard-s3"} and "imagePullSecrets" not in own
 
 
 def test_a_platform_without_such_a_bucket_says_so(tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ def walked(context: Context) -> None:
         for check_id, title in TITLES.items():
             with context.recorder.check(check_id, title) as figures:
                 if check_id == next(iter(TITLES)):
-                    removal.purge(releases.installed(context), [].append)
+                    removed: list[str] = []
+                    removal.purge(releases.installed(context), removed.append)
+                    figures["removed"] = len(removed)
                 walk, began = page.walk(check_id.partition(".")[2].replace("-", " ")), time.monotonic()
                 said = walks.run(walk, tree, _environment(context), WALK_S[check_id])
                 figures |= {"commands": len(walk.commands), "seconds": round(time.monotonic() - began)}
@@ -79,13 +81,15 @@ def _clone(target: Path) -> Path:
 
 
 def _environment(context: Context) -> dict[str, str]:
-    """A reader's shell: this cluster's name. What the package asks for is there, so that pip downloads nothing."""
+    """A reader's shell, with this run's settings of `make`. What pip would download is there."""
     own = str(Path(sys.executable).parent)
     given = {name: value for name, value in os.environ.items() if name not in OWN}
     return {
         **given,
         "NAME": context.cluster,
         "TRAINYARD_CLUSTER": context.cluster,
+        "IMAGES": next((str(c.figures["images"]) for c in context.recorder.checks if "images" in c.figures), "auto"),
+        "GPU": context.gpu,
         "KUBERNETES": os.environ.get("TRAINYARD_CLUSTER_KUBERNETES", ""),
         "PATH": ":".join(part for part in os.environ["PATH"].split(":") if part != own),
         "PYTHONPATH": sysconfig.get_path("purelib"),
