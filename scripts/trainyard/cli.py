@@ -18,6 +18,7 @@ from trainyard.errors import TrainyardError
 
 COMMANDS = {
     "adopt": "trainyard.commands.adopt",
+    "data": "trainyard.commands.data",
     "generate": "trainyard.commands.generate",
     "init": "trainyard.commands.train",
     "lint": "trainyard.commands.lint",

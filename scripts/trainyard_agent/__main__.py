@@ -84,8 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     objects = commands.add_parser(
         "objects", help="for `trainyard` on a member's machine: one object, or all of a folder"
     )
-    objects.add_argument("operation", choices=("put", "get", "stat", "list", "tree", "idle"))
-    objects.add_argument("place", nargs="?", default="", metavar="BUCKET/KEY")
+    operations = ("put", "get", "stat", "list", "tree", "idle", "compare", "fill", "sets", "files", "remove")
+    objects.add_argument("operation", choices=operations)
+    objects.add_argument("place", nargs="?", default="", metavar="BUCKET/KEY", help="of a folder also /its/path")
     objects.add_argument("--size", type=int, default=0, help="put: bytes that come")
     objects.add_argument("--sha256", default="", help="put: their digest")
     objects.add_argument("--seconds", type=float, default=120.0, help="idle: without an operation until it ends")
@@ -180,6 +181,10 @@ def main(argv: list[str] | None = None) -> int:
 
             if args.operation == "idle":
                 return objects.idle(args.seconds)
+            if args.operation in ("compare", "fill", "sets", "files", "remove"):
+                from trainyard_agent import data_sets
+
+                return data_sets.run(args.operation, args.place)
             bucket, _, key = args.place.partition("/")
             return objects.run(args.operation, bucket, key, args.size, args.sha256)
         if args.command == "run-files":

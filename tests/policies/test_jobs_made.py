@@ -61,4 +61,5 @@ def test_a_job_of_the_whole_allowance_is_admitted(vision: Site, team_config: Tea
 
 
 def test_the_pod_of_a_transfer_is_admitted(vision: Site, team_config: TeamConfig) -> None:
-    assert violations(vision, transfer.manifest(team_config, "trainyard-transfer-0a1b2c3d")) == []
+    for claim in ("", "workspace"):
+        assert violations(vision, transfer.manifest(team_config, "trainyard-transfer-0a1b2c3d", claim)) == []

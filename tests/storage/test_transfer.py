@@ -5,80 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import yaml
+from played import Cluster
 from servers import Server
 
 from trainyard import contract
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
-from trainyard.kube import KubeError
-from trainyard.kube.streams import Done
 from trainyard.paths import ROOT
 from trainyard.training import transfer
 from trainyard.training.transfer import pod
 
 BUCKET = "runs"
-
-
-class Cluster:
-    """A cluster whose pods are processes on this machine.
-
-    `breaks`: so many streams end early. `away`: for so many the store is not there.
-    """
-
-    namespace = "vision"
-
-    def __init__(self, server: Server) -> None:
-        self.server, self.jobs, self.breaks, self.away, self.ran = server, [], 0, 0, []  # type: ignore[var-annotated]
-        self.pods: list[dict[str, Any]] = [{"metadata": {"name": "transfer-x"}, "status": {"phase": "Running"}}]
-        self.events: list[dict[str, Any]] = []
-
-    def path(self, version: str, resource: str) -> str:
-        return resource
-
-    def path_of(self, obj: dict[str, Any]) -> str:
-        return "jobs"
-
-    def create(self, obj: dict[str, Any]) -> None:
-        self.jobs.append(obj["metadata"]["name"])
-
-    def delete(self, path: str) -> bool:
-        self.jobs.remove(path.rpartition("/")[2])
-        return True
-
-    def list(self, path: str, **_: str) -> list[dict[str, Any]]:
-        return self.events if path == "events" else self.pods
-
-    def exec(
-        self,
-        name: str,
-        command: Sequence[str],
-        *,
-        stdin: IO[bytes] | None = None,
-        stdout: IO[bytes] | None = None,
-        timeout_s: float | None = None,
-    ) -> Done:
-        self.ran.append(command[4])
-        if self.breaks:
-            self.breaks -= 1
-            raise KubeError("the connection to the pod broke")
-        root = self.server.root
-        if self.away:
-            self.away -= 1
-            root = replace(root, endpoint="http://127.0.0.1:1")
-        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "scripts"), "S3_ENDPOINT": root.endpoint}
-        env |= {"S3_ACCESS_KEY": root.user, "S3_SECRET_KEY": root.password}
-        data = stdin.read() if stdin else b""
-        ran = subprocess.run([sys.executable, *command[1:]], env=env, input=data, capture_output=True, check=False)
-        if stdout:
-            stdout.write(ran.stdout)
-        return Done(ran.returncode, b"" if stdout else ran.stdout, ran.stderr.decode())
 
 
 @pytest.fixture

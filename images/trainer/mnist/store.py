@@ -185,7 +185,7 @@ class S3Store:
                 reason = "the store's certificate is not trusted"
             hints = {
                 "the store's certificate is not trusted": "give the pod S3_CA from the Secret trainyard-s3, key ca.crt",
-                "NoSuchKey": "upload the data set or check --data",
+                "NoSuchKey": "bring it by `trainyard data put`, MNIST by `trainyard data example`, or check --data",
                 "NoSuchBucket": "check the bucket name",
                 "AccessDenied": "check the rights of the S3 user",
             }

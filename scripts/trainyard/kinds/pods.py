@@ -188,7 +188,7 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
 
 
 def store_environment(secret: str = SECRET) -> list[Object]:
-    """The keys to the store, of a Secret in the pod's namespace: by default the team's."""
+    """The team's keys to the store, or those of another Secret of the namespace."""
     keys = {"S3_ENDPOINT": "endpoint", "S3_ACCESS_KEY": "access-key", "S3_SECRET_KEY": "secret-key"}
     optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
     found = [_secret(name, {"name": secret, "key": key}) for name, key in keys.items()]

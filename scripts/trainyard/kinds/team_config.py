@@ -48,6 +48,26 @@ class TeamConfig:
     keep: int = 86400
     cuda_images: Mapping[str, str] = field(default_factory=dict)  # those that there are with CUDA, by the same keys
     packages: Mapping[str, Any] = field(default_factory=dict)  # of the contract: where pip asks
+    secret: str = SECRET  # with the keys to the store
+    pull_secrets: tuple[Mapping[str, str], ...] = ()  # a team's are on its accounts
+
+    @classmethod
+    def of_platform(cls, contract: Contract) -> TeamConfig:
+        """The platform itself: the release's namespace and its own keys, no queue and no class."""
+        return cls(
+            team=contract.namespace,
+            scheduler=contract.scheduler,
+            queues=(),
+            priorities=(),
+            most_gpus=0,
+            most_cpu="",
+            pools=_pools(contract),
+            registry=_registry(contract),
+            platform_image=contract.images["platform"],
+            images=dict(contract.images),
+            secret=str(((contract.raw.get("storage") or {}).get("s3") or {}).get("secret") or SECRET),
+            pull_secrets=tuple(contract.raw.get("imagePullSecrets") or ()),
+        )
 
     @classmethod
     def of(cls, contract: Contract, team: str) -> TeamConfig:
@@ -61,11 +81,8 @@ class TeamConfig:
             priorities=tuple(sorted(own.priority_classes, key=lambda name: values.get(name, 0))),
             most_gpus=own.max_gpus,
             most_cpu=str((own.limits.get("limits") or {}).get("cpu", "")),
-            pools=tuple(
-                NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot, pool.cuda)
-                for pool in contract.pools
-            ),
-            registry=str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/"),
+            pools=_pools(contract),
+            registry=_registry(contract),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
             deadline=own.default("deadline", cls.deadline),
@@ -139,3 +156,14 @@ class TeamConfig:
         if gpus > self.most_gpus:
             what = f"the job asks for {gpus} GPUs over all nodes, team {self.team} may have {self.most_gpus} in one job"
             raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
+
+
+def _pools(contract: Contract) -> tuple[NodePool, ...]:
+    return tuple(
+        NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot, pool.cuda)
+        for pool in contract.pools
+    )
+
+
+def _registry(contract: Contract) -> str:
+    return str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/")

@@ -50,7 +50,8 @@ class Access:
             own = POD_ACCOUNT / "namespace"
             return Kube(configuration, self.namespace or (own.read_text().strip() if own.exists() else "default"))
         found = self._load(configuration, files)
-        return Kube(configuration, self.namespace or found or "default", self.user, self.groups)
+        user, groups = (self.user, self.groups) if self.user else (found.user, found.groups)
+        return Kube(configuration, self.namespace or found.namespace or "default", user, groups)
 
     def files(self) -> list[Path]:
         """The kubeconfig files that exist, where kubectl looks for them. TrainyardError for one named and absent."""
@@ -62,8 +63,8 @@ class Access:
         places = [Path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
         return [path for path in places or [HOME_CONFIG.expanduser()] if path.is_file()]
 
-    def _load(self, configuration: Any, files: list[Path]) -> str:
-        """Fills the client's configuration; returns the namespace of the context."""
+    def _load(self, configuration: Any, files: list[Path]) -> Access:
+        """Fills the client's configuration; returns what else the kubeconfig says: namespace, and whom to act as."""
         import yaml
         from kubernetes.config import ConfigException
         from kubernetes.config.kube_config import _get_kube_config_loader
@@ -82,6 +83,10 @@ class Access:
             with warnings:
                 loader.load_and_set(configuration)
             namespace = str(loader._current_context["context"].safe_get("namespace") or "")
+            user = loader._user.value if loader._user else {}
+            found = Access(
+                namespace=namespace, user=str(user.get("as") or ""), groups=tuple(user.get("as-groups") or ())
+            )
             configuration.proxy = _proxy(configuration.host, str(loader._cluster.safe_get("proxy-url") or ""))
         except (ConfigException, yaml.YAMLError, KeyError, TypeError, ValueError, OSError) as error:
             text = " ".join(str(error).split())
@@ -94,7 +99,7 @@ class Access:
             raise TrainyardError(
                 f"the log-in of the kubeconfig failed: {warnings.found[-1]}", where=where, hint="log in again"
             )
-        return namespace
+        return found
 
 
 def _proxy(host: str, chosen: str) -> str | None:

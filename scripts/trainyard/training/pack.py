@@ -39,7 +39,7 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
     Raises:
         UsageError: there is nothing to pack, too much, or something that can't be read.
     """
-    found, left_out = _files(folder, Ignore([*lines_of(_ignored(folder)), *(f"/{name}/" for name in without)]))
+    found, left_out = _files(folder, Ignore([*lines_of(ignored(folder)), *(f"/{name}/" for name in without)]))
     if not found:
         hint = f"name another folder with --dir, or look into {FILE}"
         raise UsageError("the folder holds no code", where=str(folder), hint=hint)
@@ -48,7 +48,7 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
         largest = sorted(found, key=lambda item: -item[1])[:NAMED]
         named = ", ".join(f"{name} ({size / 2**20:.0f} MiB)" for name, size in largest)
         what = f"the folder holds {total / 2**20:.0f} MiB, the largest: {named}; code may have {MOST >> 20} MiB"
-        hint = f"name data and results in {FILE}, and mount data or read them from the store"
+        hint = f"name data and results in {FILE}; bring data by `trainyard data put`, or mount them"
         raise UsageError(what, where=str(folder), hint=hint)
     with open(target, "wb") as file:
         sums = Sums(cast(IO[bytes], file))
@@ -61,7 +61,8 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
     return Pack(target, sums.sha256, sums.size, len(found), left_out)
 
 
-def _ignored(folder: Path) -> str:
+def ignored(folder: Path) -> str:
+    """The text of the folder's ignore file, "" when it has none. Raises UsageError."""
     try:
         return (folder / FILE).read_text()
     except FileNotFoundError:
@@ -73,7 +74,7 @@ def _ignored(folder: Path) -> str:
 def _files(folder: Path, ignore: Ignore) -> tuple[list[tuple[str, int]], list[str]]:
     """Names and sizes of the files to pack, sorted; and what is left out though no rule says so."""
     found, left_out = [], []
-    for where, name, entry in _walk(folder, "", ignore):
+    for where, name, entry in walk(folder, "", ignore):
         if entry.is_file():  # also through a symbolic link, whose target is packed
             found.append((where + name, entry.stat().st_size))
         else:
@@ -81,7 +82,8 @@ def _files(folder: Path, ignore: Ignore) -> tuple[list[tuple[str, int]], list[st
     return sorted(found), sorted(left_out)
 
 
-def _walk(folder: Path, prefix: str, ignore: Ignore) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
+def walk(folder: Path, prefix: str, ignore: Ignore) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
+    """(the folders before it, its name, what is there) of all that isn't left out, sorted. Raises UsageError."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -91,7 +93,7 @@ def _walk(folder: Path, prefix: str, ignore: Ignore) -> Iterator[tuple[str, str,
         if ignore.leaves_out(prefix + entry.name, folder=below):
             continue
         if below:
-            yield from _walk(Path(entry.path), f"{prefix}{entry.name}/", ignore)
+            yield from walk(Path(entry.path), f"{prefix}{entry.name}/", ignore)
         else:
             yield prefix, entry.name, entry
 

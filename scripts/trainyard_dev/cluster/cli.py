@@ -9,12 +9,14 @@ import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard_dev import engine as engines
-from trainyard_dev.cluster import lifecycle
+from trainyard_dev.cluster import environment, lifecycle
 from trainyard_dev.gpu import detect
 from trainyard_dev.gpu.spec import MockGpuSpec
 from trainyard_dev.images import source
 
-_name = click.option("--name", default="trainyard", show_default=True, help="The cluster's name.")
+_name = click.option(
+    "--name", default="trainyard", show_default=True, envvar="TRAINYARD_CLUSTER", help="The cluster's name."
+)
 _engine = click.option("--provider", default="auto", type=click.Choice(["auto", "docker", "podman"]), show_default=True)
 
 
@@ -43,6 +45,19 @@ def up(name: str, provider: str, images: str, gpu: str, gpus: int) -> None:
     options = lifecycle.Options(name, source.choose(images), chosen.kind, spec, chosen.uuids, chosen.reason)
     lifecycle.up(engine, options)
     click.echo(f"\nThe cluster is up. Use it with:\n  export KUBECONFIG={lifecycle.kubeconfig(name)}")
+
+
+@cluster.command()
+@_name
+@click.option("--member", default="", metavar="TEAM", help="Act as ada, a member of this team, not as administrator.")
+def env(name: str, member: str) -> None:
+    """Print what the shell needs to use a cluster: its kubeconfig, the pinned kubectl and helm.
+
+    \b
+    eval "$(bin/trainyard cluster env)"
+    """
+    for line in environment.lines(name, member):
+        click.echo(line)
 
 
 @cluster.command()

@@ -61,11 +61,6 @@ class Store:
     def __init__(self, client: Minio) -> None:
         self.client = client
 
-    def upload(self, bucket: str, name: str, path: str) -> int:
-        """Stores a file; returns its size in bytes."""
-        self.client.fput_object(bucket, name, path)
-        return int(self.client.stat_object(bucket, name).size or 0)
-
     def names(self, bucket: str, prefix: str) -> list[str]:
         """Names of all objects below a prefix."""
         return [entry.object_name or "" for entry in self.client.list_objects(bucket, prefix, recursive=True)]

@@ -19,6 +19,7 @@ TITLES = {
     "metrics": "Metrics",
     "network": "Network",
     "storage": "Storage",
+    "data": "Data sets",
     "teams": "Teams",
     "policies": "Policies",
     "rights": "Rights",
@@ -26,6 +27,7 @@ TITLES = {
     "upgrade": "Upgrade",
     "airgap": "Air gap: all egress denied",
     "uninstall": "Removal",
+    "readme": "README.md, word for word",
 }
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
 from trainyard.kinds.pods import CLOSED, NO_GPU, USER, store_environment
-from trainyard.kinds.team_config import SECRET
 from trainyard.kube import Kube
 from trainyard.observe import events
 from trainyard.observe import pods as seen
@@ -25,16 +24,19 @@ START_S = 120.0
 POLL_INTERVAL_S = 0.4
 
 
-def manifest(team_config: TeamConfig, name: str, secret: str = SECRET) -> Object:
+def manifest(team_config: TeamConfig, name: str, claim: str = "") -> Object:
     """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue.
 
     By Kubernetes' own scheduler, so without a priority class: it would displace pods of other namespaces.
+
+    Args:
+        claim: one of the team's that the pod has at `/<claim>`.
     """
     container: Object = {
         "name": "transfer",
         "image": team_config.platform_image,
         "args": ["objects", "idle", f"--seconds={IDLE_S}"],
-        "env": [{"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment(secret)],
+        "env": [{"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment(team_config.secret)],
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
@@ -53,6 +55,11 @@ def manifest(team_config: TeamConfig, name: str, secret: str = SECRET) -> Object
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}],
     }
+    if claim:
+        container["volumeMounts"].append({"name": "files", "mountPath": f"/{claim}"})
+        inner["volumes"].append({"name": "files", "persistentVolumeClaim": {"claimName": claim}})
+    if team_config.pull_secrets:
+        inner["imagePullSecrets"] = [dict(one) for one in team_config.pull_secrets]
     labels = {"app.kubernetes.io/name": "transfer", "app.kubernetes.io/managed-by": "trainyard", LABEL: name}
     return {
         "apiVersion": "batch/v1",
@@ -68,17 +75,17 @@ def manifest(team_config: TeamConfig, name: str, secret: str = SECRET) -> Object
 
 
 @contextmanager
-def open_store(kube: Kube, team_config: TeamConfig, secret: str = SECRET) -> Iterator[Store]:
+def open_store(kube: Kube, team_config: TeamConfig, claim: str = "") -> Iterator[Store]:
     """The team's store, as long as the block lasts; the pod is gone afterwards, also after Ctrl-C.
 
     Args:
-        secret: the Secret with the keys, in the namespace of `team_config`.
+        claim: one of the team's; its files are places that begin with `/<claim>`.
 
     Raises:
         TrainyardError: the pod was refused, or did not start; the sentence says why.
     """
     name = f"trainyard-transfer-{secrets.token_hex(4)}"
-    job = manifest(team_config, name, secret)
+    job = manifest(team_config, name, claim)
     path = f"{kube.path_of(job)}/{name}"
     kube.create(job)
     try:

@@ -46,12 +46,12 @@ class Store:
 
     def stat(self, place: str) -> Found | None:
         """What lies there, or None. Raises TrainyardError."""
-        found = _again(lambda: self._run("stat", place))["found"]
+        found = _again(lambda: self.run("stat", place))["found"]
         return Found(found["size"], found["sha256"]) if found else None
 
     def list(self, place: str) -> dict[str, int]:
         """Every object below a place: name below it -> size. Raises TrainyardError."""
-        return dict(_again(lambda: self._run("list", place))["keys"])
+        return dict(_again(lambda: self.run("list", place))["keys"])
 
     def put(self, source: Path, place: str, *, progress: Progress | None = None) -> bool:
         """Copies a file there unless the same is there; returns whether it was copied. Raises TrainyardError."""
@@ -64,7 +64,7 @@ class Store:
         def send() -> None:
             with open(source, "rb") as file:
                 counted = cast(IO[bytes], _Counted(file, progress))
-                self._run("put", place, f"--size={size}", f"--sha256={digest}", stdin=counted)
+                self.run("put", place, f"--size={size}", f"--sha256={digest}", stdin=counted)
 
         _again(send)
         return True
@@ -76,7 +76,7 @@ class Store:
         def fetch() -> Found:
             with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
                 try:
-                    found = self._stream("get", place, file, progress)
+                    found = self.stream("get", place, file, progress)
                     os.chmod(file.name, 0o644)
                     os.replace(file.name, target)
                 except BaseException:
@@ -97,24 +97,33 @@ class Store:
 
         def fetch() -> list[str]:
             with tempfile.TemporaryFile() as file:
-                self._stream("tree", place, cast(IO[bytes], file), progress)
+                self.stream("tree", place, cast(IO[bytes], file), progress)
                 file.seek(0)
                 return _unpack(cast(IO[bytes], file), folder)
 
         return _again(fetch)
 
-    def _stream(self, operation: str, place: str, target: IO[bytes], progress: Progress | None) -> dict[str, Any]:
-        """An operation whose output is data: compared with the digest that the pod names."""
+    def stream(
+        self,
+        operation: str,
+        place: str,
+        target: IO[bytes],
+        progress: Progress | None = None,
+        *,
+        stdin: IO[bytes] | None = None,
+    ) -> dict[str, Any]:
+        """An operation whose output is data: compared with the digest that the pod names. Raises TrainyardError."""
         counted = _Counted(target, progress)
-        found = self._run(operation, place, stdout=cast(IO[bytes], counted))
+        found = self.run(operation, place, stdin=stdin, stdout=cast(IO[bytes], counted))
         target.flush()
         if (found["size"], found["sha256"]) != (counted.size, counted.sha256):
             raise KubeError("the data were damaged on their way", where=place, hint="run the command again")
         return found
 
-    def _run(
+    def run(
         self, operation: str, place: str, *flags: str, stdin: IO[bytes] | None = None, stdout: IO[bytes] | None = None
     ) -> dict[str, Any]:
+        """One operation of the pod's program, once; what it reports. Raises TrainyardError."""
         command = (*PROGRAM, operation, place, *flags)
         done = self._kube.exec(self._pod, command, stdin=stdin, stdout=stdout, timeout_s=SILENCE_S)
         last = (done.stderr.strip().splitlines() or [""])[-1]

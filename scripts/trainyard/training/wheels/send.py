@@ -10,7 +10,6 @@ from trainyard.contract import Contract
 from trainyard.errors import UsageError
 from trainyard.kinds import TeamConfig
 from trainyard.kinds.packages import WHEELS
-from trainyard.kinds.team_config import NodePool
 from trainyard.kube import Kube
 from trainyard.training.transfer import Store, open_store
 from trainyard.training.wheels import tags
@@ -29,21 +28,7 @@ class Stored:
 @contextmanager
 def store(kube: Kube, contract: Contract) -> Iterator[Store]:
     """The store by the platform's own keys: in the release's namespace, where the platform engineer may make pods."""
-    pools = tuple(NodePool(p.name, p.kind, p.labels, p.tolerations, p.resource, p.spot) for p in contract.pools)
-    own = TeamConfig(
-        team=contract.namespace,
-        scheduler=contract.scheduler,
-        queues=(),
-        priorities=(),
-        most_gpus=0,
-        most_cpu="",
-        pools=pools,
-        registry="",
-        platform_image=contract.images["platform"],
-        images=contract.images,
-    )
-    secret = str(((contract.raw.get("storage") or {}).get("s3") or {}).get("secret") or "trainyard-s3")
-    with open_store(kube, own, secret) as found:
+    with open_store(kube, TeamConfig.of_platform(contract)) as found:
         yield found
 
 

@@ -82,6 +82,17 @@ def test_groups_without_a_user(tmp_path: Path) -> None:
         Access(kubeconfig=str(_config(tmp_path / "config")), groups=("staff",)).connect()
 
 
+def test_a_kubeconfig_that_acts_as_somebody_as_for_kubectl(tmp_path: Path) -> None:
+    user = {"token": "abc", "as": "ada", "as-groups": ["vision-members", "staff"]}
+    file = str(_config(tmp_path / "config", **user))
+    kube = Access(kubeconfig=file).connect()
+    assert (kube.user, kube.groups) == ("ada", ("vision-members", "staff"))
+    kube = Access(kubeconfig=file, user="grace").connect()
+    assert (kube.user, kube.groups) == ("grace", ())
+    kube = Access(kubeconfig=str(_config(tmp_path / "config"))).connect()
+    assert (kube.user, kube.groups) == ("", ())
+
+
 def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
     kube = Access(kubeconfig=str(_config(tmp_path / "config"))).connect()
     with pytest.raises(TrainyardError, match=r"http://127.0.0.1:1: the API server did not answer: .*[Rr]efused"):

@@ -1,0 +1,204 @@
+"""Commands under `trainyard data`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard import structured
+from trainyard.errors import TrainyardError
+from trainyard.kube import Access, options
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.data import Place, Set
+    from trainyard.kube import Kube
+    from trainyard.training.transfer.folder import Found
+
+EXAMPLE = "shared/mnist"  # what the example pipelines and jobs read
+FORMATS = ("table", "json", "yaml", "name")
+
+
+def _output(*forms: str) -> Callable[..., Any]:
+    return click.option("-o", "--output", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+
+
+@click.group()
+def data() -> None:
+    """Bring data to the cluster, list and delete it.
+
+    \b
+    NAME             what               where
+    digits           your team's own    s3://datasets/TEAM/digits
+    shared/mnist     all teams read it  s3://datasets/shared/mnist; brought by the platform engineer
+    raw-data/scans   all teams read it  s3://raw-data/scans
+    workspace/notes  your team's files  claim workspace, folder notes
+    """
+
+
+@data.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("name", default="")
+@_output("name", "json", "yaml")
+@options
+def put(folder: Path, name: str, form: str, access: Access) -> None:
+    """Bring FOLDER, or one file, as the data set NAME; without a name, the folder's.
+
+    What is there already isn't sent again, so an interrupted command goes on where it was. What is there and isn't in
+    the folder stays. Prints where the data set is, as pipelines and scripts take it.
+    """
+    from trainyard.data import places
+    from trainyard.training.transfer import folder as transfers
+
+    name = name or places.named_after(folder)
+    found = transfers.scan(folder)
+    kube, known = _connected(access)
+    _put(kube, known, found, places.place(known, kube.namespace, name), form)
+
+
+@data.command()
+@options
+def example(access: Access) -> None:
+    """Bring what the example pipelines and jobs read: MNIST, to s3://datasets/shared/mnist. For the platform engineer.
+
+    From mnist/ of the folder that TRAINYARD_DATA names, else Debian's package of Fashion-MNIST, of the same form.
+    """
+    from trainyard.data import places
+    from trainyard.pipelines.local import dataset
+    from trainyard.training.transfer import folder
+
+    kube, known = _connected(access)
+    try:
+        found = dataset.find()
+    except TrainyardError as error:
+        hint = f"put the four files of MNIST into a folder, and run `trainyard data put FOLDER {EXAMPLE}`"
+        raise TrainyardError(f"this machine has no copy of MNIST ({error.what})", hint=hint) from None
+    click.echo(f"{EXAMPLE} is {found.name}", err=True)
+    _put(kube, known, folder.scan(found.folder), places.place(known, kube.namespace, EXAMPLE), "name")
+
+
+@data.command("list")
+@click.argument("name", default="")
+@_output(*FORMATS)
+@options
+def list_(name: str, form: str, access: Access) -> None:
+    """List data sets: the team's own and those that it may read; with NAME its files.
+
+    `list shared`, `list raw-data` and `list workspace` list those alone; the workspace is listed only so.
+    """
+    from trainyard.data import places, sets
+
+    kube, known = _connected(access)
+    if name and not places.is_kind(known, name):
+        where = places.place(known, kube.namespace, name)
+        with sets.opened(kube, known, [where]) as store:
+            found, head = sets.files(store, where), "FILE"
+    else:
+        roots, head = places.roots(known, kube.namespace, name), "NAME"
+        with sets.opened(kube, known, roots) as store:
+            found = [one for root in roots for one in sets.listed(store, root)]
+    if form in ("json", "yaml"):
+        click.echo(structured.text([one.data() for one in found], form), nl=False)
+    elif form == "name":
+        click.echo("\n".join(one.place.name for one in found))
+    elif found:
+        click.echo(_table(found, head))
+    else:
+        hint = "`trainyard data put FOLDER` brings some"
+        click.echo(f"no data sets{f' in {name}' if name else ''} for {kube.namespace}; {hint}", err=True)
+
+
+@data.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@options
+def delete(names: tuple[str, ...], access: Access) -> None:
+    """Delete data sets; their older versions stay as long as the bucket keeps them."""
+    from trainyard.data import places, sets
+    from trainyard.training.transfer import folder
+
+    kube, known = _connected(access)
+    doomed = [places.place(known, kube.namespace, name) for name in names]
+    for where in doomed:
+        with sets.opened(kube, known, [where], write=True) as store:
+            count = folder.remove(store, where.at)
+        if not count:
+            raise sets.missing(where)
+        click.echo(f"data set {where.name} deleted: {_files(count)}")
+
+
+def _connected(access: Access) -> tuple[Kube, Contract]:
+    from trainyard import contract
+
+    kube = access.connect()
+    return kube, contract.live(kube)
+
+
+def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> None:
+    from trainyard.data import sets
+    from trainyard.training.transfer import folder
+
+    for name in found.left_out:
+        click.echo(f"left out: {name} is no file", err=True)
+    with _bar(found.size, "reading") as progress:
+        files = folder.digest(found, progress)
+    with sets.opened(kube, known, [where], write=True) as store:
+        due = folder.lacking(store, where.at, files)
+        size = sum(one.size for one in due)
+        try:
+            if due:
+                with _bar(size, "sending") as progress:
+                    folder.send(store, where.at, due, progress)
+        except KeyboardInterrupt:
+            click.echo("\nwhat was sent whole stays; the same command goes on from there", err=True)
+            raise
+    same = f", {len(files) - len(due)} were there" if len(files) > len(due) else ""
+    click.echo(f"{where.name}: {_files(len(due))} sent{same}", err=True)
+    if any(f"{one['bucket']}/{one['prefix'].strip('/')}" == where.at for one in _caches(known)):
+        again = f"kubectl create job -n {known.namespace} --from=cronjob/trainyard-cache refresh-1"
+        click.echo(f"the shared volume gets its copy by: {again}", err=True)
+    if form == "name":
+        click.echo(where.uri)
+        return
+    report = {"name": where.name, "uri": where.uri, "files": len(files), "bytes": found.size, "sent": len(due)}
+    click.echo(structured.text(report, form), nl=False)
+
+
+def _caches(known: Contract) -> list[dict[str, str]]:
+    return (known.raw.get("storage") or {}).get("caches") or []
+
+
+@contextmanager
+def _bar(size: int, doing: str) -> Iterator[Callable[[int], None]]:
+    """A bar of so many bytes on standard error; elsewhere than on a terminal one line."""
+    with click.progressbar(length=max(1, size), label=f"{doing} {_size(size)}", file=sys.stderr) as bar:
+        yield bar.update
+        bar.update(not size)
+
+
+def _table(found: list[Set], head: str) -> str:
+    from trainyard.observe.listing import columns
+    from trainyard.times import now, span
+
+    at, rows = now(), [(head, "FILES", "SIZE", "CHANGED", "WHERE")]
+    for one in found:
+        age = f"{span((at - one.changed).total_seconds())} ago" if one.changed else ""
+        rows.append((one.place.name, str(one.files), _size(one.size), age, one.place.uri))
+    return columns(rows)
+
+
+def _files(count: int) -> str:
+    return f"{count} {'file' if count == 1 else 'files'}"
+
+
+def _size(size: float) -> str:
+    """Bytes as people say them: 512 B, 29.5 MiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

@@ -1,0 +1,97 @@
+"""From the name of a data set to where it lies, and who may bring it there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainyard.contract import Contract
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds.team_config import BUCKET as RESULTS
+
+OWN, SHARED, WORKSPACE = "", "shared", "workspace"
+USUAL = "datasets"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+SPELLED = "a name has letters, digits, dots, hyphens and underscores, and begins with a letter or digit"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data set, or with no last part all of a kind.
+
+    Args:
+        name: as people write it: `digits`, `shared/mnist`, `workspace/notes`.
+        at: what a pod calls it: `bucket/prefix`, or the path of a folder.
+        claim: the claim that it is on; "" for the object store.
+        read_only: why nobody can bring it by this command; "" when one can.
+        platform: the platform's own keys are needed to write it.
+    """
+
+    name: str
+    at: str
+    claim: str = ""
+    read_only: str = ""
+    platform: bool = False
+
+    @property
+    def uri(self) -> str:
+        """As pipelines and scripts take it; a folder of a claim is a path on it."""
+        return f"{self.claim}:{self.at.removeprefix(f'/{self.claim}') or '/'}" if self.claim else f"s3://{self.at}"
+
+
+def place(contract: Contract, team: str, name: str) -> Place:
+    """Where the data set of that name lies, seen by a team. Raises UsageError for what is no name."""
+    kind, slash, last = name.partition("/")
+    if not slash:
+        kind, last = OWN, kind
+    known = {root.name: root for root in _kinds(contract, team)}
+    if kind not in known or (slash and not kind) or (not slash and last in known):
+        named = ", ".join(f"{one}/" for one in known if one)
+        raise UsageError(f"{name!r} is no name of a data set", hint=f"before the slash may stand {named}; {SPELLED}")
+    if not NAME.fullmatch(last):
+        raise UsageError(f"{last!r} is no name of a data set", hint=SPELLED)
+    root = known[kind]
+    return Place(name, f"{root.at}/{last}", root.claim, root.read_only, root.platform)
+
+
+def named_after(folder: Path) -> str:
+    """The name of a data set that nobody named. Raises UsageError."""
+    found = folder.resolve().name
+    if not NAME.fullmatch(found):
+        raise UsageError(f"{found!r} is no name for a data set", hint=f"give one: trainyard data put {folder} NAME")
+    return found
+
+
+def roots(contract: Contract, team: str, kind: str = "") -> list[Place]:
+    """What a list covers: all buckets that the team may read data from, or the one kind that is named."""
+    known = _kinds(contract, team)
+    if kind:
+        return [root for root in known if root.name == kind]
+    return [root for root in known if not root.claim and (root.name or team != contract.namespace)]
+
+
+def is_kind(contract: Contract, name: str) -> bool:
+    """Whether the name is a kind's, not a data set's: `shared`, `raw-data`, `workspace`."""
+    return any(name == root.name for root in _kinds(contract, "x") if root.name)
+
+
+def bucket_of(contract: Contract) -> str:
+    """The bucket of data sets, where each team has a prefix of its own. Raises TrainyardError when there is none."""
+    kept = (RESULTS, contract.pipelines.get("bucket"))
+    own = [one.name for one in contract.buckets.values() if one.teams == "own" and one.name not in kept]
+    if not own:
+        hint = "add one to global.contract.storage.buckets, with teams: own"
+        raise TrainyardError("the platform has no bucket for data sets", where=contract.source, hint=hint)
+    return USUAL if USUAL in own else own[0]
+
+
+def _kinds(contract: Contract, team: str) -> list[Place]:
+    """Every kind; the name is what stands before the slash."""
+    bucket = bucket_of(contract)
+    found = [Place(OWN, f"{bucket}/{team}"), Place(SHARED, f"{bucket}/{SHARED}", platform=True)]
+    for one in contract.buckets.values():
+        if one.teams == "read":
+            why = "all teams read it, and none writes it: it comes with keys of the store's own, see docs/storage.md"
+            found.append(Place(one.name, one.name, read_only=why))
+    return [*found, Place(WORKSPACE, f"/{WORKSPACE}", claim=WORKSPACE)]

@@ -1,0 +1,93 @@
+"""Data sets in the cluster: reached through a pod that lives for a moment."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from trainyard.contract import Contract
+from trainyard.data.places import Place
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds import TeamConfig
+from trainyard.kube import Kube, KubeError
+from trainyard.times import stamp
+from trainyard.training.transfer import Store, folder, open_store
+
+FORBIDDEN = 403
+
+
+@dataclass(frozen=True)
+class Set:
+    """What lies under one name. `size` in bytes; `changed`: when its newest file was."""
+
+    place: Place
+    files: int
+    size: int
+    changed: datetime | None
+
+    def data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        changed = stamp(self.changed)
+        return {"name": self.place.name, "uri": self.place.uri, "files": self.files, "bytes": self.size,
+                "changed": changed}  # fmt: skip
+
+
+@contextmanager
+def opened(kube: Kube, contract: Contract, places: Sequence[Place], *, write: bool = False) -> Iterator[Store]:
+    """The store as the team, or as the platform where the place is written by its keys alone.
+
+    Raises:
+        UsageError: nobody writes such a place by this command.
+        TrainyardError: the caller may not, the claim isn't there, or the pod did not start.
+    """
+    first = places[0]
+    if write and first.read_only:
+        raise UsageError(f"{first.name}: {first.read_only}", hint="bring it as your team's: leave out what is before /")
+    platform = kube.namespace == contract.namespace or (write and first.platform)
+    config = TeamConfig.of_platform(contract) if platform else TeamConfig.of(contract, kube.namespace)
+    if first.claim and not kube.find(kube.path("v1", "persistentvolumeclaims", first.claim)):
+        hint = "the platform may have no shared volumes: `kubectl get pvc` lists yours"
+        raise TrainyardError(f"there is no claim {first.claim} in {kube.namespace}", hint=hint)
+    at = copy.copy(kube)
+    at.namespace = config.team
+    try:
+        with open_store(at, config, first.claim) as store:
+            yield store
+    except KubeError as error:
+        if not (platform and error.status == FORBIDDEN):
+            raise
+        what = f"what all teams read is the platform engineer's to bring: {error.what}"
+        hint = f"leave out {first.name.partition('/')[0]}/ to bring it for your team, or ask your platform engineer"
+        raise KubeError(what, status=error.status, hint=hint) from None
+
+
+def listed(store: Store, root: Place) -> list[Set]:
+    """The data sets of a kind. Raises TrainyardError."""
+    before = f"{root.name}/" if root.name else ""
+    return [
+        Set(Place(before + row["name"], f"{root.at}/{row['name']}", root.claim), row["files"], row["bytes"], _time(row))
+        for row in folder.listed(store, "sets", root.at)
+    ]
+
+
+def files(store: Store, place: Place) -> list[Set]:
+    """The files of a data set, each as one. Raises TrainyardError when there are none."""
+    rows = folder.listed(store, "files", place.at)
+    if not rows:
+        raise missing(place)
+    return [Set(Place(row["name"], f"{place.at}/{row['name']}", place.claim), 1, row["size"], _time(row))
+            for row in rows]  # fmt: skip
+
+
+def missing(place: Place) -> TrainyardError:
+    """For a name that stands for nothing."""
+    return TrainyardError(f"there is no data set {place.name}", where=place.uri, hint="`trainyard data list` has all")
+
+
+def _time(row: dict[str, Any]) -> datetime | None:
+    changed = row.get("changed")
+    return datetime.fromtimestamp(int(changed), UTC) if changed else None

@@ -1,0 +1,74 @@
+"""`trainyard data` as a member uses it: a folder in the store and in the workspace, and what isn't theirs to bring."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
+from trainyard_dev.e2e.recorder import require
+
+NAME = "e2e-folder"
+PARTS = {"a.txt": b"one", "deep/b.bin": b"\0" * (3 << 20), "deep/empty": b""}
+MANY = 300  # small files, which go side by side
+
+
+def put(context: Context) -> None:
+    """Brought, brought again, listed by both teams, deleted; then the same in the workspace."""
+    with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
+        folder = Path(scratch) / NAME
+        for name, data in PARTS.items() | {f"many/{number}": str(number).encode() for number in range(MANY)}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+        due = len(PARTS) + MANY
+        with context.recorder.check(
+            "data.put", "a member's folder in the store: sent once, listed, deleted"
+        ) as figures:
+            try:
+                began = time.monotonic()
+                out, _ = _data(context, "put", folder)
+                figures |= {"files": due, "seconds": round(time.monotonic() - began, 1)}
+                require(out.strip() == f"s3://datasets/{NAMESPACE}/{NAME}", f"`data put` printed {out!r}")
+                _, said = _data(context, "put", folder)
+                require(f"0 files sent, {due} were there" in said, f"the same folder again: {said[-300:]}")
+                rows = {one["name"]: one for one in json.loads(_data(context, "list", "-o", "json")[0])}
+                require(rows[NAME]["files"] == due, f"the list has {rows[NAME]}, due are {due} files")
+                require("shared/mnist" in rows, f"the list lacks shared/mnist: {sorted(rows)}")
+                theirs = _data(context, "list", "-o", "name", team=OTHER)[0].split()
+                require(NAME not in theirs and "shared/mnist" in theirs, f"team {OTHER} finds {theirs}")
+            finally:
+                _, said = _data(context, "delete", NAME, check=False)
+            left = _data(context, "list", "-o", "name")[0].split()
+            require(NAME not in left, f"it is still there after `data delete`: {said[-300:]}")
+        with context.recorder.check("data.workspace", "a member's folder in the team's workspace") as figures:
+            name = f"workspace/{NAME}"
+            try:
+                out, _ = _data(context, "put", folder, name)
+                require(out.strip() == f"workspace:/{NAME}", f"`data put` printed {out!r}")
+                script = f"cd /workspace/{NAME}; cat a.txt; ls many | wc -l; touch added; rm added"
+                pod = context.pod("data-seen", script, image=context.image("base"), claims={"workspace": "/workspace"},
+                                  user=1001)  # fmt: skip
+                phase, log = context.run_pod(pod)
+                require(
+                    (phase, log.split()) == ("Succeeded", [f"one{MANY}"]), f"another user of the team: {phase}, {log}"
+                )
+                _, said = _data(context, "put", folder, name)
+                require("0 files sent" in said, f"the same folder again: {said[-300:]}")
+            finally:
+                out, said = _data(context, "delete", name, check=False)
+            require(f"{due} files" in out, f"`data delete` said {out} {said[-300:]}")
+        with context.recorder.check("data.refused", "what all teams read is no member's to bring or delete") as figures:
+            for words in (("put", folder, "shared/mnist"), ("delete", "shared/mnist"), ("put", folder, "raw-data/x")):
+                code, out, said = runs.trainyard(context, "data", *words, check=False)
+                require(code and not out, f"`data {words[0]} {words[-1]}` ended with {code}: {out}")
+                figures[f"{words[0]} {words[-1]}"] = said.strip().splitlines()[-1][:300]
+            require("the platform engineer's to bring" in figures["put shared/mnist"], figures["put shared/mnist"])
+            require("keys of the store's own" in figures["put raw-data/x"], figures["put raw-data/x"])
+
+
+def _data(context: Context, *words: str | Path, team: str = NAMESPACE, check: bool = True) -> tuple[str, str]:
+    """What one command prints: to standard output, to standard error."""
+    return runs.trainyard(context, "data", *words, team=team, check=check, timeout=180)[1:]
