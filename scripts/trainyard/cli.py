@@ -18,6 +18,7 @@ from trainyard.errors import TrainyardError
 
 COMMANDS = {
     "generate": "trainyard.commands.generate",
+    "gpus": "trainyard.commands.gpus",
     "init": "trainyard.commands.train",
     "lint": "trainyard.commands.lint",
     "run": "trainyard.commands.run",

@@ -106,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     gate = commands.add_parser("queue-gate", help="beside the scheduler: keep the order of queues, for ever")
     gate.add_argument("--port", type=int, required=True)
 
+    view = commands.add_parser("gpu-view", help="publish free and held GPUs for teams, who see no nodes, for ever")
+    view.add_argument("--period", type=float, default=30.0, help="seconds between two looks")
+    view.add_argument("--contract", default="/etc/trainyard/contract.json")
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -188,6 +192,10 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import gate
 
             return gate.run(args.port)
+        if args.command == "gpu-view":
+            from trainyard_agent import gpu_view
+
+            return gpu_view.run(args.contract, args.period)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
