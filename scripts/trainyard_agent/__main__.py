@@ -101,7 +101,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     files.add_argument("--to", default="", metavar="BUCKET/PREFIX", help="upload: where to")
     files.add_argument("--every", type=float, default=30.0, help="upload: seconds between two rounds")
+    files.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="upload: told to MLflow")
     files.add_argument("--only", default="", help="upload: do nothing unless the pod's name ends like this")
+
+    events = commands.add_parser("event-files", help="beside TensorBoard: bring event files of the store, for ever")
+    events.add_argument("places", nargs="+", metavar="BUCKET/PREFIX=FOLDER")
+    events.add_argument("--into", required=True, help="folder that TensorBoard reads")
+    events.add_argument("--every", type=float, default=10.0, help="seconds between two looks")
 
     gate = commands.add_parser("queue-gate", help="beside the scheduler: keep the order of queues, for ever")
     gate.add_argument("--port", type=int, required=True)
@@ -187,7 +193,11 @@ def main(argv: list[str] | None = None) -> int:
 
             if args.operation == "fetch":
                 return run_files.fetch(args.root, args.code, args.sha256, args.folder, args.restore)
-            return run_files.upload(args.root, args.to, args.folder, args.every, args.only)
+            return run_files.upload(args.root, args.to, args.folder, args.every, args.only, args.param)
+        if args.command == "event-files":
+            from trainyard_agent import event_files
+
+            return event_files.run(args.places, args.into, args.every)
         if args.command == "queue-gate":
             from trainyard_agent import gate
 

@@ -13,6 +13,7 @@ import click
 from trainyard import structured
 from trainyard.commands.run_names import complete, complete_pipelines
 from trainyard.commands.runs_compare import compare
+from trainyard.commands.runs_tensorboard import tensorboard
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError, options
 from trainyard.observe.listing import FORMATS
@@ -48,6 +49,7 @@ def runs() -> None:
 
 
 runs.add_command(compare)
+runs.add_command(tensorboard)
 
 
 @runs.command("list")

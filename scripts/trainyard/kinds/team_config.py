@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 GPU, CPU = "gpu", "cpu"
 BUCKET = "runs"  # where code, results and checkpoints of teams are, below the team's name
+MLFLOW_SECRET = "trainyard-mlflow"  # the team's log-in to MLflow, where it asks for one; the site makes it
 SECRET = "trainyard-s3"  # the team's keys to the store; the chart makes it in each team's namespace
 
 
@@ -43,6 +44,7 @@ class TeamConfig:
     registry: str
     platform_image: str
     images: Mapping[str, str]  # of the contract, by key
+    mlflow: str = ""  # address of the server that metrics go to; "" for none
 
     @classmethod
     def of(cls, contract: Contract, team: str) -> TeamConfig:
@@ -63,6 +65,7 @@ class TeamConfig:
             registry=str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/"),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
+            mlflow=str((contract.raw.get("mlflow") or {}).get("trackingUri") or ""),
         )
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds import status
+from trainyard.kinds.flags import flags, of_program
 from trainyard.kinds.pods import FETCH, UPLOAD
 from trainyard.kube import Kube
 from trainyard.observe import jobs
@@ -23,7 +24,6 @@ SHOWN = 12  # characters of a digest
 OURS = ("HOME", "PYTHONUNBUFFERED", "NODE_NAME", "NVIDIA_VISIBLE_DEVICES")  # variables of every job
 OURS_BEGIN = ("TRAINYARD_", "S3_", "MLFLOW_", "KUBECTL_")
 RESULTS = ("out", "output", "output-dir", "output_dir", "results")
-PYTHON = (".py", "python", "python3")
 
 
 def of(kube: Kube, job: Object, store: Store) -> Facts:
@@ -33,7 +33,7 @@ def of(kube: Kube, job: Object, store: Store) -> Facts:
     begun, end = when(status.started(job)), when(status.finished(job)) or now()
     found = [pod for pod in pods(job) if _main(pod)]
     works = max(found, key=lambda pod: len(_words(pod)), default=None)
-    given = _flags(_words(works)) if works else {}
+    given = flags(_words(works)) if works else {}
     container = _main(works) if works else {}
     plain = {one["name"]: str(one["value"]) for one in container.get("env") or [] if one.get("value") is not None}
     own = {key: value for key, value in plain.items() if key not in OURS and not key.startswith(OURS_BEGIN)}
@@ -61,7 +61,7 @@ def places(job: Object) -> list[str]:
             args = [str(word) for word in helper.get("args") or []]
             if helper.get("name") == UPLOAD and (to := _option(args, "--to")):
                 found.append(f"{to}/{_option(args, '--folder')}")
-        for key, value in _flags(_words(pod)).items():
+        for key, value in flags(_words(pod)).items():
             if key in RESULTS and value.startswith("s3://"):
                 found.append(value.removeprefix("s3://").rstrip("/"))
     return list(dict.fromkeys(found))
@@ -111,23 +111,7 @@ def _main(pod: Pod) -> Object:
 
 def _words(pod: Pod) -> list[str]:
     """The program's own words: without what starts it."""
-    words = [str(word) for key in ("command", "args") for word in _main(pod).get(key) or []]
-    begins = [at for at, word in enumerate(words) if word.endswith(PYTHON) and " " not in word]
-    return words[begins[-1] :] if begins else words
-
-
-def _flags(words: list[str]) -> dict[str, str]:
-    """`--lr 0.1`, `--lr=0.1` and `--fast` as names with values."""
-    found = {}
-    for at, word in enumerate(words):
-        if not word.startswith("--") or len(word) == 2:
-            continue
-        name, equals, value = word[2:].partition("=")
-        if not equals:
-            following = words[at + 1] if at + 1 < len(words) else "--"
-            value = "true" if following.startswith("--") else following
-        found[name] = value
-    return found
+    return of_program([str(word) for key in ("command", "args") for word in _main(pod).get(key) or []])
 
 
 def _option(args: list[str], name: str) -> str:

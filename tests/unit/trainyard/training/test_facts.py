@@ -12,6 +12,7 @@ from trainyard.contract import defaults
 from trainyard.contract.model import Team
 from trainyard.errors import TrainyardError
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
+from trainyard.kinds.flags import flags
 from trainyard.policy.lint.pods import pods
 from trainyard.training import facts
 
@@ -45,7 +46,7 @@ def test_the_flags_of_the_program_and_not_of_what_starts_it(framework: str) -> N
     job = made(framework, "python", "train.py", "--lr", "0.1", "--epochs=3", "--fast")
     found: dict[str, str] = {}
     for pod in pods(job):
-        found |= facts._flags(facts._words(pod))
+        found |= flags(facts._words(pod))
     assert found == {"lr": "0.1", "epochs": "3", "fast": "true"}
 
 
