@@ -20,6 +20,7 @@ COMMANDS = {
     "adopt": "trainyard.commands.adopt",
     "data": "trainyard.commands.data",
     "generate": "trainyard.commands.generate",
+    "gpus": "trainyard.commands.gpus",
     "init": "trainyard.commands.train",
     "lint": "trainyard.commands.lint",
     "run": "trainyard.commands.run",

@@ -102,14 +102,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     files.add_argument("--to", default="", metavar="BUCKET/PREFIX", help="upload: where to")
     files.add_argument("--every", type=float, default=30.0, help="upload: seconds between two rounds")
+    files.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="upload: told to MLflow")
     files.add_argument("--only", default="", help="upload: do nothing unless the pod's name ends like this")
     files.add_argument("--requirements", default="", help="fetch: file of the code that names its packages")
     files.add_argument("--packages", default="", metavar="BUCKET/KEY", help="fetch, keep: archive of its packages")
     files.add_argument("--wheels", default="", metavar="BUCKET/PREFIX", help="fetch: where the platform's wheels are")
     files.add_argument("--base", default="", help="fetch, keep: folder of the packages")
 
+    events = commands.add_parser("event-files", help="beside TensorBoard: bring event files of the store, for ever")
+    events.add_argument("places", nargs="+", metavar="BUCKET/PREFIX=FOLDER")
+    events.add_argument("--into", required=True, help="folder that TensorBoard reads")
+    events.add_argument("--every", type=float, default=10.0, help="seconds between two looks")
+
     gate = commands.add_parser("queue-gate", help="beside the scheduler: keep the order of queues, for ever")
     gate.add_argument("--port", type=int, required=True)
+
+    view = commands.add_parser("gpu-view", help="publish free and held GPUs for teams, who see no nodes, for ever")
+    view.add_argument("--period", type=float, default=30.0, help="seconds between two looks")
+    view.add_argument("--contract", default="/etc/trainyard/contract.json")
 
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
@@ -197,11 +207,19 @@ def main(argv: list[str] | None = None) -> int:
                 if args.packages:
                     layers.fetch(args.base, args.root, args.requirements, args.packages, args.wheels)
                 return 0
-            return run_files.upload(args.root, args.to, args.folder, args.every, args.only)
+            return run_files.upload(args.root, args.to, args.folder, args.every, args.only, args.param)
+        if args.command == "event-files":
+            from trainyard_agent import event_files
+
+            return event_files.run(args.places, args.into, args.every)
         if args.command == "queue-gate":
             from trainyard_agent import gate
 
             return gate.run(args.port)
+        if args.command == "gpu-view":
+            from trainyard_agent import gpu_view
+
+            return gpu_view.run(args.contract, args.period)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
-from trainyard_agent import objects, store
+from trainyard_agent import objects, run_metrics, store
 from trainyard_agent.archive import Sums
 from trainyard_agent.cache import listing
 from trainyard_agent.say import PlatformError, say
@@ -170,8 +170,11 @@ class Uploader:
         return True
 
 
-def upload(root: str, to: str, folders: Sequence[str], every: float, only: str) -> int:
-    """Copy what is written to the store until the pod ends, and once more; only in pods whose name ends with `only`."""
+def upload(root: str, to: str, folders: Sequence[str], every: float, only: str, params: Sequence[str] = ()) -> int:
+    """Copy what is written to the store until the pod ends, and once more; only in pods whose name ends with `only`.
+
+    Metrics of the first folder go to MLflow, too, where the environment names a server, with `params` (`name=value`).
+    """
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     if not os.environ.get("POD_NAME", "").endswith(only):
@@ -179,13 +182,20 @@ def upload(root: str, to: str, folders: Sequence[str], every: float, only: str) 
         return 0
     bucket, _, prefix = to.partition("/")
     uploader = Uploader(store.client(store.access()), Path(root), folders, bucket, prefix)
+    metrics = run_metrics.sender(os.environ, dict(one.split("=", 1) for one in params))
+    results = Path(root) / folders[0]
     while not stop.wait(every):
         try:
             if count := uploader.round():
                 say(f"{count} files to s3://{to}")
         except PlatformError as error:
             say(f"not copied yet: {error}")
-    return _finish(uploader, to)
+        if metrics:
+            metrics.round(results)
+    code = _finish(uploader, to)
+    if metrics:
+        metrics.end(results)
+    return code
 
 
 def _finish(uploader: Uploader, to: str) -> int:

@@ -15,6 +15,7 @@ from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
 RULES = [file.stem for file in rules.policy_files()]
+ADVICE = ["memory-request", "model-path"]
 TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
 
 
@@ -47,7 +48,11 @@ def test_every_rule_is_installed_as_its_file_says_and_enforced(objects: Objects)
         plain = rules.policy(file)["spec"]
         assert without_parameters(policies[file.stem]["spec"]) == without_parameters(plain)
         assert "paramKind" not in plain, "an API server loses parameter objects: kubernetes#133827"
-        assert bindings[file.stem]["spec"]["validationActions"] == ["Deny"]
+        assert bindings[file.stem]["spec"]["validationActions"] == ["Warn" if file.stem in ADVICE else "Deny"]
+
+
+def test_what_is_only_advice_says_so() -> None:
+    assert [rule.name for rule in rules.rules() if rule.advice] == ADVICE
 
 
 def test_rules_of_namespaces_hold_in_teams_namespaces_only(objects: Objects) -> None:

@@ -12,6 +12,8 @@ import click
 
 from trainyard import structured
 from trainyard.commands.run_names import complete, complete_pipelines
+from trainyard.commands.runs_compare import compare
+from trainyard.commands.runs_tensorboard import tensorboard
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError, options
 from trainyard.observe.listing import FORMATS
@@ -44,6 +46,10 @@ def runs() -> None:
 
     NAME is that of either; where both have it, pipeline/NAME or job/NAME.
     """
+
+
+runs.add_command(compare)
+runs.add_command(tensorboard)
 
 
 @runs.command("list")

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.kinds import packages, registry
+from trainyard.kinds.flags import flags, of_program
 from trainyard.kinds.spec import JobSpec, amount_of
-from trainyard.kinds.team_config import BUCKET, SECRET, NodePool, TeamConfig
+from trainyard.kinds.team_config import BUCKET, MLFLOW_SECRET, SECRET, NodePool, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
+EXPERIMENT = "trainyard.io/experiment"
 ROOT = packages.BASE  # a volume of the pod: the code, and below it what the command writes
 CODE = f"{ROOT}/code"
 USER = 1000
@@ -176,7 +178,7 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         found += [{"name": "LOCAL_RANK", "value": "0"}, {"name": "LOCAL_WORLD_SIZE", "value": "1"}]
     if spec.packages:
         found.append(dict(packages.USER_BASE))
-    found += store_environment()
+    found += store_environment() + mlflow_environment(spec, team_config)
     for name, value in spec.env.items():
         found = [entry for entry in found if entry["name"] != name]
         if isinstance(value, Mapping):
@@ -193,6 +195,21 @@ def store_environment(secret: str = SECRET) -> list[Object]:
     optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
     found = [_secret(name, {"name": secret, "key": key}) for name, key in keys.items()]
     return found + [_secret(name, {"name": secret, "key": key, "optional": True}) for name, key in optional.items()]
+
+
+def mlflow_environment(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
+    """The site's MLflow server, an experiment of the team's, and the log-in where there is one; [] without a server."""
+    if not team_config.mlflow:
+        return []
+    experiment = f"{team_config.team}/{spec.labels.get(EXPERIMENT) or spec.name.rpartition('-')[0] or spec.name}"
+    found: list[Object] = [
+        {"name": "MLFLOW_TRACKING_URI", "value": team_config.mlflow},
+        {"name": "MLFLOW_EXPERIMENT_NAME", "value": experiment},
+    ]
+    keys = {"TRACKING_TOKEN": "token", "TRACKING_USERNAME": "username", "TRACKING_PASSWORD": "password", "CA": "ca.crt"}
+    return found + [
+        _secret(f"MLFLOW_{name}", {"name": MLFLOW_SECRET, "key": key, "optional": True}) for name, key in keys.items()
+    ]
 
 
 def _secret(name: str, reference: Object) -> Object:
@@ -269,7 +286,13 @@ def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
         words.append(f"--folder={spec.checkpoints}")
     if part.uploader:
         words.append(f"--only={part.uploader}")
-    return _helper(UPLOAD, words, team_config) | {"restartPolicy": "Always"}
+    helper = _helper(UPLOAD, words, team_config) | {"restartPolicy": "Always"}
+    if told := mlflow_environment(spec, team_config):
+        helper["args"] += literal(
+            [f"--param={name}={value}" for name, value in flags(of_program(spec.command)).items()]
+        )
+        helper["env"] += [{"name": "TRAINYARD_JOB", "value": spec.name}, *told]
+    return helper
 
 
 def _helper(name: str, words: list[str], team_config: TeamConfig) -> Object:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 GPU, CPU = "gpu", "cpu"
 BUCKET = "runs"  # where code, results and checkpoints of teams are, below the team's name
+MLFLOW_SECRET = "trainyard-mlflow"  # the team's log-in to MLflow, where it asks for one; the site makes it
 SECRET = "trainyard-s3"  # the team's keys to the store; the chart makes it in each team's namespace
 
 
@@ -48,6 +49,7 @@ class TeamConfig:
     keep: int = 86400
     cuda_images: Mapping[str, str] = field(default_factory=dict)  # those that there are with CUDA, by the same keys
     packages: Mapping[str, Any] = field(default_factory=dict)  # of the contract: where pip asks
+    mlflow: str = ""  # address of the server that metrics go to; "" for none
     secret: str = SECRET  # with the keys to the store
     pull_secrets: tuple[Mapping[str, str], ...] = ()  # a team's are on its accounts
 
@@ -89,6 +91,7 @@ class TeamConfig:
             keep=own.default("keep", cls.keep),
             cuda_images=dict(contract.cuda_images),
             packages=dict(contract.raw.get("packages") or {}),
+            mlflow=str((contract.raw.get("mlflow") or {}).get("trackingUri") or ""),
         )
 
     @property

@@ -176,10 +176,7 @@ class Kube:
         query += [("container", container)] if container else []
         path = f"{self.path('v1', 'pods', pod, sub='exec')}?{urlencode(query)}"
         try:
-            headers = self._headers()
-            # Of the nodes' own servers, which answer in the end, those since Kubernetes 1.36 refuse it with 406.
-            del headers["Accept"]
-            return Exec(self.host, path, headers, self.configuration).run(stdin, stdout, timeout_s)
+            return Exec(self.host, path, self.stream_headers(), self.configuration).run(stdin, stdout, timeout_s)
         except ConnectionError as error:
             status = getattr(error, "status", 0)
             raise KubeError(str(error), status=status, where=f"pod {self.namespace}/{pod}") from None
@@ -238,6 +235,12 @@ class Kube:
                 "this is not a Kubernetes API", where=self.host, hint="correct the server in the kubeconfig"
             )
         return found
+
+    def stream_headers(self) -> urllib3.HTTPHeaderDict:
+        """Of a stream to a pod: nodes' own servers, which answer in the end, refuse Accept since Kubernetes 1.36."""
+        headers = self._headers()
+        del headers["Accept"]
+        return headers
 
     def _headers(self) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})

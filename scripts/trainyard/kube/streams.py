@@ -44,11 +44,7 @@ class Exec:
     """One run of a program in a pod."""
 
     def __init__(self, host: str, path: str, headers: Mapping[str, str], configuration: Any) -> None:
-        url = urlparse(host)
-        self._url = f"{'wss' if url.scheme == 'https' else 'ws'}://{url.netloc}{url.path}{path}"
-        self._headers = [f"{name}: {value}" for name, value in _pairs(headers)]
-        self._tls = _tls(configuration) if url.scheme == "https" else {}
-        self._proxy = _proxy(configuration.proxy)
+        self._host, self._path, self._headers, self._configuration = host, path, headers, configuration
         self._socket: websocket.WebSocket
 
     def run(self, stdin: IO[bytes] | None, stdout: IO[bytes] | None, timeout_s: float | None) -> Done:
@@ -67,23 +63,7 @@ class Exec:
             self._socket.shutdown()
 
     def _connect(self) -> None:
-        self._socket = websocket.WebSocket(sslopt=self._tls, skip_utf8_validation=True)
-        try:
-            self._socket.connect(
-                self._url,
-                header=self._headers,
-                subprotocols=[PROTOCOL],
-                timeout=CONNECT_S,
-                suppress_origin=True,
-                **self._proxy,
-            )
-        except websocket.WebSocketBadStatusException as error:
-            raise StreamError(_message(error), error.status_code) from None
-        except (websocket.WebSocketException, OSError) as error:
-            raise StreamError(f"no connection to the pod: {error}") from None
-        if self._socket.getsubprotocol() != PROTOCOL:
-            self._socket.shutdown()
-            raise StreamError(f"the API server does not speak {PROTOCOL}: it is older than Kubernetes 1.30")
+        self._socket = opened(self._host, self._path, self._headers, self._configuration, PROTOCOL)
 
     def _pump(
         self,
@@ -134,6 +114,30 @@ class Exec:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return None
         return frame.opcode, frame.data
+
+
+def opened(host: str, path: str, headers: Mapping[str, str], configuration: Any, protocol: str) -> websocket.WebSocket:
+    """A WebSocket of the API server that speaks `protocol`. Raises StreamError."""
+    url = urlparse(host)
+    secure = url.scheme == "https"
+    made = websocket.WebSocket(sslopt=_tls(configuration) if secure else {}, skip_utf8_validation=True)
+    try:
+        made.connect(
+            f"{'wss' if secure else 'ws'}://{url.netloc}{url.path}{path}",
+            header=[f"{name}: {value}" for name, value in _pairs(headers)],
+            subprotocols=[protocol],
+            timeout=CONNECT_S,
+            suppress_origin=True,
+            **_proxy(configuration.proxy),
+        )
+    except websocket.WebSocketBadStatusException as error:
+        raise StreamError(_message(error), error.status_code) from None
+    except (websocket.WebSocketException, OSError) as error:
+        raise StreamError(f"no connection to the pod: {error}") from None
+    if made.getsubprotocol() != protocol:
+        made.shutdown()
+        raise StreamError(f"the API server does not speak {protocol}: it is older than Kubernetes 1.30")
+    return made
 
 
 def _frame(data: bytes, opcode: int = websocket.ABNF.OPCODE_BINARY) -> bytes:

@@ -16,6 +16,7 @@ from trainyard.kinds import registry
 from trainyard.policy import cel, rules
 
 Object = dict[str, Any]
+LIMIT_RANGER = "kubernetes.io/limit-ranger"  # annotation in which the API server notes what a LimitRange gave
 Path = tuple[str | int, ...]
 # (group, kind) -> resource, of everything that policies look at.
 RESOURCES = {
@@ -76,6 +77,7 @@ class Policy:
     conditions: tuple[str, ...]
     variables: Mapping[str, str]
     validations: tuple[tuple[str, str, str], ...]  # expression, message, messageExpression
+    advice: bool = False  # by default it only warns
 
     def concerns(self, request: Request) -> bool:
         """Whether the request is one that the rule matches by kind, operation and namespace."""
@@ -117,6 +119,7 @@ def _policy(name: str, raw: Object) -> Policy:
         validations=tuple(
             (one["expression"], one["message"].strip(), one.get("messageExpression", "")) for one in spec["validations"]
         ),
+        advice="trainyard.io/advice" in notes,
     )
 
 
@@ -187,9 +190,13 @@ def defaulted(obj: Object, team: Team | None) -> Object:
         return done
     if kind == "Pod":
         spec.setdefault("schedulerName", "default-scheduler")
+        given: list[str] = []
         for key in ("containers", "initContainers", "ephemeralContainers"):
             for container in spec.get(key) or []:
-                quantities(container, team.limits if team and key != "ephemeralContainers" else {})
+                given += quantities(container, team.limits if team and key != "ephemeralContainers" else {})
+        if given:
+            notes = done.setdefault("metadata", {}).setdefault("annotations", {}) or {}
+            done["metadata"]["annotations"] = {**notes, LIMIT_RANGER: f"LimitRanger plugin set: {'; '.join(given)}"}
     elif str(done.get("apiVersion")).startswith("batch.volcano.sh/"):
         _volcano(spec)
     elif kind in ("Job", "CronJob", "Deployment", "StatefulSet"):
@@ -212,13 +219,18 @@ def _volcano(spec: Object) -> None:
             spec["minAvailable"] = sum(counts)
 
 
-def quantities(container: Object, limits: Object) -> None:
-    """Fills in what the API server and a team's LimitRange give to a container of a pod."""
+def quantities(container: Object, limits: Object) -> list[str]:
+    """Fills in what the API server and a team's LimitRange give to a container; returns what the latter gave."""
     resources = container.setdefault("resources", {})
     given = resources.get("limits") or {}
     requests = {**given, **(resources.get("requests") or {})}
-    resources["requests"] = {**(limits.get("requests") or {}), **requests}
-    resources["limits"] = {**(limits.get("limits") or {}), **given}
+    said = []
+    for key, named in (("requests", requests), ("limits", given)):
+        defaults = limits.get(key) or {}
+        if added := sorted(defaults.keys() - named.keys()):
+            said.append(f"{', '.join(added)} {key[:-1]} for container {container.get('name')}")
+        resources[key] = {**defaults, **named}
+    return said
 
 
 class Variables:

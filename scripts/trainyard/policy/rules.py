@@ -24,11 +24,12 @@ REPLICAS = "@REPLICAS@"
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: `id` is its number among the platform's rules, `about` one sentence."""
+    """One rule: `id` is its number, `about` one sentence. `advice`: by default it only warns."""
 
     name: str
     id: str
     about: str
+    advice: bool = False
 
 
 def policy_files() -> list[Path]:
@@ -63,7 +64,8 @@ def rules() -> list[Rule]:
     found = []
     for file in policy_files():
         notes = yaml.safe_load(file.read_text())["metadata"]["annotations"]
-        found.append(Rule(file.stem, notes["trainyard.io/id"], notes["trainyard.io/about"]))
+        advice = "trainyard.io/advice" in notes
+        found.append(Rule(file.stem, notes["trainyard.io/id"], notes["trainyard.io/about"], advice))
     return sorted(found, key=lambda rule: rule.id)
 
 

@@ -23,6 +23,7 @@ TITLES = {
     "teams": "Teams",
     "policies": "Policies",
     "rights": "Rights",
+    "seeing": "Seeing as a member",
     ATTACK: "Attacks tried and refused",
     "upgrade": "Upgrade",
     "airgap": "Air gap: all egress denied",

@@ -18,6 +18,7 @@ BESIDE = {
     ("api-token", "serviceAccountName"): "automountServiceAccountToken",
     ("gpu-limits", "name"): "resources",
     ("idle-command", "name"): "command",
+    ("memory-request", "name"): "resources",
 }
 WHOLE = ("gang-size",)  # compares the job as a whole, so that nothing is learnt from one pod of it
 # The part of a job that a rule without a place in its message means; the first that is there.

@@ -43,7 +43,7 @@ def registry() -> dict[str, Code]:
     rules = {
         one.id: Code(
             one.id,
-            Severity.ERROR,
+            Severity.WARNING if one.advice else Severity.ERROR,
             one.about,
             f"The admission rule [`{one.name}`](policies.md#the-rules).",
             one.name in SITE_RULES,

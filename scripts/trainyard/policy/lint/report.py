@@ -108,8 +108,11 @@ class Report:
         """Notes a finding. `at` is the field, as a path or as a text."""
         known = registry()[code]
         level = known.severity if severity is None else severity
-        if known.policy and self.site.contract.modes.get(known.policy) in ("warn", "audit"):
+        mode = self.site.contract.modes.get(known.policy) if known.policy else None
+        if mode in ("warn", "audit"):
             level = min(level, Severity.WARNING)
+        elif mode == "enforce" and severity is None:
+            level = Severity.ERROR
         if known.site and self.site.assumed:
             level = min(level, Severity.WARNING)
         if not known.policy:  # a rule's hint may end in a name that ends in a dot

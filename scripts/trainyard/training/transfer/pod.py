@@ -89,16 +89,16 @@ def open_store(kube: Kube, team_config: TeamConfig, claim: str = "") -> Iterator
     path = f"{kube.path_of(job)}/{name}"
     kube.create(job)
     try:
-        yield Store(kube, _started(kube, name))
+        yield Store(kube, started(kube, name, LABEL, "the pod that reaches the object store"))
     finally:
         kube.delete(path)
 
 
-def _started(kube: Kube, name: str) -> str:
-    """Waits for the pod; returns its name. Raises TrainyardError."""
+def started(kube: Kube, name: str, label: str, what_is: str) -> str:
+    """Waits for a Job's one pod, which has the Job's name as its label; returns the pod's. Raises TrainyardError."""
     end = time.monotonic() + START_S
     while True:
-        pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{LABEL}={name}")
+        pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{label}={name}")
         if pods and (pods[0].get("status") or {}).get("phase") == "Running":
             return str(pods[0]["metadata"]["name"])
         reason = _waits(pods[0]) if pods else _refused(kube, name)

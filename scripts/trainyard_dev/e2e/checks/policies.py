@@ -31,7 +31,7 @@ class Refusal:
 
 def enforced(context: Context) -> None:
     """The rules are installed and refuse a bad job of each operator; that good ones pass, the training checks show."""
-    title = f"{len(rules())} admission rules enforce, none has a type warning"
+    title = f"{len(rules())} admission rules act as their defaults say, none has a type warning"
     if context.wants("policies.installed"):
         with context.recorder.check("policies.installed", title) as figures:
             figures["rules"] = _installed(context)
@@ -49,11 +49,11 @@ def enforced(context: Context) -> None:
 
 def _installed(context: Context) -> int:
     """Every rule of the repository is there, enforced, and checked against the cluster's own types."""
-    due = {PREFIX + rule.name for rule in rules()}
+    due = {PREFIX + rule.name: ["Warn" if rule.advice else "Deny"] for rule in rules()}
     end = time.monotonic() + TYPES_S
     while True:
         found = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicies")}
-        require(due <= set(found), f"missing: {', '.join(sorted(due - set(found)))}")
+        require(set(due) <= set(found), f"missing: {', '.join(sorted(set(due) - set(found)))}")
         unchecked = sorted(name for name in due if "typeChecking" not in found[name].get("status", {}))
         if not unchecked:
             break
@@ -65,7 +65,7 @@ def _installed(context: Context) -> int:
     bindings = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicybindings")}
     for name in sorted(due):
         actions = bindings.get(name, {}).get("spec", {}).get("validationActions")
-        require(actions == ["Deny"], f"{name} acts by {actions or 'nothing'}, the default is Deny")
+        require(actions == due[name], f"{name} acts by {actions or 'nothing'}, the default is {due[name][0]}")
     return len(due)
 
 

@@ -1,0 +1,31 @@
+"""`trainyard gpus`: what is free, what is held, and how long one would wait."""
+
+from __future__ import annotations
+
+import click
+
+from trainyard import structured
+from trainyard.kube import Access, options
+
+FORMS = ("table", "json", "yaml")
+
+
+@click.command()
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@options
+def gpus(form: str, access: Access) -> None:
+    """Show free and held GPUs by pool and model, and the wait before the team's queues.
+
+    FREE can be had now, OUT can't: nodes that are down or closed, and broken GPUs. FREE ON A NODE says how large one
+    pod can be. Of other teams there are sums, no names.
+    """
+    from trainyard.observe import gpus as observed
+
+    kube = access.connect()
+    seen = observed.read(kube)
+    if form != "table":
+        click.echo(structured.text(seen, form), nl=False)
+        return
+    for warning in observed.warnings(seen, kube.namespace):
+        click.echo(f"warning: {warning}", err=True)
+    click.echo("\n".join(observed.lines(seen)))

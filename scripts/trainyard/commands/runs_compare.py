@@ -1,0 +1,52 @@
+"""`trainyard runs compare`: runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trainyard import structured
+from trainyard.commands.run_names import complete
+from trainyard.errors import UsageError
+from trainyard.kube import Access, options
+
+FORMS = ("table", "json", "yaml")
+
+
+@click.command()
+@click.argument("names", metavar="NAME NAME...", nargs=-1, required=True, shell_complete=complete)
+@click.option("--different", is_flag=True, help="Only what is not the same in all of them.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the metrics into this file, too.")
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@options
+def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str, access: Access) -> None:
+    """Show runs and training jobs side by side: parameters, metrics, data and code, each with its digest.
+
+    Metrics are the numbers of a job's metrics.json, and what steps of a pipeline return or log as kfp's Metrics. Rows
+    in which the runs differ are marked.
+    """
+    from trainyard.commands.run_names import named
+    from trainyard.observe import comparison, comparison_svg
+    from trainyard.pipelines.runs import facts, nodes, snapshot, stored
+    from trainyard.training import facts as of_jobs
+
+    if len(names) < 2:
+        raise UsageError("one run is nothing to compare", hint="name at least two")
+    if svg and svg.parent != Path() and not svg.parent.is_dir():
+        raise UsageError(f"there is no folder {svg.parent}", hint="make it, or choose another --svg")
+    kube = access.connect()
+    chosen = [named(kube, name) for name in names]
+    with stored.reached(kube) as store:
+        runs = [
+            of_jobs.of(kube, one.job, store) if one.job else facts.of(nodes.run(snapshot.fetch(kube, one.name)), store)
+            for one in chosen
+        ]
+    found = comparison.lines(runs, different=different)
+    if svg:
+        svg.write_text(comparison_svg.draw(runs, comparison.lines(runs)), encoding="utf-8")
+        click.echo(f"metrics drawn in {svg}", err=True)
+    if form == "table":
+        click.echo(comparison.table(runs, found))
+    else:
+        click.echo(structured.text(comparison.data(runs, found), form), nl=False)

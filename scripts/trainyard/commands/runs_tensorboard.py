@@ -1,0 +1,75 @@
+"""`trainyard runs tensorboard`: what a run has written for TensorBoard, on this machine's browser."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from trainyard.commands.run_names import complete
+from trainyard.errors import UsageError
+from trainyard.kube import Access, KubeError, options
+
+if TYPE_CHECKING:
+    from trainyard.kube import Kube
+
+LONGEST = 24 * 3600
+
+
+@click.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)
+@click.option("--port", type=click.IntRange(0, 65535), default=6006, show_default=True, help="Of this machine; 0: any.")
+@click.option("--for", "deadline", default="2h", show_default=True, help="The pod ends after this time by itself.")
+@options
+def tensorboard(names: tuple[str, ...], port: int, deadline: str, access: Access) -> None:
+    """Show runs' event files in TensorBoard, until Ctrl-C.
+
+    A pod in the team's namespace reads them from the object store, as they come; this command forwards its port and
+    takes it away at the end. Write them below the results folder: TRAINYARD_RESULTS, or {out} in a pipeline. A finished
+    job's are found as long as they are in the store.
+    """
+    from trainyard import contract
+    from trainyard.kinds import TeamConfig
+    from trainyard.kinds.spec import seconds
+    from trainyard.kube.forward import Forward
+    from trainyard.training import tensorboard as board
+
+    time_s = seconds(deadline)
+    if time_s > LONGEST:
+        raise UsageError(f"--for is {deadline}, a day at most", hint="run the command again when it is over")
+    kube = access.connect()
+    known = contract.live(kube)
+    config = TeamConfig.of(known, kube.namespace)
+    places = [f"{place}={name}" for name in names for place in _places(kube, name, known.pipelines.get("bucket", ""))]
+    with board.running(kube, config, places, time_s) as pod, Forward(kube, pod, board.PORT, port, _say) as forward:
+        threading.Thread(target=forward.serve_forever, daemon=True).start()
+        _say(f"TensorBoard: http://127.0.0.1:{forward.port}/ until Ctrl-C, or for {deadline}")
+        try:
+            board.watch(kube, pod, _say, threading.Event().wait)
+        finally:
+            forward.shutdown()
+
+
+def _places(kube: Kube, text: str, bucket: str) -> list[str]:
+    """Where a run's event files can lie: bucket and prefix."""
+    from trainyard.commands.run_names import PIPELINE, named
+    from trainyard.kinds.team_config import BUCKET
+    from trainyard.training import facts
+
+    try:
+        this = named(kube, text)
+    except KubeError as error:
+        if error.status != 404:
+            raise
+        name = text.rpartition("/")[2]
+        if text.startswith(f"{PIPELINE}/"):
+            return [f"{bucket}/{kube.namespace}/pipelines/{name}"]
+        return [f"{BUCKET}/{kube.namespace}/jobs/{name}"]  # the job went after its time; its results stay
+    if this.job is None:
+        return [f"{bucket or BUCKET}/{kube.namespace}/pipelines/{this.name}"]
+    return facts.places(this.job) or [f"{BUCKET}/{kube.namespace}/jobs/{this.name}"]
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,85 @@
+"""What a run of a pipeline was made of and what it found, to be compared with others: its object and its lineage."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard.observe.comparison import Facts
+from trainyard.pipelines.runs import lineage, stored
+from trainyard.pipelines.runs.model import Run
+from trainyard.pipelines.runs.output import HIDDEN, KIND
+from trainyard.times import now
+from trainyard.training.facts import SHOWN, digest_of, numbers
+from trainyard.training.transfer import Store
+
+METRICS = "system.Metrics"
+EMPTY = ("", None, [], {})
+
+
+def of(run: Run, store: Store) -> Facts:
+    """One run; steps that left nothing yet have nothing to compare."""
+    made = lineage.read(_documents(run, store))
+    finals, data = dict[str, float](), dict[str, str]()
+    for step in made.steps:
+        finals |= {f"{step.task}.{name}": value for name, value in _results(step).items()}
+        for one in step.inputs:
+            data[f"{step.task}.{one.name}"] = f"sha256 {one.sha256[:SHOWN]}" if one.sha256 else one.uri
+    return Facts(
+        name=run.name,
+        kind=KIND,
+        state=run.state,
+        seconds=run.seconds(now()),
+        parameters=_parameters(run),
+        metrics={**finals, **_logged(run, made, store)},
+        data=data,
+        code=_code(run),
+    )
+
+
+def _documents(run: Run, store: Store) -> list[dict[str, Any]]:
+    return [json.loads(store.read(f"{place.bucket}/{place.key}")) for place in stored.lineage(run)]
+
+
+def _parameters(run: Run) -> dict[str, Any]:
+    """What the run was given."""
+    given = (run.raw.get("spec", {}).get("arguments") or {}).get("parameters") or []
+    return {
+        one["name"]: one.get("value")
+        for one in given
+        if one.get("value") not in EMPTY and not one["name"].startswith(HIDDEN)
+    }
+
+
+def _results(step: lineage.Step) -> dict[str, float]:
+    """Numbers that a step returned."""
+    return numbers({name: one.get("value") for name, one in step.results.items()})
+
+
+def _logged(run: Run, made: lineage.Lineage, store: Store) -> dict[str, float]:
+    """Numbers that steps logged as kfp's Metrics: they lie beside the artifact, in its meta.json."""
+    logged = {(step.task, one.name) for step in made.steps for one in step.outputs if one.type == METRICS}
+    found: dict[str, float] = {}
+    for place in stored.artifacts(run):
+        task = place.step.rpartition("/")[2]
+        if (task, place.name) not in logged:
+            continue
+        try:
+            meta = json.loads(store.read(f"{place.bucket}/{place.key.rstrip('/')}/meta.json"))
+        except (TrainyardError, ValueError):
+            continue
+        found |= {f"{task}.{name}": value for name, value in numbers(meta.get("metadata")).items()}
+    return found
+
+
+def _code(run: Run) -> dict[str, str]:
+    """By step: a digest of the image and the code that it runs."""
+    templates = {one.get("name"): one for one in run.raw.get("spec", {}).get("templates") or []}
+    found = {}
+    for step in run.steps:
+        template = templates.get(step.template) or {}
+        container = template.get("container") or template.get("script")
+        if container:
+            found[step.name] = digest_of(container)
+    return found

@@ -1,0 +1,147 @@
+"""TensorBoard for a run: a pod in the team's namespace that reads event files of the team's folder of the store."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard.kinds import TeamConfig
+from trainyard.kinds.pods import CLOSED, NO_GPU, USER, store_environment
+from trainyard.kube import Kube
+from trainyard.observe import pods as seen
+from trainyard.training.transfer.pod import started
+
+Object = dict[str, Any]
+LABEL = "trainyard.io/tensorboard"
+IMAGE = "trainerTorch"  # of the contract: the image with TensorBoard in it that is the smallest
+PORT = 6006
+ROOT, TMP = "/events", "/tmp"
+TENSORBOARD, EVENTS = "tensorboard", "events"
+EVERY_S, LOOK_S, READY_S = 10, 5.0, 120.0
+FOUND = "event files:"  # of the line that the pod's second container prints
+
+
+def manifest(team_config: TeamConfig, name: str, places: Sequence[str], seconds: int) -> Object:
+    """A Job of one pod: TensorBoard, which listens inside the pod alone and has no keys, and what brings the files.
+
+    Args:
+        places: `bucket/prefix=folder`, each shown under its folder's name.
+        seconds: after which it ends by itself.
+
+    Raises:
+        TrainyardError: the contract names no image that has TensorBoard.
+    """
+    if IMAGE not in team_config.images:
+        raise TrainyardError(f"the platform names no image {IMAGE}, which has TensorBoard", hint="update the release")
+    events, tmp = {"name": EVENTS, "mountPath": ROOT}, {"name": "tmp", "mountPath": TMP}
+    closed = {**CLOSED, "readOnlyRootFilesystem": True}
+    board = {
+        "name": TENSORBOARD,
+        "image": team_config.images[IMAGE],
+        "command": ["python3", "-m", "tensorboard.main", f"--logdir={ROOT}", "--host=127.0.0.1", f"--port={PORT}"],
+        "args": ["--load_fast=false", f"--reload_interval={EVERY_S}"],
+        "env": [{"name": "HOME", "value": TMP}, dict(NO_GPU)],
+        "resources": {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
+        "securityContext": closed,
+        "volumeMounts": [{**events, "readOnly": True}, tmp],
+    }
+    mirror = {
+        "name": EVENTS,
+        "image": team_config.platform_image,
+        "args": ["event-files", f"--into={ROOT}", f"--every={EVERY_S}", *places],
+        "env": [{"name": "HOME", "value": TMP}, dict(NO_GPU), *store_environment()],
+        "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": closed,
+        "volumeMounts": [events, tmp],
+    }
+    inner: Object = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 1,
+        "nodeSelector": dict(team_config.pool("", gpus=False).labels),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [board, mirror],
+        "volumes": [
+            {"name": EVENTS, "emptyDir": {"sizeLimit": "4Gi"}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
+        ],
+    }
+    labels = {"app.kubernetes.io/name": TENSORBOARD, "app.kubernetes.io/managed-by": "trainyard", LABEL: name}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": team_config.team, "labels": labels},
+        "spec": {
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": seconds,
+            "ttlSecondsAfterFinished": 0,
+            "template": {"metadata": {"labels": labels}, "spec": inner},
+        },
+    }
+
+
+@contextmanager
+def running(kube: Kube, team_config: TeamConfig, places: Sequence[str], seconds: int) -> Iterator[str]:
+    """The name of its pod, which runs as long as the block lasts; gone afterwards, also after Ctrl-C.
+
+    Raises:
+        TrainyardError: the pod was refused, or did not start.
+    """
+    name = f"trainyard-tensorboard-{secrets.token_hex(4)}"
+    job = manifest(team_config, name, places, seconds)
+    path = f"{kube.path_of(job)}/{name}"
+    kube.create(job)
+    try:
+        yield started(kube, name, LABEL, "the pod with TensorBoard")
+    finally:
+        kube.delete(path)
+
+
+def found(kube: Kube, pod: str) -> int | None:
+    """How many event files the pod has brought so far; None before its first look. Raises TrainyardError."""
+    said = [line.decode(errors="replace") for line in kube.logs(pod, EVENTS, tail=20)]
+    for line in reversed(said):
+        if FOUND in line:
+            return int(line.rpartition(FOUND)[2])
+    if said and "object store" in said[-1]:
+        raise TrainyardError(said[-1].partition(" ")[2])
+    return None
+
+
+def watch(kube: Kube, pod: str, say: Callable[[str], None], stopped: Callable[[float], bool]) -> None:
+    """Says what is found, until `stopped(seconds)` or the pod's end. Raises TrainyardError when it failed."""
+    known: int | None = None
+    begun = time.monotonic()
+    while not stopped(LOOK_S):
+        state = kube.find(kube.path("v1", "pods", pod))
+        if state is None or seen.phase(state) != "Running":
+            _ended(kube, pod, state)
+            say("TensorBoard's time is over; run the command again to go on")
+            return
+        now = found(kube, pod)
+        if now != known and now:
+            say(f"{now} event file{'s' * (now > 1)}")
+        elif now == 0 and known is None:
+            say("no event files yet: they are looked for every 10 s below what the run writes to the store")
+        elif now is None and time.monotonic() - begun > READY_S:
+            raise TrainyardError("the pod can't read the object store", hint=f"kubectl logs {pod} -c {EVENTS}")
+        known = now
+
+
+def _ended(kube: Kube, pod: str, state: Object | None) -> None:
+    """Raises TrainyardError with the last words of a container that failed by itself."""
+    for one in seen.containers(state or {}):
+        over = seen.state(one, "terminated")
+        if over.get("exitCode") not in (None, 0, 137, 143):
+            last = [line.decode(errors="replace") for line in kube.logs(pod, str(one["name"]), tail=3)]
+            raise TrainyardError(f"{one['name']} ended with code {over['exitCode']}: {' | '.join(last)}")

@@ -1,0 +1,126 @@
+"""What a member sees without rights on nodes: GPUs, runs side by side, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.request
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import IO
+
+from trainyard.names import GPU
+from trainyard.paths import ROOT
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, member
+from trainyard_dev.e2e.recorder import CheckError, require
+
+FLOW = runs.FLOWS / "seeing"
+TRAIN_S, BOARD_S, VIEW_S = 180, 180.0, 90.0
+RATES = ("0.5", "0.1")
+TAG = "seeing/loss"
+BOARD = "trainyard.io/tensorboard"
+URL = re.compile(r"http://127\.0\.0\.1:\d+/")
+
+
+def gpus(context: Context) -> None:
+    """A member sees all GPUs, what the own pod holds, and neither nodes nor the other team."""
+    title = "a member sees free and held GPUs, and no other team"
+    with context.recorder.check("seeing.gpus", title) as figures:
+        nodes = context.kubectl.get("nodes")
+        due = sum(int(node["status"]["capacity"].get(GPU, 0)) for node in nodes)
+        end = time.monotonic() + VIEW_S
+        while True:
+            code, out, said = runs.trainyard(context, "gpus", "-o", "json", check=False)
+            found = json.loads(out) if code == 0 else {"pools": []}
+            if sum(pool["gpus"] for pool in found["pools"]) == due:
+                break
+            require(time.monotonic() < end, f"the nodes have {due} GPUs, `trainyard gpus` shows {out or said}")
+            time.sleep(2)
+        for pool in found["pools"]:
+            require(pool["held"] + pool["free"] + pool["out"] == pool["gpus"], f"{pool} does not add up")
+        require(
+            found["team"] == NAMESPACE and found["queues"][0]["queue"] == NAMESPACE, f"the queues are {found['queues']}"
+        )
+        require(OTHER not in out, f"the other team is named: {out}")
+        figures["gpus"], figures["models"] = due, sorted({pool["model"] for pool in found["pools"]})
+        asked = context.kubectl(*member(NAMESPACE), "get", "nodes", check=False)
+        require(asked.returncode, "a member may list nodes")
+
+
+def looked_at(context: Context) -> None:
+    """Two runs of one folder, compared; the event files of one in TensorBoard."""
+    title = "two runs of a folder side by side: what differs, and the drawing"
+    with context.recorder.check("seeing.compare", title) as figures, tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "code"
+        shutil.copytree(FLOW, folder)
+        names = [_trained(context, rate, folder) for rate in RATES]
+        drawing = Path(scratch) / "metrics.svg"
+        _, out, _ = runs.trainyard(context, "runs", "compare", *names, "--svg", drawing, "-o", "json", team=OTHER)
+        found = json.loads(out)
+        rate = next(line for line in found["parameters"] if line["name"] == "rate")
+        require(rate["values"] == list(RATES) and not rate["same"], f"the flag is {rate}")
+        loss = next((line["values"] for line in found["metrics"] if line["name"] == "loss"), [])
+        require(len(loss) == 2 and loss[0] < loss[1], f"the losses are {loss}")
+        require(found["code"][0]["same"], f"one folder has two digests: {found['code']}")
+        require(ElementTree.parse(drawing).getroot().tag.endswith("svg"), "the drawing is no SVG")
+        figures["loss"] = loss
+    with context.recorder.check("seeing.tensorboard", "a run's event files in TensorBoard, gone at Ctrl-C") as figures:
+        began = time.monotonic()
+        figures["scalars"] = _board(context, names[0])
+        figures["seconds"] = round(time.monotonic() - began)
+        end = time.monotonic() + 60
+        while left := context.kubectl.get("pods", "-n", OTHER, "-l", BOARD):
+            require(time.monotonic() < end, f"left behind: {[pod['metadata']['name'] for pod in left]}")
+            time.sleep(1)
+
+
+def _trained(context: Context, rate: str, folder: Path) -> str:
+    """The name of a run that ended well, with its results in the store."""
+    words = ["--dir", folder, "--name", "seeing", "--framework", "pytorch", "--cpu", "100m", "--memory", "768Mi"]
+    words += ["--deadline", "10m", "--", "python3", "train.py", "--rate", rate]
+    before = _names(context)
+    runs.trainyard(context, "train", *words, team=OTHER, timeout=TRAIN_S)
+    [made] = _names(context) - before
+    return made
+
+
+def _names(context: Context) -> set[str]:
+    _, out, _ = runs.trainyard(context, "runs", "list", "-o", "name", team=OTHER)
+    return {name for name in out.split() if name.startswith("seeing-")}
+
+
+def _board(context: Context, name: str) -> int:
+    """Scalars of the run that TensorBoard shows through the forwarded port."""
+    argv = [str(ROOT / "bin" / "trainyard"), "runs", "tensorboard", name, "--port", "0", "-n", OTHER, *member(OTHER)]
+    env = {**os.environ, "KUBECONFIG": str(context.kubectl.kubeconfig)}
+    with tempfile.TemporaryFile("w+") as said:
+        board = subprocess.Popen(argv, stdout=said, stderr=subprocess.STDOUT, env=env)
+        try:
+            return _scalars(board, said, name)
+        finally:
+            board.send_signal(signal.SIGINT)
+            board.wait(60)
+
+
+def _scalars(board: subprocess.Popen[bytes], said: IO[str], name: str) -> int:
+    end = time.monotonic() + BOARD_S
+    text = ""
+    while time.monotonic() < end and board.poll() is None:
+        said.seek(0)
+        text = said.read()
+        if match := URL.search(text):
+            address = f"{match[0]}data/plugin/scalars/scalars?run={name}/events&tag={TAG}"
+            try:
+                with urllib.request.urlopen(address, timeout=10) as answer:
+                    return len(json.loads(answer.read()))
+            except (OSError, ValueError):
+                pass
+        time.sleep(2)
+    raise CheckError(f"TensorBoard did not show {TAG}: {text[-600:]}")

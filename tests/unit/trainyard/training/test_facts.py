@@ -1,0 +1,72 @@
+"""What of a training job is compared: its flags, its code, where its metrics lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from trainyard.contract import defaults
+from trainyard.contract.model import Team
+from trainyard.errors import TrainyardError
+from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
+from trainyard.kinds.flags import flags
+from trainyard.policy.lint.pods import pods
+from trainyard.training import facts
+
+TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi")
+
+
+class Store:
+    """Objects by their place."""
+
+    def __init__(self, **objects: Any) -> None:
+        self.objects = {place.replace("__", "/"): json.dumps(value).encode() for place, value in objects.items()}
+
+    def stat(self, place: str) -> bool:
+        if place.startswith("closed/"):
+            raise TrainyardError("AccessDenied")
+        return place in self.objects
+
+    def read(self, place: str) -> bytes:
+        return self.objects[place]
+
+
+def made(framework: str, *command: str, **more: Any) -> dict[str, Any]:
+    known = defaults()
+    config = TeamConfig.of(replace(known, teams={"vision": TEAM}), "vision")
+    spec = JobSpec("digits", command, framework=framework, team="vision", **more)
+    return manifest(spec, config)
+
+
+@pytest.mark.parametrize("framework", registry.FRAMEWORKS)
+def test_the_flags_of_the_program_and_not_of_what_starts_it(framework: str) -> None:
+    job = made(framework, "python", "train.py", "--lr", "0.1", "--epochs=3", "--fast")
+    found: dict[str, str] = {}
+    for pod in pods(job):
+        found |= flags(facts._words(pod))
+    assert found == {"lr": "0.1", "epochs": "3", "fast": "true"}
+
+
+@pytest.mark.parametrize("framework", registry.FRAMEWORKS)
+def test_code_and_results_of_what_train_sends(framework: str) -> None:
+    job = made(
+        framework, "python", "train.py", code="vision/code/x.tar.gz", code_sha256="ab" * 32, output="vision/jobs/d"
+    )
+    assert facts.places(job) == ["runs/vision/jobs/d/results"]
+    assert "sha256 abababababab" in {facts.code(pod) for pod in pods(job)}
+
+
+def test_code_of_an_image_changes_with_its_command() -> None:
+    one, two = (facts.code(pods(made("job", "python", "train.py", "--lr", lr))[0]) for lr in ("1", "2"))
+    assert one != two and one.startswith("sha256 ")
+
+
+def test_metrics_are_the_numbers_of_the_first_file_that_is_there() -> None:
+    store: Any = Store(**{"runs__b__metrics.json": {"accuracy": 0.9, "n": 3, "name": "x", "ok": True}})
+    assert facts.metrics(store, ["runs/a", "closed/x", "runs/b"]) == {"accuracy": 0.9, "n": 3.0}
+    assert facts.metrics(store, ["runs/a"]) == {}
+    broken: Any = Store(**{"runs__c__metrics.json": [1]})
+    assert facts.metrics(broken, ["runs/c"]) == {}

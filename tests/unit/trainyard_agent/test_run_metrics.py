@@ -1,0 +1,122 @@
+"""Metrics on their way to MLflow: what is sent by the documented calls, and that an outage costs a job nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainyard_agent import run_metrics
+from trainyard_agent.run_metrics import sender
+
+ANSWERS: dict[str, Any] = {
+    "experiments/create": {"experiment_id": "7"},
+    "runs/create": {"run": {"info": {"run_id": "r1"}}},
+    "runs/search": {},
+    "runs/log-batch": {},
+    "runs/update": {},
+}
+ABSENT = {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "no such experiment"}
+
+
+class _Tracking(BaseHTTPRequestHandler):
+    """Keeps what it is asked; knows no experiment before one is made."""
+
+    server: Any
+
+    def do_GET(self) -> None:
+        made = any(call == "experiments/create" for call, _, _ in self.server.asked)
+        self.keep({})
+        self.answer(200 if made else 404, {"experiment": {"experiment_id": "7"}} if made else ABSENT)
+
+    def do_POST(self) -> None:
+        call = self.keep(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.answer(200, ANSWERS[call])
+
+    def keep(self, body: Any) -> str:
+        call = self.path.removeprefix("/api/2.0/mlflow/").partition("?")[0]
+        self.server.asked.append((call, body, self.headers.get("Authorization", "")))
+        return call
+
+    def answer(self, code: int, body: Any) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def tracking() -> Iterator[Any]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Tracking) as server:
+        server.asked = []  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def job(tracking: Any, **env: str) -> Any:
+    uri = f"http://127.0.0.1:{tracking.server_address[1]}/"
+    found = sender({"MLFLOW_TRACKING_URI": uri, "TRAINYARD_JOB": "digits-x", **env}, {"lr": "0.1"})
+    assert found
+    return found
+
+
+def test_calls_are_those_of_the_documentation(tracking: Any, tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"loss": 0.5}\n{"loss": 0.25}\nhalf')
+    (tmp_path / "metrics.json").write_text('{"accuracy": 0.9}')
+    one = job(tracking, MLFLOW_EXPERIMENT_NAME="vision/digits")
+    assert one.round(tmp_path) and one.round(tmp_path)  # nothing is sent twice
+    one.end(tmp_path)
+    assert [call for call, _, _ in tracking.asked] == [
+        "experiments/get-by-name", "experiments/create", "runs/search", "runs/create", "runs/log-batch",
+        "runs/log-batch", "runs/log-batch", "runs/update",
+    ]  # fmt: skip
+    bodies = [body for _, body, _ in tracking.asked]
+    assert bodies[1] == {"name": "vision/digits"} and bodies[3]["experiment_id"] == "7"
+    assert {"key": "trainyard.team", "value": "vision"} in bodies[3]["tags"]
+    assert bodies[4]["params"] == [{"key": "lr", "value": "0.1"}]
+    assert [(one["key"], one["value"], one["step"]) for one in bodies[5]["metrics"]] == [
+        ("loss", 0.5, 0),
+        ("loss", 0.25, 1),
+    ]
+    assert bodies[-1]["status"] == "FINISHED"
+
+
+@pytest.mark.parametrize(
+    ("env", "sent"),
+    [
+        ({"MLFLOW_TRACKING_TOKEN": "t"}, "Bearer t"),
+        ({"MLFLOW_TRACKING_USERNAME": "u", "MLFLOW_TRACKING_PASSWORD": "p"}, "Basic dTpw"),
+        ({}, ""),
+    ],
+)
+def test_it_logs_in_as_the_environment_says(tracking: Any, tmp_path: Path, env: dict[str, str], sent: str) -> None:
+    job(tracking, **env).round(tmp_path)
+    assert {login for _, _, login in tracking.asked} == {sent}
+
+
+def test_a_server_that_is_away_costs_nothing_and_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = sender({"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, {})
+    assert found and not found.round(tmp_path) and not found.round(tmp_path)
+    found.end(tmp_path)
+    assert capsys.readouterr().out.count("metrics are not sent yet: http://127.0.0.1:9 does not answer") == 1
+
+
+def test_without_a_server_nothing_is_sent() -> None:
+    assert sender({}, {}) is None
+
+
+@pytest.mark.parametrize("found", [[1], "x", None, {"a": "1", "b": True, "c": float("inf"), "d": float("nan")}])
+def test_what_is_no_number_is_left_out(found: Any) -> None:
+    assert run_metrics.numbers(found) == {}
