@@ -108,7 +108,7 @@ def _whole(value: Any) -> Any:
 
 
 def _filled(value: Any, settings: Mapping[str, Any]) -> Any:
-    """{name} of `settings` in each text; a text that is {name:json} becomes the value itself: a number, true, a list."""
+    """{name} of `settings` in each text; a text that is {name:json} becomes the value itself: a number, a list."""
     if isinstance(value, dict):
         return {key: _filled(one, settings) for key, one in value.items()}
     if isinstance(value, list):
