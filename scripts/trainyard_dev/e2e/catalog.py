@@ -15,6 +15,7 @@ from trainyard_dev.e2e.checks import (
     attacks_data,
     backup,
     buckets,
+    elsewhere,
     folder,
     gang,
     kernel_nfs,
@@ -153,6 +154,7 @@ def _csi(context: Context) -> None:
 
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
+ELSEWHERE = tuple(f"elsewhere.{name}" for name in ("workflow", "component", "object", "object-refused"))
 GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
 # What takes objects of the release away for a while: no upgrade may look for them then.
 SETTLED = frozenset({RELEASE})
@@ -229,6 +231,14 @@ ENTRIES = (
         shares=GPU_USE,
         images=PIPELINE_IMAGES,
         inputs=PIPELINE_CODE,
+    ),
+    Entry(
+        ELSEWHERE,
+        elsewhere.check,
+        shares=GPU_USE,
+        images=("argoexec", "pipeline"),
+        inputs=(*PIPELINE_CODE, "scripts/trainyard_dev/e2e/flows"),
+        parts=_each(ELSEWHERE),
     ),
     Entry(("pipelines.two-teams",), pipelines.two_teams, shares=GPU_USE, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     Entry(("pipelines.failing",), pipelines.failing, needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,

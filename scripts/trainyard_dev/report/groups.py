@@ -13,6 +13,7 @@ TITLES = {
     "train": "Training",
     "gang": "Gangs",
     "pipelines": "Pipelines",
+    "elsewhere": "Pipelines from elsewhere",
     "nodes": "Nodes",
     "gpu": "GPUs",
     "metrics": "Metrics",
