@@ -19,6 +19,7 @@ succeeded becomes the artifact `model`, and numbers of its `metrics.json` become
 
 from components.jax import jax_job
 from components.mpi import mpi_job
+from components.objects import create_object
 from components.paddle import paddle_job
 from components.pytorch import pytorch_job
 from components.store import with_store
@@ -27,6 +28,7 @@ from components.volcano import volcano_job
 from components.xgboost import xgboost_job
 
 __all__ = [
+    "create_object",
     "jax_job",
     "mpi_job",
     "paddle_job",

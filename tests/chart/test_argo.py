@@ -152,6 +152,22 @@ def test_steps_use_their_teams_queues(objects: Objects) -> None:
     assert account not in of(objects, "ClusterRoleBinding", "trainyard-team-speech")["subjects"]
 
 
+def test_steps_make_what_the_site_says_and_no_more(chart: Path) -> None:
+    more = [
+        "global.contract.pipelines.objects[0].apiGroups[0]=ray.io",
+        "global.contract.pipelines.objects[0].resources[0]=rayjobs",
+    ]
+    made: dict[str, set[str]] = {}
+    for sets in ([], more):
+        role = of(package.render("kind", chart, [*TEAMS, *sets]), "Role", "trainyard-pipeline", "vision")
+        rules = [rule for rule in role["rules"] if "create" in rule["verbs"]]
+        made[str(len(sets))] = {name for rule in rules for name in rule["resources"]}
+        assert not any("*" in rule["resources"] + rule["apiGroups"] + rule["verbs"] for rule in role["rules"])
+    assert made["0"] >= {"pytorchjobs", "jobs", "persistentvolumeclaims"}
+    assert made["0"].isdisjoint({"pods", "secrets", "configmaps", "workflows", "serviceaccounts"})
+    assert made["2"] - made["0"] == {"rayjobs"}
+
+
 def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
     objects = package.render("kind", chart, [*TEAMS, "argo.enabled=false"])
     names = {o["metadata"]["name"] for o in objects}
@@ -174,6 +190,27 @@ def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
             ["pipelines.serviceAccount is training", "one of their own"],
         ),
         (["global.contract.pipelines.bucket=raw-data"], ["pipelines.bucket is raw-data", "where teams may not write"]),
+        (
+            [
+                "global.contract.pipelines.objects[0].apiGroups[0]=",
+                "global.contract.pipelines.objects[0].resources[0]=secrets",
+            ],
+            ["pipelines.objects names secrets", "leave it out"],
+        ),
+        (
+            [
+                "global.contract.pipelines.objects[0].apiGroups[0]=rbac.authorization.k8s.io",
+                "global.contract.pipelines.objects[0].resources[0]=roles",
+            ],
+            ["pipelines.objects names roles"],
+        ),
+        (
+            [
+                "global.contract.pipelines.objects[0].apiGroups[0]=*",
+                "global.contract.pipelines.objects[0].resources[0]=jobs",
+            ],
+            ["apiGroups"],
+        ),
         (
             ["global.contract.pipelines.bucket=nowhere"],
             ["pipelines.bucket is nowhere", "none of global.contract.storage"],

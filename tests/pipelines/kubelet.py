@@ -65,7 +65,7 @@ class Kubelet:
 
     def _start(self, pod: dict[str, Any]) -> None:
         client = self.server.connection()
-        life = PodLife(pod, client, self.store, [])
+        life = PodLife(pod, client, self.store, [], self.server.kubeconfig)
         self.lives[life.namespace, life.name] = life
         task = _task(pod)
         if self.faults.get(task):
@@ -87,7 +87,7 @@ class Kubelet:
         life = self.lives.get((namespace, name))
         if verb != "exec" or not life or words[1:2] != ["kill"]:
             return False
-        if container == "main":
+        if container in life.mains:
             life.send(int(words[2]))
         return True
 
@@ -146,8 +146,7 @@ def _node(server: ApiServer, port: int) -> None:
 
 def _task(pod: dict[str, Any]) -> str:
     """What the step program knows as its task; of other pods the last part of the node's name."""
-    main = next(one for one in pod["spec"]["containers"] if one["name"] == "main")
-    for variable in main.get("env", []):
+    for variable in pod["spec"]["containers"][-1].get("env", []):
         if variable["name"] == "TRAINYARD_STEP":
             return str(json.loads(variable["value"]).get("task", ""))
     return str(pod["metadata"]["annotations"]["workflows.argoproj.io/node-name"].rsplit(".", 1)[-1])

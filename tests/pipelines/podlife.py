@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,12 +16,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
 from store import PASSWORD, USER, NotThereError, Store
 
 from trainyard_dev import tools
 from trainyard_dev.apiserver import Client, Identity
 
 STEP = "/var/run/argo/trainyard-step"
+SCRIPT = "/argo/staging/script"
 RESULTS = "/apis/argoproj.io/v1alpha1/namespaces/{}/workflowtaskresults"
 MERGE = "application/merge-patch+json"
 REPORTED = "workflows.argoproj.io/report-outputs-completed"
@@ -43,6 +46,7 @@ class PodLife:
     client: Client
     store: Store
     faults: list[str]  # "upload": the executor can't store outputs; "evicted": the pod is thrown off its node
+    kubeconfig: Path  # of the server's administrator
     root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="trainyard-pod-")))
     process: subprocess.Popen[bytes] | None = None
     stopping: int = 0
@@ -56,7 +60,9 @@ class PodLife:
             one["name"]: one.get("env", [])
             for one in [*self.pod["spec"]["initContainers"], *self.pod["spec"]["containers"]]
         }
-        self.node = next(one["value"] for one in self.environments["main"] if one["name"] == "ARGO_NODE_ID")
+        self.node = next(one["value"] for one in self.environments["init"] if one["name"] == "ARGO_NODE_ID")
+        # One, but for a set of containers.
+        self.mains = [one["name"] for one in self.pod["spec"]["containers"] if one["name"] != "wait"]
         self.template = self._template()
         self.statuses: dict[str, dict[str, Any]] = {}
 
@@ -91,6 +97,9 @@ class PodLife:
         (self.root / "dev/termination-log").touch()
         (self.root / "main.log").touch()
         (self.root / "var/run/argo/template").write_text(json.dumps(self.template))
+        if "script" in self.template:
+            (self.root / "argo/staging").mkdir(parents=True)
+            (self.root / "argo/staging/script").write_text(self.template["script"]["source"])
         for artifact in self.template.get("inputs", {}).get("artifacts", []):
             self._load(artifact)
         self._ended("init", 0)
@@ -103,6 +112,11 @@ class PodLife:
 
     def _load(self, artifact: dict[str, Any]) -> None:
         place = artifact.get("s3", {})
+        if "raw" in artifact:
+            target = self.root / artifact["path"].lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(artifact["raw"]["data"])
+            return
         if not place.get("key"):
             if artifact.get("optional"):
                 return
@@ -112,25 +126,43 @@ class PodLife:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             self.store.load(bucket, place["key"], target)
+            if target.is_file() and tarfile.is_tarfile(target):  # as the executor: by what it is, not by its name
+                _unpack(target)
         except NotThereError as error:
             if not artifact.get("optional"):
                 raise ContainerError("init", 64, f"artifact {artifact['name']} failed to load: {error}") from None
 
     def _main(self) -> None:
-        main = next(one for one in self.pod["spec"]["containers"] if one["name"] == "main")
-        words = main["command"]
-        assert words[:2] == ["/var/run/argo/argoexec", "emissary"], words
-        code = self._run(main | {"command": words[words.index("--") + 1 :]})
-        self._ended("main", code, self._message() if code else "")
+        """The main container; of a set each when those that it needs have ended well, as the executor lets them."""
+        group = {one["name"]: one for one in self.template.get("containerSet", {}).get("containers", [])}
+        left = [one for one in self.pod["spec"]["containers"] if one["name"] in self.mains]
+        while left:
+            main = next(
+                one for one in left if set(group.get(one["name"], {}).get("dependencies", [])) <= self.statuses.keys()
+            )
+            left.remove(main)
+            words = main["command"]
+            assert words[:2] == ["/var/run/argo/argoexec", "emissary"], words
+            code = self._run(main | {"command": words[words.index("--") + 1 :]})
+            self._ended(main["name"], code, self._message() if code else "")
+            if code:
+                for one in left:
+                    self._ended(one["name"], 1, "a container before it failed")
+                return
 
     def _run(self, container: dict[str, Any]) -> int:
         words = [*container["command"], *container.get("args", [])]
         words[0] = str(tools.binary("trainyard-step")) if words[0] == STEP else words[0]
+        words = [str(self.root / SCRIPT.lstrip("/")) if word == SCRIPT else word for word in words]
         given = {one["name"]: self._value(one) for one in container.get("env", [])}
         own = {
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOSTNAME": self.name,
             "HOME": str(self.root / "tmp"), "TRAINYARD_ROOT": str(self.root), "PYTHONDONTWRITEBYTECODE": "1",
         }  # fmt: skip
+        if words[0] == "argoexec":  # a resource template: the executor itself, as the step's account
+            words[0] = str(tools.binary("argoexec"))
+            own |= {"KUBECONFIG": str(self._account_config()), "ARGO_TEMPLATE": json.dumps(self.template)}
+            own["RESOURCE_STATE_CHECK_INTERVAL"] = "500ms"
         if self.stopping:
             return 128 + self.stopping
         with (self.root / "main.log").open("ab") as log:
@@ -166,11 +198,14 @@ class PodLife:
             problem, artifacts = "failed to put file: connection refused", []
         else:
             artifacts = [saved for one in declared.get("artifacts", []) if (saved := self._save(one))]
-        if parameters or artifacts:
-            outputs = {"outputs": {"parameters": parameters, "artifacts": artifacts}}
+        asked = {"name": "ARGO_INCLUDE_SCRIPT_OUTPUT", "value": "true"} in self.environments[self.mains[-1]]
+        result = {"result": self.log.rstrip("\n")} if asked else {}
+        if parameters or artifacts or result:
+            outputs = {"outputs": {"parameters": parameters, "artifacts": artifacts, **result}}
         path = RESULTS.format(self.namespace)
-        answer = self.client.call("POST", path, body | outputs, identity=self.account)
-        assert answer.ok, answer.message
+        if "resource" not in self.template:  # whose executor has reported by itself
+            answer = self.client.call("POST", path, body | outputs, identity=self.account)
+            assert answer.ok, answer.message
         done = {"metadata": {"labels": {REPORTED: "true"}}}
         answer = self.client.call("PATCH", f"{path}/{self.node}", done, content=MERGE, identity=self.account)
         assert answer.ok, answer.message
@@ -207,6 +242,15 @@ class PodLife:
             return str(found)
         return variable.get("value", "")
 
+    def _account_config(self) -> Path:
+        """How a program of the pod reaches the server: as the pod's account, in its namespace."""
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] |= {"as": self.account.user, "as-groups": list(self.account.groups)}
+        config["contexts"][0]["context"]["namespace"] = self.namespace
+        path = self.root / "kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
     def _message(self) -> str:
         return (self.root / "dev/termination-log").read_text(errors="replace")
 
@@ -218,7 +262,7 @@ class PodLife:
     def _say(self, phase: str, **more: str) -> None:
         inits = [one["name"] for one in self.pod["spec"]["initContainers"]]
         status: dict[str, Any] = {"phase": phase, **more}
-        for key, names in (("initContainerStatuses", inits), ("containerStatuses", ["main", "wait"])):
+        for key, names in (("initContainerStatuses", inits), ("containerStatuses", [*self.mains, "wait"])):
             status[key] = [
                 {"name": name, "ready": False, "restartCount": 0, "image": "", "imageID": "",
                  "state": self.statuses.get(name, {"running": {}})}
@@ -232,3 +276,11 @@ class PodLife:
         if self.process and self.process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def _unpack(target: Path) -> None:
+    """What an archive holds, in its place."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder, tarfile.open(target) as archive:
+        archive.extractall(folder, filter="data")
+        target.unlink()
+        next(Path(folder).iterdir()).rename(target)

@@ -76,7 +76,7 @@ def api(server: ApiServer, account: Path, monkeypatch: pytest.MonkeyPatch) -> Ap
     host, port = server._host.split(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
-    monkeypatch.setattr(cluster.signal, "signal", lambda *_: signal.SIG_DFL)  # steps run in threads here
+    monkeypatch.setattr(signal, "signal", lambda *_: signal.SIG_DFL)  # steps run in threads here
     return Api(account)
 
 

@@ -17,17 +17,13 @@ The kinds whose part of the chart is enabled, Kubernetes' own left out, as a JSO
 {{- end }}
 
 {{/*
-Rights on training jobs as RBAC rules, one for each API group: (list root verbs) or (list root verbs "gang") without
-Kubernetes' own Job.
+Rights on jobs as RBAC rules, one for each API group: (list root verbs).
 */}}
 {{- define "trainyard.jobRules" -}}
-{{- $gang := gt (len .) 2 -}}
 {{- $groups := list -}}{{- $resources := dict -}}
 {{- range include "trainyard.kinds" (index . 0) | fromJsonArray -}}
-{{- if or .part (not $gang) -}}
 {{- $groups = append $groups .group | uniq -}}
 {{- $_ := set $resources .group (append (get $resources .group | default list) .plural) -}}
-{{- end -}}
 {{- end -}}
 {{- range $groups }}
 - apiGroups: [{{ . }}]

@@ -10,6 +10,13 @@ policies.tokenServiceAccounts names {{ $account }}, the account of all pods that
 {{- if has $pipelines.serviceAccount (list "default" "training") }}
 global.contract.pipelines.serviceAccount is {{ $pipelines.serviceAccount }}, the account of all pods that name none or of all jobs: give pipelines one of their own.
 {{- end }}
+{{- range $rule := $pipelines.objects }}
+{{- range $resource := $rule.resources }}
+{{- if or (has $resource (list "secrets" "serviceaccounts" "pods" "workflows" "cronworkflows")) (has "rbac.authorization.k8s.io" $rule.apiGroups) }}
+global.contract.pipelines.objects names {{ $resource }}, by which a step would get rights that are not its own: leave it out.
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if .Values.argo.enabled }}
 {{- $buckets := dict }}{{- range .Values.global.contract.storage.buckets }}{{ $_ := set $buckets .name .teams }}{{ end }}
 {{- if ne (get $buckets $pipelines.bucket) "own" }}

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 @click.option("-e", "--experiment", default="default", show_default=True, help="What runs are filed under.")
 @click.option("--no-cache", is_flag=True, help="Run every step anew, also where an equal one has run before.")
 @click.option("--dry-run", is_flag=True, help="Check everything and print the Workflow instead of sending it.")
-@click.option("-o", "--output", "form", type=click.Choice(["yaml", "json", "name"]), help="What to print.")
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["yaml", "json", "name"]),
+    help="What to print; with --wait the run as it ended.",
+)
 @click.option("--after-started", is_flag=True, help="Send it when what your team has in the queue has started.")
 @click.option("--wait", is_flag=True, help="Wait without showing steps; exit code 1 when the run fails.")
 @click.option("-d", "--detach", is_flag=True, help="Send it and return.")
@@ -135,7 +141,8 @@ def _send(
 
     made = send.create(kube, prepared.workflow)
     name = made["metadata"]["name"]
-    if form:
+    at_end = wait and form in ("yaml", "json")  # who reads it wants how the run ended, and one document
+    if form and not at_end:
         _print(made, form)
     spec = made["spec"]
     parts = [f"priority {spec['podPriorityClassName']}"] if spec.get("podPriorityClassName") else []
@@ -146,7 +153,10 @@ def _send(
         send.follow_log(kube, name, step)
         finish(kube, follow.quietly(kube, name))
     else:
-        finish(kube, follow.quietly(kube, name) if wait else follow.to_end(kube, name))
+        run = follow.quietly(kube, name) if wait else follow.to_end(kube, name)
+        if at_end:
+            _print(run.raw, str(form))
+        finish(kube, run, programs=bool(form))
 
 
 def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:

@@ -145,6 +145,16 @@ class Contract:
         """How pipelines run: service account, bucket; {} where the site has none."""
         return self.raw.get("pipelines") or {}
 
+    @property
+    def store(self) -> dict[str, Any]:
+        """The object store's endpoint, region and mode: as published, else as the chart would publish it."""
+        if found := self.raw.get("s3"):
+            return dict(found)
+        given = (self.raw.get("storage") or {}).get("s3") or {}
+        own = f"https://{self.release}-minio.{self.namespace}.svc:9000"
+        external = given.get("mode") == "external"
+        return {**given, "endpoint": given.get("endpoint", "") if external else own}
+
     def limits(self, queue: str) -> list[Queue]:
         """The queue and those above it, as far as the contract knows them."""
         found: list[Queue] = []

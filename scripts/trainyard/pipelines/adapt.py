@@ -1,14 +1,14 @@
-"""Makes a workflow that somebody wrote for Argo fit the platform: account, queue, scheduler, and an end."""
+"""Makes a workflow that somebody wrote for Argo fit the platform: account, queue, scheduler, an end, store and GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds.pods import restricted
 from trainyard.names import QUEUE
 from trainyard.pipelines import deadlines
+from trainyard.pipelines.raw import places, templates
 from trainyard.pipelines.runs.model import EXPERIMENT, PIPELINE
 from trainyard.pipelines.translate.settings import Settings
 
@@ -17,33 +17,58 @@ API_ACCESS = "trainyard.io/api-access"  # label of pods that the network policy 
 Object = dict[str, Any]
 
 
-def workflow(document: Object, settings: Settings, given: Mapping[str, str]) -> Object:
+def workflow(
+    document: Object,
+    settings: Settings,
+    given: Mapping[str, str],
+    *,
+    queue: str = "",
+    say: Callable[[str], None] = lambda text: None,
+) -> Object:
     """The workflow as it is sent. What its author set stays; what is missing becomes the team's.
 
     Args:
         given: values for its parameters, as texts: Argo knows no other type.
+        queue: the one that was asked for beside the file; the file's own gives way to it.
+        say: is told what was changed that its author wrote, such as a key of the store.
 
     Raises:
-        UsageError: a parameter that it doesn't have, or one without a value.
+        UsageError: it is for another namespace; a parameter that it doesn't have, or one without a value.
     """
     spec, meta = document["spec"], document["metadata"]
     name = str(meta.get("name") or meta.get("generateName", "")).rstrip("-")
-    meta["namespace"] = settings.namespace
+    meta["namespace"] = _namespace(meta, settings)
     meta["labels"] = {PIPELINE: name[:63].rstrip("-."), EXPERIMENT: settings.experiment, **(meta.get("labels") or {})}
     spec.setdefault("serviceAccountName", settings.service_account)
     spec.setdefault("schedulerName", settings.scheduler)
-    spec.setdefault("ttlStrategy", {"secondsAfterCompletion": settings.keep})
+    # What is said for success or failure alone goes before this.
+    spec["ttlStrategy"] = {"secondsAfterCompletion": settings.keep, **(spec.get("ttlStrategy") or {})}
     spec.setdefault("activeDeadlineSeconds", settings.deadline)
-    if isinstance(spec["activeDeadlineSeconds"], int):
+    templates.complete(spec, settings)
+    places.complete(spec, settings, say)
+    all_have_one = "activeDeadlineSeconds" in (spec.get("templateDefaults") or {})
+    if isinstance(spec["activeDeadlineSeconds"], int) and not all_have_one:
         deadlines.bound(spec.get("templates") or [], spec["activeDeadlineSeconds"])
-    spec.setdefault("securityContext", restricted())
     if settings.priority:
         spec["podPriorityClassName"] = settings.priority
     pods = spec.setdefault("podMetadata", {})
     pods["labels"] = {API_ACCESS: "true", **(pods.get("labels") or {})}
-    pods["annotations"] = {**(pods.get("annotations") or {}), QUEUE: settings.queue}
+    pods["annotations"] = {
+        QUEUE: settings.queue,
+        **(pods.get("annotations") or {}),
+        **({QUEUE: queue} if queue else {}),
+    }
     _fill(spec, given)
     return document
+
+
+def _namespace(meta: Object, settings: Settings) -> str:
+    """The team's. Raises UsageError where the file says another."""
+    own = str(meta.get("namespace") or settings.namespace)
+    if own != settings.namespace:
+        what = f"the workflow is for the namespace {own}, and is submitted to {settings.namespace}"
+        raise UsageError(what, hint="leave out its metadata.namespace, or name your team with -n")
+    return own
 
 
 def _fill(spec: Object, given: Mapping[str, str]) -> None:

@@ -8,18 +8,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from trainyard.errors import UsageError
-from trainyard.yaml_lines import documents
+from trainyard.yaml_lines import Document, documents
 
 KFP, HERA, ARGO = "kfp", "hera", "argo"
 CHILD = Path(__file__).with_name("hera_child.py")
 LONGEST = 120  # seconds a workflow's file may take to import
 HERA_IMPORT = re.compile(r"^\s*(?:from\s+hera[.\s]|import\s+hera\b)", re.MULTILINE)
+# Kinds that hold a workflow which is not run yet, and where in them it stands.
+HOLDERS = {
+    "WorkflowTemplate": ("spec",),
+    "ClusterWorkflowTemplate": ("spec",),
+    "CronWorkflow": ("spec", "workflowSpec"),
+}
 KFP_IMPORT = re.compile(r"^\s*(?:from\s+kfp[.\s]|import\s+kfp\b)", re.MULTILINE)
 
 
@@ -36,41 +41,68 @@ def kind(path: Path) -> str:
     return ARGO if re.search(r"""["']?apiVersion["']?\s*:\s*["']?argoproj\.io/""", text) else KFP
 
 
+@dataclass(frozen=True)
+class Raw:
+    """A Workflow, the line of each of its parts in the file, and what has to be said of how it was come by."""
+
+    workflow: dict[str, Any]
+    line: Callable[[tuple[str | int, ...]], int] = lambda path: 1
+    note: str = ""
+
+
 def workflow(path: Path, name: str = "") -> dict[str, Any]:
     """The Workflow object of a hera file or of Argo YAML or JSON. Raises UsageError."""
-    document = _of_hera(path, name) if kind(path) == HERA else _of_yaml(path)
+    return read(path, name).workflow
+
+
+def read(path: Path, name: str = "") -> Raw:
+    """The same with its lines. A template or a CronWorkflow gives one run of what it holds. Raises UsageError."""
+    raw = Raw(_of_hera(path, name)) if kind(path) == HERA else _of_yaml(path)
+    document = raw.workflow
     if document.get("kind") != "Workflow":
         raise UsageError(
             f"it is a {document.get('kind') or 'document without kind'}, not a Workflow",
             where=str(path),
-            hint="submit a Workflow; members may not create others, ask the platform engineer",
+            hint="submit a Workflow, a WorkflowTemplate or a CronWorkflow: each is run once",
         )
     if not isinstance(document.get("spec"), dict):
         raise UsageError("the Workflow has no spec", where=str(path))
     meta = document.setdefault("metadata", {})
     if not isinstance(meta, dict) or not (meta.get("name") or meta.get("generateName")):
         raise UsageError("the Workflow has no name", where=str(path), hint="set metadata.generateName")
-    return document
+    return raw
 
 
-def lines(path: Path) -> Callable[[tuple[str | int, ...]], int] | None:
-    """Tells the line of a path in a workflow of YAML or JSON; None for a file whose lines say nothing about it."""
-    if kind(path) != ARGO:
-        return None
+def _of_yaml(path: Path) -> Raw:
     found = documents(path.read_text(encoding="utf-8"), str(path))
-    return lambda place: found[0].line(*place)
+    if len(found) != 1 or not isinstance(found[0].data, dict):
+        raise UsageError(f"the file holds {len(found)} documents, not one Workflow", where=str(path))
+    [document] = found
+    if document.data.get("kind") in HOLDERS:
+        return _once(document)
+    return Raw(document.data, lambda place: document.line(*place))
 
 
-def _of_yaml(path: Path) -> dict[str, Any]:
-    try:
-        documents = [one for one in yaml.safe_load_all(path.read_text(encoding="utf-8")) if one is not None]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = str(path) if line is None else f"{path}:{line + 1}"
-        raise UsageError("this is no YAML", where=where, hint="correct that line") from None
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise UsageError(f"the file holds {len(documents)} documents, not one Workflow", where=str(path))
-    return documents[0]
+def _once(document: Document) -> Raw:
+    """One run of what a template or a CronWorkflow holds, as Argo's own command line would make it."""
+    held: Any = document.data
+    place = HOLDERS[held["kind"]]
+    meta = held.get("metadata") if isinstance(held.get("metadata"), dict) else {}
+    of = f"{held['kind']} {meta.get('name') or meta.get('generateName') or ''}".rstrip()
+    more = (held.get("spec") or {}).get("workflowMetadata") if isinstance(held.get("spec"), dict) else None
+    for key in place:
+        held = held.get(key) if isinstance(held, dict) else None
+    name = str(meta.get("name") or meta.get("generateName") or "").rstrip("-")
+    given = {key: more[key] for key in ("labels", "annotations") if isinstance(more, dict) and more.get(key)}
+    if meta.get("namespace"):
+        given["namespace"] = meta["namespace"]
+    made: dict[str, Any] = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "spec": held}
+    made["metadata"] = {**({"generateName": f"{name}-"} if name else {}), **given}
+
+    def line(path: tuple[str | int, ...]) -> int:
+        return document.line(*(place + path[1:] if path[:1] == ("spec",) else path))
+
+    return Raw(made, line, f"one run is made of the {of}; nothing is kept for later")
 
 
 def _of_hera(path: Path, name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from trainyard_dev.e2e.checks import (
     backup,
     buckets,
     data,
+    elsewhere,
     folder,
     frameworks,
     gang,
@@ -185,6 +186,7 @@ def _csi(context: Context) -> None:
 
 PYTORCH, TFJOB, MPI, VCJOB, CPU = training.KINDS
 MNIST = ("pipelines.mnist", "pipelines.cached")
+ELSEWHERE = tuple(f"elsewhere.{name}" for name in ("workflow", "component", "object", "object-refused"))
 GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
 # What takes objects of the release away for a while: no upgrade may look for them then.
 SETTLED = frozenset({RELEASE})
@@ -265,6 +267,14 @@ ENTRIES = (
     ),
     Entry(("pipelines.finetune",), pipelines.finetune, needs=("pipelines.mnist",), shares=GPU_USE,
           images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
+    Entry(
+        ELSEWHERE,
+        elsewhere.check,
+        shares=GPU_USE,
+        images=("argoexec", "pipeline"),
+        inputs=(*PIPELINE_CODE, "scripts/trainyard_dev/e2e/flows"),
+        parts=_each(ELSEWHERE),
+    ),
     Entry(("pipelines.two-teams",), pipelines.two_teams, shares=GPU_USE, images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     Entry(("pipelines.failing",), pipelines.failing, needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE),

@@ -14,6 +14,7 @@ TITLES = {
     "arrivals": "What people bring",
     "gang": "Gangs",
     "pipelines": "Pipelines",
+    "elsewhere": "Pipelines from elsewhere",
     "nodes": "Nodes",
     "gpu": "GPUs",
     "metrics": "Metrics",

@@ -13,7 +13,7 @@ from trainyard.kinds import registry
 from trainyard.kinds.registry import Kind
 
 FOLDER = "pipelines/components"
-STORE = "with_store"  # of store.py beside them, written by hand
+BY_HAND = [("objects", "create_object"), ("store", "with_store")]  # files beside them, and what they give
 STEP = '''\
 """The {title} as a step."""
 
@@ -89,7 +89,7 @@ def files(root: Path) -> Iterator[tuple[str, str]]:
     kinds = [kind for kind in registry.KINDS if kind.about]
     for kind in kinds:
         yield f"{FOLDER}/{kind.framework}.py", _step(kind)
-    modules = sorted([(kind.framework, kind.step) for kind in kinds] + [("store", STORE)])
+    modules = sorted([(kind.framework, kind.step) for kind in kinds] + BY_HAND)
     imports = "".join(f"from components.{module} import {name}\n" for module, name in modules)
     names = "".join(f'    "{name}",\n' for name in sorted(name for _, name in modules))
     head = (root / FOLDER / "__init__.py").read_text().partition("from components.")[0].rstrip("\n")

@@ -36,13 +36,27 @@ def main(path: str, name: str, out: str, report: str) -> int:
         return 1
     except BaseException as error:
         text = " ".join(str(error).split()) or "no message"
-        write(report, f"{type(error).__name__}: {text}", line_of(error, path))
+        write(report, f"{type(error).__name__}: {text}", line_of(error, path), hint_of(error, text))
         return 1
     return 0
 
 
 MODULE = "import it inside the component that needs it, or install it beside trainyard"
 COMPONENTS = "copy the folder pipelines/components of trainyard's repository beside the file"
+
+
+NO_FILE = 'the path counts from the folder you call trainyard in; take Path(__file__).with_name("component.yaml")'
+NO_PATH = "an input with such a type is a parameter for kfp 2: take inputValue, or leave the type out for a file"
+NO_SITE = "a component's URL is fetched on this machine; save it beside the file and take load_component_from_file"
+
+
+def hint_of(error: BaseException, text: str) -> str:
+    """What helps against errors that components from YAML bring."""
+    if isinstance(error, FileNotFoundError):
+        return NO_FILE
+    if "cannot be paired with InputPathPlaceholder" in text:
+        return NO_PATH
+    return NO_SITE if type(error).__module__.startswith("requests.") else ""
 
 
 class AuthorError(Exception):

@@ -10,15 +10,19 @@ from trainyard.pipelines.runs.model import Run
 from trainyard.times import now, span
 
 
-def finish(kube: Kube, run: Run) -> None:
-    """Says how it went; raises click's Exit with code 1 when it failed or was stopped."""
+def finish(kube: Kube, run: Run, programs: bool = False) -> None:
+    """Says how it went; raises click's Exit with code 1 when it failed or was stopped.
+
+    Args:
+        programs: a program reads standard output, so that all is said on standard error.
+    """
     took = span(run.seconds(now()))
     if run.succeeded:
         cached = sum(step.state == "cached" for step in run.steps)
         from_cache = f", {cached} of {len(run.steps)} steps from the cache" if cached else ""
-        click.echo(f"run {run.name} succeeded in {took}{from_cache}")
+        click.echo(f"run {run.name} succeeded in {took}{from_cache}", err=programs)
         for name, value in results(run).items():
-            click.echo(f"  {name} = {value}")
+            click.echo(f"  {name} = {value}", err=programs)
         return
     click.echo(explain.text(run, kube), err=True)
     click.echo(f"run {run.name} {'was stopped' if run.stopping else 'failed'} after {took}", err=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainyard.errors import TrainyardError
 
@@ -24,6 +24,28 @@ def train(framework: str, given: Mapping[str, Any]) -> str:
 
     try:
         return component.run(framework, given, os.environ)
+    except TrainyardError as error:
+        sys.stdout.flush()
+        sys.exit(f"error: {error}")
+
+
+class Made(NamedTuple):
+    """What `create_object` hands on."""
+
+    name: str
+    value: str
+
+
+def create_object(given: Mapping[str, Any]) -> Made:
+    """Makes an object of Kubernetes and waits for it. An error ends the process with one sentence.
+
+    Args:
+        given: all arguments of the component.
+    """
+    from trainyard.pipelines.steps import component
+
+    try:
+        return Made(*component.create(given, os.environ))
     except TrainyardError as error:
         sys.stdout.flush()
         sys.exit(f"error: {error}")

@@ -39,6 +39,24 @@ def run(framework: str, given: Mapping[str, Any], env: Mapping[str, str]) -> str
     return request.job
 
 
+def create(given: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, str]:
+    """Makes an object and waits for it; returns its name and the value asked for. Raises TrainyardError.
+
+    On one machine there is nothing to make it: what can be checked is, and the value is empty.
+    """
+    from trainyard.pipelines.steps.wish import Wish
+
+    of = Run.of(env)
+    wish = Wish.of(given, of)
+    if of.local:
+        print(f"not honoured here: {wish.title} is not made", flush=True)
+        return wish.manifest["metadata"]["name"], ""
+    from trainyard.pipelines.steps import cluster, objects
+    from trainyard.pipelines.steps.jobs import Jobs
+
+    return wish.manifest["metadata"]["name"], objects.run(wish, Jobs(cluster.connect(), of.namespace))
+
+
 def _numbers(file: Path) -> dict[str, float]:
     """The numbers of the job's own metrics; none where it wrote none."""
     if not file.is_file():

@@ -47,9 +47,12 @@ def workflow(wanted: Wanted, contract: Contract, team: str, say: Callable[[str],
     if source.kind(wanted.file) == source.KFP:
         made, findings = _of_kfp(wanted, contract, settings)
     else:
-        document = source.workflow(wanted.file, wanted.name)
-        made = adapt.workflow(document, settings, split(wanted.given))
-        findings = _linted_workflow(wanted.file, made, _site(contract, settings))
+        raw = source.read(wanted.file, wanted.name)
+        if raw.note:
+            say(raw.note)
+        _well_formed(wanted.file, raw, _site(contract, settings))
+        made = adapt.workflow(raw.workflow, settings, split(wanted.given), queue=wanted.queue, say=say)
+        findings = _linted_workflow(wanted.file, raw, _site(contract, settings))
     size = len(json.dumps(made))
     if size > LARGEST:
         raise UsageError(
@@ -92,10 +95,25 @@ def _site(contract: Contract, settings: Settings) -> Site:
     return lint.site(contract, settings.team if settings.team in contract.teams else "")
 
 
-def _linted_workflow(file: Path, made: dict[str, Any], site: Site) -> list[Finding]:
-    from trainyard.pipelines import lint
+def _well_formed(file: Path, raw: source.Raw, site: Site) -> None:
+    """Raises UsageError with all parts that are of the wrong shape; what is filled in relies on theirs."""
+    from trainyard.policy.lint import shapes
+    from trainyard.policy.lint.report import Report
 
-    return refuse(lint.manifest(made, site, file=str(file), lines=source.lines(file)), file)
+    report = Report(site, str(file))
+    for path, what, hint in shapes.validation_errors(raw.workflow):
+        report.add("TY105", raw.line(path), what, hint, at=path)
+    refuse(report.sorted(), file)
+
+
+def _linted_workflow(file: Path, raw: source.Raw, site: Site) -> list[Finding]:
+    """What lint says of the workflow as it will be sent, at the lines of the file."""
+    from trainyard.policy.lint import objects
+    from trainyard.policy.lint.report import Report
+
+    report = Report(site, str(file))
+    objects.check(raw.workflow, raw.line, report)
+    return refuse(report.sorted(), file)
 
 
 def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:

@@ -26,6 +26,8 @@ class Settings:
         largest: bytes that a workflow may have in the API server.
         system: namespace of the release, where steps find the contract; empty where it isn't known.
         step_image: image of steps that run no image of the user: the importer and claims.
+        store: the object store's endpoint (a URL), region and mode; empty where it isn't known.
+        claim_class: storage class of claims that name none.
     """
 
     team: str = "team"
@@ -48,6 +50,8 @@ class Settings:
     system: str = ""
     name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    store: Mapping[str, Any] = field(default_factory=dict)
+    claim_class: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespace", self.namespace or self.team)
@@ -75,6 +79,8 @@ class Settings:
             "bucket": pipelines.get("bucket", cls.bucket),
             "system": contract.namespace,
             "step_image": contract.images.get("argoexec", cls.step_image),
+            "store": contract.store,
+            "claim_class": contract.shared_class,
             "deadline": int(contract.parameters.get("maxDeadlineSeconds", cls.deadline)),
             "pools": tuple(
                 NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)

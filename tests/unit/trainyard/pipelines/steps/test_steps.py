@@ -11,7 +11,7 @@ import pytest
 from trainyard.errors import TrainyardError
 from trainyard.observe import pods, refusals
 from trainyard.pipelines import steps
-from trainyard.pipelines.steps import cluster, component, results
+from trainyard.pipelines.steps import cluster, component, results, stopping
 from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.pipelines.steps.request import Request
 from trainyard.pipelines.steps.run import Run
@@ -158,7 +158,7 @@ def test_refused_job_is_reported_with_the_servers_words() -> None:
     ],
 )
 def test_only_a_stopped_run_takes_the_job_along(answer: Any, taken: bool) -> None:
-    assert cluster.evicted(jobs_of(Server(answer)), "mnist-1-train-1") == taken
+    assert stopping.evicted(jobs_of(Server(answer)), "mnist-1-train-1") == taken
 
 
 def pod(role: str, index: int, **status: Any) -> dict[str, Any]:

@@ -1,0 +1,234 @@
+"""What a workflow that was written for Argo lacks becomes the team's: templates, artifacts, claims, and whose it is."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard import contract
+from trainyard.errors import UsageError
+from trainyard.kinds.team_config import NodePool
+from trainyard.paths import ROOT
+from trainyard.pipelines import adapt, source
+from trainyard.pipelines.submit import prepare
+from trainyard.pipelines.translate.settings import Settings
+
+GPU = "nvidia.com/gpu"
+POOL = NodePool("gpu", "gpu", {"trainyard.io/pool": "gpu"}, [{"key": GPU, "operator": "Exists"}], GPU, False)
+STORE = {"endpoint": "https://trainyard-minio.trainyard-system.svc:9000", "region": "us-east-1", "mode": "inCluster"}
+SETTINGS = Settings(team="vision", pools=(POOL,), store=STORE, claim_class="trainyard-shared")
+SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
+HIDDEN = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+RAW = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: by-hand-}
+spec: {entrypoint: main}
+"""
+
+
+def made(templates: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
+    """The spec of a workflow with these templates, as it is sent."""
+    queue, said = spec.pop("chosen", ""), spec.pop("said", [])
+    document = yaml.safe_load(RAW)
+    document["spec"] |= {"templates": copy.deepcopy(templates), **spec}
+    return dict(adapt.workflow(document, SETTINGS, {}, queue=queue, say=said.append)["spec"])
+
+
+def test_a_context_of_the_author_s_is_completed_and_not_replaced() -> None:
+    template = {"name": "main", "securityContext": {"runAsUser": 7}, "container": {"image": "i"}}
+    spec = made([template], securityContext={"runAsUser": 8737, "runAsNonRoot": True})
+    assert (spec["securityContext"]["runAsUser"], spec["securityContext"]["runAsGroup"]) == (8737, 1000)
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    own = spec["templates"][0]["securityContext"]
+    assert (own["runAsUser"], own["runAsNonRoot"]) == (7, True)
+
+
+def test_containers_that_argo_does_not_close_are_closed() -> None:
+    template = {
+        "name": "main",
+        "containerSet": {"containers": [{"name": "a"}, {"name": "b", "securityContext": {"runAsUser": 5}}]},
+        "sidecars": [{"name": "beside"}],
+        "initContainers": [{"name": "before"}],
+    }
+    [found] = made([template])["templates"]
+    contexts = [one["securityContext"] for one in [*found["containerSet"]["containers"], *found["sidecars"]]]
+    assert all(one["capabilities"] == {"drop": ["ALL"]} for one in contexts)
+    assert not any(one["allowPrivilegeEscalation"] for one in contexts)
+    assert contexts[1]["runAsUser"] == 5
+    assert found["initContainers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_gpus_bring_their_nodes_and_the_others_see_none() -> None:
+    train = {
+        "name": "main",
+        "container": {"image": "i", "resources": {"limits": {GPU: 1}}},
+        "sidecars": [{"name": "s"}],
+    }
+    plain = {"name": "plain", "script": {"image": "i", "source": "true"}}
+    first, second = made([train, plain])["templates"]
+    assert first["container"]["resources"] == {"requests": {GPU: 1}, "limits": {GPU: 1}}
+    assert first["nodeSelector"] == {"trainyard.io/pool": "gpu"}
+    assert first["tolerations"] == [{"key": GPU, "operator": "Exists"}]
+    assert "env" not in first["container"] and HIDDEN in first["sidecars"][0]["env"]
+    assert "tolerations" not in second and HIDDEN in second["script"]["env"]
+
+
+def test_nodes_that_the_author_chose_stay() -> None:
+    own = {"key": GPU, "operator": "Equal", "value": "yes"}
+    template = {
+        "name": "main", "container": {"image": "i", "resources": {"requests": {GPU: "2"}}},
+        "nodeSelector": {"zone": "a"}, "tolerations": [own],
+    }  # fmt: skip
+    [found] = made([template])["templates"]
+    assert (found["nodeSelector"], found["tolerations"]) == ({"zone": "a"}, [own])
+    assert found["container"]["resources"]["limits"] == {GPU: "2"}
+
+
+def test_a_template_within_a_task_gets_a_name_where_that_changes_nothing() -> None:
+    inline = {"container": {"image": "i", "args": ["{{workflow.name}}"]}}
+    outer = {"container": {"image": "i", "args": ["{{inputs.parameters.of-the-outer}}"]}}
+    dag = {"name": "main", "dag": {"tasks": [{"name": "a", "inline": inline}, {"name": "b", "inline": outer}]}}
+    steps = {"name": "main-a", "steps": [[{"name": "c", "inline": {"suspend": {}}}]]}
+    spec = made([dag, steps])
+    first, second = spec["templates"][0]["dag"]["tasks"]
+    assert first["template"] == "main-a-2" and "inline" not in first
+    assert second["inline"] == outer, "the outer template's own value would be lost"
+    assert spec["templates"][1]["steps"][0][0] == {"name": "c", "template": "main-a-c"}
+    names = [one["name"] for one in spec["templates"]]
+    assert names == ["main", "main-a", "main-a-2", "main-a-c"]
+    assert spec["templates"][2]["activeDeadlineSeconds"] == spec["activeDeadlineSeconds"]
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ("results/out.txt", "vision/results/out.txt"),
+        ("/results/out.txt", "vision/results/out.txt"),
+        ("{{workflow.name}}/out.txt", "vision/{{workflow.name}}/out.txt"),
+        ("vision/out.txt", "vision/out.txt"),
+        ("{{inputs.parameters.key}}", "{{inputs.parameters.key}}"),
+    ],
+)
+def test_a_key_without_bucket_lies_below_the_team(given: str, key: str) -> None:
+    said: list[str] = []
+    template = {"name": "main", "outputs": {"artifacts": [{"name": "out", "path": "/x", "s3": {"key": given}}]}}
+    [found] = made([template], said=said)["templates"]
+    assert found["outputs"]["artifacts"][0]["s3"] == {"key": key}
+    changed = f"artifact out: the key {given} is {key}, for the team's objects lie below vision/"
+    assert said == ([changed] if given != key else [])
+
+
+def test_a_bucket_by_name_gets_the_store_and_the_team_s_keys() -> None:
+    place = {"bucket": "datasets", "key": "shared/mnist"}
+    whole = {"bucket": "b", "key": "k", "endpoint": "s3.example.org"}
+    task = {"name": "a", "template": "main", "arguments": {"artifacts": [{"name": "in", "s3": dict(place)}]}}
+    given = {"artifacts": [{"name": "far", "s3": dict(whole)}]}
+    spec = made([{"name": "main", "dag": {"tasks": [task]}}], arguments=given)
+    [found] = spec["templates"][0]["dag"]["tasks"][0]["arguments"]["artifacts"]
+    assert found["s3"] == {
+        **place, "endpoint": "trainyard-minio.trainyard-system.svc:9000", "insecure": False, "region": "us-east-1",
+        "accessKeySecret": {"name": "trainyard-s3", "key": "access-key"},
+        "secretKeySecret": {"name": "trainyard-s3", "key": "secret-key"},
+        "caSecret": {"name": "trainyard-s3", "key": "ca.crt"},
+    }  # fmt: skip
+    assert spec["arguments"]["artifacts"][0]["s3"] == whole
+
+
+def test_the_store_is_known_from_the_contract() -> None:
+    assert SITE.store["endpoint"] == STORE["endpoint"]
+    assert Settings.of(SITE, "vision").claim_class == "trainyard-shared"
+
+
+def test_claims_get_the_team_s_class() -> None:
+    claim = {"metadata": {"name": "work"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    named = {"metadata": {"name": "own"}, "spec": {"storageClassName": "mine"}}
+    scratch = {"name": "x", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    spec = made([{"name": "main", "volumes": [scratch]}], volumeClaimTemplates=[claim, named])
+    classes = [one["spec"]["storageClassName"] for one in spec["volumeClaimTemplates"]]
+    assert classes == ["trainyard-shared", "mine"]
+    inner = spec["templates"][0]["volumes"][0]["ephemeral"]["volumeClaimTemplate"]["spec"]
+    assert inner["storageClassName"] == "trainyard-shared"
+
+
+def test_ends_that_the_author_gave_stay() -> None:
+    template = {"name": "main", "container": {"image": "i"}}
+    spec = made([template], ttlStrategy={"secondsAfterSuccess": 5}, templateDefaults={"activeDeadlineSeconds": 30})
+    assert spec["ttlStrategy"] == {"secondsAfterSuccess": 5, "secondsAfterCompletion": SETTINGS.keep}
+    assert "activeDeadlineSeconds" not in spec["templates"][0], "the nearer end of templateDefaults would be lost"
+
+
+def test_the_queue_of_the_file_stays_unless_another_is_asked_for() -> None:
+    meta = {"annotations": {"scheduling.volcano.sh/queue-name": "training"}}
+    assert made([], podMetadata=copy.deepcopy(meta))["podMetadata"]["annotations"] == meta["annotations"]
+    chosen = made([], podMetadata=meta, chosen="vision")["podMetadata"]["annotations"]
+    assert chosen == {"scheduling.volcano.sh/queue-name": "vision"}
+
+
+def test_a_workflow_of_another_namespace_is_refused() -> None:
+    document = yaml.safe_load(RAW.replace("generateName: by-hand-", "generateName: by-hand-, namespace: argo"))
+    with pytest.raises(UsageError) as caught:
+        adapt.workflow(document, SETTINGS, {})
+    assert str(caught.value) == (
+        "the workflow is for the namespace argo, and is submitted to vision."
+        " leave out its metadata.namespace, or name your team with -n."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "line"),
+    [
+        ("WorkflowTemplate", "spec: {entrypoint: main,\n  templates: [{name: main, container: {image: busybox}}]}", 5),
+        (
+            "CronWorkflow",
+            "spec:\n  schedule: '* * * * *'\n  workflowSpec: {entrypoint: main,\n"
+            "    templates: [{name: main, container: {image: busybox}}]}",
+            7,
+        ),
+    ],
+)
+def test_what_is_kept_for_later_gives_one_run(tmp_path: Path, kind: str, spec: str, line: int) -> None:
+    file = tmp_path / "later.yaml"
+    file.write_text(f"apiVersion: argoproj.io/v1alpha1\nkind: {kind}\nmetadata: {{name: nightly}}\n{spec}\n")
+    raw = source.read(file)
+    assert raw.workflow["kind"] == "Workflow"
+    assert raw.workflow["metadata"] == {"generateName": "nightly-"}
+    assert raw.workflow["spec"]["entrypoint"] == "main"
+    assert raw.note == f"one run is made of the {kind} nightly; nothing is kept for later"
+    assert raw.line(("spec", "templates", 0, "container", "image")) == line
+
+
+def test_findings_name_the_line_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "raw.yaml"
+    file.write_text(
+        RAW.replace("spec: {entrypoint: main}", "spec:\n  entrypoint: main\n  serviceAccountName: argo\n")
+        + "  templates:\n    - name: main\n      container:\n        image: docker.io/library/busybox\n"
+    )
+    with pytest.raises(UsageError) as caught:
+        prepare.workflow(prepare.Wanted(file), SITE, "vision", print)
+    said = str(caught.value)
+    assert f"{file}:7: error p21" in said and "argo" in said
+    assert f"{file}:12: error" in said and "busybox" in said
+    assert f"{file}:1:" not in said
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("templates: no", "templates is false, not a list"),
+        ("templates: [no]", "is false, not a map"),
+        ("podMetadata: none", 'podMetadata is "none", not a map'),
+        ("templates: [{name: main, steps: [{name: a, template: b}]}]", "not a list"),
+        ("arguments: {parameters: who}", 'parameters is "who", not a list'),
+    ],
+)
+def test_a_part_of_another_shape_is_said_with_its_line(tmp_path: Path, spec: str, words: str) -> None:
+    file = tmp_path / "raw.yaml"
+    file.write_text(RAW.replace("spec: {entrypoint: main}", f"spec:\n  entrypoint: main\n  {spec}"))
+    with pytest.raises(UsageError) as caught:
+        prepare.workflow(prepare.Wanted(file), SITE, "vision", print)
+    assert f"{file}:7: error TY105" in str(caught.value) and words in str(caught.value)
