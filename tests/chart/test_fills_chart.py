@@ -95,8 +95,8 @@ def test_wrong_values_are_refused(chart: Path, values: Path, sets: list[str], sa
 def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
     for policy in of(filling, KIND):
         expressions = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
-        if "lists" in expressions:
-            lists = json.loads(expressions["lists"].replace("dyn(", "").replace(")", ""))
+        if "site" in expressions:
+            lists = json.loads(expressions["site"].replace("dyn(", "").replace(")", ""))
             assert lists["poolResources"] == ["nvidia.com/gpu", "x/gpu"], "nodes that stay come first"
             assert lists["poolTolerations"][1] == [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}]
             assert lists["imageNames"] == ["a/b:1", "tensorflow/tensorflow"]
@@ -107,10 +107,10 @@ def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
 def test_what_namespaces_say(filling: Objects) -> None:
     spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
     told = {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in ("vision", "speech", "counted")}
-    amounts = "cpu=100m,memory=256Mi,memoryLimit=16Gi"
+    amounts = "cpu=100m,memory=256Mi,cpuLimit=8,memoryLimit=16Gi"
     assert told["vision"] == f"deadline=3600,keep=86400,{amounts}"
     assert told["counted"] == f"deadline=86400,keep=86400,priority=training-normal,{amounts}".replace(
-        ",memoryLimit=16Gi", ""
+        ",cpuLimit=8,memoryLimit=16Gi", ""
     )
     off = {name for name in told if spaces[name]["labels"].get("trainyard.io/fill") == "off"}
     assert off == {"speech"}

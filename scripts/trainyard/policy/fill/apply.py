@@ -68,7 +68,7 @@ def _scope(obj: Object, group: Group, contract: Contract, team: Team, user: str)
         "namespaceObject": {"metadata": {"annotations": annotations_of(team)}},
     }
     lists = (contract.raw.get("policies") or {}).get("fill") or {}
-    scope["variables"] = Variables(_variables(group), scope, {"params": contract.parameters, "lists": lists})
+    scope["variables"] = Variables(_variables(group), scope, {"params": contract.parameters, "site": lists})
     return scope
 
 

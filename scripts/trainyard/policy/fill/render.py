@@ -23,7 +23,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @functools.cache
 def policies() -> tuple[dict[str, Any], ...]:
-    """The policies, by group; the chart writes a site's values into their variables `params` and `lists`."""
+    """The policies, by group; the chart writes a site's values into their variables `params` and `site`."""
     return tuple(_policy(group) for group in groups())
 
 
