@@ -42,11 +42,12 @@ class _Loader(yaml.SafeLoader):
             self._last = end
             return node
         node = super().compose_node(parent, index)
+        assert node is not None  # only the end of the text has none
         if isinstance(node, yaml.ScalarNode):
             self._last = node.end_mark.index
             if node.style in ("|", ">") and "+" not in self.text[node.start_mark.index :].split("\n", 1)[0]:
                 self._last = len(self.text[: self._last].rstrip())
-        elif node.flow_style:
+        elif isinstance(node, yaml.CollectionNode) and node.flow_style:
             self.tails[id(node)] = self._last if node.value else node.start_mark.index + 1
             self._last = node.end_mark.index
         self.ends[id(node)] = self._last
@@ -109,7 +110,7 @@ class _Editor:
                         return self._found(merged, key)
         raise TrainyardError(f"{key} can't be found", where=f"{self.where}:{node.start_mark.line + 1}", hint=FORM)
 
-    def _insert(self, node: yaml.Node, added: dict[str, Any] | list[Any], depth: int, column: int) -> None:
+    def _insert(self, node: yaml.CollectionNode, added: dict[str, Any] | list[Any], depth: int, column: int) -> None:
         text = self.loader.text
         if node.flow_style:
             quoted = isinstance(node, yaml.MappingNode) and bool(node.value) and node.value[0][0].style == '"'
@@ -161,6 +162,7 @@ def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
     try:
         while loader.check_node():
             node = loader.get_node()
+            assert node is not None
             old = loader.construct_document(node)
             if old is not None and due:
                 editor.change(node, old, due.pop(0), 0, 0)

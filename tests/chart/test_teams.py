@@ -77,6 +77,8 @@ def test_namespace_carries_what_policies_and_programs_read(objects: Objects) -> 
         "max-claim": "20Gi",
         "storage": "500Gi",
         "class-quotas": "training-high",
+        "defaults": "deadline=86400,keep=86400,priority=training-high,"
+        "cpu=100m,memory=256Mi,cpuLimit=8,memoryLimit=16Gi",
     }
 
 

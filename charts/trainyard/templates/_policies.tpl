@@ -138,7 +138,7 @@ since an API server loses a policy's parameter objects for good when its last bi
 {{- $mine := dict -}}
 {{- range $key, $_ := fromJson .expression }}{{ $_ := set $mine $key (get $parameters $key) }}{{ end -}}
 {{- $variable = dict "name" .name "expression" (toJson $mine) -}}
-{{- else if eq .name "lists" -}}
+{{- else if eq .name "site" -}}
 {{- $mine := list -}}
 {{- range $key, $list := include "trainyard.fillLists" (index $ 0) | fromJson }}{{ $mine = append $mine (printf "%s: dyn(%s)" (toJson $key) (toJson $list)) }}{{ end -}}
 {{- $variable = dict "name" .name "expression" (printf "{%s}" (join ", " $mine)) -}}

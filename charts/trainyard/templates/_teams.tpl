@@ -46,6 +46,7 @@ Beside the keys of the values every team has
 {{- $requests := default dict $team.limits.requests -}}{{- $limits := default dict $team.limits.limits -}}
 {{- with $requests.cpu }}{{ $told = append $told (printf "cpu=%v" .) }}{{ end -}}
 {{- with $requests.memory }}{{ $told = append $told (printf "memory=%v" .) }}{{ end -}}
+{{- with $limits.cpu }}{{ $told = append $told (printf "cpuLimit=%v" .) }}{{ end -}}
 {{- with $limits.memory }}{{ $told = append $told (printf "memoryLimit=%v" .) }}{{ end -}}
 {{- join "," $told -}}
 {{- end }}

@@ -77,10 +77,8 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
     for file in policy_files():
         (chart / "files" / "policies" / file.name).write_text(yaml.safe_dump(policy(file), sort_keys=False, width=120))
-    fills = chart / "files" / "fills"
-    fills.mkdir()
-    for made in [*fill.policies(), policy(fill.WARNING)]:
-        (fills / f"{made['metadata']['name']}.yaml").write_text(yaml.safe_dump(made, sort_keys=False, width=120))
+    fills = fill.packed() | {"told": policy(fill.WARNING)}
+    (chart / "files" / "fills.json").write_text(json.dumps(fills))
     (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
     (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))

@@ -8,20 +8,10 @@ made.obj, made.names, made.images          # the object, what was filled in, wha
 """
 
 from trainyard.policy.fill.apply import Filled, filled
-from trainyard.policy.fill.render import API, KIND, PREFIX, TOLD, policies
+from trainyard.policy.fill.render import API, KIND, PREFIX, TOLD, packed, policies
 from trainyard.policy.fill.table import FILE, WARNING, Entry, Group, groups
 
 __all__ = [
-    "API",
-    "FILE",
-    "KIND",
-    "PREFIX",
-    "TOLD",
-    "WARNING",
-    "Entry",
-    "Filled",
-    "Group",
-    "filled",
-    "groups",
+    "API", "FILE", "KIND", "PREFIX", "TOLD", "WARNING", "Entry", "Filled", "Group", "filled", "groups", "packed",
     "policies",
-]
+]  # fmt: skip

@@ -68,7 +68,7 @@ def _scope(obj: Object, group: Group, contract: Contract, team: Team, user: str)
         "namespaceObject": {"metadata": {"annotations": annotations_of(team)}},
     }
     lists = (contract.raw.get("policies") or {}).get("fill") or {}
-    scope["variables"] = Variables(_variables(group), scope, {"params": contract.parameters, "lists": lists})
+    scope["variables"] = Variables(_variables(group), scope, {"params": contract.parameters, "site": lists})
     return scope
 
 
@@ -76,10 +76,10 @@ def _filled(obj: Object, group: Group, scope: Object) -> Filled:
     made: Object = json.loads(json.dumps(obj))
     known = scope["variables"]
     changes, names, images = [], [], []
-    for n, entry in enumerate(group.entries):
+    for entry in group.entries:
         if entry.way == "remove":  # what an API server has computed stands in no manifest
             continue
-        places = known.cel_select(f"fills{n}")
+        places = known.cel_select(render.fills(entry))
         for item in known.cel_select(entry.place) if places else []:
             if item["at"] not in places:
                 continue

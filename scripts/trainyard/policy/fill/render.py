@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from trainyard.policy.fill.table import Entry, Group, groups
@@ -23,14 +22,42 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @functools.cache
 def policies() -> tuple[dict[str, Any], ...]:
-    """The policies, by group; the chart writes a site's values into their variables `params` and `lists`."""
+    """The policies, by group; the chart writes a site's values into their variables `params` and `site`."""
     return tuple(_policy(group) for group in groups())
+
+
+def packed() -> dict[str, Any]:
+    """The policies as the chart carries them: groups share most of their texts, and a release has to be small.
+
+    `texts` has each once; a policy has `variables`, names with numbers of texts, and `patches`, numbers to be joined.
+    """
+    texts: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        return texts.setdefault(text, len(texts))
+
+    made = [
+        {
+            "name": f"{PREFIX}{group.name}",
+            "about": group.about,
+            "rules": [dict(rule) for rule in group.rules],
+            "variables": [{"name": name, "text": number(text)} for name, text in variables(group).items()],
+            "patches": [number(text) for text in _patches(group)],
+        }
+        for group in groups()
+    ]
+    return {"policies": made, "texts": list(texts)}
 
 
 def variables(group: Group) -> dict[str, str]:
     """Variables of a group, then those that say where its entries apply: `fills<n>`, and `some` for any of them."""
-    made = {**dict(group.variables), **{f"fills{n}": _applies(entry) for n, entry in enumerate(group.entries)}}
-    return made | {"some": " || ".join(f"variables.fills{n}.size() > 0" for n, _ in enumerate(group.entries))}
+    made = {**dict(group.variables), **{fills(entry): _applies(entry) for entry in group.entries}}
+    return made | {"some": " || ".join(f"variables.{fills(entry)}.size() > 0" for entry in group.entries)}
+
+
+def fills(entry: Entry) -> str:
+    """The variable that says where an entry applies."""
+    return f"fills{entry.number}"
 
 
 def _policy(group: Group) -> dict[str, Any]:
@@ -44,7 +71,7 @@ def _policy(group: Group) -> dict[str, Any]:
             "reinvocationPolicy": "IfNeeded",
             "matchConstraints": {"resourceRules": [dict(rule) for rule in group.rules]},
             "variables": [{"name": name, "expression": text} for name, text in variables(group).items()],
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _patches(group)}}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "\n+ ".join(_patches(group))}}],
         },
     }
 
@@ -60,51 +87,48 @@ def _applies(entry: Entry) -> str:
     return f"variables.{entry.place}.filter(p, {test}({entry.when})).map(p, p.at)"
 
 
-def _patches(group: Group) -> str:
-    numbered = list(enumerate(group.entries))
+def _patches(group: Group) -> list[str]:
+    """Expressions for lists of patches, to be joined."""
     notes = "dyn(object).metadata.?annotations"
-    names = ", ".join(f"variables.fills{n}.size() > 0 ? '{entry.name}' : ''" for n, entry in numbered)
+    names = ", ".join(f"variables.{fills(entry)}.size() > 0 ? '{entry.name}' : ''" for entry in group.entries)
     said = f"({notes}[?'{TOLD}'].orValue('').split(', ') + [{names}]).filter(n, n != '').distinct().join(', ')"
     first = _patch("add", quoted("metadata", "annotations"), "{}")
     parts = [f"({notes}.hasValue() || !variables.some ? [] : [{first}])"]
     parts += [_around(place, path, users) for (place, path), users in _parents(group).items()]
-    parts += [_leaf(n, entry) for n, entry in numbered]
+    parts += [_leaf(entry) for entry in group.entries]
     parts.append(f"(variables.some ? [{_patch('add', quoted('metadata', 'annotations', TOLD), said)}] : [])")
-    if images := [n for n, entry in numbered if entry.place == IMAGES]:
-        replaced = (
-            f"variables.{IMAGES}.filter(p, p.at in variables.fills{images[0]})"
-            f".map(p, p.t.image + ' -> ' + {group.entries[images[0]].value}).distinct().join(', ')"
-        )
-        where = quoted("metadata", "annotations", STANDS_IN)
-        parts.append(f"(variables.fills{images[0]}.size() > 0 ? [{_patch('add', where, replaced)}] : [])")
-    return "\n+ ".join(parts)
+    for entry in group.entries:
+        if entry.place == IMAGES:
+            replaced = (
+                f"variables.{IMAGES}.filter(p, p.at in variables.{fills(entry)})"
+                f".map(p, p.t.image + ' -> ' + {entry.value}).distinct().join(', ')"
+            )
+            patch = _patch("add", quoted("metadata", "annotations", STANDS_IN), replaced)
+            parts.append(f"(variables.{fills(entry)}.size() > 0 ? [{patch}] : [])")
+    return parts
 
 
-def _parents(group: Group) -> dict[tuple[str, tuple[str, ...]], list[int]]:
+def _parents(group: Group) -> dict[tuple[str, tuple[str, ...]], list[Entry]]:
     """Every map and list around a field, by place and path, the outer ones first; with the entries that need it."""
-    found: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-    for n, entry in enumerate(group.entries):
+    found: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
+    for entry in group.entries:
         if entry.way in ("add", "append"):
             for length in range(1, len(entry.path) + (entry.way == "append")):
-                found.setdefault((entry.place, entry.path[:length]), []).append(n)
+                found.setdefault((entry.place, entry.path[:length]), []).append(entry)
     return dict(sorted(found.items(), key=lambda item: len(item[0][1])))
 
 
-def _around(place: str, path: tuple[str, ...], users: list[int]) -> str:
-    needed = " || ".join(f"p.at in variables.fills{n}" for n in users)
-    lists = any(entry.way == "append" and (entry.place, entry.path) == (place, path) for entry in _all())
-    made = _patch("add", _pointer(path), "[]" if lists else "{}")
+def _around(place: str, path: tuple[str, ...], users: list[Entry]) -> str:
+    needed = " || ".join(f"p.at in variables.{fills(entry)}" for entry in users)
+    listed = any(entry.way == "append" and entry.path == path for entry in users)
+    made = _patch("add", _pointer(path), "[]" if listed else "{}")
     return f"variables.{place}.filter(p, !{_field(path)}.hasValue() && ({needed})).map(p, {made})"
 
 
-def _all() -> Iterable[Entry]:
-    return (entry for group in groups() for entry in group.entries)
-
-
-def _leaf(n: int, entry: Entry) -> str:
+def _leaf(entry: Entry) -> str:
     pointer = _pointer(entry.path) + (" + '/-'" if entry.way == "append" else "")
     made = _patch("add" if entry.way == "append" else entry.way, pointer, entry.value)
-    return f"variables.{entry.place}.filter(p, p.at in variables.fills{n}).map(p, {made})"
+    return f"variables.{entry.place}.filter(p, p.at in variables.{fills(entry)}).map(p, {made})"
 
 
 def _patch(way: str, pointer: str, value: str) -> str:

@@ -31,6 +31,7 @@ class Entry:
     value: str = ""
     way: str = "add"
     absent: tuple[str, ...] = ()
+    number: int = 0  # in the table
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ def groups() -> tuple[Group, ...]:
     known = {**shared(), **{one["name"]: _expression(one["expression"]) for one in raw["variables"]}}
     found = []
     for name, group in raw["groups"].items():
-        entries = tuple(_entry(one) for one in raw["fills"] if _belongs(one, name, group["places"]))
+        entries = tuple(_entry(one, n) for n, one in enumerate(raw["fills"]) if _belongs(one, name, group["places"]))
         rules = tuple(one for rule in group["rules"] for one in resource_rules(rule))
         found.append(Group(name, group["about"], rules, entries, _needed(entries, known)))
     return tuple(found)
@@ -65,14 +66,14 @@ def _belongs(raw: dict[str, Any], group: str, places: list[str]) -> bool:
     return group in raw["in"] if "in" in raw else raw["place"] in places
 
 
-def _entry(raw: dict[str, Any]) -> Entry:
+def _entry(raw: dict[str, Any], number: int) -> Entry:
     way = raw.get("as", "add")
     if way not in WAYS or (way == "remove") == ("value" in raw):
         hint = f"as is one of {', '.join(WAYS)}, and all but remove have a value"
         raise TrainyardError(f"the entry {raw['name']} is none", where=str(FILE), hint=hint)
     return Entry(
         raw["name"], raw["place"], tuple(raw["path"]), raw["when"].strip(), raw.get("value", "").strip(), way,
-        tuple(raw.get("absent", ())),
+        tuple(raw.get("absent", ())), number,
     )  # fmt: skip
 
 

@@ -94,17 +94,20 @@ def test_the_pool_that_a_selector_describes(site: Contract) -> None:
     raw = copy.deepcopy(site.raw)
     raw["policies"]["fill"] = {
         "poolResources": ["nvidia.com/gpu", "nvidia.com/gpu"],
-        "poolLabels": [{"pool": "small"}, {"pool": "large"}],
+        "poolLabels": [{"pool": "gpu"}, {"pool": "gpu", "size": "large"}],
         "poolTolerations": [[{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
                             [{"key": "large", "operator": "Exists", "effect": "NoSchedule"}]],
     }  # fmt: skip
     raw["policies"]["parameters"] |= {"gpuTaints": "nvidia.com/gpu,large"}
     found = contract.read.contract(raw, "test")
     given = pod(resources=GPUS)
-    assert fill.filled(given, found, VISION).obj["spec"]["nodeSelector"] == {"pool": "small"}
-    given["spec"]["nodeSelector"] = {"pool": "large"}
+    assert fill.filled(given, found, VISION).obj["spec"]["nodeSelector"] == {"pool": "gpu"}
+    given["spec"]["nodeSelector"] = {"pool": "gpu", "size": "large"}
     made = fill.filled(given, found, VISION).obj["spec"]
-    assert ([one["key"] for one in made["tolerations"]], made["nodeSelector"]) == (["large"], {"pool": "large"})
+    assert ([one["key"] for one in made["tolerations"]], made["nodeSelector"]) == (
+        ["large"],
+        {"pool": "gpu", "size": "large"},
+    )
 
 
 def test_of_other_kinds_nothing_is_known(site: Contract) -> None:
