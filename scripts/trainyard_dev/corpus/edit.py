@@ -10,6 +10,8 @@ import yaml
 
 Path = tuple[str | int, ...]
 PART = re.compile(r"\[(\d+)\]|\[([^\]]+)\]|([^.\[\]]+)")
+HELD = re.compile(r"held\d+x")
+BARE = re.compile(r"(?::|^\s*-) *\Z", re.MULTILINE)  # before a value that has no quotes
 FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
@@ -18,19 +20,30 @@ class Inside:
 
     def __init__(self, text: str) -> None:
         self._words: list[str] = []
+        self._bare: set[str] = set()  # what stands there without quotes, and may become a number
         self.data = yaml.safe_load(FILLED_IN.sub(self._held, text))
 
     def _held(self, match: re.Match[str]) -> str:
+        held = f"held{len(self._words)}x"
         self._words.append(match[0])
-        return f"held{len(self._words) - 1}x"
+        if BARE.search(match.string[: match.start()]):
+            self._bare.add(held)
+        return held
 
     @property
     def text(self) -> str:
         """With what Argo fills in."""
-        made = yaml.safe_dump(self.data, sort_keys=False)
-        for number, word in enumerate(self._words):
-            made = made.replace(f"held{number}x", word)
-        return made
+
+        class Dumper(yaml.SafeDumper):
+            """Keeps quotes around what is filled in later."""
+
+        def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+            quoted = HELD.search(value) and value not in self._bare
+            return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"' if quoted else None)
+
+        Dumper.add_representer(str, text)
+        made = yaml.dump(self.data, Dumper=Dumper, sort_keys=False, width=10**6)
+        return HELD.sub(lambda match: self._words[int(match[0][4:-1])], made)
 
 
 def parse(field: str) -> Path:

@@ -71,13 +71,15 @@ def _namespace(obj: Object) -> str:
     return str(meta.get("namespace") or "") if isinstance(meta, dict) else ""
 
 
-def _filled_later(obj: Any, path: Path) -> bool:
+def _filled_later(obj: Object, path: Path) -> bool:
     """Whether the field is one whose value Argo fills in before it creates the object."""
+    value: Any = obj
     for part in path:
-        if not isinstance(obj, (dict, list)):
-            break
-        obj = obj[part]
-    return isinstance(obj, str) and LATER in obj
+        if isinstance(value, list):
+            value = value[int(part)]
+        else:
+            value = value.get(part) if isinstance(value, dict) else None
+    return isinstance(value, str) and LATER in value
 
 
 def named(obj: Object) -> str:
