@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-import pytorch_lightning as pl
+import lightning
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -20,13 +20,12 @@ RESULTS = Path(os.environ.get("TRAINYARD_RESULTS", "results"))
 WORLD, LOCAL = (int(os.environ.get(name, 1)) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"))
 
 
-class Digits(pl.LightningModule):
+class Digits(lightning.LightningModule):
     """Two layers."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
-        self.right = self.seen = 0
 
     def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
         x, y = batch
@@ -36,11 +35,11 @@ class Digits(pl.LightningModule):
         return torch.optim.Adam(self.parameters(), lr=0.002)
 
 
-pl.seed_everything(0)
+lightning.seed_everything(0)
 digits = data.load(store.open_store(SOURCE), 6000)
 train = TensorDataset(torch.from_numpy(digits.train_x), torch.from_numpy(digits.train_y))
 model = Digits()
-trainer = pl.Trainer(
+trainer = lightning.Trainer(
     max_epochs=3,
     devices=LOCAL,
     num_nodes=WORLD // LOCAL,

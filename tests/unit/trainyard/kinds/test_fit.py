@@ -27,7 +27,7 @@ def judged(team_config: TeamConfig, framework: str, *modules: str, image: str = 
 
 def test_every_kind_has_an_image_that_imports_what_shows_the_kind() -> None:
     """But for what is detected as a hint at the kind, and no image has; each is named here."""
-    nowhere = {"deepspeed", "flax", "lightning", "optax"}
+    nowhere = {"deepspeed", "flax", "optax"}
     for kind in registry.KINDS:
         fitting = [one for one in images.trainers() if kind.framework in one.runs]
         assert any(one.key == kind.image for one in fitting), kind.framework
