@@ -13,7 +13,7 @@ from trainyard_dev.versions import Image
 
 PAGE = "docs/images.md"
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+)", re.M)
-FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "paddlepaddle", "xgboost-cpu", "horovod")
+FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu")
 PARTS = {"CUDA": "nvidia-cuda-runtime", "cuDNN": "nvidia-cudnn", "cuBLAS": "nvidia-cublas", "NCCL": "nvidia-nccl"}
 # Says what Python finds when it runs, not what should be there; needs no GPU.
 ASK = """\
