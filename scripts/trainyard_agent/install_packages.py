@@ -38,7 +38,7 @@ class InstallError(Exception):
 def main(argv: list[str]) -> int:
     """Installs what the plan names, unless it is there already; returns the exit code."""
     try:
-        return install(Path(argv[0]))
+        return install(Path(argv[0]).absolute())
     except InstallError as error:
         print(f"InstallError: {error}", file=sys.stderr, flush=True)  # whoever follows a run looks for such a line
         return 1

@@ -1,4 +1,4 @@
-{{/* Validation errors among the values of Python packages and of images with CUDA, one a line. */}}
+{{/* Validation errors among the values of Python packages, one a line. */}}
 {{- define "trainyard.validate.packages" -}}
 {{- $c := .Values.global.contract -}}
 {{- $packages := default dict $c.packages -}}
@@ -17,11 +17,6 @@ global.contract.packages.secret is {{ $packages.secret | quote }}: no team's pod
 {{- range $rule := $packages.egress }}
 {{- if not $rule.to }}
 global.contract.packages.egress has a rule without `to`, which lets runs to every address: name those of the index, e.g. {to: [{ipBlock: {cidr: 10.0.0.8/32}}], ports: [{protocol: TCP, port: 443}]}.
-{{- end }}
-{{- end }}
-{{- range $key, $ref := (default dict $c.cudaImages) }}
-{{- if not (hasKey $c.images $key) }}
-global.contract.cudaImages.{{ $key }} stands for no image: global.contract.images has no {{ $key }}.
 {{- end }}
 {{- end }}
 {{- end }}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +82,9 @@ def live(kube: Kube) -> Contract:
 
 
 def defaults() -> Contract:
-    """What the chart's values say: the usual queue, classes and buckets, and no team."""
-    return read.contract(render.defaults(), ASSUMED)
+    """What the chart's values say: usual queue, classes, buckets; no team, and GPUs of which nothing is known."""
+    found = read.contract(render.defaults(), ASSUMED)
+    return replace(found, pools=tuple(replace(pool, cuda=False) for pool in found.pools))
 
 
 def _raw(document: Raw, where: str) -> Raw | None:

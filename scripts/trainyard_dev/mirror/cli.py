@@ -15,10 +15,9 @@ from trainyard_dev import engine as engines
 from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import parts
 from trainyard_dev.images import build as builder
-from trainyard_dev.images import registry, source, transfer
+from trainyard_dev.images import contents, registry, source, transfer
 from trainyard_dev.mirror import pinned, sources
 from trainyard_dev.progress import Progress
-from trainyard_dev.verify import contents
 from trainyard_dev.versions import load as load_versions
 
 _wanted = click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")

@@ -12,12 +12,13 @@ import yaml
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, parts, reference
+from trainyard_dev.images import contents
 from trainyard_dev.sync import charts, modules, new, texts
 from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.verify import cli as verify
-from trainyard_dev.verify import contents, importable, steps
+from trainyard_dev.verify import importable, steps
 from trainyard_dev.versions import read
 
 

@@ -79,9 +79,10 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
         argv = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"]
         # pip asks of the Python that runs it what a package asks of the image's.
         argv += ["--ignore-installed", "--ignore-requires-python", "--no-deps", f"--report={report}"]
-        argv += (
-            ["--no-binary=:all:"] if source else ["--only-binary=:all:", f"--target={folder}", *tags.options(PYTHON)]
-        )
+        if source:
+            argv.append("--no-binary=:all:")
+        else:  # of a wheel only its metadata are read: those with CUDA have hundreds of megabytes
+            argv += ["--only-binary=:all:", "--use-feature=fast-deps", f"--target={folder}", *tags.options(PYTHON)]
         hint = "check the network, and that these versions exist for the images' Python"
         run([*argv, *(f"{name}=={version}" for name, version in pins.items())], timeout=600, hint=hint)
         found = {}

@@ -13,7 +13,8 @@ from trainyard.contract import render
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, reference
-from trainyard_dev.verify import contents, steps
+from trainyard_dev.images import contents
+from trainyard_dev.verify import steps
 
 # (file, what is wrong, what to change)
 Finding = tuple[str, str, str]

@@ -92,7 +92,8 @@ class Pin:
 def _resolved(source: Path, target: Path, python: str, pip: Sequence[str]) -> dict[str, Pin]:
     """Everything that pip would install, by name; nothing is downloaded where an index has metadata by themselves."""
     report = target / "report.json"
-    words = ["install", "--dry-run", "--ignore-installed", f"--target={target / 'none'}", f"--report={report}"]
+    words = ["install", "--dry-run", "--ignore-installed", "--use-feature=fast-deps"]
+    words += [f"--target={target / 'none'}", f"--report={report}"]
     _pip([*words, f"--requirement={source}"], python, pip)
     found: dict[str, Pin] = {}
     for one in json.loads(report.read_text())["install"]:

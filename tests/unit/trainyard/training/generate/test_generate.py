@@ -18,7 +18,7 @@ from trainyard.pipelines import lint
 from trainyard.pipelines.ir import compile as compiler
 from trainyard.training.generate import pipeline, values
 
-TEAMS = {"global": {"contract": {"teams": [{"name": "speech", "gid": 20007, "maxGpusPerJob": 8}]}}}
+TEAMS = {"global": {"contract": {"gpuImages": "cpu", "teams": [{"name": "speech", "gid": 20007, "maxGpusPerJob": 8}]}}}
 Run = Callable[..., tuple[int, str, str]]
 
 

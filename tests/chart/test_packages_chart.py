@@ -58,12 +58,6 @@ def test_packages_that_do_not_fit_together_are_refused(
     assert says in str(refused.value)
 
 
-def test_an_image_with_cuda_stands_for_one_that_there_is(chart: Path, tmp_path: Path) -> None:
-    sets = ["global.contract.images.trainerJax=null", "global.contract.cudaImages.trainerJax=own/jax:1"]
-    with pytest.raises(TrainyardError, match=r"cudaImages\.trainerJax stands for no image"):
-        package.render("kind", chart, sets, [values(tmp_path)])
-
-
 def test_images_with_cuda_belong_to_an_installation_whose_gpus_compute(chart: Path, tmp_path: Path) -> None:
     def listed(profile: str, **contract: Any) -> set[str]:
         found = images.listed(profile, chart=chart, values=[values(tmp_path, **contract)])

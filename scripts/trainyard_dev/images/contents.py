@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from trainyard.paths import ROOT
 from trainyard_dev.engine import Engine
-from trainyard_dev.verify import wheels
 from trainyard_dev.versions import Image
 
 PAGE = "docs/images.md"
-FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "paddlepaddle", "xgboost-cpu", "horovod")
+PIN = re.compile(r"^([a-z0-9-]+)==(\S+)", re.M)
+FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu")
 PARTS = {"CUDA": "nvidia-cuda-runtime", "cuDNN": "nvidia-cudnn", "cuBLAS": "nvidia-cublas", "NCCL": "nvidia-nccl"}
 # Says what Python finds when it runs, not what should be there; needs no GPU.
 ASK = """\
@@ -36,10 +37,10 @@ print(json.dumps(found))
 
 def of_pins(root: Path, image: str) -> dict[str, str]:
     """What an image's requirements pin of frameworks and CUDA: title -> version; {} where it has no such file."""
-    path = root / wheels.file_of(image)
+    path = root / "images" / image / "requirements.txt"
     if not path.exists():
         return {}
-    pins = {name: version for name, (version, _) in wheels.pins(path.read_text()).items()}
+    pins = dict(PIN.findall(path.read_text()))
     found = {name: pins[name] for name in FRAMEWORKS if name in pins}
     for title, prefix in PARTS.items():
         for name in pins:

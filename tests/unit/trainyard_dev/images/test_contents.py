@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trainyard.paths import ROOT
-from trainyard_dev.verify import contents
+from trainyard_dev.images import contents
 from trainyard_dev.versions import load
 
 CUDA = [name for name in load().images if name.endswith("-cuda")]
