@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
@@ -12,6 +13,7 @@ from trainyard.kinds.spec import JobSpec
 from trainyard.kinds.team_config import TeamConfig
 
 TORCHRUN = ("-m", "torch.distributed.run")
+REJOIN = Path(__file__).parent.with_name("rejoin.py")
 # When a node goes its peers' ranks fail in the middle of a step, and torchrun counts that like an error of the script.
 LOSSES = 10
 # Seconds that ranks wait for more of them once the least number is there; torchrun's own 30 would be idle time.
@@ -53,11 +55,18 @@ def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, An
 
 
 def _rejoining(spec: JobSpec) -> list[str]:
-    """`python train.py` under torchrun, which reads the operator's PET_… variables; any other command as it is."""
+    """`python train.py` under torchrun, which reads the operator's PET_… variables, and that under `rejoin`.
+
+    A command that is neither Python nor torchrun is left as it is.
+    """
     first, *rest = spec.command
-    if first.rpartition("/")[2] not in PYTHONS or not rest or tuple(rest[:2]) == TORCHRUN:
+    name = first.rpartition("/")[2]
+    if name == "torchrun":
+        return literal(["python3", "-c", REJOIN.read_text(), *spec.command])
+    if name not in PYTHONS or not rest:
         return literal(spec.command)
     if rest[0].startswith("-") and rest[0] != "-m":
         what = f"{rest[0]} stands between python and the script, where torchrun would take it for its own"
         raise UsageError(what, where=spec.name, hint="write python train.py …, or torchrun yourself")
-    return literal([first, *TORCHRUN, *rest])
+    own = rest if tuple(rest[:2]) == TORCHRUN else [*TORCHRUN, *rest]
+    return literal([first, "-c", REJOIN.read_text(), first, *own])
