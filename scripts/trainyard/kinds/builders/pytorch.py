@@ -15,7 +15,7 @@ from trainyard.kinds.team_config import TeamConfig
 TORCHRUN = ("-m", "torch.distributed.run")
 REJOIN = Path(__file__).parent.with_name("rejoin.py")
 # When a node goes its peers' ranks fail in the middle of a step, and torchrun counts that like an error of the script.
-LOSSES = 10
+LOSSES = 5
 # Seconds that ranks wait for more of them once the least number is there; torchrun's own 30 would be idle time.
 GATHER_S = 5
 
@@ -30,18 +30,14 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
 def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """Workers that torchrun joins and joins anew. Worker 0 is where they meet, and rank 0.
 
-    The scheduler places pods by their number and takes the highest first, so worker 0 is there as long as the job is.
-    A master would have no number to go by.
+    The scheduler places pods by their number, so that worker 0 comes first. A master would have no number to go by.
     """
     kind = registry.of_framework(spec.framework)
     part = Part(kind.container, tuple(_rejoining(spec)), gpus=True, uploads=True, uploader="-worker-0")
     pod = template(spec, team_config, part)
     pod["spec"].pop("topologySpreadConstraints", None)  # a GPU that comes free is taken wherever it is
-    policy = run_policy(spec, team_config, queue, spec.min_nodes)
-    # Where ranks can't meet any more every pod's torchrun gives up and is started again, which is no failure once.
-    policy["backoffLimit"] += spec.nodes
     return {
-        "runPolicy": policy,
+        "runPolicy": run_policy(spec, team_config, queue, spec.min_nodes),
         "elasticPolicy": {
             "minReplicas": spec.min_nodes,
             "maxReplicas": spec.nodes,
@@ -49,8 +45,8 @@ def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, An
             "rdzvBackend": "c10d",
             "rdzvConf": [{"key": "last_call_timeout", "value": str(GATHER_S)}],
         },
-        # A pod that was taken away counts as failed, and is made anew.
-        kind.replicas: {"Worker": replica(spec.nodes, pod, spec) | {"restartPolicy": "OnFailure"}},
+        # A pod that was taken away ended by a signal, and is made anew; one that failed by itself ends the job.
+        kind.replicas: {"Worker": replica(spec.nodes, pod, spec) | {"restartPolicy": "ExitCode"}},
     }
 
 

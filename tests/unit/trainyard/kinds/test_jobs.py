@@ -160,7 +160,7 @@ def test_an_elastic_job_is_a_gang_of_its_least_size_under_torchrun(made: Any) ->
     assert (spec["elasticPolicy"]["minReplicas"], spec["elasticPolicy"]["maxReplicas"]) == (2, 4)
     assert spec["nprocPerNode"] == "2" and list(spec["pytorchReplicaSpecs"]) == ["Worker"]
     worker = spec["pytorchReplicaSpecs"]["Worker"]
-    assert (worker["replicas"], worker["restartPolicy"]) == (4, "OnFailure")
+    assert (worker["replicas"], worker["restartPolicy"]) == (4, "ExitCode")
     [pod] = templates(job)
     words = main_of(pod)["command"]
     assert words[:2] == ["python", "-c"] and "$(" not in words[2]
@@ -169,10 +169,9 @@ def test_an_elastic_job_is_a_gang_of_its_least_size_under_torchrun(made: Any) ->
     fetch, keep = pod["initContainers"]
     assert "--restore=runs/vision/jobs/try/ckpt=ckpt" in fetch["args"] and "--only=-worker-0" in keep["args"]
     assert status.first_pod(job) == "try-worker-0" and status.least(job) == 2
-    # Losing nodes is no error of the job: ranks may fail more often than `retries` says, and each pod start once more.
-    assert (spec["elasticPolicy"]["maxRestarts"], spec["runPolicy"]["backoffLimit"]) == (10, 5)
-    more = made(nodes=4, min_nodes=2, retries=20)["spec"]
-    assert (more["elasticPolicy"]["maxRestarts"], more["runPolicy"]["backoffLimit"]) == (20, 25)
+    # Losing nodes is no error of the job: ranks may fail more often than `retries` says.
+    restarts = [made(nodes=4, min_nodes=2, retries=n)["spec"]["elasticPolicy"]["maxRestarts"] for n in (0, 20)]
+    assert restarts == [5, 20]
 
 
 def test_commands_of_elastic_jobs(made: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from trainyard.kinds import rejoin
 from trainyard.kinds.builders.pytorch import REJOIN
 
 # torchrun's part: it starts a rank, and when it is asked to end it would close the place where ranks meet.
@@ -21,9 +23,25 @@ def started(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", REJOIN.read_text(), *words], text=True, stdout=subprocess.PIPE)
 
 
-@pytest.mark.parametrize("code", [0, 3])
-def test_its_exit_code_is_the_command_s_own(code: int) -> None:
-    assert started("sh", "-c", f"exit {code}").wait(timeout=30) == code
+@pytest.mark.parametrize(("code", "times"), [(0, 1), (3, 3)])
+def test_a_command_that_fails_is_tried_again_and_its_exit_code_is_the_pod_s(
+    code: int, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PET_RDZV_ENDPOINT", f"{socket.gethostname()}:1")  # this pod is where ranks meet
+    log = tmp_path / "log"
+    assert started("sh", "-c", f"echo up >> {log}; exit {code}").wait(timeout=30) == code
+    assert log.read_text().split() == ["up"] * times
+
+
+def test_a_pod_without_a_place_to_meet_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("PET_RDZV_ENDPOINT", f"127.0.0.1:{port}")
+    monkeypatch.setattr("trainyard.kinds.rejoin.AWAY_S", 0.5)
+    assert rejoin.main(["sh", "-c", "exit 1"]) == rejoin.ANEW > 127
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        monkeypatch.setenv("PET_RDZV_ENDPOINT", f"127.0.0.1:{there.getsockname()[1]}")
+        assert rejoin.main(["sh", "-c", "exit 1"]) == 1
 
 
 def test_ranks_of_a_later_node_are_told_where_the_others_are() -> None:
