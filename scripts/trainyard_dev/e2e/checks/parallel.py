@@ -106,9 +106,9 @@ def elastic(context: Context) -> None:
                 run = _begun(context, folder)
                 _sees(context, run, LEAST, "it doesn't start with its least size")
                 kept = _uids(context, run)
-                _remove(context, holders)
+                _remove(context, holders[: MOST - LEAST])  # none is free then: a claim doesn't count in what is
                 figures["grown_seconds"] = _sees(context, run, MOST, "it doesn't grow when GPUs come free")
-                _claim(context, total - LEAST)
+                _claim(context, MOST - LEAST)
                 figures["shrunk_seconds"] = _sees(context, run, LEAST, "it doesn't go on when GPUs are claimed back")
                 first = [f"{run}-worker-{number}" for number in range(LEAST)]
                 now = _uids(context, run)
@@ -177,7 +177,7 @@ def _placed(context: Context, name: str) -> bool:
 
 
 def _claim(context: Context, gpus: int) -> None:
-    """A gang of the next class that needs all GPUs but those of the elastic job's least size."""
+    """A gang of the next class that needs so many GPUs, each in a pod of its own."""
     pod = context.pod(CLAIMER, "sleep 900", image=load().image("base"), queue=NAMESPACE)["spec"]
     priority = _classes(context)[1]
     pod |= {"securityContext": POD_SECURITY, "priorityClassName": priority}

@@ -1,0 +1,92 @@
+"""Runs torchrun on one node of an elastic job; travels into its pod as text: `python3 -c TEXT WORDS...`.
+
+A torchrun that is asked to end closes the place where ranks meet, for the nodes that stay, too. So when this pod has to
+go its torchrun is killed before it can do that, its ranks are asked to end, and the others meet again without them.
+Where the pod that has the meeting place is gone, this one ends with a code that makes the operator create it anew: it
+then waits behind the other for its GPUs.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+GRACE_S = 20
+ROUNDS, LONG_S = 3, 600  # torchrun may fail so often in a row, unless it ran for long before
+AWAY_S = 20
+ANEW = 128 + signal.SIGUSR1  # above 127: by the job's restart policy the pod is made anew, not failed
+
+
+def main(words: list[str]) -> int:
+    """Runs the command until it succeeds, has failed for good, or has nobody to meet; returns the pod's exit code."""
+    # Else a node that comes later waits for what was told to those of an earlier round alone (torch 2.4 to 2.6).
+    os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+    place = os.environ.get("PET_RDZV_ENDPOINT", "")
+    failed = 0
+    while True:
+        began = time.time()
+        agent = subprocess.Popen(words)
+        signal.signal(signal.SIGTERM, lambda *_, agent=agent: leave(agent))
+        code = agent.wait()
+        if code == 0:
+            return 0
+        if place and place.rpartition(":")[0] != socket.gethostname() and is_away(place):
+            print("the pod where ranks meet, " + place + ", is gone", file=sys.stderr, flush=True)
+            return ANEW
+        failed = 1 if time.time() - began > LONG_S else failed + 1
+        if failed >= ROUNDS:
+            return code if code >= 0 else 128 - code
+
+
+def is_away(place: str) -> bool:
+    """Whether nobody takes connections at host:port for a while."""
+    host, _, port = place.rpartition(":")
+    end = time.time() + AWAY_S
+    while time.time() < end:
+        try:
+            socket.create_connection((host, int(port)), timeout=3).close()
+            return False
+        except OSError:
+            time.sleep(1)
+    return True
+
+
+def leave(agent: "subprocess.Popen[bytes]") -> None:
+    """Ends torchrun at once, then its ranks, and this process."""
+    ranks = children(agent.pid)
+    agent.kill()
+    send(ranks, signal.SIGTERM)
+    end = time.time() + GRACE_S
+    while time.time() < end and any(os.path.exists("/proc/" + pid) for pid in ranks):
+        time.sleep(0.1)
+    send(ranks, signal.SIGKILL)
+    os._exit(128 + signal.SIGTERM)
+
+
+def send(pids: list[str], number: int) -> None:
+    """Signals those that are still there."""
+    for pid in pids:
+        try:
+            os.kill(int(pid), number)
+        except ProcessLookupError:
+            continue
+
+
+def children(parent: int) -> list[str]:
+    """Processes that this one has started."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/" + pid + "/stat") as file:
+                # The program's name is in brackets and may hold any character; the parent is the second word after it.
+                if int(file.read().rpartition(")")[2].split()[1]) == parent:
+                    found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
