@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
@@ -78,8 +78,12 @@ class Bucket:
         self.below = f"{self.prefix}/" if self.prefix else ""
 
     def lacks(self, name: str, size: int, sha256: str, changed: float) -> bool:
-        """The digest decides, which `write` leaves with the object."""
-        return objects.stat(self.client, self.bucket, f"{self.below}{name}") != {"size": size, objects.SHA256: sha256}
+        """The digest decides, which `write` leaves with the object. What can't be seen is written, or refused then."""
+        try:
+            found = objects.stat(self.client, self.bucket, f"{self.below}{name}")
+        except objects.RefusedError:
+            return True
+        return found != {"size": size, objects.SHA256: sha256}
 
     def write(self, name: str, source: IO[bytes], size: int, sha256: str, changed: float) -> None:
         """An object comes to its name whole."""
@@ -168,12 +172,12 @@ class Folder:
 
 
 def compare(place: Place, source: Iterable[bytes], out: IO[bytes]) -> int:
-    """Read `[name, size, sha256, changed]` line by line; write the names that are lacking. Returns how many.
+    """Read `[name, size, sha256, changed]` line by line, to an empty one; write the names that are lacking.
 
-    A place that holds nothing is asked for no name.
+    Returns how many those are. A place that holds nothing is asked for no name.
     """
     empty, lacking = next(iter(place.files()), None) is None, 0
-    lines = iter(source)
+    lines = takewhile(bytes.strip, source)
 
     def lacks(row: list[Any]) -> bool:
         return empty or place.lacks(*row)

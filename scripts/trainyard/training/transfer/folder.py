@@ -88,7 +88,7 @@ def digest(found: Found, progress: Progress) -> list[File]:
 def lacking(store: Store, place: str, files: Sequence[File]) -> list[File]:
     """Those that aren't at the place, or are another there. Raises TrainyardError."""
     lines = (json.dumps([one.name, one.size, one.sha256, one.changed]).encode() + b"\n" for one in files)
-    names = set(_rows(store, "compare", place, stdin=cast(IO[bytes], io.BytesIO(b"".join(lines)))))
+    names = set(_rows(store, "compare", place, stdin=cast(IO[bytes], io.BytesIO(b"".join(lines) + b"\n"))))
     return [one for one in files if one.name in names]
 
 

@@ -81,7 +81,7 @@ def _clone(target: Path) -> Path:
 
 
 def _environment(context: Context) -> dict[str, str]:
-    """A reader's shell, with this run's settings of `make`. What pip would download is there."""
+    """A reader's shell, with this run's settings of `make`. Most of what pip would download is there."""
     own = str(Path(sys.executable).parent)
     given = {name: value for name, value in os.environ.items() if name not in OWN}
     return {
