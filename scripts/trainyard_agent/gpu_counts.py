@@ -97,7 +97,7 @@ def pod(obj: Object, asked: tuple[str, ...]) -> Pod | None:
     gpus = {resource: count for resource in asked if (count := _asks(spec, resource))}
     if not gpus:
         return None
-    placed = next((one for one in status.get("conditions") or [] if one.get("type") == "PodScheduled"), {})
+    placed: Object = next((one for one in status.get("conditions") or [] if one.get("type") == "PodScheduled"), {})
     return Pod(
         namespace=meta["namespace"],
         node=spec.get("nodeName") or "",

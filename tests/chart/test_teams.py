@@ -312,3 +312,48 @@ def test_twenty_teams_fit_in_one_release(chart: Path, tmp_path: Path) -> None:
     teams = [{**VISION, "name": f"team-{number}", "gid": 20000 + number} for number in range(20)]
     size = package.release_secret_size("kind", chart, [write(tmp_path, *teams)])
     assert size < package.RELEASE_LIMIT, f"{size} bytes"
+
+
+@pytest.mark.parametrize(
+    ("uri", "addresses", "egress"),
+    [
+        ("", [], []),
+        (
+            "http://mlflow.tracking.svc.cluster.local:5000",
+            [],
+            [{"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tracking"}}}]}],
+        ),
+        (
+            "https://203.0.113.7",
+            [],
+            [{"to": [{"ipBlock": {"cidr": "203.0.113.7/32"}}], "ports": [{"protocol": "TCP", "port": 443}]}],
+        ),
+        (
+            "https://mlflow.example.com",
+            [{"cidr": "203.0.113.0/24", "port": 8443}],
+            [{"to": [{"ipBlock": {"cidr": "203.0.113.0/24"}}], "ports": [{"protocol": "TCP", "port": 8443}]}],
+        ),
+    ],
+)
+def test_the_way_to_mlflow_follows_from_its_address(
+    uri: str, addresses: list[Any], egress: list[Any], chart: Path, tmp_path: Path
+) -> None:
+    more = {"mlflow": {"trackingUri": uri}, "network": {"mlflow": addresses}}
+    objects = package.render("kind", chart, values=[write(tmp_path, VISION, SPEECH, **more)])
+    for team in ("vision", "speech"):
+        assert find(objects, "NetworkPolicy", "allow-mlflow", team)["spec"]["egress"] == egress
+
+
+def test_an_outside_name_of_mlflow_without_addresses_is_refused(validation_errors: Any) -> None:
+    [said] = validation_errors({"global": {"contract": {"mlflow": {"trackingUri": "https://mlflow.example.com"}}}})
+    assert "trackingUri is https://mlflow.example.com, a name that network policies can't hold" in said
+    assert "name its addresses in global.contract.network.mlflow" in said
+
+
+def test_each_team_reads_its_own_numbers_of_gpus_alone(objects: Objects) -> None:
+    for team, groups in (("vision", {"vision-members", "vision-viewers"}), ("speech", set())):
+        binding = find(objects, "RoleBinding", f"trainyard-gpus-{team}", SYSTEM)
+        assert {one["name"] for one in binding["subjects"] if one["kind"] == "Group"} == groups
+        [rule] = find(objects, "Role", f"trainyard-gpus-{team}", SYSTEM)["rules"]
+        assert (rule["resourceNames"], rule["verbs"]) == ([f"trainyard-gpus-{team}"], ["get"])
+        assert "data" not in find(objects, "ConfigMap", f"trainyard-gpus-{team}", SYSTEM), "an upgrade would empty it"

@@ -15,7 +15,7 @@ from trainyard.training.facts import SHOWN, digest_of, numbers
 from trainyard.training.transfer import Store
 
 METRICS = "system.Metrics"
-EMPTY = ("", None, [], {})
+EMPTY: tuple[Any, ...] = ("", None, [], {})
 
 
 def of(run: Run, store: Store) -> Facts:

@@ -75,10 +75,7 @@ def _filled_later(obj: Object, path: Path) -> bool:
     """Whether the field is one whose value Argo fills in before it creates the object."""
     value: Any = obj
     for part in path:
-        if isinstance(value, list):
-            value = value[int(part)]
-        else:
-            value = value.get(part) if isinstance(value, dict) else None
+        value = value[int(part)] if isinstance(value, list) else value.get(part) if isinstance(value, dict) else None
     return isinstance(value, str) and LATER in value
 
 

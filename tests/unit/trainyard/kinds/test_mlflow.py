@@ -1,0 +1,59 @@
+"""What a job is told of the site's MLflow server, and nothing where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from trainyard.contract import defaults
+from trainyard.contract.model import Team
+from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
+from trainyard.kinds.pods import UPLOAD
+from trainyard.policy.lint.pods import pods
+
+URI = "http://mlflow.tracking.svc:5000"
+TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi")
+
+
+def containers(framework: str, uri: str) -> list[dict[str, Any]]:
+    known = defaults()
+    site = replace(known, teams={"vision": TEAM}, raw={**known.raw, "mlflow": {"trackingUri": uri}})
+    words = ("python", "train.py", "--lr", "0.1", "--name=$(X)")
+    spec = JobSpec(
+        "digits-x7k2p", words, framework=framework, team="vision", output="vision/jobs/d", code="c", code_sha256="d"
+    )
+    return [one for pod in pods(manifest(spec, TeamConfig.of(site, "vision"))) for one, _ in pod.containers()]
+
+
+def environment(container: dict[str, Any]) -> dict[str, Any]:
+    return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
+
+
+@pytest.mark.parametrize("framework", registry.FRAMEWORKS)
+def test_the_uploader_knows_server_experiment_parameters_and_log_in(framework: str) -> None:
+    found = [one for one in containers(framework, URI) if one["name"] == UPLOAD]
+    assert found
+    for one in found:
+        told = environment(one)
+        assert told["MLFLOW_TRACKING_URI"] == URI and told["TRAINYARD_JOB"] == "digits-x7k2p"
+        assert told["MLFLOW_EXPERIMENT_NAME"] == "vision/digits"
+        assert told["MLFLOW_TRACKING_TOKEN"]["secretKeyRef"] == {
+            "name": "trainyard-mlflow",
+            "key": "token",
+            "optional": True,
+        }
+        assert [word for word in one["args"] if word.startswith("--param")] == ["--param=lr=0.1", "--param=name=$$(X)"]
+
+
+def test_code_that_uses_mlflow_itself_finds_the_server() -> None:
+    main = next(one for one in containers("pytorch", URI) if one["name"] == "pytorch")
+    assert environment(main)["MLFLOW_TRACKING_URI"] == URI
+
+
+@pytest.mark.parametrize("framework", registry.FRAMEWORKS)
+def test_without_a_server_nothing_is_told(framework: str) -> None:
+    for one in containers(framework, ""):
+        assert not [name for name in environment(one) if name.startswith("MLFLOW")]
+        assert not [word for word in one.get("args") or [] if "--param" in word]
