@@ -81,7 +81,7 @@ def test_a_diamond_hands_files_on_in_the_team_s_bucket(harness: PipelineHarness,
     run = _ended(harness, call, "dag")
     key = f"vision/diamonds/{run.name}.txt"
     assert run.key("a", "kept") == key
-    assert harness.store.read(key) == "from the file\none\n"
+    assert harness.store.read(key) == b"from the file\none\n"
     assert run.key("a", "text").startswith(f"vision/pipelines/{run.name}/")
     log = run.log()
     assert log.count("from the file\none\ntwo\n") == 2
