@@ -21,8 +21,8 @@ from trainyard_dev.policy.check import Site, Verdict
 
 Object = dict[str, Any]
 FILLED_IN = re.compile(r"\{\{.*?\}\}", re.DOTALL)
-RULE = re.compile(rf"ValidatingAdmissionPolicy '{PREFIX}([a-z-]+)'")
-WEBHOOK = "job.volcano.sh"
+RULE, OURS = f"ValidatingAdmissionPolicy '{PREFIX}", "a rule"
+WEBHOOK, VOLCANO = "job.volcano.sh", "Volcano"
 SAMPLE = "1"  # what Argo may fill in: a number, and a part of a name
 AGENT = ("watch", "list", "patch")  # what Argo's agent does with a WorkflowTaskSet
 WORKFLOWS = ("Workflow", "CronWorkflow", "WorkflowTemplate")
@@ -162,9 +162,8 @@ class Asker:
 
 
 def _who(verdicts: list[Verdict]) -> list[str]:
-    """Who refused: a rule by its name, Volcano's webhook, or a part of the API server."""
+    """Who refused: our rules, Volcano's webhook, or a part of the API server. Of several rules it names any one."""
     found = []
     for one in (one for verdict in verdicts for one in verdict.findings if one.refuses):
-        rule = RULE.search(one.message)
-        found.append(rule[1] if rule else "Volcano" if WEBHOOK in one.message else one.by)
+        found.append(OURS if RULE in one.message else VOLCANO if WEBHOOK in one.message else one.by)
     return found

@@ -20,7 +20,7 @@ from trainyard.policy.lint import (
     volcano_rules,
     workflow,
 )
-from trainyard.policy.lint.pods import Pod, distinct, pods, repeated
+from trainyard.policy.lint.pods import Pod, distinct, mapping, pods, repeated
 from trainyard.policy.lint.report import LATER, Lines, Path, Report, near
 from trainyard.policy.offline import Request, Requester, defaulted
 
@@ -75,7 +75,7 @@ def _filled_later(obj: Object, path: Path) -> bool:
     """Whether the field is one whose value Argo fills in before it creates the object."""
     value: Any = obj
     for part in path:
-        value = value[int(part)] if isinstance(value, list) else value.get(part) if isinstance(value, dict) else None
+        value = value[int(part)] if isinstance(value, list) else mapping(value).get(str(part))
     return isinstance(value, str) and LATER in value
 
 
