@@ -12,6 +12,6 @@ from trainyard.kinds.team_config import TeamConfig
 def build(spec: JobSpec, team_config: TeamConfig, queue: str) -> dict[str, Any]:
     """The job's spec."""
     body = master_job(spec, team_config, queue)
-    # Left out it is `auto`, of which torchrun makes a rank for every CPU of a node without GPUs that compute.
-    body["nprocPerNode"] = str(spec.ranks_per_node)
+    if spec.ranks_per_node > 1:
+        body["nprocPerNode"] = str(spec.ranks_per_node)
     return body
