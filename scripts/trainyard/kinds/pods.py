@@ -174,8 +174,10 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         if spec.checkpoints:
             found.append({"name": "TRAINYARD_CHECKPOINTS", "value": f"{home(spec)}/{spec.checkpoints}"})
     if spec.nodes > 1 and spec.ranks_per_node == 1 and "RANK" in registry.of_framework(spec.framework).environment:
-        # Libraries such as Accelerate take a process without LOCAL_RANK to be alone, whatever RANK says.
+        # Accelerate takes a process without LOCAL_RANK to be alone, whatever RANK says; Lightning one that no launcher
+        # has marked as its own to be rank 0.
         found += [{"name": "LOCAL_RANK", "value": "0"}, {"name": "LOCAL_WORLD_SIZE", "value": "1"}]
+        found.append({"name": "TORCHELASTIC_RUN_ID", "value": spec.name})
     if spec.packages:
         found.append(dict(packages.USER_BASE))
     found += store_environment() + mlflow_environment(spec, team_config)

@@ -140,6 +140,9 @@ TOLD = "found: "
 LOOK = """
 import importlib, importlib.util, json, pkgutil, sys
 asked, failed, there = json.loads(sys.argv[1]), {}, []
+# Before anything is imported: setuptools puts what it has inside onto the path.
+installed = {one.name for one in pkgutil.iter_modules() if "/trainyard/" in one.module_finder.path + "/" \\
+             or "dist-packages" in one.module_finder.path}
 for name in asked["has"]:
     try:
         importlib.import_module(name)
@@ -150,8 +153,6 @@ for name in asked["lacks"]:
         there += [name] if importlib.util.find_spec(name) else []
     except ImportError:
         pass
-installed = {one.name for one in pkgutil.iter_modules() if "/trainyard/" in one.module_finder.path + "/" \\
-             or "dist-packages" in one.module_finder.path}
 more = sorted(name for name in installed - set(asked["has"]) if not name.startswith("_"))
 more = [one for one in more if one not in ("kfp", "isympy")]
 print("found: " + json.dumps({"failed": failed, "there": there, "more": more}))
