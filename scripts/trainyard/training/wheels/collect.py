@@ -90,11 +90,14 @@ class Pin:
 
 
 def _resolved(source: Path, target: Path, python: str, pip: Sequence[str]) -> dict[str, Pin]:
-    """Everything that pip would install, by name; nothing is downloaded where an index has metadata by themselves."""
+    """Everything that pip would install, by name; of an index that lets parts of files be read, metadata alone."""
     report = target / "report.json"
-    words = ["install", "--dry-run", "--ignore-installed", "--use-feature=fast-deps"]
-    words += [f"--target={target / 'none'}", f"--report={report}"]
-    _pip([*words, f"--requirement={source}"], python, pip)
+    words = ["install", "--dry-run", "--ignore-installed", f"--target={target / 'none'}", f"--report={report}"]
+    words.append(f"--requirement={source}")
+    try:
+        _pip([*words, "--use-feature=fast-deps"], python, pip)
+    except TrainyardError:
+        _pip(words, python, pip)
     found: dict[str, Pin] = {}
     for one in json.loads(report.read_text())["install"]:
         meta, name = one["metadata"], canonical(one["metadata"]["name"])
