@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -23,7 +24,7 @@ from trainyard_agent.run_metrics import Sender, sender
 
 PROGRAM = os.environ.get("TRAINYARD_MLFLOW", "")
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="TRAINYARD_MLFLOW names no MLflow server")
-START_S = 120
+START_S = 300
 
 
 @pytest.fixture(scope="session")
@@ -34,20 +35,34 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     store = f"--backend-store-uri=sqlite:///{folder}/mlflow.db"
-    argv = [PROGRAM, "server", store, f"--artifacts-destination={folder}", "--host=127.0.0.1", f"--port={port}"]
+    argv = [
+        PROGRAM,
+        "server",
+        store,
+        f"--artifacts-destination={folder}",
+        "--host=127.0.0.1",
+        f"--port={port}",
+        "--workers=1",
+    ]
     with open(folder / "log", "w") as log:
         process = subprocess.Popen(argv, cwd=folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     address, end = f"http://127.0.0.1:{port}", time.monotonic() + START_S
-    while True:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=2):
-                break
-        except OSError:
+    try:
+        while not _answers(address):
             assert process.poll() is None and time.monotonic() < end, (folder / "log").read_text()[-2000:]
             time.sleep(0.5)
-    yield address
-    process.terminate()
-    process.wait(30)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 def ask(uri: str, call: str, body: dict[str, Any]) -> Any:
