@@ -159,6 +159,7 @@ class PodLife:
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOSTNAME": self.name,
             "HOME": str(self.root / "tmp"), "TRAINYARD_ROOT": str(self.root), "PYTHONDONTWRITEBYTECODE": "1",
         }  # fmt: skip
+        there = Path("/dev/termination-log").exists()
         if words[0] == "argoexec":  # a resource template: the executor itself, as the step's account
             words[0] = str(tools.binary("argoexec"))
             own |= {"KUBECONFIG": str(self._account_config()), "ARGO_TEMPLATE": json.dumps(self.template)}
@@ -171,6 +172,9 @@ class PodLife:
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         code = self.process.wait()
+        if "KUBECONFIG" in own:
+            for left in (Path("/tmp/manifest.yaml"), *([] if there else [Path("/dev/termination-log")])):
+                left.unlink(missing_ok=True)  # the executor's own places, which nothing moves
         return code if code >= 0 else 128 - code
 
     def _report(self) -> None:

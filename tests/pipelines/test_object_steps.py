@@ -163,7 +163,7 @@ def test_a_repeated_step_takes_it_over_and_a_failed_one_is_made_anew(
         ),
         (
             {"manifest": {"apiVersion": "v1", "kind": "ConfigMap"}},
-            'User "system:serviceaccount:vision:pipeline" cannot create resource "configmaps"',
+            'User "system:serviceaccount:vision:pipeline" cannot get resource "configmaps"',
         ),
         ({"manifest": {"apiVersion": "v1", "kind": "Secret"}}, "can't be read: secrets"),
         ({"manifest": {"apiVersion": "ray.io/v1", "kind": "RayJob"}}, "this cluster has no RayJob of ray.io/v1"),
@@ -205,7 +205,9 @@ def test_an_object_of_somebody_else_is_left_alone(server: ApiServer, api: Api) -
     assert "Job mine is there already and is not this run's" in error
     changed = json.loads(json.dumps(named).replace("600", "500"))
     assert "is there already with other content" in Step(wish("uid-one", manifest=changed, **DONE), api).ended()
-    made.say({"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 1})
+    times = {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:01Z"}
+    ends = [{"type": kind, "status": "True", "reason": "Done"} for kind in ("SuccessCriteriaMet", "Complete")]
+    made.say({**times, "conditions": ends, "succeeded": 1})
     assert step.ended() == "", "a job's own end is waited for where no condition is given"
 
 

@@ -47,6 +47,7 @@ COMPONENTS = "copy the folder pipelines/components of trainyard's repository bes
 
 NO_FILE = 'the path counts from the folder you call trainyard in; take Path(__file__).with_name("component.yaml")'
 NO_PATH = "an input with such a type is a parameter for kfp 2: take inputValue, or leave the type out for a file"
+NO_COMPONENT = "the YAML is no component: it has neither implementation (kfp's first form) nor pipelineInfo (of kfp 2)"
 NO_SITE = "a component's URL is fetched on this machine; save it beside the file and take load_component_from_file"
 
 
@@ -56,6 +57,8 @@ def hint_of(error: BaseException, text: str) -> str:
         return NO_FILE
     if "cannot be paired with InputPathPlaceholder" in text:
         return NO_PATH
+    if isinstance(error, KeyError) and "pipelineInfo" in text:
+        return NO_COMPONENT
     return NO_SITE if type(error).__module__.startswith("requests.") else ""
 
 

@@ -97,7 +97,7 @@ def _refused(context: Context) -> None:
             check=False,
             timeout=RUN_S,
         )
-        words = f'User "system:serviceaccount:{NAMESPACE}:pipeline" cannot create resource "configmaps"'
+        words = f'User "system:serviceaccount:{NAMESPACE}:pipeline" cannot get resource "configmaps"'
         require(code == 1 and words in said, f"submit ended with {code} and said: {said[-600:]}")
         figures["said"] = words
 
