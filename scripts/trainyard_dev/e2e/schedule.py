@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.e2e.catalog import Entry
 from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.entry import Entry
 
 AT_ONCE = 3  # on two cores: one that computes beside two that wait for polls, pulls and pods
 

@@ -9,7 +9,7 @@ import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e import schedule
-from trainyard_dev.e2e.catalog import ALONE, Entry
+from trainyard_dev.e2e.entry import ALONE, Entry
 from trainyard_dev.e2e.recorder import Recorder, require
 
 

@@ -1,0 +1,96 @@
+"""Checks of what members bring and do: manifests and scripts as people have them, their data, and what they see."""
+
+from __future__ import annotations
+
+from trainyard.kinds.images import Trainer, trainers
+from trainyard.kinds.registry import KINDS
+from trainyard_dev.e2e.checks import arrivals, data, elsewhere, folder, frameworks, parallel, requirements, seeing
+from trainyard_dev.e2e.entry import (
+    DATA,
+    EXAMPLES_CODE,
+    GPU_USE,
+    GPUS,
+    KINDS_CODE,
+    PIPELINE_CODE,
+    RELEASE,
+    SETTLED,
+    TENSORFLOW,
+    TORCH,
+    VOLUME_USE,
+    Entry,
+    each,
+)
+
+ELSEWHERE = tuple(f"elsewhere.{name}" for name in ("workflow", "component", "object", "object-refused"))
+
+
+def _script(script: frameworks.Script) -> Entry:
+    kind = next(kind for kind in KINDS if kind.kind == script.kind)
+    image = script.image or next(one.name for one in trainers() if one.key == kind.image)
+    return Entry(
+        (script.id,),
+        lambda context: frameworks.train(context, script),
+        needs=(DATA,),
+        shares=GPU_USE,
+        images=(image, "kubectl-delivery") if script.kind == "MPIJob" else (image,),
+        inputs=(*KINDS_CODE, f"examples/{script.folder}", "scripts/trainyard/training"),
+    )
+
+
+def _imports(image: Trainer) -> Entry:
+    return Entry(
+        (frameworks.imports_id(image),),
+        lambda context: frameworks.imports(context, image),
+        images=(image.name,),
+        inputs=(f"images/{image.name}", "images/requirements.yaml"),
+    )
+
+
+ENTRIES = (
+    Entry(
+        ELSEWHERE,
+        elsewhere.check,
+        shares=GPU_USE,
+        images=("argoexec", "pipeline"),
+        inputs=(*PIPELINE_CODE, "scripts/trainyard_dev/e2e/flows"),
+        parts=each(ELSEWHERE),
+    ),
+    *(_script(one) for one in frameworks.SCRIPTS),
+    Entry(("arrivals.imports",), frameworks.refused, inputs=("scripts/trainyard/kinds", "scripts/trainyard/training")),
+    *(_imports(one) for one in trainers()),
+    Entry(
+        ("train.folder", "train.again", "train.failing", "train.traces"),
+        folder.train,
+        shares=GPU_USE,
+        images=(TORCH,),
+        inputs=("scripts/trainyard/training", "scripts/trainyard/observe", "scripts/trainyard/kinds"),
+    ),
+    Entry(
+        tuple(arrivals.TITLES),
+        arrivals.arrive,
+        shares=GPU_USE | VOLUME_USE,
+        images=(TORCH, TENSORFLOW, "pipeline", "argoexec"),
+        inputs=("policies", "scripts/trainyard/policy/fill", "scripts/trainyard_dev/e2e/arrivals", "manifests/cluster"),
+        parts=each(tuple(arrivals.TITLES)),
+    ),
+    Entry(
+        ("train.requirements", "train.requirements-again", "train.requirements-line"),
+        requirements.installed,
+        shares=GPU_USE,
+        images=(TORCH,),
+        inputs=("scripts/trainyard/training", "scripts/trainyard/kinds", "scripts/trainyard_agent", "images/platform"),
+    ),
+    Entry(("train.fsdp", "train.fsdp-resumed"), parallel.fsdp, shares=GPU_USE, images=(TORCH,), inputs=EXAMPLES_CODE),
+    Entry((parallel.ELASTIC,), parallel.elastic, locks=frozenset({GPUS, RELEASE}), images=(TORCH,),
+          inputs=EXAMPLES_CODE),
+    Entry(
+        ("data.put", "data.workspace", "data.refused"),
+        data.put,
+        needs=(DATA,),
+        shares=VOLUME_USE,
+        inputs=("scripts/trainyard/data", "scripts/trainyard/training/transfer", "scripts/trainyard_agent"),
+    ),
+    Entry(("seeing.gpus",), seeing.gpus, inputs=("scripts/trainyard_agent", "charts/trainyard/templates")),
+    Entry(("seeing.compare", "seeing.tensorboard"), seeing.looked_at, shares=SETTLED, images=(TORCH,),
+          inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent")),
+)  # fmt: skip

@@ -1,0 +1,76 @@
+"""One piece of an end-to-end run, and the names that pieces share: locks, images, what they concern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainyard_dev.e2e.context import Context
+
+# What entries hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
+GPUS = "gpus"  # every GPU of the cluster
+RELEASE = "release"  # the Helm release: an entry that upgrades it holds it alone; who only runs jobs notices nothing
+VOLUMES = "volumes"  # the teams' claims and what lies in them
+ALONE = "*"  # nothing else may run
+
+GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
+# What takes objects of the release away for a while: no upgrade may look for them then.
+SETTLED = frozenset({RELEASE})
+
+TORCH, TENSORFLOW, HOROVOD = "trainer-torch", "trainer-tensorflow", "trainer-horovod"
+PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)
+DATA = "storage.bucket"
+KINDS_CODE = ("scripts/trainyard/kinds", "manifests/jobs", "images/trainer", "charts/training-operator")
+STORAGE_CODE = ("charts/minio", "charts/nfs", "scripts/trainyard_agent", "images/nfs-server", "images/nfs-provisioner")
+PIPELINE_CODE = (
+    "scripts/trainyard/pipelines",
+    "scripts/trainyard/observe",
+    "pipelines",
+    "charts/argo",
+    "tools/step",
+    "images/pipeline",
+)
+EXAMPLES_CODE = ("examples", "scripts/trainyard/training", "scripts/trainyard/kinds", "images/trainer-torch")
+RELEASE_CODE = (
+    "scripts/trainyard/chart",
+    "scripts/trainyard_agent",
+    "charts/patches",
+    "charts/trainyard/templates",
+    "components",
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One piece of a run.
+
+    Args:
+        ids: what it reports.
+        parts: groups of its ids that can be chosen apart; empty: all come together.
+        main: those of its ids that belong to the main job (`make e2e` without FULL=1).
+        needs: ids that must have passed before; they are chosen with it.
+        images: of versions.yaml, by name; the entry waits for them.
+        inputs: what it checks beside the chart, as paths from the repository's root; `.ci/run` runs the entry when one
+            of them changed.
+    """
+
+    ids: tuple[str, ...]
+    run: Callable[[Context], object]
+    main: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    locks: frozenset[str] = frozenset()
+    shares: frozenset[str] = frozenset()
+    images: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+
+    def conflicts(self, other: Entry) -> bool:
+        """Whether the two may not run at the same time."""
+        if ALONE in self.locks | other.locks:
+            return True
+        return bool(self.locks & (other.locks | other.shares) or other.locks & self.shares)
+
+
+def each(ids: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Every id can be chosen alone."""
+    return tuple((check_id,) for check_id in ids)
