@@ -109,7 +109,7 @@ def _scripts(folder: Path, command: Sequence[str]) -> Iterator[Path]:
 def _local(module: str, roots: Sequence[Path]) -> list[Path]:
     """The files of a module that lies below one of these folders: its packages' and its own; [] for any other."""
     for root in roots:
-        found, at = [], root
+        found, at = list[Path](), root
         for part in module.split("."):
             file = at / f"{part}{SCRIPT}"
             at = at / part

@@ -18,7 +18,7 @@ from trainyard_dev.e2e.recorder import CheckError, require
 
 EXAMPLES = ROOT / "examples"
 TRAIN_S = 300
-BAR = 0.7  # of test images; the scripts reach more than 0.85 of MNIST, 0.78 of Fashion-MNIST
+BAR = 0.7  # of test images; the scripts reach more than 0.85 of MNIST, the small vision transformer 0.55
 FIRST = "trainyard: computes on "
 PYTHON = ("python", "train.py")
 
@@ -41,6 +41,7 @@ class Script:
     nodes: int = 2
     gpus: int = 1
     memory: str = "1536Mi"
+    bar: float = BAR
 
 
 SCRIPTS = (
@@ -51,7 +52,7 @@ SCRIPTS = (
     Script("train.lightning", "a Lightning script on two nodes", "mnist-lightning", "PyTorchJob", "gloo",
            image="trainer-transformers"),
     Script("train.transformers", "Transformers' Trainer on two nodes", "mnist-transformers", "PyTorchJob", "gloo",
-           ("model/model.safetensors", "model/config.json"), image="trainer-transformers"),
+           ("model/model.safetensors", "model/config.json"), image="trainer-transformers", bar=0.4),
     Script("train.accelerate", "an Accelerate script on two nodes", "mnist-accelerate", "PyTorchJob", "gloo",
            image="trainer-transformers"),
     Script("arrivals.horovod", "a Horovod script for PyTorch on two nodes", "mnist-horovod", "MPIJob", "horovod-mpi"),
@@ -88,7 +89,7 @@ def train(context: Context, script: Script) -> None:
         figures |= {"accuracy": round(metrics["accuracy"], 4), "world_size": metrics["world"], "says": first}
         computed.check(context, metrics, script.backend, figures)
         require(metrics["world"] == script.nodes * max(1, script.gpus), f"{metrics['world']} ranks took part")
-        require(metrics["accuracy"] >= BAR, f"accuracy {metrics['accuracy']:.4f} is below the bar {BAR}")
+        require(metrics["accuracy"] >= script.bar, f"accuracy {metrics['accuracy']:.4f} is below {script.bar}")
         for name in script.saved:
             size = (results / name).stat().st_size if (results / name).is_file() else 0
             require(size > 1000, f"{name} came back with {size} bytes")
