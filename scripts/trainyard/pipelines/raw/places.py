@@ -45,9 +45,10 @@ def _artifact(artifact: Object, settings: Settings, say: Say) -> None:
             place.update(_access(settings) | place)
         return
     key, own = place.get("key"), f"{settings.team}/"
+    if not isinstance(key, str) or key.startswith(own):
+        return
     # What the run itself fills in may hold the team's name already.
-    known = isinstance(key, str) and ("{{" not in key[:2] or key.startswith("{{workflow."))
-    if known and not key.startswith(own):
+    if not key.startswith("{{") or key.startswith("{{workflow."):
         place["key"] = own + key.lstrip("/")
         name = artifact.get("name", "?")
         say(f"artifact {name}: the key {key} is {place['key']}, for the team's objects lie below {own}")

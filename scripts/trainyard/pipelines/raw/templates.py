@@ -75,7 +75,8 @@ def _gpus(template: Object, settings: Settings) -> None:
     resources = {pool.resource for pool in settings.pools if pool.resource} | {GPU}
     asked: list[str] = []
     for one in containers(template):
-        amounts = one.get("resources") if isinstance(one.get("resources"), dict) else {}
+        given_amounts = one.get("resources")
+        amounts: Object = given_amounts if isinstance(given_amounts, dict) else {}
         requests, limits = (
             amounts[key] if isinstance(amounts.get(key), dict) else {} for key in ("requests", "limits")
         )
