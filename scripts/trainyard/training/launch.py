@@ -72,7 +72,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     if resume and not given.get("checkpoints"):
         raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
     wanted = given.pop("requirements", None)
-    spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config)
+    spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config, wanted)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
     needs = packages.of(folder, wanted, team_config.team, pods.image_of(spec, team_config), team_config.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
@@ -95,14 +95,16 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     return Launch(spec, manifest(spec, team_config), code, why, doubts, needs.said, notes)
 
 
-def _fitting(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobSpec, str, tuple[str, ...]]:
+def _fitting(
+    spec: JobSpec, folder: Path, team_config: TeamConfig, wanted: str | None
+) -> tuple[JobSpec, str, tuple[str, ...]]:
     """The job with an image that has what the code imports, why that one, and what is in doubt. Raises UsageError.
 
-    Its Python, where it surely has one, says on which device the command computes.
+    `wanted` is the file with its packages, None where there may be one by the usual name. The image's Python, where it surely has one, says on which device the command computes.
     """
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
     reference, asked = pods.image_of(spec, team_config), bool(spec.image)
-    listed = imports.listed(folder)
+    listed = imports.listed(folder, *([] if wanted is None else [wanted]))
     seen = fit(found, spec.framework, reference, team_config.images, asked=asked, listed=listed)
     for one in seen.refused:
         raise UsageError(one.what, where=one.where, hint=one.hint)

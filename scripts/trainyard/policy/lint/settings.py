@@ -65,7 +65,10 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
     if team.name == ANY or not command or "framework" not in settings or not Path(report.file).is_file():
         return
     team_config, image = TeamConfig.of(report.site.contract, team.name), str(settings.get("image") or "")
-    framework, listed = str(settings["framework"]), imports.listed(folder)
+    framework, listed = (
+        str(settings["framework"]),
+        imports.listed(folder, str(settings.get("requirements", imports.REQUIREMENTS))),
+    )
     try:
         reference = team_config.image(image, framework)
     except UsageError:
