@@ -100,7 +100,8 @@ def _fitting(
 ) -> tuple[JobSpec, str, tuple[str, ...]]:
     """The job with an image that has what the code imports, why that one, and what is in doubt. Raises UsageError.
 
-    `wanted` is the file with its packages, None where there may be one by the usual name. The image's Python, where it surely has one, says on which device the command computes.
+    `wanted` is the file with its packages, None where there may be one by the usual name. The image's Python, where it
+    surely has one, says on which device the command computes.
     """
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
     reference, asked = pods.image_of(spec, team_config), bool(spec.image)
