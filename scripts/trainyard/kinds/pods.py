@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.kinds import packages, registry
+from trainyard.kinds.environment import mlflow_environment, store_environment
 from trainyard.kinds.flags import flags, of_program
 from trainyard.kinds.spec import JobSpec, amount_of
-from trainyard.kinds.team_config import BUCKET, MLFLOW_SECRET, SECRET, NodePool, TeamConfig
+from trainyard.kinds.team_config import BUCKET, NodePool, TeamConfig
 
 Object = dict[str, Any]
 JOB_LABEL = "trainyard.io/job"
-EXPERIMENT = "trainyard.io/experiment"
 ROOT = packages.BASE  # a volume of the pod: the code, and below it what the command writes
 CODE = f"{ROOT}/code"
 USER = 1000
@@ -189,33 +189,6 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         else:
             found.append({"name": name, "value": literal([value])[0]})
     return found
-
-
-def store_environment(secret: str = SECRET) -> list[Object]:
-    """The team's keys to the store, or those of another Secret of the namespace."""
-    keys = {"S3_ENDPOINT": "endpoint", "S3_ACCESS_KEY": "access-key", "S3_SECRET_KEY": "secret-key"}
-    optional = {"S3_REGION": "region", "S3_CA": "ca.crt"}
-    found = [_secret(name, {"name": secret, "key": key}) for name, key in keys.items()]
-    return found + [_secret(name, {"name": secret, "key": key, "optional": True}) for name, key in optional.items()]
-
-
-def mlflow_environment(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
-    """The site's MLflow server, an experiment of the team's, and the log-in where there is one; [] without a server."""
-    if not team_config.mlflow:
-        return []
-    experiment = f"{team_config.team}/{spec.labels.get(EXPERIMENT) or spec.name.rpartition('-')[0] or spec.name}"
-    found: list[Object] = [
-        {"name": "MLFLOW_TRACKING_URI", "value": team_config.mlflow},
-        {"name": "MLFLOW_EXPERIMENT_NAME", "value": experiment},
-    ]
-    keys = {"TRACKING_TOKEN": "token", "TRACKING_USERNAME": "username", "TRACKING_PASSWORD": "password", "CA": "ca.crt"}
-    return found + [
-        _secret(f"MLFLOW_{name}", {"name": MLFLOW_SECRET, "key": key, "optional": True}) for name, key in keys.items()
-    ]
-
-
-def _secret(name: str, reference: Object) -> Object:
-    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
 
 
 def _volumes(spec: JobSpec, part: Part) -> tuple[list[Object], list[Object]]:

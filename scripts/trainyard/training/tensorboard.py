@@ -10,7 +10,8 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
-from trainyard.kinds.pods import CLOSED, NO_GPU, USER, store_environment
+from trainyard.kinds.environment import store_environment
+from trainyard.kinds.pods import CLOSED, NO_GPU, USER
 from trainyard.kube import Kube
 from trainyard.observe import pods as seen
 from trainyard.training.transfer.pod import started
