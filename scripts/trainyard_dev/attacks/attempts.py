@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from trainyard.errors import TrainyardError
+from trainyard.policy import rules
 from trainyard_dev.apiserver import Answer, ApiServer
 from trainyard_dev.apiserver.client import PATCH
 from trainyard_dev.policy import cases
@@ -116,7 +117,8 @@ def _of_rules(known: dict[str, Any]) -> Iterator[Attempt]:
         for name in ([ALL] if names == ALL else names)
     }
     there = set()
-    for rule in cases.rules():
+    advice = {one.name for one in rules.rules() if one.advice}
+    for rule in (one for one in cases.rules() if one not in advice):
         for case, name in chosen(cases.cases(rule)):
             there |= {(rule, name), (rule, ALL)}
             number = of_case.get((rule, name)) or of_case.get((rule, ALL), "")
