@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from stored import MNIST, Objects, contract
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.chart import package, parts
@@ -62,3 +63,21 @@ def validation_errors(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         return []
 
     return reported
+
+
+@pytest.fixture(scope="session")
+def render(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Objects]:
+    """What the chart makes of values beside the profile kind."""
+    file = tmp_path_factory.mktemp("values") / "values.yaml"
+
+    def go(values: dict[str, Any], profile: str = "kind") -> Objects:
+        file.write_text(yaml.safe_dump(values))
+        return package.render(profile, chart, values=[file])
+
+    return go
+
+
+@pytest.fixture(scope="session")
+def full(render: Callable[..., Objects]) -> Objects:
+    """Everything switched on."""
+    return render(contract({"caches": [MNIST]}, backup={"enabled": True}))
