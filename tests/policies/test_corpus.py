@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+import yaml
 from conftest import HERE
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard_dev.apiserver import ApiServer
+from trainyard_dev import tools
+from trainyard_dev.apiserver import ApiServer, running
+from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
-from trainyard_dev.corpus import results, run, sources, volcano
+from trainyard_dev.corpus import cli, results, run, sources, volcano
 from trainyard_dev.corpus.asking import Asker
 from trainyard_dev.corpus.judge import judge, typical
+
+SERVED = tuple(int(part) for part in tools.tested_kubernetes().number.split(".")[:2]) >= (1, 36)
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +26,16 @@ def asker(server: ApiServer) -> Iterator[Asker]:
     known = run.contract(package.render("kind", values=[HERE / "teams.yaml"]))
     with volcano.admission(server):
         yield run.asker(server, known, "vision")
+
+
+@pytest.fixture(scope="module")
+def filling() -> Iterator[Asker]:
+    """Asks a server that fills in what the platform knows."""
+    objects = package.render("kind", values=[HERE / "teams.yaml"], serves=cli.FILLS)
+    with running() as server:
+        install(server, [*objects, *yaml.safe_load_all((HERE / "extra.yaml").read_text())])
+        with volcano.admission(server):
+            yield run.asker(server, run.contract(objects), "vision")
 
 
 def had(group: str) -> list[sources.Example]:
@@ -34,27 +48,45 @@ def had(group: str) -> list[sources.Example]:
 
 @pytest.mark.parametrize("group", sources.GROUPS)
 def test_lint_and_the_server_agree(asker: Asker, group: str) -> None:
+    _compare(asker, group, results.FILE)
+
+
+@pytest.mark.skipif(not SERVED, reason="MutatingAdmissionPolicy is served from Kubernetes 1.36 on")
+@pytest.mark.parametrize("group", sources.GROUPS)
+def test_lint_of_what_is_filled_in_and_the_server_that_fills_in_agree(filling: Asker, group: str) -> None:
+    _compare(filling, group, results.FILLED)
+
+
+def _compare(asker: Asker, group: str, file: str) -> None:
     found = had(group)
     assert len(found) > 25
     site = run.judged(asker)
-    verdicts = [judge(example, site, asker) for example in found]
+    verdicts = [judge(example, site, asker, fills=file == results.FILLED) for example in found]
     assert [f"{one.file}: {what}" for one in verdicts for what in one.differences] == []
-    _, written = results.read(ROOT)
+    _, written = results.read(ROOT, file)
     known = {one.file: results.row(one) for one in written if one.group == group}
     assert {one.file: results.row(one) for one in verdicts} == known, (
         "run `bin/trainyard corpus run` and read what changed"
     )
 
 
-def test_what_is_written_down_is_of_the_pinned_modules_and_holds_names_and_verdicts_alone() -> None:
-    modules, written = results.read(ROOT)
+@pytest.mark.parametrize("file", [results.FILE, results.FILLED])
+def test_what_is_written_down_is_of_the_pinned_modules_and_holds_names_and_verdicts_alone(file: str) -> None:
+    modules, written = results.read(ROOT, file)
     assert modules == results.versions()
     assert len({(one.group, one.file) for one in written}) == len(written) > 250
     assert [one.file for one in written if one.differences] == []
-    assert max(len(line) for line in (ROOT / results.FILE).read_text().splitlines()) < 700
+    assert max(len(line) for line in (ROOT / file).read_text().splitlines()) < 700
 
 
-def test_most_files_need_one_decision_of_a_person(asker: Any) -> None:
+def test_most_files_need_one_edit_where_the_server_fills_in() -> None:
+    _, written = results.read(ROOT, results.FILLED)
+    good = [one for one in written if not one.lint_after.refuses and not one.server_after.refused]
+    assert len(good) > 200
+    assert typical(good, lambda one: one.edits) <= 1
+
+
+def test_most_files_need_one_decision_of_a_person() -> None:
     _, written = results.read(ROOT)
     good = [one for one in written if not one.lint_after.refuses and not one.server_after.refused]
     assert len(good) > 200

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 import yaml
 
 from trainyard.paths import ROOT
+from trainyard.policy import fill
 from trainyard_dev.apiserver import running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
 from trainyard_dev.corpus import page as pages
 from trainyard_dev.corpus import results, run, volcano
+from trainyard_dev.corpus.judge import Result
 
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
+FILLS = (f"{fill.API}/{fill.KIND}",)
 
 
 @click.group()
@@ -24,21 +29,32 @@ def corpus() -> None:
 def run_() -> int:
     """Put every example to lint and to a real API server, as it is and with lint's hints followed.
 
-    Results go to docs/corpus/results.json, then docs/corpus.md is written. Exit code 1: lint and the server differ.
+    Then again on a server that fills in what the platform knows. Results go to docs/corpus/, then docs/corpus.md is
+    written. Exit code 1: lint and a server differ.
     """
-    objects = package.render("kind", values=[TEAMS])
+    wrong, count = [], 0
+    for file, serves in ((results.FILE, ()), (results.FILLED, FILLS)):
+        click.echo(f"{file}:")
+        found = _asked(serves)
+        results.write(ROOT, found, results.versions(), file)
+        wrong += [f"{one.group}/{one.file}: {what}" for one in found for what in one.differences]
+        count = len(found)
+    (ROOT / pages.PAGE).write_text(pages.render(ROOT))
+    for line in wrong:
+        click.echo(line)
+    click.echo(f"{count} files, {len(wrong)} differences; written: {results.FILE}, {results.FILLED}, {pages.PAGE}")
+    return int(bool(wrong))
+
+
+def _asked(serves: Sequence[str]) -> list[Result]:
+    """Every example, judged by a server of its own. `serves`: what the chart is told of it."""
+    objects = package.render("kind", values=[TEAMS], serves=serves)
     with running() as server:
         extra = TEAMS.with_name("extra.yaml")
         install(server, [*objects, *yaml.safe_load_all(extra.read_text())])
         with volcano.admission(server):
-            found = run.every(run.asker(server, run.contract(objects), "vision"), show=click.echo)
-    results.write(ROOT, found, results.versions())
-    (ROOT / pages.PAGE).write_text(pages.render(ROOT))
-    wrong = [f"{one.group}/{one.file}: {what}" for one in found for what in one.differences]
-    for line in wrong:
-        click.echo(line)
-    click.echo(f"{len(found)} files, {len(wrong)} differences; written: {results.FILE}, {pages.PAGE}")
-    return int(bool(wrong))
+            asker = run.asker(server, run.contract(objects), "vision")
+            return run.every(asker, fills=bool(serves), show=click.echo)
 
 
 @corpus.command()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from trainyard.pipelines.lint import files
-from trainyard.policy import lint
+from trainyard.policy import fill, lint
 from trainyard.policy.lint.codes import registry
 from trainyard.policy.lint.finding import Finding, Severity
 from trainyard.policy.lint.report import Site
@@ -19,6 +22,7 @@ from trainyard_dev.corpus.sources import Example
 Object = dict[str, Any]
 TRAINING = "training-operator"
 ROUNDS = 5
+IMAGE, NAMED = "p17", re.compile(r"image (\S+) is neither")
 LATER = ("TY216", "TY217")  # rights and objects that lack when it runs: what a server can be asked about
 OPERATORS = ("TY109",)  # of training-operator, whose own admission is not asked here
 
@@ -76,42 +80,70 @@ def _differ(heard: Heard, said: Said, training: bool) -> list[str]:
     return found
 
 
-def judge(example: Example, site: Site, asker: Asker, hints: bool = True) -> Result:
+def judge(example: Example, site: Site, asker: Asker, fills: bool = False) -> Result:
     """Asks both, twice.
 
     Args:
-        hints: False: nothing is followed but what a person decides, for a server whose policies write the rest.
+        fills: the server's policies fill in what the platform knows. Lint then judges what they make of the objects,
+            and only what it still says is followed. An image that stands in several places counts once.
     """
-    as_it_is = Heard.of(files.check_text(example.text, example.name, site))
     objects = example.objects()
     kinds = tuple(dict.fromkeys(str(one.get("kind")) for one in objects))
     readable = bool(objects) and all(isinstance(one.get("kind"), str) for one in objects)
+    text = list(files.check_text(example.text, example.name, site))
+    as_it_is = Heard.of(_all(_findings(objects, site, asker, fills)) if fills and readable else text)
     server = asker.ask(objects) if readable else Said(("schema",))
     if not readable:
         return Result(example.group, example.name, example.digest, kinds, as_it_is, server, 0, 0, as_it_is, server)
-    edits, by_hand, found = _follow(objects, site, asker, hints)
-    after = Heard.of(found)
+    edits, by_hand = _follow(objects, site, asker, fills)
+    after = Heard.of(_all(_findings(objects, site, asker, fills)))
     return Result(
         example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, asker.ask(objects)
     )
 
 
-def _follow(objects: list[Object], site: Site, asker: Asker, hints: bool) -> tuple[int, int, list[Finding]]:
+def _findings(objects: list[Object], site: Site, asker: Asker, fills: bool) -> Iterator[tuple[Object, list[Finding]]]:
+    """Each object and what lint says of it, or of what filling in makes of it; ways to fields are the same in both."""
+    for obj in objects:
+        judged = obj
+        if fills:
+            with suppress(AttributeError, KeyError, TypeError, ValueError):  # of a shape that nothing is filled into
+                judged = fill.filled(json.loads(json.dumps(obj, default=str)), asker.contract, asker.team).obj
+        yield obj, list(lint.manifest(judged, site))
+
+
+def _all(found: Iterable[tuple[Object, list[Finding]]]) -> list[Finding]:
+    return [one for _, findings in found for one in findings]
+
+
+def _follow(objects: list[Object], site: Site, asker: Asker, fills: bool) -> tuple[int, int]:
+    """How many edits it took, and those of them that a person decides."""
     edits = by_hand = 0
-    wanted: Callable[[Finding], bool] = lambda one: hints or one.code in PERSONAL  # noqa: E731
+    images: set[str] = set()
     for _ in range(ROUNDS):
         done = 0
-        for obj in objects:
+        for obj, findings in _findings(objects, site, asker, fills):
             mender = Mender(obj, asker.contract, asker.team)
-            for one in lint.manifest(obj, site):
-                if one.severity is Severity.ERROR and wanted(one):
-                    count = mender.mend(one)
-                    done += count
-                    by_hand += count if one.code in PERSONAL else 0
-        edits += done
+            for one in findings:
+                if one.severity is not Severity.ERROR:
+                    continue
+                count = mender.mend(one)
+                done += count
+                if fills and one.code == IMAGE and count:
+                    known, name = len(images), _image(one)
+                    images.add(name)
+                    count = len(images) - known
+                edits += count
+                by_hand += count if one.code in PERSONAL else 0
         if not done:
             break
-    return edits, by_hand, [one for obj in objects for one in lint.manifest(obj, site)]
+    return edits, by_hand
+
+
+def _image(finding: Finding) -> str:
+    """The image that a finding is about."""
+    match = NAMED.search(finding.reason)
+    return match[1] if match else finding.reason
 
 
 def typical(results: Iterable[Result], of: Callable[[Result], int]) -> int:

@@ -18,12 +18,14 @@ NONE = "None."
 def render(root: Path) -> str:
     """The page of what is written down."""
     modules, found = results.read(root)
+    _, filled = results.read(root, results.FILLED)
     return HEAD.read_text().format(
         modules=", ".join(f"{group} {version}" for group, version in modules.items()),
         verdicts="\n".join(_verdicts(found)),
         edits="\n".join(_edits(found)),
+        filled="\n".join(_filled(filled)),
         codes="\n".join(_codes(found)),
-        differences="\n".join(_differences(found)),
+        differences="\n".join(_differences([*found, *filled])),
     )
 
 
@@ -47,6 +49,15 @@ def _edits(found: list[Result]) -> Iterator[str]:
         good = [one for one in mine if not one.lint_after.refuses and not one.server_after.refused]
         most = max((one.edits for one in good), default=0)
         row = [len(good), typical(good, lambda one: one.edits), most, typical(good, lambda one: one.by_hand)]
+        yield f"| {group} | {' | '.join(map(str, row))} |"
+
+
+def _filled(found: list[Result]) -> Iterator[str]:
+    for group, mine in _groups(found):
+        good = [one for one in mine if not one.lint_after.refuses and not one.server_after.refused]
+        as_they_are = sum(not one.server.refused for one in mine)
+        most = max((one.edits for one in good), default=0)
+        row = [len(mine), as_they_are, len(good), typical(good, lambda one: one.edits), most]
         yield f"| {group} | {' | '.join(map(str, row))} |"
 
 

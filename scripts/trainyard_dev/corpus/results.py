@@ -12,7 +12,7 @@ from trainyard_dev.corpus.judge import Heard, Result
 from trainyard_dev.corpus.sources import GROUPS
 from trainyard_dev.versions import load
 
-FILE = "docs/corpus/results.json"
+FILE, FILLED = "docs/corpus/results.json", "docs/corpus/filled.json"
 Row = dict[str, Any]
 
 
@@ -44,20 +44,24 @@ def result(row: Row) -> Result:
     return Result(group, file, row["sha256"], tuple(row["kinds"]), heard[0], said[0], edits, by_hand, heard[1], said[1])
 
 
-def read(root: Path) -> tuple[dict[str, str], list[Result]]:
-    """Versions of the modules, and every example. TrainyardError where the file is not there or can't be read."""
+def read(root: Path, name: str = FILE) -> tuple[dict[str, str], list[Result]]:
+    """Versions of the modules, and every example, of `FILE` or `FILLED`, where the server fills in.
+
+    Raises:
+        TrainyardError: the file is not there or can't be read.
+    """
     try:
-        raw = json.loads((root / FILE).read_text())
+        raw = json.loads((root / name).read_text())
         return raw["modules"], [result(row) for row in raw["files"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         what = f"the results can't be read: {error}"
-        raise TrainyardError(what, where=FILE, hint="run `bin/trainyard corpus run`") from None
+        raise TrainyardError(what, where=name, hint="run `bin/trainyard corpus run`") from None
 
 
-def write(root: Path, results: list[Result], modules: dict[str, str]) -> None:
+def write(root: Path, results: list[Result], modules: dict[str, str], name: str = FILE) -> None:
     """One line for each example, so that a difference is a line."""
     lines = ",\n".join(f"  {json.dumps(row(one))}" for one in results)
-    file = root / FILE
+    file = root / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f'{{"modules": {json.dumps(modules)},\n "files": [\n{lines}\n]}}\n')
 

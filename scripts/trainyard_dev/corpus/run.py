@@ -41,11 +41,11 @@ def judged(asking: Asker) -> LintSite:
     return site(asking.contract, asking.team.name)
 
 
-def every(asking: Asker, hints: bool = True, show: Callable[[str], None] = lambda line: None) -> list[Result]:
+def every(asking: Asker, fills: bool = False, show: Callable[[str], None] = lambda line: None) -> list[Result]:
     """All examples of all groups.
 
     Args:
-        hints: False: only what a person decides is written, for a server whose policies write the rest.
+        fills: the server's policies fill in what the platform knows; only what lint says of the rest is followed.
 
     Raises:
         TrainyardError: a module can't be had.
@@ -54,5 +54,5 @@ def every(asking: Asker, hints: bool = True, show: Callable[[str], None] = lambd
     for group in GROUPS:
         mine = examples(group)
         show(f"{group}: {len(mine)} files")
-        found += [judge(one, lints, asking, hints) for one in mine]
+        found += [judge(one, lints, asking, fills) for one in mine]
     return found

@@ -66,7 +66,7 @@ def member() -> Account:
 @functools.cache
 def pipeline() -> Account:
     """The account that the steps of a team's pipelines run as."""
-    jobs = {(kind.group, kind.plural) for kind in registry.with_gang()}
+    jobs = {(kind.group, kind.plural) for kind in registry.KINDS}
     return Account("steps of pipelines", frozenset({*jobs, *PIPELINE_CORE}), pipeline=True)
 
 
