@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trainyard.contract import Contract, Team
-from trainyard.errors import UsageError
+from trainyard.errors import TrainyardError, UsageError
 from trainyard.policy import cel
 from trainyard.policy.lint import workflow_pods
 from trainyard.policy.lint.pods import mapping
@@ -25,6 +25,7 @@ RULE, OURS = f"ValidatingAdmissionPolicy '{PREFIX}", "a rule"
 WEBHOOK, VOLCANO = "job.volcano.sh", "Volcano"
 SAMPLE = "1"  # what Argo may fill in: a number, and a part of a name
 AGENT = ("watch", "list", "patch")  # what Argo's agent does with a WorkflowTaskSet
+OF_THE_SERVER = ("uid", "creationTimestamp", "managedFields", "generation", "resourceVersion", "selfLink")
 WORKFLOWS = ("Workflow", "CronWorkflow", "WorkflowTemplate")
 
 
@@ -42,10 +43,14 @@ class Said:
 
 
 class Asker:
-    """Asks as the team's member, and as those who make the rest."""
+    """Asks as the team's member, and as those who make the rest.
 
-    def __init__(self, site: Site, contract: Contract, team: Team) -> None:
-        self.site, self.contract, self.team = site, contract, team
+    Args:
+        fills: the server fills in what members leave open: the rest is made of what it would store.
+    """
+
+    def __init__(self, site: Site, contract: Contract, team: Team, fills: bool = False) -> None:
+        self.site, self.contract, self.team, self.fills = site, contract, team, fills
         self.account = contract.parameters["pipelineServiceAccount"]
         self.steps = Identity.account(team.name, self.account)
         self.argo = Identity(contract.parameters["teamWorkflowController"] + team.name)
@@ -59,6 +64,7 @@ class Asker:
                 refusals.append("schema")
                 continue
             obj["metadata"] = obj.get("metadata") or {}
+            obj = self._stored(obj) if self.fills else obj
             refusals += self._plain(obj)
             if obj.get("kind") in WORKFLOWS and isinstance(obj.get("spec"), dict):
                 try:
@@ -67,6 +73,22 @@ class Asker:
                 except (AttributeError, KeyError, TypeError, ValueError):
                     refusals.append("schema")  # of a shape of which Argo makes nothing
         return Said(tuple(sorted(set(refusals))), tuple(sorted(set(lacks))))
+
+    def _stored(self, obj: Object) -> Object:
+        """What the server makes of it; as it is where it is refused."""
+        sent = obj | {"metadata": {"namespace": self.team.name, **obj["metadata"]}}
+        try:
+            path, query = self.site.server.path(sent), {"dryRun": "All"}
+            answer = self.site.server.call("POST", path, sent, identity=self.site.member, query=query)
+        except TrainyardError:
+            return obj
+        if not answer.ok:
+            return obj
+        made = {key: value for key, value in answer.body.items() if key != "status"}
+        meta = {key: value for key, value in made["metadata"].items() if key not in OF_THE_SERVER}
+        if "generateName" in obj["metadata"]:
+            meta.pop("name", None)
+        return {**made, "metadata": meta}
 
     def _plain(self, obj: Object) -> list[str]:
         """As kubectl sends it, which has fields refused that the kind doesn't have."""

@@ -53,8 +53,8 @@ def _asked(serves: Sequence[str]) -> list[Result]:
         extra = TEAMS.with_name("extra.yaml")
         install(server, [*objects, *yaml.safe_load_all(extra.read_text())])
         with volcano.admission(server):
-            asker = run.asker(server, run.contract(objects), "vision")
-            return run.every(asker, fills=bool(serves), show=click.echo)
+            asker = run.asker(server, run.contract(objects), "vision", fills=bool(serves))
+            return run.every(asker, click.echo)
 
 
 @corpus.command()

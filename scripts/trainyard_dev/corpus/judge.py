@@ -80,33 +80,32 @@ def _differ(heard: Heard, said: Said, training: bool) -> list[str]:
     return found
 
 
-def judge(example: Example, site: Site, asker: Asker, fills: bool = False) -> Result:
+def judge(example: Example, site: Site, asker: Asker) -> Result:
     """Asks both, twice.
 
-    Args:
-        fills: the server's policies fill in what the platform knows. Lint then judges what they make of the objects,
-            and only what it still says is followed. An image that stands in several places counts once.
+    Where the server fills in what the platform knows, lint judges what that makes of the objects, and only what it
+    still says is followed. An image that stands in several places counts once then.
     """
     objects = example.objects()
     kinds = tuple(dict.fromkeys(str(one.get("kind")) for one in objects))
     readable = bool(objects) and all(isinstance(one.get("kind"), str) for one in objects)
     text = list(files.check_text(example.text, example.name, site))
-    as_it_is = Heard.of(_all(_findings(objects, site, asker, fills)) if fills and readable else text)
+    as_it_is = Heard.of(_all(_findings(objects, site, asker)) if asker.fills and readable else text)
     server = asker.ask(objects) if readable else Said(("schema",))
     if not readable:
         return Result(example.group, example.name, example.digest, kinds, as_it_is, server, 0, 0, as_it_is, server)
-    edits, by_hand = _follow(objects, site, asker, fills)
-    after = Heard.of(_all(_findings(objects, site, asker, fills)))
+    edits, by_hand = _follow(objects, site, asker)
+    after = Heard.of(_all(_findings(objects, site, asker)))
     return Result(
         example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, asker.ask(objects)
     )
 
 
-def _findings(objects: list[Object], site: Site, asker: Asker, fills: bool) -> Iterator[tuple[Object, list[Finding]]]:
+def _findings(objects: list[Object], site: Site, asker: Asker) -> Iterator[tuple[Object, list[Finding]]]:
     """Each object and what lint says of it, or of what filling in makes of it; ways to fields are the same in both."""
     for obj in objects:
         judged = obj
-        if fills:
+        if asker.fills:
             with suppress(AttributeError, KeyError, TypeError, ValueError):  # of a shape that nothing is filled into
                 judged = fill.filled(json.loads(json.dumps(obj, default=str)), asker.contract, asker.team).obj
         yield obj, list(lint.manifest(judged, site))
@@ -116,20 +115,20 @@ def _all(found: Iterable[tuple[Object, list[Finding]]]) -> list[Finding]:
     return [one for _, findings in found for one in findings]
 
 
-def _follow(objects: list[Object], site: Site, asker: Asker, fills: bool) -> tuple[int, int]:
+def _follow(objects: list[Object], site: Site, asker: Asker) -> tuple[int, int]:
     """How many edits it took, and those of them that a person decides."""
     edits = by_hand = 0
     images: set[str] = set()
     for _ in range(ROUNDS):
         done = 0
-        for obj, findings in _findings(objects, site, asker, fills):
+        for obj, findings in _findings(objects, site, asker):
             mender = Mender(obj, asker.contract, asker.team)
             for one in findings:
                 if one.severity is not Severity.ERROR:
                     continue
                 count = mender.mend(one)
                 done += count
-                if fills and one.code == IMAGE and count:
+                if asker.fills and one.code == IMAGE and count:
                     known, name = len(images), _image(one)
                     images.add(name)
                     count = len(images) - known

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from trainyard.kinds.images import Trainer, trainers
 from trainyard.kinds.registry import KINDS
-from trainyard_dev.e2e.checks import arrivals, data, elsewhere, folder, frameworks, parallel, requirements, seeing
+from trainyard_dev.corpus import picked
+from trainyard_dev.e2e.checks import (
+    arrivals,
+    data,
+    elsewhere,
+    folder,
+    frameworks,
+    parallel,
+    requirements,
+    seeing,
+    upstream,
+)
 from trainyard_dev.e2e.entry import (
     DATA,
     EXAMPLES_CODE,
@@ -21,6 +32,8 @@ from trainyard_dev.e2e.entry import (
     each,
 )
 
+ARRIVAL_CODE = ("policies", "scripts/trainyard/policy/fill", "scripts/trainyard_dev/e2e/stand-in", "images/trainer",
+                "manifests/cluster")  # fmt: skip
 ELSEWHERE = tuple(f"elsewhere.{name}" for name in ("workflow", "component", "object", "object-refused"))
 
 
@@ -34,6 +47,18 @@ def _script(script: frameworks.Script) -> Entry:
         shares=GPU_USE,
         images=(image, "kubectl-delivery") if script.kind == "MPIJob" else (image,),
         inputs=(*KINDS_CODE, f"examples/{script.folder}", "scripts/trainyard/training"),
+    )
+
+
+def _upstream(kind: str) -> Entry:
+    trainers_of = {one.trainer for one in picked.of_kind(kind)} - {""}
+    beside = {"workflow": ("pipeline", "argoexec"), "mpijob": ("kubectl-delivery",)}.get(kind, ())
+    return Entry(
+        (upstream.check_id(kind),),
+        lambda context: upstream.arrive(context, kind),
+        shares=GPU_USE | VOLUME_USE,
+        images=(*sorted(trainers_of), *beside),
+        inputs=(*ARRIVAL_CODE, "scripts/trainyard_dev/corpus/picked.py", "versions.yaml"),
     )
 
 
@@ -70,9 +95,10 @@ ENTRIES = (
         arrivals.arrive,
         shares=GPU_USE | VOLUME_USE,
         images=(TORCH, TENSORFLOW, "pipeline", "argoexec"),
-        inputs=("policies", "scripts/trainyard/policy/fill", "scripts/trainyard_dev/e2e/arrivals", "manifests/cluster"),
+        inputs=(*ARRIVAL_CODE, "scripts/trainyard_dev/e2e/arrivals"),
         parts=each(tuple(arrivals.TITLES)),
     ),
+    *(_upstream(kind) for kind in picked.kinds()),
     Entry(
         ("train.requirements", "train.requirements-again", "train.requirements-line"),
         requirements.installed,

@@ -1,0 +1,142 @@
+"""Upstream's examples that the end-to-end run applies and waits for: up to three of a kind, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard_dev.corpus.edit import drop_all
+
+Object = dict[str, Any]
+TRAINER_TORCH, TRAINER_TENSORFLOW = "trainer-torch", "trainer-tensorflow"
+OPERATOR, VOLCANO, ARGO = "training-operator", "volcano", "argo"
+SMALL = {
+    "cpu": "300m",
+    "memory": "768Mi",
+}  # what a rank gets where the test cluster's machine has less than was asked for
+
+
+@dataclass(frozen=True)
+class Picked:
+    """One example.
+
+    Args:
+        kind: lower case, as it is in the id of its check.
+        group: its module.
+        files: below the module's folder of examples, all applied.
+        name: of the object that is waited for; of a generated name its beginning.
+        trainer: whose stand-in trains; "" where the image of pipelines stands in.
+        backend: due of the ranks.
+        world: ranks due.
+        gpus: that it asks for in all.
+        by_hand: names of the edits that a member makes.
+    """
+
+    kind: str
+    group: str
+    files: tuple[str, ...]
+    name: str
+    trainer: str = ""
+    backend: str = ""
+    world: int = 0
+    gpus: int = 0
+    by_hand: tuple[str, ...] = ()
+
+
+def _amounts(obj: Object) -> None:
+    for replica in obj["spec"]["mpiReplicaSpecs"].values():
+        for container in replica["template"]["spec"]["containers"]:
+            container["resources"] = {"requests": dict(SMALL), "limits": {"memory": "2Gi"}}
+
+
+def _without(key: str) -> Callable[[Object], None]:
+    def edit(obj: Object) -> None:
+        drop_all(obj, key)
+
+    return edit
+
+
+# What is left out or changed by hand, in words, and how.
+EDITS: dict[str, tuple[str, Callable[[Object], None]]] = {
+    "namespace": ("namespace `kubeflow` left out", _without("namespace")),
+    "queue": ("queue `default` left out", _without("queue")),
+    "class": ("storage class left out, a placeholder", _without("storageClassName")),
+    "amounts": ("two cores a worker made smaller: no node of the test cluster has them free", _amounts),
+}
+
+PICKED = (
+    Picked("pytorchjob", OPERATOR, ("pytorch/mnist/v1/pytorch_job_mnist_gloo.yaml",), "pytorch-dist-mnist-gloo",
+           TRAINER_TORCH, "gloo", 2, gpus=2),
+    Picked("pytorchjob", OPERATOR, ("pytorch/smoke-dist/pytorch_job_sendrecv.yaml",), "pytorch-dist-basic-sendrecv",
+           TRAINER_TORCH, "gloo", 4),
+    Picked("pytorchjob", OPERATOR, ("pytorch/simple.yaml",), "pytorch-simple", TRAINER_TORCH, "gloo", 2,
+           by_hand=("namespace",)),
+    Picked("tfjob", OPERATOR, ("tensorflow/dist-mnist/tf_job_mnist.yaml",), "dist-mnist-for-e2e-test",
+           TRAINER_TENSORFLOW, "parameter-server", 4),
+    Picked("tfjob", OPERATOR, ("tensorflow/simple.yaml",), "tfjob-simple", TRAINER_TENSORFLOW,
+           "multi-worker-mirrored", 2, by_hand=("namespace",)),
+    Picked("tfjob", OPERATOR, ("tensorflow/distribution_strategy/pvc.yaml",
+                               "tensorflow/distribution_strategy/multi_worker_tfjob.yaml"),
+           "multi-worker", TRAINER_TENSORFLOW, "multi-worker-mirrored", 2, gpus=2, by_hand=("class",)),
+    Picked("mpijob", OPERATOR, ("mpi/tensorflow-mnist.yaml",), "tensorflow-mnist", TRAINER_TORCH, "mpi4py", 2,
+           by_hand=("amounts",)),
+    Picked("xgboostjob", OPERATOR, ("xgboost/smoke-dist/xgboostjob_v1_rabit_test.yaml",), "xgboost-dist-test",
+           "trainer-xgboost", "rabit", 3),
+    Picked("xgboostjob", OPERATOR, ("xgboost/xgboost-dist/xgboostjob_v1_iris_train.yaml",),
+           "xgboost-dist-iris-test-train", "trainer-xgboost", "rabit", 3),
+    Picked("paddlejob", OPERATOR, ("paddlepaddle/simple-cpu.yaml",), "paddle-simple-cpu", "trainer-paddle", "gloo", 2,
+           by_hand=("namespace",)),
+    Picked("paddlejob", OPERATOR, ("paddlepaddle/simple-gpu.yaml",), "paddle-simple-gpu", "trainer-paddle", "gloo", 2,
+           gpus=4, by_hand=("namespace",)),
+    Picked("jaxjob", OPERATOR, ("jax/cpu-demo/demo.yaml",), "jaxjob-simple", "trainer-jax", "gloo", 2,
+           by_hand=("namespace",)),
+    Picked("jaxjob", OPERATOR, ("jax/jax-dist-spmd-mnist/jaxjob_dist_spmd_mnist_gloo.yaml",), "jaxjob-mnist",
+           "trainer-jax", "gloo", 2, by_hand=("namespace",)),
+    Picked("vcjob", VOLCANO, ("integrations/tensorflow/benchmark/tf-example.yaml",), "tensorflow-benchmark",
+           TRAINER_TENSORFLOW, "parameter-server", 3),
+    Picked("vcjob", VOLCANO, ("integrations/mxnet/train/train-mnist-cpu.yaml",), "mxnet-job", TRAINER_TORCH, "gloo", 5),
+    Picked("vcjob", VOLCANO, ("integrations/tensorflow/dist-mnist/tf-dist-mnist-example.yaml",),
+           "tensorflow-dist-mnist", TRAINER_TENSORFLOW, "parameter-server", 3, by_hand=("queue",)),
+    Picked("workflow", ARGO, ("hello-world.yaml",), "hello-world-"),
+    Picked("workflow", ARGO, ("dag-diamond.yaml",), "dag-diamond-"),
+    Picked("workflow", ARGO, ("artifact-passing.yaml",), "artifact-passing-"),
+)  # fmt: skip
+
+# Files of these kinds that are not run, and why.
+LEFT_OUT = (
+    ("pytorch/cpu-demo, pytorch/elastic/echo, pytorch/mnist/v1 (nccl, mpi)", "three are run; `mpi` and NCCL ask for a "
+     "torch built with them and for GPUs that compute"),
+    ("pytorch/deepspeed-demo, pytorch/elastic/imagenet", "DeepSpeed; four cores a pod and a data set of their own"),
+    ("tensorflow/mnist_with_summaries", "its volume is a PersistentVolume, which members may not make"),
+    ("mpi/tensorflow-mnist-elastic", "`horovodrun` with host discovery, which no image of the platform has"),
+    ("xgboost/lightgbm-dist", "no image of the platform has LightGBM"),
+    ("xgboost/smoke-dist/xgboostjob_v1alpha1_rabit_test", "fields that the kind doesn't have: `kubectl` refuses it"),
+    ("xgboost/xgboost-dist (predict, local), xgboost/xgboostjob", "a model that an earlier job left on a claim with a "
+     "PersistentVolume, or in a store elsewhere; the last is the same job again"),
+    ("MindSpore-example, integrations/mpi, kubecon-2019-china, task-start-dependency/mpi", "ranks reached by "
+     "`sshd` as root, more cores than the test cluster has, or a queue of their own"),
+    ("job, job-plugin, hierarchical-jobs, task-start-dependency/job", "nginx, which never ends"),
+    ("integrations/paddlepaddle, integrations/ray", "folders of the host, 30Gi; a cluster that never ends"),
+    ("invalid_jobs", "made to be refused"),
+    ("the other 210 Workflows", "three are run; the table above has every one's verdict"),
+)  # fmt: skip
+
+
+def kinds() -> list[str]:
+    """Every kind of which something is run."""
+    return list(dict.fromkeys(one.kind for one in PICKED))
+
+
+def of_kind(kind: str) -> list[Picked]:
+    """What is run of a kind."""
+    return [one for one in PICKED if one.kind == kind]
+
+
+def edited(objects: Iterable[Object], by_hand: Iterable[str]) -> list[Object]:
+    """The objects after a member's edits; they are changed in place."""
+    found = list(objects)
+    for name in by_hand:
+        for obj in found:
+            EDITS[name][1](obj)
+    return found

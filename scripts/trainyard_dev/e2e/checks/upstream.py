@@ -1,0 +1,142 @@
+"""Upstream's own examples by plain `kubectl` as a member: read from the pinned modules, filled in, run to their end."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.kinds.registry import KINDS
+from trainyard.policy import fill
+from trainyard_dev import tools
+from trainyard_dev.corpus import picked
+from trainyard_dev.corpus.picked import Picked
+from trainyard_dev.corpus.sources import GROUPS
+from trainyard_dev.e2e import plain, stand_in
+from trainyard_dev.e2e.checks import computed
+from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.recorder import require
+
+WORKFLOW = "workflow"
+OURS = "/trainyard/"
+LABELS = {picked.OPERATOR: "training.kubeflow.org/job-name", picked.VOLCANO: "volcano.sh/job-name",
+          picked.ARGO: "workflows.argoproj.io/workflow"}  # fmt: skip
+RESOURCES = {"vcjob": "jobs.batch.volcano.sh", WORKFLOW: "workflows.argoproj.io"}
+
+
+def check_id(kind: str) -> str:
+    """The check of a kind."""
+    return f"arrivals.upstream-{kind}"
+
+
+def title(kind: str) -> str:
+    """What the check says."""
+    words = {"vcjob": "Volcano Job", WORKFLOW: "Workflow"}
+    name = words.get(kind) or next(one.kind for one in KINDS if one.kind.lower() == kind)
+    return f"{len(picked.of_kind(kind))} of upstream's examples of a {name} run as they are"
+
+
+def arrive(context: Context, kind: str) -> None:
+    """Every picked example of a kind, one after the other; what it made is removed, also after a failure."""
+    mine = picked.of_kind(kind)
+    due, has = max(one.gpus for one in mine), sum(context.gpus.values())
+    if has < due:
+        context.recorder.skip(check_id(kind), title(kind), f"it needs {due} GPUs, the cluster has {has}")
+        return
+    with context.recorder.check(check_id(kind), title(kind)) as figures:
+        for trainer in sorted({one.trainer for one in mine} - {""}):
+            stand_in.make(context, trainer)
+        figures["filled_in_by"] = "API server" if plain.served(context) else "trainyard adopt"
+        for one in mine:
+            figures[one.name] = _example(context, one)
+
+
+@dataclass
+class _Seen:
+    """When the first pod of a job ran, in seconds since it was sent, and the images of all of its pods."""
+
+    context: Context
+    selector: str
+    since: float
+    started: float | None = None
+    images: set[str] = field(default_factory=set)
+
+    def look(self) -> None:
+        """One more look."""
+        for pod in plain.pods(self.context, self.selector):
+            self.images |= {container["image"] for container in pod["spec"]["containers"]}
+            if self.started is None and pod["status"].get("phase") in ("Running", "Succeeded"):
+                self.started = time.monotonic() - self.since
+
+
+def _example(context: Context, one: Picked) -> dict[str, Any]:
+    """Sends it and waits for its end; what is reported of it."""
+    tool, folder = GROUPS[one.group]
+    files = [tools.module_dir(tool) / folder / name for name in one.files]
+    objects = picked.edited(_objects(files), one.by_hand)
+    said: dict[str, Any] = {"file": one.files[-1], "by_hand": [picked.EDITS[name][0] for name in one.by_hand]}
+    # A generated name can't be applied.
+    verb = "create" if any("generateName" in obj["metadata"] for obj in objects) else "apply"
+    since = time.monotonic()
+    try:
+        made = plain.send(context, objects, () if one.by_hand else files, verb)
+        resource, _, name = next(word for word in made if word.partition("/")[2].startswith(one.name)).partition("/")
+        seen = _Seen(context, f"{LABELS[one.group]}={name}", since)
+        if plain.served(context):
+            said["filled"] = _filled(context, resource, name)
+        found = plain.wait_for(context, f"{resource}/{name}", _state, seen.look)
+        seen.look()
+        require(seen.started is not None, f"{one.name} has ended, and none of its pods was seen")
+        said |= {"started_s": round(seen.started or 0.0), "seconds": round(time.monotonic() - since)}
+        strange = {image for image in seen.images if OURS not in image}
+        require(not strange, f"{one.name} ran images that the table has nothing for: {', '.join(sorted(strange))}")
+        if one.trainer:
+            _computed(context, one, seen.selector, said)
+        else:
+            said["steps"] = len([node for node in found["status"].get("nodes", {}).values() if node["type"] == "Pod"])
+            require(said["steps"], f"{one.name} has ended without a step")
+        return said
+    finally:
+        _remove(context, one, objects)
+
+
+def _computed(context: Context, one: Picked, selector: str, said: dict[str, Any]) -> None:
+    result = plain.told(context, plain.pods(context, selector))
+    computed.check(context, result, one.backend, said)
+    said |= {"ranks": result["world_size"], "loss": result["loss"]}
+    require(said["ranks"] == one.world, f"{one.name}: {said['ranks']} ranks trained together, due are {one.world}")
+
+
+def _objects(files: list[Path]) -> list[dict[str, Any]]:
+    found = [obj for file in files for obj in yaml.safe_load_all(file.read_text()) if obj]
+    return [json.loads(json.dumps(obj)) for obj in found]  # parts that YAML shares are each one's own then
+
+
+def _filled(context: Context, resource: str, name: str) -> str:
+    meta = context.kubectl.get(resource, name, "-n", NAMESPACE)[0]["metadata"]
+    told: str = meta.get("annotations", {}).get(fill.TOLD, "")
+    require(told, f"{resource} {name} does not say what was filled in")
+    return told
+
+
+def _state(obj: dict[str, Any]) -> str | None:
+    """How it has ended: a job of an operator by its conditions, a Volcano Job by its state, a Workflow by its phase."""
+    status = obj.get("status") or {}
+    return plain.complete(obj) or (status.get("state") or {}).get("phase") or status.get("phase")
+
+
+def _remove(context: Context, one: Picked, objects: list[dict[str, Any]]) -> None:
+    named = [obj for obj in objects if "name" in obj["metadata"]]
+    for obj in named:
+        obj["metadata"].pop("namespace", None)
+    if named:
+        plain.remove(context, named)
+        return
+    resource = RESOURCES[one.kind]
+    for found in context.kubectl.get(resource, "-n", NAMESPACE):
+        if found["metadata"]["name"].startswith(one.name):
+            context.kubectl("delete", resource, found["metadata"]["name"], "-n", NAMESPACE, "--wait=false", check=False)

@@ -1,0 +1,130 @@
+"""A member's plain manifests: applied, waited for, and removed; what a rank says of itself."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from trainyard.contract.read import contract
+from trainyard.policy import fill
+from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.recorder import CheckError, require
+
+RUN_S, WAIT_S, POLL_S = 240, 60, 2.0
+RESULT = "result "  # begins the line in which a stand-in's first rank tells what it did
+ENDS_WELL = ("Complete", "Completed", "Succeeded")
+ENDS = (*ENDS_WELL, "Failed", "Error", "Aborted", "Terminated")
+Object = dict[str, Any]
+Objects = list[Object]
+
+
+def served(context: Context) -> bool:
+    """Whether the API server fills in; `trainyard adopt` does it elsewhere."""
+    return context.kubectl("get", "mutatingadmissionpolicies", f"{fill.PREFIX}pods", check=False).returncode == 0
+
+
+def send(context: Context, objects: Objects, files: Iterable[Path] = (), verb: str = "apply") -> list[str]:
+    """`kubectl apply` as a member, of files as they are or of objects; the names of what was made, as kubectl has them.
+
+    Where the API server fills nothing in, what `trainyard adopt` makes of the objects is sent.
+    """
+    flags = [word for file in files for word in ("-f", str(file))]
+    text = ""
+    if not flags or not served(context):
+        site = contract(context.contract, "the cluster")
+        sent = objects if served(context) else [fill.filled(one, site, site.team(NAMESPACE)).obj for one in objects]
+        flags, text = ["-f", "-"], json.dumps({"apiVersion": "v1", "kind": "List", "items": sent})
+    said = context.kubectl(
+        *member(NAMESPACE), verb, "-n", NAMESPACE, *flags, "-o", "name", check=False, input=text or None
+    )
+    require(said.returncode == 0, f"it was refused: {' '.join(said.stderr.split())[:500]}")
+    return said.stdout.split()
+
+
+def apply(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
+    """Sends them, and notes what was filled in."""
+    figures["filled_in_by"] = "API server" if served(context) else "trainyard adopt"
+    send(context, objects)
+    if served(context):
+        for one in objects:
+            found = context.kubectl.get(_resource(one), one["metadata"]["name"], "-n", NAMESPACE)[0]
+            told = found["metadata"].get("annotations", {}).get(fill.TOLD, "")
+            require(told, f"{one['kind']} {one['metadata']['name']} does not say what was filled in")
+            figures[f"filled_{one['metadata']['name']}"] = told
+
+
+def _resource(obj: dict[str, Any]) -> str:
+    return f"{obj['kind'].lower()}.{obj['apiVersion'].partition('/')[0]}" if "/" in obj["apiVersion"] else obj["kind"]
+
+
+def remove(context: Context, objects: Objects) -> None:
+    """Takes them away, with what was made of them."""
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    flags = ("--ignore-not-found", "--timeout=60s", "--cascade=foreground")
+    context.kubectl("delete", "-n", NAMESPACE, "-f", "-", *flags, check=False, input=listed)
+
+
+def wait_for(
+    context: Context,
+    name: str,
+    state: Callable[[dict[str, Any]], str | None],
+    seen: Callable[[], object] = lambda: None,
+) -> dict[str, Any]:
+    """The object once it has ended well; `seen` is called at each look. CheckError: it failed, or did neither in time."""
+    end = time.monotonic() + RUN_S
+    while True:
+        found = context.kubectl.get(*name.split("/"), "-n", NAMESPACE)[0]
+        now = state(found) or ""
+        seen()
+        if now in ENDS:
+            require(now in ENDS_WELL, f"{name} ended {now}: {json.dumps(found.get('status'))[:400]}")
+            return found
+        if time.monotonic() > end:
+            waits = [reason for pod in context.kubectl.get("pods", "-n", NAMESPACE) if (reason := waits(pod))]
+            raise CheckError(
+                f"{name} is {now or 'not begun'} after {RUN_S} s; {'; '.join(waits[:2]) or 'no pod waits'}"
+            )
+        time.sleep(POLL_S)
+
+
+def complete(job: Object) -> str | None:
+    """How a job has ended, by its conditions."""
+    conditions = job.get("status", {}).get("conditions") or []
+    held = {one.get("type") for one in conditions if one["status"] == "True"}
+    return next((one for one in ("Failed", "Complete", "Succeeded") if one in held), None)
+
+
+def pods(context: Context, selector: str) -> Objects:
+    """The team's pods of a label."""
+    return context.kubectl.get("pods", "-n", NAMESPACE, "-l", selector)
+
+
+def waits(pod: dict[str, Any]) -> str:
+    """Why a pod has no node, in the scheduler's words."""
+    conditions = pod["status"].get("conditions") or []
+    return next(
+        (c.get("message", "") for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), ""
+    )
+
+
+def log(context: Context, name: str) -> str:
+    """What an object's pod has said."""
+    return context.kubectl("logs", "-n", NAMESPACE, name).stdout.strip()
+
+
+def told(context: Context, found: Objects) -> Object:
+    """What the first rank of a stand-in's job says of itself: by its container's last word, else in a log."""
+    for pod in found:
+        for status in pod["status"].get("containerStatuses") or []:
+            message = (status.get("state", {}).get("terminated") or {}).get("message", "")
+            if message.startswith(RESULT):
+                return json.loads(message.removeprefix(RESULT))
+    for pod in found:
+        said = context.kubectl("logs", "-n", NAMESPACE, pod["metadata"]["name"], check=False).stdout
+        for line in said.splitlines():
+            if line.startswith(RESULT):
+                return json.loads(line.removeprefix(RESULT))
+    raise CheckError(f"none of {', '.join(one['metadata']['name'] for one in found) or 'no pods'} tells its result")
