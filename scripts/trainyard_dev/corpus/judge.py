@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from trainyard.errors import TrainyardError
 from trainyard.pipelines.lint import files
 from trainyard.policy import fill, lint
 from trainyard.policy.lint.codes import registry
 from trainyard.policy.lint.finding import Finding, Severity
 from trainyard.policy.lint.report import Site
+from trainyard_dev.corpus import edit
 from trainyard_dev.corpus.asking import Asker, Said
 from trainyard_dev.corpus.mends import PERSONAL, Mender
 from trainyard_dev.corpus.sources import Example
@@ -106,9 +108,17 @@ def _findings(objects: list[Object], site: Site, asker: Asker) -> Iterator[tuple
     for obj in objects:
         judged = obj
         if asker.fills:
-            with suppress(AttributeError, KeyError, TypeError, ValueError):  # of a shape that nothing is filled into
-                judged = fill.filled(json.loads(json.dumps(obj, default=str)), asker.contract, asker.team).obj
+            with suppress(TrainyardError, AttributeError, KeyError, TypeError, ValueError):  # of no shape to fill into
+                judged = _filled(obj, asker)
         yield obj, list(lint.manifest(judged, site))
+
+
+def _filled(obj: Object, asker: Asker) -> Object:
+    """The object with what the server fills in, and the annotation that says so."""
+    found = fill.filled(json.loads(json.dumps(obj, default=str)), asker.contract, asker.team)
+    if found.names:
+        edit.put(found.obj, ("metadata", "annotations", fill.TOLD), ", ".join(found.names))
+    return found.obj
 
 
 def _all(found: Iterable[tuple[Object, list[Finding]]]) -> list[Finding]:

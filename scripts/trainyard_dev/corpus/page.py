@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from trainyard_dev.corpus import results
+from trainyard_dev.corpus import picked, results
 from trainyard_dev.corpus.judge import Result, typical
 from trainyard_dev.corpus.sources import GROUPS
 
@@ -23,6 +23,8 @@ def render(root: Path) -> str:
         modules=", ".join(f"{group} {version}" for group, version in modules.items()),
         verdicts="\n".join(_verdicts(found)),
         edits="\n".join(_edits(found)),
+        run="\n".join(_run()),
+        left_out="\n".join(f"| {files} | {why} |" for files, why in picked.LEFT_OUT),
         filled="\n".join(_filled(filled)),
         codes="\n".join(_codes(found)),
         differences="\n".join(_differences([*found, *filled])),
@@ -59,6 +61,13 @@ def _filled(found: list[Result]) -> Iterator[str]:
         most = max((one.edits for one in good), default=0)
         row = [len(mine), as_they_are, len(good), typical(good, lambda one: one.edits), most]
         yield f"| {group} | {' | '.join(map(str, row))} |"
+
+
+def _run() -> Iterator[str]:
+    for one in picked.PICKED:
+        ranks = f"{one.world} ranks, {one.backend}" if one.trainer else "its steps"
+        by_hand = "; ".join(picked.EDITS[name][0] for name in one.by_hand) or "nothing"
+        yield f"| `arrivals.upstream-{one.kind}` | `{one.group}/{one.files[-1]}` | {by_hand} | {ranks} |"
 
 
 def _codes(found: Iterable[Result]) -> Iterator[str]:

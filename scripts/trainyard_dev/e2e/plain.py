@@ -73,7 +73,7 @@ def wait_for(
     state: Callable[[dict[str, Any]], str | None],
     seen: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
-    """The object once it has ended well; `seen` is called at each look. CheckError: it failed, or did neither in time."""
+    """The object once it has ended well; `seen` is called at each look. CheckError: it failed, or is late."""
     end = time.monotonic() + RUN_S
     while True:
         found = context.kubectl.get(*name.split("/"), "-n", NAMESPACE)[0]
