@@ -83,10 +83,9 @@ def wait_for(
             require(now in ENDS_WELL, f"{name} ended {now}: {json.dumps(found.get('status'))[:400]}")
             return found
         if time.monotonic() > end:
-            waits = [reason for pod in context.kubectl.get("pods", "-n", NAMESPACE) if (reason := waits(pod))]
-            raise CheckError(
-                f"{name} is {now or 'not begun'} after {RUN_S} s; {'; '.join(waits[:2]) or 'no pod waits'}"
-            )
+            reasons = [reason for pod in context.kubectl.get("pods", "-n", NAMESPACE) if (reason := waits(pod))]
+            why = "; ".join(reasons[:2]) or "no pod waits"
+            raise CheckError(f"{name} is {now or 'not begun'} after {RUN_S} s; {why}")
         time.sleep(POLL_S)
 
 
