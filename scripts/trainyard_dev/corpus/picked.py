@@ -103,6 +103,28 @@ PICKED = (
     Picked("workflow", ARGO, ("artifact-passing.yaml",), "artifact-passing-"),
 )  # fmt: skip
 
+# Upstream's images by name, and the trainer whose stand-in takes their place; "": the image of pipelines.
+IMAGES = {
+    "alpine": "",
+    "busybox": "",
+    "ghcr.io/kubeflow/training-v1/jaxjob-dist-spmd-mnist": "trainer-jax",
+    "ghcr.io/kubeflow/training-v1/jaxjob-simple": "trainer-jax",
+    "ghcr.io/kubeflow/training-v1/pytorch-dist-mnist": TRAINER_TORCH,
+    "ghcr.io/kubeflow/training-v1/pytorch-dist-sendrecv-test": TRAINER_TORCH,
+    "ghcr.io/kubeflow/training-v1/tf-dist-mnist-test": TRAINER_TENSORFLOW,
+    "ghcr.io/kubeflow/training-v1/tf-mnist-with-summaries": TRAINER_TENSORFLOW,
+    "ghcr.io/kubeflow/training-v1/tf-multi-worker-strategy": TRAINER_TENSORFLOW,
+    "ghcr.io/kubeflow/training-v1/xgboost-dist-iris": "trainer-xgboost",
+    "ghcr.io/kubeflow/training-v1/xgboost-dist-rabit-test": "trainer-xgboost",
+    "horovod/horovod": TRAINER_TORCH,
+    "kubeflow/tf-dist-mnist-test": TRAINER_TENSORFLOW,
+    "kubeflowkatib/pytorch-mnist": TRAINER_TORCH,
+    "registry.baidubce.com/paddlepaddle/paddle": "trainer-paddle",
+    "volcanosh/dist-mnist-tf-example": TRAINER_TENSORFLOW,
+    "volcanosh/example-tf": TRAINER_TENSORFLOW,
+    "volcanosh/mxnet-train-mnist-cpu": TRAINER_TORCH,
+}
+
 # Files of these kinds that are not run, and why.
 LEFT_OUT = (
     ("pytorch/cpu-demo, pytorch/elastic/echo, pytorch/mnist/v1 (nccl, mpi)", "three are run; `mpi` and NCCL ask for a "

@@ -17,6 +17,7 @@ from trainyard.paths import ROOT
 from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart.previous import TEAMS
+from trainyard_dev.e2e import stand_in
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 
 RELEASE = "trainyard"
@@ -38,7 +39,7 @@ def installed(context: Context) -> Installed:
 
 @contextmanager
 def values(context: Context, tree: Path = ROOT) -> Iterator[list[Path]]:
-    """Values files for the time of the block: profile kind, real GPUs where the run has them, the two teams.
+    """Values files for the time of the block: profile kind, real GPUs where the run has them, stand-ins, the two teams.
 
     Args:
         tree: the source tree of the version whose profile and teams they are.
@@ -49,6 +50,10 @@ def values(context: Context, tree: Path = ROOT) -> Iterator[list[Path]]:
             file = Path(folder) / "real-gpus.yaml"
             file.write_text(yaml.safe_dump(REAL_GPUS))
             files.append(file)
+        if tree == ROOT:
+            table = Path(folder) / "stand-ins.yaml"
+            table.write_text(yaml.safe_dump(stand_in.values()))
+            files.append(table)
         yield [*files, tree / TEAMS]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard_dev.corpus import picked
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.images import registry
 from trainyard_dev.versions import Image
 
 FOLDER = "scripts/trainyard_dev/e2e/stand-in"
-TAG = "e2e"  # manifests/cluster/teams.yaml has it, too
+TAG = "e2e"
 _ONE = threading.Lock()  # several checks ask for the same one
 
 
@@ -19,6 +21,12 @@ def image(trainer: str) -> Image:
     name = f"stand-in-{trainer.removeprefix('trainer-')}"
     ref = f"docker.io/trainyard/{name}:{TAG}"
     return Image(name, ref, FOLDER, FOLDER, own=True, stage="check", demand=True, parent=trainer)
+
+
+def values() -> dict[str, Any]:
+    """Values of the chart: the table of images that upstream's examples need."""
+    table = {name: image(trainer).ref if trainer else "pipeline" for name, trainer in picked.IMAGES.items()}
+    return {"policies": {"fill": {"images": table}}}
 
 
 def make(context: Context, trainer: str) -> None:
