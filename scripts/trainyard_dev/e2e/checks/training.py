@@ -212,7 +212,10 @@ def _check_devices(
             known = node_uuids(node, context.spec.count)
             require(set(devices) <= set(known), f"{name} saw {devices}, which are no GPUs of {node}")
             expected = sorted(f"/dev/nvidia{known.index(device)}" for device in devices)
-            require(sorted(result["device_nodes"]) == expected, f"{name} has {result['device_nodes']}, its GPUs are {expected}")
+            require(
+                sorted(result["device_nodes"]) == expected,
+                f"{name} has {result['device_nodes']}, its GPUs are {expected}",
+            )
         for device in devices:
             require(device not in seen, f"{device} was given to both {seen.get(device)} and {name}")
             seen[device] = name
