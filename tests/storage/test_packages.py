@@ -311,6 +311,39 @@ def test_what_the_engineer_puts_is_what_runs_install(pod, server: Server, tmp_pa
     assert str(other) in str(refused.value) and len(send.listed(store)) == 2
 
 
+def test_wheels_that_are_removed_are_found_no_more_and_can_be_sent_anew(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    store = transfer.Store(Cluster(server), "transfer-x")  # type: ignore[arg-type]
+    for version in ("1.0", "2.0"):
+        wheelhouse.wheel(tmp_path / "site", "tiny-lower", version)
+    wheelhouse.wheel(tmp_path / "site", "tiny-upper", "1.5")
+    send.put(store, collect.folder(tmp_path / "site", "3.13"), print)
+    assert pod().run("tiny-lower==2.0\n")[0] == 0
+    send.remove(store, send.chosen(send.listed(store), ["Tiny_Lower==2.0"]))
+    assert [(one.wheel.name, one.wheel.version) for one in send.listed(store)] == [
+        ("tiny-lower", "1.0"),
+        ("tiny-upper", "1.5"),
+    ]
+    assert pod().run("tiny-lower==2.0\n")[0] == 0, "a run keeps what was installed"
+    code, said = pod().run("tiny-lower>=2\n")
+    assert code == 1 and "tiny-lower>=2 can't be had: the platform's wheels has 1.0" in said, said
+    other = wheelhouse.wheel(tmp_path / "other", "tiny-lower", "2.0", "VERSION = 'other'\n")
+    assert send.put(store, collect.folder(tmp_path / "other", "3.13"), print) == 1
+    send.remove(store, send.chosen(send.listed(store), [other.name, "tiny-lower", "tiny-lower==2.0"]))
+    assert [one.wheel.name for one in send.listed(store)] == ["tiny-upper"]
+
+
+def test_a_wheel_that_is_not_there_is_said_with_the_versions_that_are(server: Server, tmp_path: Path) -> None:
+    store = transfer.Store(Cluster(server), "transfer-x")  # type: ignore[arg-type]
+    wheelhouse.wheel(tmp_path / "site", "tiny-seldom", "1.0")
+    send.put(store, collect.folder(tmp_path / "site", "3.13"), print)
+    there = send.listed(store)
+    with pytest.raises(UsageError, match="the store has no wheel tiny-seldom==9") as refused:
+        send.chosen(there, ["tiny-seldom==1.0", "tiny-seldom==9"])
+    assert refused.value.hint == "the store has tiny-seldom 1.0"
+    with pytest.raises(UsageError, match="the store has no wheel absent"):
+        send.chosen(there, ["absent"])
+
+
 def test_requirements_are_resolved_for_the_images_python(tmp_path: Path) -> None:
     """Python here is another one; what `--without` names and what only that needs stays away."""
     site = tmp_path / "site"
