@@ -27,7 +27,7 @@ def check(pipeline: Pipeline, report: Report, where: Where) -> None:
         known = {
             name: value
             for name, declared in component.inputs.parameters.items()
-            if (value := _value(pipeline, place.owner, task.parameters.get(name), declared)) not in (None, "", 0)
+            if (value := value_of(pipeline, place.owner, task.parameters.get(name), declared)) not in (None, "", 0)
         }
         values = {_camel(name): value for name, value in known.items() if name not in NOT_SETTINGS}
         values = {key: value for key, value in values.items() if key in schema.schema()["properties"]}
@@ -51,7 +51,7 @@ def _framework(component: Component) -> str | None:
     return found[1] if found else None
 
 
-def _value(pipeline: Pipeline, owner: Component, source: Source | None, declared: Parameter) -> Any:
+def value_of(pipeline: Pipeline, owner: Component, source: Source | None, declared: Parameter) -> Any:
     """The value before the run; None when it is made in the run."""
     if source is None:
         return declared.default or None
