@@ -45,8 +45,8 @@ def job(
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
     """
     from trainyard import contract
-    from trainyard.kinds import JobSpec, TeamConfig, manifest
-    from trainyard.training import detect, mpi_launch, packages
+    from trainyard.kinds import JobSpec, TeamConfig, manifest, mpi_launch
+    from trainyard.training import detect, packages
 
     if "name" in settings:
         raise UsageError("the name stands twice", hint="leave --name out")
