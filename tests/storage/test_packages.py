@@ -276,6 +276,22 @@ def test_what_was_asked_for_goes_before_what_the_image_has(pod, tmp_path: Path) 
     assert one._run([IMAGE, "-c", "import tiny_lower; print(tiny_lower.VERSION)"], env) == (0, "2.0\n")
 
 
+def test_what_the_image_leaves_out_is_not_asked_for(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """An image may have torch without setuptools: whoever made it knows why."""
+    image, site = tmp_path / "image", tmp_path / "site"
+    top = wheelhouse.wheel(tmp_path / "old", "tiny-top", "1.0", needs=("tiny-left-out", "tiny-lower<2"))
+    lower = wheelhouse.wheel(tmp_path / "old", "tiny-lower", "1.0")
+    subprocess.run([IMAGE, "-m", "pip", "install", "-q", "--no-deps", f"--target={image}", top, lower], check=True)
+    wheelhouse.wheel(site, "tiny-upper", "1.5", needs=("tiny-top",))
+    wheelhouse.wheel(site, "tiny-lower", "2.0")
+    with wheelhouse.index(site) as (url, asked):
+        code, said = pod(url, PYTHONPATH=str(image)).run("tiny-top\ntiny-upper\n")
+        assert code == 0 and "installed tiny-upper==1.5\n" in said, said
+        assert not any("left-out" in path for path in asked)
+        code, said = pod(url, PYTHONPATH=str(image)).run("tiny-top\ntiny-lower==2.0\n")
+        assert code == 1 and "these can't go together" in said, "what the image does meet holds"
+
+
 def test_a_python_that_looks_at_no_further_packages_says_so(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subprocess.run([IMAGE, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     one = pod()
