@@ -14,12 +14,14 @@ import shutil
 import site
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 NOTE = ".trainyard.json"  # of what is installed: by which Python, beside which packages
 FIRST = "trainyard.pth"
+IMAGE = "image"  # beside the plan: packages of the image without needs that it doesn't meet
 NEW = "new"  # beside the plan: what is installed is not in the store yet
 # Packages of the image itself stand in PYTHONPATH, which goes before: what was asked for goes first.
 PTH = "import sys; p = {0!r}; p in sys.path and (sys.path.remove(p), sys.path.insert(0, p))\n"
@@ -78,10 +80,35 @@ def install(plan_file: Path) -> int:
 
 def fingerprint(base: Path) -> list[str]:
     """The image's Python and what it has besides: on these hangs what has to be installed."""
-    paths = [one for one in sys.path if base != Path(one) and base not in Path(one).parents]
-    own = str(Path(__file__).parent)
-    found = {_named(one) for one in metadata.distributions(path=[one for one in paths if one != own])}
+    found = {_named(one) for one in _of_image(base)}
     return [platform.python_implementation(), platform.python_version(), platform.machine(), *sorted(found)]
+
+
+def taken_as_they_are(folder: Path) -> None:
+    """Tells pip of what the image has without those of its needs that the image doesn't meet.
+
+    Whoever made the image left them out, as setuptools beside Debian's torch; pip would ask the index for each.
+    """
+    from pip._vendor.packaging.requirements import Requirement  # lies beside this file
+
+    found = {_canonical(one.metadata["Name"] or "?"): one for one in reversed(list(_of_image(folder)))}
+
+    def met(text: str) -> bool:
+        need = Requirement(text)
+        if need.marker and not need.marker.evaluate({"extra": ""}):
+            return True  # of another Python, or of an extra, which is asked for or not
+        there = found.get(_canonical(need.name))
+        return there is not None and need.specifier.contains(there.version, prereleases=True)
+
+    for one in found.values():
+        needs = one.requires or []
+        if not all(map(met, needs)):
+            info = folder / f"{_canonical(one.metadata['Name']).replace('-', '_')}-{one.version}.dist-info"
+            info.mkdir(parents=True, exist_ok=True)
+            lines = [f"Name: {one.metadata['Name']}", f"Version: {one.version}"]
+            lines += [f"Requires-Dist: {need}" for need in needs if met(need)]
+            text = "\n".join(["Metadata-Version: 2.1", *lines, ""])
+            (info / "METADATA").write_text(text, encoding="utf-8")
 
 
 def pip(plan: dict[str, Any], folder: Path) -> tuple[int, list[str]]:
@@ -100,7 +127,9 @@ def pip(plan: dict[str, Any], folder: Path) -> tuple[int, list[str]]:
     if (folder / "ca.pem").exists():
         words.append(f"--cert={folder / 'ca.pem'}")
     env = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), env.get("PYTHONPATH", "")]))
+    taken_as_they_are(folder / IMAGE)
+    paths = [str(folder / IMAGE), str(folder), env.get("PYTHONPATH", "")]
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     env.update(PIP_CONFIG_FILE=os.devnull, PYTHONDONTWRITEBYTECODE="1")
     user = env.pop("INDEX_USERNAME", "")
     password = env.pop("INDEX_PASSWORD", "")
@@ -193,6 +222,13 @@ def _canonical(name: str) -> str:
 
 def _named(one: metadata.Distribution) -> str:
     return f"{_canonical(one.metadata['Name'] or '?')}=={one.version}"
+
+
+def _of_image(base: Path) -> Iterator[metadata.Distribution]:
+    """What Python finds without the packages of a run, which lie at `base`, and what lies beside this file."""
+    paths = [one for one in sys.path if base != Path(one) and base not in Path(one).parents]
+    own = str(Path(__file__).parent)
+    return iter(metadata.distributions(path=[one for one in paths if one != own]))
 
 
 def _note(path: Path) -> dict[str, Any]:

@@ -39,13 +39,13 @@ def fetch(base: str, code: str, name: str, place: str, wheels: str) -> int:
 
     Args:
         base: folder for the packages and for what installs them.
-        code: the folder with the requirements, whose file is `name`.
+        code: the folder with the requirements, whose file is `name`; without code they stand in the environment.
         place: `bucket/key` of the archive.
         wheels: `bucket/prefix` of the platform's wheels.
     """
     access = store.access()
     client, root = store.client(access), Path(base)
-    found = requirements.read(lambda one: (Path(code) / one).read_text(encoding="utf-8"), name)
+    found = requirements.read(_reader(Path(code)), name)
     bucket, _, key = place.partition("/")
     have = run_files.patiently(lambda: _take(client, bucket, key, root / PACKAGES))
     say(f"packages: {f'{have} files of s3://{place}' if have else 'new requirements, they are installed now'}")
@@ -95,6 +95,20 @@ def pack(folder: Path, target: IO[bytes]) -> None:
                 info.mode = 0o755 if os.access(path, os.X_OK) else 0o644
                 with open(path, "rb") as file:
                     tar.addfile(info, file)
+
+
+def _reader(code: Path) -> requirements.Read:
+    """What gives the text of a file of the requirements; FileNotFoundError where there is none."""
+    if not (told := os.environ.get("REQUIREMENT_FILES")):
+        return lambda name: (code / name).read_text(encoding="utf-8")
+    texts: dict[str, str] = json.loads(told)
+
+    def text(name: str) -> str:
+        if name not in texts:
+            raise FileNotFoundError(name)
+        return texts[name]
+
+    return text
 
 
 def _take(client: Minio, bucket: str, key: str, folder: Path) -> int:

@@ -206,6 +206,13 @@ def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
         ),
         (
             [
+                "global.contract.pipelines.objects[0].apiGroups[0]=networking.k8s.io",
+                "global.contract.pipelines.objects[0].resources[0]=networkpolicies",
+            ],
+            ["pipelines.objects names networkpolicies", "take the team's bounds away"],
+        ),
+        (
+            [
                 "global.contract.pipelines.objects[0].apiGroups[0]=*",
                 "global.contract.pipelines.objects[0].resources[0]=jobs",
             ],

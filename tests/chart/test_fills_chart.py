@@ -125,3 +125,4 @@ def test_the_contract_tells_the_same(filling: Objects) -> None:
     spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
     assert teams == {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in teams}
     assert published["policies"]["fill"]["imageNames"] == ["a/b:1", "tensorflow/tensorflow"]
+    assert published["policies"]["fill"]["served"] is True, "lint judges what steps create as the rules see it"

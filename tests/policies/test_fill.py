@@ -230,6 +230,24 @@ def test_an_image_of_the_site_s_table(filling: ApiServer, site: Contract) -> Non
     assert not kept.warnings
 
 
+@pytest.mark.parametrize(
+    "image", ["example.org/well/known-too:1", "example.org/well/known/own:1", "own.org/example.org/well/known:1"]
+)
+def test_an_image_that_only_looks_like_one_of_the_table_is_refused(filling: ApiServer, image: str) -> None:
+    answer = create(filling, changed(plain()[0], {"/spec/template/spec/containers/0/image": image}))
+    assert not answer.ok and "trainyard-image-source" in answer.message and image in answer.message
+
+
+def test_marks_that_a_member_writes_switch_nothing_off(filling: ApiServer) -> None:
+    """Where it is filled in the namespace says, which members don't write; what was filled in the API server says."""
+    marks = {"/metadata/labels": {"trainyard.io/fill": "off"}, "/metadata/annotations": {fill.TOLD: "nothing"}}
+    answer = create(filling, changed(plain()[0], marks))
+    assert answer.ok, answer.message
+    assert "queue" in told(answer) and "nothing" not in told(answer)
+    elsewhere = {**marks, "/spec/template/spec/containers/0/image": "evil.org/own:1"}
+    assert "trainyard-image-source" in create(filling, changed(plain()[0], elsewhere)).message
+
+
 def test_nobody_gets_a_queue_that_they_may_not_use(filling: ApiServer) -> None:
     """The editor may write everything in the team's namespace, but use none of its queues."""
     job = next(one for one in plain() if one["kind"] == "PyTorchJob")

@@ -6,6 +6,7 @@ machine stands for the one of the job's image.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -67,11 +68,18 @@ class Pod:
         command = list(packages.started(words))
         return self._run(command, {"PYTHONUSERBASE": f"{self.volume}/packages", **env})
 
-    def _agent(self, operation: str, *words: str) -> Said:
+    def fetch_without_code(self, texts: dict[str, str], name: str) -> Said:
+        """The first of the three, of a job whose code is in its image: the requirements come with the manifest."""
+        self.volume.mkdir()
+        words = [f"--into={self.volume}", f"--base={self.volume}", f"--packages={PLACE.format('0' * 64)}"]
+        words += [f"--requirements={name}", f"--wheels={packages.WHEELS}"]
+        return self._agent("fetch", *words, **{packages.FILES: json.dumps(texts)})
+
+    def _agent(self, operation: str, *words: str, **more: str) -> Said:
         root = self.server.root
         env = {"PYTHONPATH": str(ROOT / "scripts"), "S3_ENDPOINT": root.endpoint, "S3_REGION": "us-east-1"}
         env |= {"S3_ACCESS_KEY": root.user, "S3_SECRET_KEY": root.password}
-        env |= {"INDEX_URL": self.index} if self.index else {}
+        env |= more | ({"INDEX_URL": self.index} if self.index else {})
         return self._run([sys.executable, "-m", "trainyard_agent", "run-files", operation, *words], env)
 
     def _run(self, command: list[str], env: dict[str, str]) -> Said:
@@ -123,6 +131,16 @@ def test_the_first_run_installs_and_the_second_asks_no_index(pod, server: Server
         assert "packages: 2 that are in the store" in said
     assert second.program("tiny-upper", PATH=os.environ["PATH"]) == (0, "tiny-upper 1.5\n")
     assert len(stored(server)) == 1
+
+
+def test_requirements_of_a_job_without_code_come_with_its_manifest(pod) -> None:  # type: ignore[no-untyped-def]
+    one, other = pod(), pod()
+    assert one.fetch_without_code({"needs.txt": "-r more.txt\nsix\n", "more.txt": "einops==0.8\n"}, "needs.txt")[0] == 0
+    assert (one.volume / ".packages/requirements.txt").read_text() == "einops==0.8\nsix\n"
+    plan = json.loads((one.volume / ".packages/plan.json").read_text())
+    assert [line["where"] for line in plan["lines"]] == ["more.txt:1", "needs.txt:2"]
+    code, said = other.fetch_without_code({"needs.txt": "-r more.txt\n"}, "needs.txt")
+    assert code == 1 and "needs.txt:1: there is no file more.txt" in said, said
 
 
 def test_other_requirements_are_other_packages(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -258,6 +276,22 @@ def test_what_was_asked_for_goes_before_what_the_image_has(pod, tmp_path: Path) 
     assert one._run([IMAGE, "-c", "import tiny_lower; print(tiny_lower.VERSION)"], env) == (0, "2.0\n")
 
 
+def test_what_the_image_leaves_out_is_not_asked_for(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """An image may have torch without setuptools: whoever made it knows why."""
+    image, site = tmp_path / "image", tmp_path / "site"
+    top = wheelhouse.wheel(tmp_path / "old", "tiny-top", "1.0", needs=("tiny-left-out", "tiny-lower<2"))
+    lower = wheelhouse.wheel(tmp_path / "old", "tiny-lower", "1.0")
+    subprocess.run([IMAGE, "-m", "pip", "install", "-q", "--no-deps", f"--target={image}", top, lower], check=True)
+    wheelhouse.wheel(site, "tiny-upper", "1.5", needs=("tiny-top",))
+    wheelhouse.wheel(site, "tiny-lower", "2.0")
+    with wheelhouse.index(site) as (url, asked):
+        code, said = pod(url, PYTHONPATH=str(image)).run("tiny-top\ntiny-upper\n")
+        assert code == 0 and "installed tiny-upper==1.5\n" in said, said
+        assert not any("left-out" in path for path in asked)
+        code, said = pod(url, PYTHONPATH=str(image)).run("tiny-top\ntiny-lower==2.0\n")
+        assert code == 1 and "these can't go together" in said, "what the image does meet holds"
+
+
 def test_a_python_that_looks_at_no_further_packages_says_so(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subprocess.run([IMAGE, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     one = pod()
@@ -291,6 +325,39 @@ def test_what_the_engineer_puts_is_what_runs_install(pod, server: Server, tmp_pa
     with pytest.raises(UsageError, match="the store has another file of that name") as refused:
         send.put(store, collect.folder(tmp_path / "other", "3.13"), said.append)
     assert str(other) in str(refused.value) and len(send.listed(store)) == 2
+
+
+def test_wheels_that_are_removed_are_found_no_more_and_can_be_sent_anew(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    store = transfer.Store(Cluster(server), "transfer-x")  # type: ignore[arg-type]
+    for version in ("1.0", "2.0"):
+        wheelhouse.wheel(tmp_path / "site", "tiny-lower", version)
+    wheelhouse.wheel(tmp_path / "site", "tiny-upper", "1.5")
+    send.put(store, collect.folder(tmp_path / "site", "3.13"), print)
+    assert pod().run("tiny-lower==2.0\n")[0] == 0
+    send.remove(store, send.chosen(send.listed(store), ["Tiny_Lower==2.0"]))
+    assert [(one.wheel.name, one.wheel.version) for one in send.listed(store)] == [
+        ("tiny-lower", "1.0"),
+        ("tiny-upper", "1.5"),
+    ]
+    assert pod().run("tiny-lower==2.0\n")[0] == 0, "a run keeps what was installed"
+    code, said = pod().run("tiny-lower>=2\n")
+    assert code == 1 and "tiny-lower>=2 can't be had: the platform's wheels has 1.0" in said, said
+    other = wheelhouse.wheel(tmp_path / "other", "tiny-lower", "2.0", "VERSION = 'other'\n")
+    assert send.put(store, collect.folder(tmp_path / "other", "3.13"), print) == 1
+    send.remove(store, send.chosen(send.listed(store), [other.name, "tiny-lower", "tiny-lower==2.0"]))
+    assert [one.wheel.name for one in send.listed(store)] == ["tiny-upper"]
+
+
+def test_a_wheel_that_is_not_there_is_said_with_the_versions_that_are(server: Server, tmp_path: Path) -> None:
+    store = transfer.Store(Cluster(server), "transfer-x")  # type: ignore[arg-type]
+    wheelhouse.wheel(tmp_path / "site", "tiny-seldom", "1.0")
+    send.put(store, collect.folder(tmp_path / "site", "3.13"), print)
+    there = send.listed(store)
+    with pytest.raises(UsageError, match="the store has no wheel tiny-seldom==9") as refused:
+        send.chosen(there, ["tiny-seldom==1.0", "tiny-seldom==9"])
+    assert refused.value.hint == "the store has tiny-seldom 1.0"
+    with pytest.raises(UsageError, match="the store has no wheel absent"):
+        send.chosen(there, ["absent"])
 
 
 def test_requirements_are_resolved_for_the_images_python(tmp_path: Path) -> None:

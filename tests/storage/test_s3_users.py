@@ -24,6 +24,8 @@ Act = Callable[[Minio], Any]
 KEEP = timedelta(days=7)
 pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)
 
+WHEEL = "shared/wheels/0/tiny-1-py3-none-any.whl"
+
 
 @pytest.fixture
 def api() -> FakeApi:
@@ -36,7 +38,12 @@ def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], ser
     buckets.ensure(contract, clock)
     s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
     root = server.admin
-    for bucket, key in [("raw-data", "scans/1"), ("datasets", "shared/mnist/a")]:
+    for bucket, key in [
+        ("raw-data", "scans/1"),
+        ("datasets", "shared/mnist/a"),
+        ("runs", WHEEL),
+        ("runs", "speech/packages/0.tar.gz"),
+    ]:
         root.put_object(bucket, key, io.BytesIO(b"all"), 3)
     for team in ("vision", "speech"):
         for bucket in ("datasets", "runs"):
@@ -75,6 +82,11 @@ REFUSED: dict[str, Act] = {
     "write beside the prefixes": write("runs", "x"),
     "write below a prefix that only begins like its own": write("runs", "vision2/x"),
     "write what is shared": write("datasets", "shared/x"),
+    "replace a wheel that all teams install": write("runs", WHEEL),
+    "bring a wheel for all teams": write("runs", "shared/wheels/0/other-1-py3-none-any.whl"),
+    "remove a wheel of the platform": remove("runs", WHEEL),
+    "replace packages that another team has installed": write("runs", "speech/packages/0.tar.gz"),
+    "read packages that another team has installed": fetch("runs", "speech/packages/0.tar.gz"),
     "delete another team's object": remove("runs", "speech/own"),
     "copy another team's object": lambda client: client.copy_object(
         "datasets", "vision/stolen", CopySource("datasets", "speech/own")
@@ -106,7 +118,7 @@ def test_team_uses_what_is_its_own(ready: Any, api: FakeApi) -> None:
         remove(bucket, "vision/deep/er")(client)
     assert fetch("datasets", "shared/mnist/a")(client) == b"all"
     assert listing("datasets", "shared/")(client) == ["shared/mnist/a"]
-    assert fetch("raw-data", "scans/1")(client) == b"all"
+    assert fetch("raw-data", "scans/1")(client) == fetch("runs", WHEEL)(client) == b"all"
     assert "scans/1" in listing("raw-data", "")(client)
 
 

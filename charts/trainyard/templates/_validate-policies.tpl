@@ -14,6 +14,8 @@ global.contract.pipelines.serviceAccount is {{ $pipelines.serviceAccount }}, the
 {{- range $resource := $rule.resources }}
 {{- if or (has $resource (list "secrets" "serviceaccounts" "pods" "workflows" "cronworkflows")) (has "rbac.authorization.k8s.io" $rule.apiGroups) }}
 global.contract.pipelines.objects names {{ $resource }}, by which a step would get rights that are not its own: leave it out.
+{{- else if has $resource (list "networkpolicies" "resourcequotas" "limitranges") }}
+global.contract.pipelines.objects names {{ $resource }}, by which a step would take the team's bounds away: leave it out.
 {{- end }}
 {{- end }}
 {{- end }}

@@ -45,8 +45,8 @@ def job(
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
     """
     from trainyard import contract
-    from trainyard.kinds import JobSpec, TeamConfig, manifest
-    from trainyard.training import detect, mpi_launch
+    from trainyard.kinds import JobSpec, TeamConfig, manifest, mpi_launch
+    from trainyard.training import detect, packages
 
     if "name" in settings:
         raise UsageError("the name stands twice", hint="leave --name out")
@@ -63,10 +63,11 @@ def job(
         hint = f"{error.hint}; without a cluster: --contract FILE and -n TEAM"
         raise UsageError(error.what, where=error.where, hint=hint) from None
     known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
-    spec = JobSpec.of(found)
-    click.echo(
-        structured.text(manifest(spec, TeamConfig.of(known, team or (kube.namespace if kube else ""))), form), nl=False
-    )
+    team_config = TeamConfig.of(known, team or (kube.namespace if kube else ""))
+    spec, said = packages.without_code(JobSpec.of(found), Path("."), team_config)
+    for line in said:
+        click.echo(line, err=True)
+    click.echo(structured.text(manifest(spec, team_config), form), nl=False)
 
 
 @generate.command()

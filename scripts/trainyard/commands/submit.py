@@ -75,6 +75,8 @@ def submit(
 
     if sum([wait, detach, bool(step), dry_run]) > 1:
         raise UsageError("--dry-run, --wait, --detach and --logs exclude each other")
+    if step and form:
+        raise UsageError("--logs prints the log of a step, and -o the run", hint="choose one of them")
     if after_started and (dry_run or backend == "kfp"):
         raise UsageError("--after-started is for runs that are sent to a queue", hint="leave it out")
     if not pipeline.exists():
@@ -83,6 +85,8 @@ def submit(
     if backend == "kfp":
         from trainyard.pipelines.submit.kfp_backend import Endpoint
 
+        if form:
+            raise UsageError("-o is for the backend argo", hint="leave it out: the run's number is in the first line")
         if dry_run or step:
             raise UsageError("--dry-run and --logs are for the backend argo", hint="KFP takes the pipeline as compiled")
         _to_kfp(wanted, Endpoint(endpoint, token, kfp_namespace, kfp_ca), detach)

@@ -93,6 +93,29 @@ def list_wheels(form: str, access: Access) -> None:
         click.echo(f"{row['name']:30} {row['version']:16} {row['size'] / 2**20:8.1f} MiB  {row['sha256']}")
 
 
+@wheels.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME[==VERSION]|FILE...")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
+@options
+def remove(names: tuple[str, ...], dry_run: bool, access: Access) -> None:
+    """Remove wheels from the store: one file, one version of a package, or all of it.
+
+    Runs whose requirements are installed already keep what they have; new requirements don't find them any more.
+
+    \b
+    trainyard wheels remove einops==0.8.0
+    """
+    from trainyard.training.wheels import send
+
+    kube, known = _platform(access)
+    with send.store(kube, known) as store:
+        doomed = send.chosen(send.listed(store), names)
+        if not dry_run:
+            send.remove(store, doomed)
+    for one in doomed:
+        click.echo(f"{'would remove' if dry_run else 'removed'} {one.wheel.file}")
+
+
 def _platform(access: Access) -> tuple[Kube, Contract]:
     """A client whose namespace is the release's, and what the chart has published."""
     from trainyard import contract

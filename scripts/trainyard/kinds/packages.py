@@ -18,6 +18,7 @@ PACKAGES, TOOLS = f"{BASE}/packages", f"{BASE}/.packages"
 INSTALL, KEEP = "trainyard-packages", "trainyard-keep"
 LABEL = {"trainyard.io/packages": "true"}  # pods that the network policy lets to the index
 WHEELS = f"{BUCKET}/shared/wheels"  # of the platform, for all teams
+FILES = "REQUIREMENT_FILES"  # their texts by name, as JSON, where no code is sent that they are part of
 USER_BASE: Object = {"name": "PYTHONUSERBASE", "value": PACKAGES}  # every Python of the pod looks there
 OF_IMAGE = ("python", "python3", "sh", "bash", "mpirun", "mpiexec", "horovodrun")  # programs that no package brings
 MEMORY, LEAST = "2Gi", "256Mi"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ def image_of(spec: JobSpec, team_config: TeamConfig) -> str:
 
 def moves(spec: JobSpec) -> bool:
     """Whether something has to be brought into its pods, or taken from them."""
-    return bool(spec.code or spec.output)
+    return bool(spec.code or spec.output or spec.packages)
 
 
 def labels(spec: JobSpec) -> dict[str, str]:
@@ -169,7 +170,7 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         {"name": "TRAINYARD_BUCKET", "value": BUCKET},
         {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ]
-    if moves(spec):
+    if home(spec):
         found.append({"name": "TRAINYARD_RESULTS", "value": f"{home(spec)}/{spec.results}"})
         if spec.checkpoints:
             found.append({"name": "TRAINYARD_CHECKPOINTS", "value": f"{home(spec)}/{spec.checkpoints}"})
@@ -228,18 +229,23 @@ def _spread(spec: JobSpec) -> Object:
 
 def _fetch(spec: JobSpec, team_config: TeamConfig) -> Object:
     """Before the command: the code from the store, folders, and checkpoints of an earlier start."""
-    words = ["fetch", f"--into={home(spec)}", f"--folder={spec.results}"]
+    words = ["fetch", f"--into={home(spec) or ROOT}"]
+    if home(spec):
+        words.append(f"--folder={spec.results}")
     if spec.code:
         words += [f"--code={BUCKET}/{spec.code}", f"--sha256={spec.code_sha256}"]
     if spec.packages:
         words += packages.fetched(spec.requirements, spec.packages)
-    if spec.checkpoints:
+    if home(spec) and spec.checkpoints:
         words.append(f"--folder={spec.checkpoints}")
         for place in filter(None, (spec.output, spec.resume)):  # what is newer comes first, and stays
             words.append(f"--restore={BUCKET}/{place}/{spec.checkpoints}={spec.checkpoints}")
     found = _helper(FETCH, words, team_config)
     if spec.packages:
         found["env"] += packages.index_environment(team_config.packages)
+        if spec.requirement_files:
+            texts = json.dumps(dict(spec.requirement_files))
+            found["env"].append({"name": packages.FILES, "value": literal([texts])[0]})
     return found
 
 
@@ -249,7 +255,7 @@ def _packages(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
         return []
     memory = max(spec.memory, packages.MEMORY, key=amount_of)
     image = image_of(spec, team_config)
-    keep = _helper(packages.KEEP, packages.kept(home(spec), spec.packages), team_config)
+    keep = _helper(packages.KEEP, packages.kept(home(spec) or ROOT, spec.packages), team_config)
     return [packages.install(image, team_config.packages, CLOSED, NO_GPU, memory), keep]
 
 

@@ -43,6 +43,7 @@ class JobSpec:
     archive that is unpacked where the command runs, and the folder that results go to; `resume` is such a folder of an
     earlier job, whose checkpoints this one begins with. `min_nodes` makes it elastic: it starts with that many, 0 means
     with all. `packages` is the key of what the file `requirements` of the code names; without it nothing is installed.
+    `requirement_files` are that file and those it names, by name, where the code is in the image and not in the store.
     `python` of the image says on which device the command computes, before it; empty: nothing says it.
     """
 
@@ -72,6 +73,7 @@ class JobSpec:
     code: str = ""
     code_sha256: str = ""
     requirements: str = ""
+    requirement_files: Mapping[str, str] = field(default_factory=dict)
     packages: str = ""
     output: str = ""
     resume: str = ""

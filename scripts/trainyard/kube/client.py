@@ -12,6 +12,7 @@ import urllib3
 
 from trainyard.errors import TrainyardError
 from trainyard.kube.streams import Done, Exec
+from trainyard.kube.tries import cause, retries
 
 MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
 MANAGER = "trainyard"
@@ -189,7 +190,7 @@ class Kube:
                 self.host + path + (f"?{urlencode(query)}" if query else ""),
                 headers=self._headers(),
                 timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
-                retries=_retries(False),
+                retries=retries(False),
                 preload_content=False,
             )
             try:
@@ -222,7 +223,7 @@ class Kube:
                 body=json.dumps(body).encode() if body is not None else None,
                 headers=headers,
                 timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S),
-                retries=_retries(method == "GET"),
+                retries=retries(method == "GET"),
             )
         if answer.status >= 400:
             raise _refusal(answer.status, answer.data, path)
@@ -260,31 +261,10 @@ class Kube:
         except urllib3.exceptions.HTTPError as error:
             why = getattr(error, "reason", None) or error
             raise KubeError(
-                f"the API server did not answer: {_cause(why)}",
+                f"the API server did not answer: {cause(why)}",
                 where=self.host,
                 hint="see whether the cluster runs and is reachable from here, or choose another with --context",
             ) from None
-
-
-def _retries(again: bool) -> urllib3.Retry:
-    """A request that never left is always tried again, one that may have been done only when it changes nothing."""
-    return urllib3.Retry(
-        total=3 if again else 2,
-        connect=2,
-        read=2 if again else 0,
-        redirect=0,
-        status=3 if again else 0,
-        status_forcelist=(429, 502, 503, 504) if again else (),
-        allowed_methods=None,
-        backoff_factor=0.3,
-        raise_on_status=False,
-    )
-
-
-def _cause(error: object) -> str:
-    """The innermost reason, without the library's names of objects."""
-    text = str(error)
-    return text.rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
 
 
 def _refusal(status: int, data: bytes, path: str) -> KubeError:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, pods
+from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, mpi_launch, pods
 from trainyard.kinds import packages as of_packages
 from trainyard.kinds.fit import fit
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
-from trainyard.training import detect, mpi_launch, packages, results
+from trainyard.training import detect, packages, results
 from trainyard.training.pack import Pack, pack
 from trainyard.training.settings import FILE, Settings
 from trainyard.training.transfer import Store, open_store

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds import packages
+from trainyard.kinds import JobSpec, TeamConfig, packages, pods
 from trainyard_agent.requirements import RequirementError, Requirements, read
 
 FILE = "requirements.txt"
+MOST = 60_000  # characters in a manifest: Linux hands a program no longer variable than 128 KiB
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Packages:
     file: str = ""
     key: str = ""
     said: tuple[str, ...] = ()  # what whoever sends the code should know
+    files: Mapping[str, str] = field(default_factory=dict)  # the file and those it names: name -> text
 
 
 def of(folder: Path, wanted: str | None, team: str, image: str, site: Mapping[str, Any]) -> Packages:
@@ -37,8 +39,14 @@ def of(folder: Path, wanted: str | None, team: str, image: str, site: Mapping[st
     if wanted == "" or (wanted is None and not (folder / FILE).is_file()):
         return Packages()
     name = wanted or FILE
+    texts: dict[str, str] = {}
+
+    def text(one: str) -> str:
+        texts[one] = (folder / one).read_text(encoding="utf-8")
+        return texts[one]
+
     try:
-        found = read(lambda one: (folder / one).read_text(encoding="utf-8"), name)
+        found = read(text, name)
     except RequirementError as error:
         raise UsageError(error.what, where=error.where, hint=error.hint) from None
     if not found.lines:
@@ -48,7 +56,29 @@ def of(folder: Path, wanted: str | None, team: str, image: str, site: Mapping[st
     said += [
         f"{where}: {option} is left out, the site says where packages come from" for where, option in found.ignored
     ]
-    return Packages(name, packages.key(team, found.digest(image, index)), tuple(said))
+    return Packages(name, packages.key(team, found.digest(image, index)), tuple(said), texts)
+
+
+def without_code(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobSpec, tuple[str, ...]]:
+    """The job of an image that has its code, with the packages that the settings name, and what is said of them.
+
+    Only a file that is named is taken: the folder is where the command was typed, and no part of the job.
+
+    Raises:
+        UsageError: as `of`; or the files are more than a manifest can carry.
+    """
+    if not spec.requirements:
+        return spec, ()
+    image = pods.image_of(spec, team_config)
+    needs = of(folder, spec.requirements, team_config.team, image, team_config.packages)
+    if not needs.key:
+        return replace(spec, requirements=""), ()
+    if sum(map(len, needs.files.values())) > MOST:
+        hint = f"shorten it, or send the code, too: trainyard train -- {' '.join(spec.command)}"
+        raise UsageError(f"the requirements have more than {MOST} characters", where=needs.file, hint=hint)
+    command = packages.started(spec.command)
+    spec = replace(spec, requirements=needs.file, requirement_files=needs.files, packages=needs.key, command=command)
+    return spec, needs.said
 
 
 def _told(name: str, found: Requirements, index: str) -> str:

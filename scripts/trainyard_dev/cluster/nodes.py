@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from trainyard_dev.versions import load
 
 MOCK_ROOT = "/opt/trainyard/mock-gpu"
 NFS_ROOT = "/opt/trainyard/mount-nfs"
+CTR = ("ctr", "-n", "k8s.io")  # containerd's images as the kubelet sees them
 
 _NFS_WRAPPER = f"""#!/bin/sh
 exec env LD_LIBRARY_PATH={NFS_ROOT}/lib {NFS_ROOT}/sbin/mount.nfs "$@"
@@ -80,3 +82,19 @@ def install_userspace_nfs(engine: Engine, node: str) -> None:
         " chmod 0755 /sbin/$name.new; mv /sbin/$name.new /sbin/$name; done"
     )
     engine.exec(node, ["sh", "-euc", f"cat > /tmp/mount.nfs; {script}"], input=_NFS_WRAPPER)
+
+
+def forget_stale(engine: Engine, node: str, served: Mapping[str, str]) -> list[str]:
+    """Removes images from a node of which the registry has another content under the same name, or will have.
+
+    Args:
+        served: each reference and the digest that the registry serves for it, "" for one that is still being made.
+
+    Returns:
+        the references that were removed: the next pod that names one pulls it.
+    """
+    listed = engine.exec(node, [*CTR, "images", "ls"]).stdout.splitlines()[1:]
+    stale = [ref for ref, _, digest, *_ in map(str.split, listed) if ref in served and served[ref] != digest]
+    if stale:
+        engine.exec(node, [*CTR, "images", "rm", "--sync", *stale])
+    return stale

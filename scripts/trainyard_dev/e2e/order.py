@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from trainyard_dev.cluster.nodes import forget_stale
 from trainyard_dev.e2e import install, schedule, selection
 from trainyard_dev.e2e.checks import nodes
 from trainyard_dev.e2e.context import Context
+from trainyard_dev.images import registry
 
 
 def checks(context: Context) -> None:
@@ -35,8 +37,13 @@ def _installed(context: Context) -> bool:
 
 
 def _reinstalled(context: Context) -> bool:
-    """A kept cluster with this tree's chart. Whether it can be checked."""
+    """A kept cluster with this tree's chart and images. Whether it can be checked."""
     install.await_images(context)
+    if supply := context.supply:
+        making = supply.missing()
+        served = {i.ref: "" if i.name in making else registry.digest(i.ref) for i in supply.images if not i.local}
+        for node in context.nodes:
+            forget_stale(context.engine, node.name, served)
     with context.recorder.span("install", "helm upgrade --install --wait"):
         install.again(context)
     return not context.recorder.failed("install.again")

@@ -73,7 +73,8 @@ def trainyard(
     context: Context, *args: str | Path, team: str = NAMESPACE, check: bool = True, timeout: float = 120
 ) -> tuple[int, str, str]:
     """The command line as a member of the team uses it: code, standard output, standard error."""
-    argv = [ROOT / "bin" / "trainyard", *args, "-n", team, *member(team)]
+    at = args.index("--") if "--" in args else len(args)
+    argv = [ROOT / "bin" / "trainyard", *args[:at], "-n", team, *member(team), *args[at:]]
     env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
     done = run(argv, check=False, timeout=timeout, env=env)
     said = done.stderr or ""

@@ -13,7 +13,7 @@ from trainyard.pipelines import adapt, source, translate
 from trainyard.pipelines.ir import compile as compiling
 from trainyard.pipelines.ir import load
 from trainyard.pipelines.ir.model import Constant, Executor, Pipeline
-from trainyard.pipelines.lint import ir_rules, training
+from trainyard.pipelines.lint import created, ir_rules, training
 from trainyard.pipelines.lint.python_lines import PythonLines
 from trainyard.pipelines.translate import claims
 from trainyard.policy import cel
@@ -103,6 +103,7 @@ def _check(pipeline: Pipeline, report: Report, where: Where, translated: Transla
     _importers(pipeline, report, where)
     _claims(pipeline, report, where)
     training.check(pipeline, report, where)
+    created.check(pipeline, report, where)
     yaml = _document(pipeline)
     if any(one.code.startswith("TY2") and one.code != "TY210" for one in report.findings):
         _parts(pipeline, yaml, report, where)

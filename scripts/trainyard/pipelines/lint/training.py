@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from trainyard.errors import UsageError
 from trainyard.kinds import check as schema
 from trainyard.pipelines.ir.model import Component, Constant, FromInput, Parameter, Pipeline, Source
+from trainyard.pipelines.steps.request import launched
 from trainyard.policy.lint import settings
 from trainyard.policy.lint.report import Report
 from trainyard.yaml_lines import Document
@@ -27,7 +29,7 @@ def check(pipeline: Pipeline, report: Report, where: Where) -> None:
         known = {
             name: value
             for name, declared in component.inputs.parameters.items()
-            if (value := _value(pipeline, place.owner, task.parameters.get(name), declared)) not in (None, "", 0)
+            if (value := value_of(pipeline, place.owner, task.parameters.get(name), declared)) not in (None, "", 0)
         }
         values = {_camel(name): value for name, value in known.items() if name not in NOT_SETTINGS}
         values = {key: value for key, value in values.items() if key in schema.schema()["properties"]}
@@ -36,6 +38,14 @@ def check(pipeline: Pipeline, report: Report, where: Where) -> None:
             source = task.parameters.get(re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", setting))
             return where(source.line if source else task.line, (task.name, task.component), True)
 
+        command = known.get("command")
+        if isinstance(command, list) and all(isinstance(word, str) and "{{" not in word for word in command):
+            try:
+                made, _ = launched({**values, "command": command}, framework)
+            except UsageError as error:
+                report.add("TY104", line("command"), error.what, error.hint, task=task.name, at="command")
+                continue
+            values = {key: value for key, value in made.items() if key not in NOT_SETTINGS}
         broken = schema.found(Document(values, {(): 1}))
         for path, what, hint in broken:
             report.add("TY104", line(str(path[0]) if path else ""), what, hint, task=task.name, at=path)
@@ -51,7 +61,7 @@ def _framework(component: Component) -> str | None:
     return found[1] if found else None
 
 
-def _value(pipeline: Pipeline, owner: Component, source: Source | None, declared: Parameter) -> Any:
+def value_of(pipeline: Pipeline, owner: Component, source: Source | None, declared: Parameter) -> Any:
     """The value before the run; None when it is made in the run."""
     if source is None:
         return declared.default or None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
@@ -42,10 +43,27 @@ class Poller:
 
 def to_end(kube: Kube, name: str) -> Run:
     """Returns the run when it has ended. Ctrl-C ends the following only, which is said."""
-    try:
+    with _followed(kube, name):
         if live.possible():
             return live.follow(kube, name, Poller, POLL_INTERVAL_S)
         return _plain(kube, name)
+
+
+def quietly(kube: Kube, name: str) -> Run:
+    """The same without a word."""
+    poll = Poller(kube, name, lambda text: None)
+    with _followed(kube, name):
+        while True:
+            snapshot = poll()
+            if snapshot and snapshot.run.ended:
+                return snapshot.run
+            time.sleep(POLL_INTERVAL_S)
+
+
+@contextmanager
+def _followed(kube: Kube, name: str) -> Iterator[None]:
+    try:
+        yield
     except KeyboardInterrupt:
         print(f"\nthe run goes on. {again(name, kube.namespace)}", file=sys.stderr)
         raise
@@ -53,16 +71,6 @@ def to_end(kube: Kube, name: str) -> Run:
         if error.status == 404:
             raise TrainyardError(f"run {name} was deleted while it was followed") from None
         raise
-
-
-def quietly(kube: Kube, name: str) -> Run:
-    """The same without a word."""
-    poll = Poller(kube, name, lambda text: None)
-    while True:
-        snapshot = poll()
-        if snapshot and snapshot.run.ended:
-            return snapshot.run
-        time.sleep(POLL_INTERVAL_S)
 
 
 def again(name: str, namespace: str) -> str:

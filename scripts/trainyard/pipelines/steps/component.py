@@ -17,6 +17,8 @@ METRICS = "metrics.json"
 def run(framework: str, given: Mapping[str, Any], env: Mapping[str, str]) -> str:
     """Trains, and fills the artifacts `model` and `metrics`; returns the job's name. Raises TrainyardError."""
     request = Request.of(framework, given, Run.of(env))
+    if note := request.launched()[1]:
+        print(note, flush=True)
     if request.run.local:
         from trainyard.pipelines.steps import ranks
 

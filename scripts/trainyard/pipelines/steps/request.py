@@ -8,10 +8,12 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.kinds.spec import NAME_LONGEST, JobSpec, Mount, seconds
+from trainyard.kinds.mpi_words import starts_ranks
+from trainyard.kinds.spec import MPI, NAME_LONGEST, JobSpec, Mount, seconds
 from trainyard.names import RUN
 from trainyard.pipelines.steps.run import Run
 
@@ -83,16 +85,25 @@ class Request:
             text = text.replace(name, value)
         return text
 
-    def spec(self) -> JobSpec:
-        """The job as the platform's generator takes it. Raises UsageError for what contradicts itself."""
+    def launched(self) -> tuple[dict[str, Any], str]:
+        """The settings of the job, and a sentence where its command starts ranks itself; "" where it does not.
+
+        Raises:
+            UsageError: what `horovodrun` or `mpirun` says can't be kept.
+        """
         given = self.given
         values = {key: given[key] for key in PLAIN if key in given}
         env = {key: self.place(value) if isinstance(value, str) else value for key, value in given["env"].items()}
+        return launched({**values, "env": env, "command": self.words()}, self.framework)
+
+    def spec(self) -> JobSpec:
+        """The job as the platform's generator takes it. Raises UsageError for what contradicts itself."""
+        given = self.given
+        values, _ = self.launched()
         return JobSpec(
-            **{**values, "env": env},
+            **{**values, "command": tuple(values["command"])},
             name=self.job,
             framework=self.framework,
-            command=tuple(self.words()),
             team=self.run.team,
             queue=given.get("queue") or self.run.queue,
             priority=given.get("priority") or self.run.priority,
@@ -103,6 +114,21 @@ class Request:
             labels={RUN: _label(self.run.name), "trainyard.io/task": _label(self.run.task)},
             owner=self.run.owner,
         )
+
+
+def launched(values: dict[str, Any], framework: str) -> tuple[dict[str, Any], str]:
+    """A step's settings with what a command such as `horovodrun -np 16 -H …` says, and a sentence that tells of it.
+
+    One node, the component's default, counts as not said.
+    """
+    if framework != MPI or not starts_ranks(values["command"]):
+        return values, ""
+    from trainyard.kinds import mpi_launch
+
+    unsaid = [key for key, default in (("nodes", 1), ("processes", 0)) if values.get(key) == default]
+    said = {key: value for key, value in values.items() if key not in unsaid}
+    made, note = mpi_launch.translated({**said, "framework": framework}, Path("."))
+    return {**values, **{key: value for key, value in made.items() if key != "framework"}}, note
 
 
 def _mount(mount: Any) -> Mount:

@@ -70,7 +70,7 @@ class Wish:
 
 
 def _manifest(given: Mapping[str, Any], run: Run) -> Object:
-    manifest = _filled(_whole(copy.deepcopy(given.get("manifest"))), given.get("settings") or {})
+    manifest = filled(whole(copy.deepcopy(given.get("manifest"))), given.get("settings") or {})
     if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), str) for key in ("apiVersion", "kind")):
         raise TrainyardError("manifest is no object of Kubernetes", hint=HINT)
     meta = manifest.setdefault("metadata", {})
@@ -98,25 +98,25 @@ def _digest(manifest: Object) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
     """Whole numbers as such: kfp hands all numbers of a map on as fractions."""
     if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
+        return {key: whole(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_whole(one) for one in value]
+        return [whole(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _filled(value: Any, settings: Mapping[str, Any]) -> Any:
+def filled(value: Any, settings: Mapping[str, Any]) -> Any:
     """{name} of `settings` in each text; a text that is {name:json} becomes the value itself: a number, a list."""
     if isinstance(value, dict):
-        return {key: _filled(one, settings) for key, one in value.items()}
+        return {key: filled(one, settings) for key, one in value.items()}
     if isinstance(value, list):
-        return [_filled(one, settings) for one in value]
+        return [filled(one, settings) for one in value]
     if not isinstance(value, str):
         return value
     for name, setting in settings.items():
-        setting = _whole(setting)
+        setting = whole(setting)
         if value == f"{{{name}:json}}":
             return _read(name, setting)
         value = value.replace(f"{{{name}}}", setting if isinstance(setting, str) else json.dumps(setting))

@@ -56,7 +56,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights
 
 def _allowed(obj: Object, lines: Lines, report: Report, task: str, who: rights.Account) -> bool:
     """Notes what speaks against its kind and place. False: nothing more can be said about such a kind."""
-    if said := rights.missing(obj):
+    if said := rights.missing(obj, who):
         report.add("TY106", lines(("kind",)), *said, task=task, at="kind")
         return False
     if said := rights.refused(obj, who):

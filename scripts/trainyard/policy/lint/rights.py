@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainyard.components import all_components
+from trainyard.contract import Contract
 from trainyard.kinds import registry
 from trainyard.policy.offline import RESOURCES
 
@@ -63,11 +64,16 @@ def member() -> Account:
     return Account("members of a team", frozenset({*jobs, *brought, *CORE}))
 
 
-@functools.cache
-def pipeline() -> Account:
-    """The account that the steps of a team's pipelines run as."""
+def pipeline(contract: Contract | None = None) -> Account:
+    """The account that the steps of a team's pipelines run as; with further kinds where the site gives it some."""
     jobs = {(kind.group, kind.plural) for kind in registry.KINDS}
-    return Account("steps of pipelines", frozenset({*jobs, *PIPELINE_CORE}), pipeline=True)
+    more = {
+        (str(group), str(resource))
+        for rule in (contract.pipelines.get("objects") or [] if contract else [])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    return Account("steps of pipelines", frozenset({*jobs, *PIPELINE_CORE, *more}), pipeline=True)
 
 
 def group_of(obj: Object) -> str:
@@ -85,8 +91,12 @@ def plural(group: str, kind: str) -> str:
     return f"{word}es" if word.endswith(("s", "x")) else f"{word}s"
 
 
-def missing(obj: Object) -> Said | None:
-    """What is wrong with a kind or version that the platform doesn't have, and the hint; None when it may have it."""
+def missing(obj: Object, who: Account | None = None) -> Said | None:
+    """What is wrong with a kind or version that the platform doesn't have, and the hint; None when it may have it.
+
+    Args:
+        who: whose kinds are known to be there, beside the platform's.
+    """
     group, kind = group_of(obj), str(obj.get("kind"))
     version = str(obj.get("apiVersion", "")).rpartition("/")[2]
     known = registry.of_object(obj)
@@ -94,7 +104,8 @@ def missing(obj: Object) -> Said | None:
     if version != wanted and ((group, plural(group, kind)) in member().creates or (group, kind) in RESOURCES):
         right = f"{group}/{wanted}".lstrip("/")
         return f"the platform has no {kind} of the version {obj.get('apiVersion')}", f"write apiVersion: {right}"
-    if group in BUILT_IN or group.endswith(".k8s.io") or (group, plural(group, kind)) in _brought():
+    resource = (group, plural(group, kind))
+    if group in BUILT_IN or group.endswith(".k8s.io") or resource in _brought() or (who and resource in who.creates):
         return None
     kinds = [one.kind for one in registry.KINDS if one.group == group]
     if kinds:

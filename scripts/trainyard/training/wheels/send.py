@@ -1,4 +1,4 @@
-"""Wheels to the store, at `<sha256>/<file>`: a file that is there is never replaced by another of its name."""
+"""Wheels to the store, at `<sha256>/<file>`: a file gives way to another of its name only when it was removed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from trainyard.errors import UsageError
 from trainyard.kinds import TeamConfig
 from trainyard.kinds.packages import WHEELS
 from trainyard.kube import Kube
-from trainyard.training.transfer import Store, open_store
+from trainyard.training.transfer import Store, folder, open_store
 from trainyard.training.wheels import tags
 from trainyard.training.wheels.collect import Found
+from trainyard_agent.requirements import canonical
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,32 @@ def listed(found: Store) -> list[Stored]:
     return sorted(stored, key=lambda one: (one.wheel.name, one.wheel.version, one.wheel.file))
 
 
+def chosen(there: Sequence[Stored], words: Sequence[str]) -> list[Stored]:
+    """The wheels that words stand for, each once: a file's name, `NAME==VERSION`, or all versions of NAME.
+
+    Raises:
+        UsageError: a word stands for none.
+    """
+    doomed: dict[Stored, None] = {}
+    for word in words:
+        name, _, version = word.partition("==")
+        of_name = [one for one in there if one.wheel.name == canonical(name)]
+        meant = [one for one in there if one.wheel.file == word]
+        meant = meant or [one for one in of_name if version in ("", one.wheel.version)]
+        if not meant:
+            versions = ", ".join(dict.fromkeys(one.wheel.version for one in of_name))
+            hint = f"the store has {canonical(name)} {versions}" if versions else "`trainyard wheels list` has all"
+            raise UsageError(f"the store has no wheel {word}", hint=hint)
+        doomed |= dict.fromkeys(meant)
+    return list(doomed)
+
+
+def remove(found: Store, wheels: Sequence[Stored]) -> None:
+    """Takes wheels away; older versions stay as long as the bucket keeps them. Raises TrainyardError."""
+    for one in wheels:
+        folder.remove(found, f"{WHEELS}/{one.sha256}")
+
+
 def put(found: Store, wheels: Sequence[Found], say: Callable[[str], None]) -> int:
     """Brings what is not there yet; returns how many.
 
@@ -52,7 +79,8 @@ def put(found: Store, wheels: Sequence[Found], say: Callable[[str], None]) -> in
     for one in wheels:
         if there.get(one.wheel.file, one.sha256) != one.sha256:
             what = f"the store has another file of that name: sha256 {there[one.wheel.file]}, this one has {one.sha256}"
-            raise UsageError(what, where=str(one.path), hint="give the package another version: runs compare the hash")
+            hint = f"give the package another version, or first: trainyard wheels remove {one.wheel.file}"
+            raise UsageError(what, where=str(one.path), hint=hint)
     new = [one for one in wheels if one.wheel.file not in there]
     for one in new:
         found.put(one.path, f"{WHEELS}/{one.sha256}/{one.wheel.file}")

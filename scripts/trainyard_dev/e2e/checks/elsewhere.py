@@ -83,8 +83,11 @@ def _object(context: Context) -> None:
 
 
 def _refused(context: Context) -> None:
-    title = "what steps have no right to make ends the step with the API server's words"
+    title = "what steps have no right to make is refused by lint; what only the run knows, with the API server's words"
     with context.recorder.check("elsewhere.object-refused", title) as figures:
+        code, _, said = runs.trainyard(context, "submit", FLOW / "objects.py", "--name", "linted", check=False)
+        words = "TY110 [create-object manifest.kind] steps of pipelines may not create a ConfigMap (configmaps)"
+        require(code == 2 and words in said, f"submit ended with {code} and said: {said[-600:]}")
         code, _, said = runs.trainyard(
             context,
             "submit",

@@ -166,8 +166,10 @@ def _classes(context: Context) -> list[str]:
 
 
 def _hold(context: Context, names: list[str]) -> None:
-    """Takes a GPU for each of these names."""
+    """Takes a GPU for each of these names, in the class of the claim, which so doesn't take theirs."""
     pods = [context.pod(name, "sleep 900", image=load().image("base"), queue=NAMESPACE) for name in names]
+    for pod in pods:
+        pod["spec"]["priorityClassName"] = _classes(context)[1]
     context.kubectl.apply(pods, NAMESPACE)
     _until(lambda: all(_placed(context, name) for name in names), CHANGE_S, "the holders of GPUs don't start")
 

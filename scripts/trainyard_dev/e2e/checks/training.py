@@ -211,8 +211,11 @@ def _check_devices(
         if context.gpu == "mock" and asked:
             known = node_uuids(node, context.spec.count)
             require(set(devices) <= set(known), f"{name} saw {devices}, which are no GPUs of {node}")
-            expected = [f"/dev/nvidia{known.index(device)}" for device in devices]
-            require(result["device_nodes"] == expected, f"{name} has {result['device_nodes']}, its GPUs are {expected}")
+            expected = sorted(f"/dev/nvidia{known.index(device)}" for device in devices)
+            require(
+                sorted(result["device_nodes"]) == expected,
+                f"{name} has {result['device_nodes']}, its GPUs are {expected}",
+            )
         for device in devices:
             require(device not in seen, f"{device} was given to both {seen.get(device)} and {name}")
             seen[device] = name

@@ -33,11 +33,17 @@ JOB = {
     },
 }  # fmt: skip
 MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "not-for-steps-"}}
+LATER = {**MAP, "kind": "{kind}"}  # which lint can't know
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def how_many() -> int:
     return 2
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def what_kind() -> str:
+    return "ConfigMap"
 
 
 @dsl.pipeline(name="objects")
@@ -53,4 +59,9 @@ def objects(queue: str, code: int = 0) -> str:
 
 @dsl.pipeline(name="refused")
 def refused():
+    create_object(manifest=LATER, settings={"kind": what_kind().output})
+
+
+@dsl.pipeline(name="linted")
+def linted():
     create_object(manifest=MAP)

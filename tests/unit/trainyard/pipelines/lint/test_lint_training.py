@@ -38,3 +38,32 @@ def test_what_a_step_would_be_refused_for(tmp_path: Path, argument: str, code: s
 def test_the_pipelines_of_the_repository_are_clean() -> None:
     for file in sorted((ROOT / "pipelines").glob("*.py")):
         assert lint.file(file, SITE) == [], file
+
+
+MPI = """\
+from kfp import dsl
+
+from components import mpi_job
+
+
+@dsl.pipeline(name="ranks")
+def ranks():
+    mpi_job(command={command!r}, gpus=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("hosts", "code", "says"),
+    [
+        ("a:4,b:2", "TY104", "the hosts would have 4, 2 ranks"),
+        ("a:4,b:4,c:4", "p08", "12 GPUs"),
+        ("a:4,b:4", "", ""),
+    ],
+)
+def test_the_size_that_a_launcher_names_is_the_job_s(tmp_path: Path, hosts: str, code: str, says: str) -> None:
+    shutil.copytree(ROOT / "pipelines" / "components", tmp_path / "components")
+    file = tmp_path / "ranks.py"
+    file.write_text(MPI.format(command=["horovodrun", "-H", hosts, "python", "train.py"]))
+    found = [one for one in lint.file(file, SITE) if one.severity is lint.Severity.ERROR]
+    assert [(one.code, one.task) for one in found] == ([(code, "mpi-job")] if code else [])
+    assert all(says in one.reason for one in found), found

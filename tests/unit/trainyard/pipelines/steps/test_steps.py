@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainyard.errors import TrainyardError
+from trainyard.errors import TrainyardError, UsageError
 from trainyard.observe import pods, refusals
 from trainyard.pipelines import steps
 from trainyard.pipelines.steps import cluster, component, results, stopping
@@ -30,6 +30,33 @@ MANIFEST = {
 
 def request_of(team_config: dict[str, str] | None = None, **given: Any) -> Request:
     return Request.of("pytorch", {**GIVEN, **given}, Run.of({**ENV, **(team_config or {})}))
+
+
+def mpi(*command: str, **given: Any) -> Request:
+    return Request.of("mpi", {**GIVEN, "nodes": 1, "processes": 0, "command": list(command), **given}, Run.of(ENV))
+
+
+def test_a_command_that_starts_ranks_is_the_job_that_it_describes() -> None:
+    hosts = ",".join(f"server{number}:4" for number in range(1, 5))
+    words = ["horovodrun", "-np", "16", "-H", hosts, "--autotune", "python", "t.py"]
+    step = mpi(*words, env={"LR": "{job}"}, gpus=4)
+    spec, note = step.spec(), step.launched()[1]
+    assert (spec.nodes, spec.processes, spec.gpus, spec.command) == (4, 4, 4, ("python", "t.py"))
+    assert spec.env == {"LR": step.job, "HOROVOD_AUTOTUNE": "1"}
+    assert note.startswith("horovodrun is run as an MPIJob: 4 nodes with 4 ranks each, which the queue chooses")
+    assert mpi("mpirun", "-np", "4", "python", "t.py", nodes=2).spec().processes == 2
+
+
+def test_a_command_that_starts_ranks_otherwise_than_the_step_is_refused() -> None:
+    with pytest.raises(UsageError, match="horovodrun says nodes 4, the settings say 3"):
+        mpi("horovodrun", "-np", "4", "-H", "a:1,b:1,c:1,d:1", "python", "t.py", nodes=3).spec()
+    with pytest.raises(UsageError, match="the hosts would have 2, 1 ranks"):
+        mpi("horovodrun", "-np", "3", "-H", "a:2,b:2", "python", "t.py").spec()
+
+
+def test_a_plain_command_is_left_as_it_is() -> None:
+    step = mpi("python", "t.py", nodes=2, processes=2)
+    assert step.launched()[1] == "" and (step.spec().nodes, step.spec().command) == (2, ("python", "t.py"))
 
 
 def test_name_follows_from_run_task_and_content() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from trainyard.pipelines.ir import compile as compiler
 from trainyard.training.generate import pipeline, values
 
 TEAMS = {"global": {"contract": {"gpuImages": "cpu", "teams": [{"name": "speech", "gid": 20007, "maxGpusPerJob": 8}]}}}
+JOB = ("job", "x", "--framework", "job", "-n", "speech", "--contract", "values.yaml")
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -67,6 +69,36 @@ def test_a_job_takes_a_file_s_settings_and_flags_over_them(run: Run, tmp_path: P
     code, out, _ = run("job", "x", "--file", "spec.yaml", "--contract", "values.yaml", "-n", "speech", "--nodes", "3")
     assert code == 0
     assert yaml.safe_load(out)["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] == 2
+
+
+def test_a_job_of_an_image_gets_the_packages_that_its_requirements_name(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "needs.txt").write_text("einops==0.8.1\n-r more.txt\n")
+    (tmp_path / "more.txt").write_text("six  # $(HOME)\n")
+    words = ["--framework", "job", "-n", "speech", "--contract", "values.yaml", "--requirements", "needs.txt"]
+    code, out, err = run("job", "digits", *words, "--", "accelerate", "launch", "t.py")
+    assert code == 0 and err.startswith("needs.txt: 2 requirements, from what the image has and the platform's wheels")
+    made = yaml.safe_load(out)
+    pod = made["spec"]["template"]["spec"]
+    fetch, install, keep = pod["initContainers"]
+    assert (install["name"], keep["name"]) == ("trainyard-packages", "trainyard-keep")
+    # As the kubelet hands it on.
+    told = {one["name"]: one.get("value", "").replace("$$(", "$(") for one in fetch["env"]}["REQUIREMENT_FILES"]
+    assert json.loads(told) == {name: (tmp_path / name).read_text() for name in ("needs.txt", "more.txt")}
+    assert "--requirements=needs.txt" in fetch["args"]
+    assert not [word for word in fetch["args"] if word.startswith(("--code", "--folder"))]
+    main = pod["containers"][0]
+    assert main["command"][-3:] == ["accelerate", "launch", "t.py"] and "workingDir" not in main
+    names = {one["name"] for one in main["env"]}
+    assert "PYTHONUSERBASE" in names and "TRAINYARD_RESULTS" not in names
+    site = lint.site(contract.load(tmp_path / "values.yaml"), "speech")
+    assert validation_errors(lint.manifest(made, site)) == []
+
+
+def test_a_job_of_an_image_takes_no_requirements_that_nobody_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("six\n")
+    words = ["--framework", "job", "-n", "speech", "--contract", "values.yaml"]
+    code, out, err = run("job", "digits", *words, "--", "python", "t.py")
+    assert (code, err) == (0, "") and "initContainers" not in yaml.safe_load(out)["spec"]["template"]["spec"]
 
 
 def test_a_queue_joins_the_list_that_is_there(run: Run) -> None:
@@ -133,12 +165,17 @@ def test_pipelines_compile_and_are_clean_to_lint(run: Run, framework: str, tmp_p
         (["pipeline", "train"], "is one of its steps"),
         (["job", "x", "-n", "speech", "--contract", "values.yaml"], "the job has no command"),
         (["job", "x", "--name", "y", "--contract", "values.yaml", "-n", "speech"], "the name stands twice"),
+        ([*JOB, "--requirements", "absent.txt", "--", "a"], "absent.txt: there is no file absent.txt in the folder"),
+        ([*JOB, "--requirements", "source.txt", "--", "a"], "source.txt:1: -e . would install a source folder"),
+        ([*JOB, "--requirements", "long.txt", "--", "a"], "long.txt: the requirements have more than 60000 characters"),
         (["job", "x", "--kubeconfig", "none", "--", "a"], "without a cluster: --contract FILE and -n TEAM"),
         (["queue", "x", "--deserved", "gpu=8"], "gpu is no resource. GPUs are nvidia.com/gpu"),
         (["job", "x", "-n", "none", "--contract", "values.yaml", "--", "a"], "has no team none; its teams: speech"),
     ],
 )
-def test_wrong_usage_is_one_sentence(run: Run, words: list[str], says: str) -> None:
+def test_wrong_usage_is_one_sentence(run: Run, words: list[str], says: str, tmp_path: Path) -> None:
+    (tmp_path / "source.txt").write_text("-e .\n")
+    (tmp_path / "long.txt").write_text("".join(f"package-{number}==1.0\n" for number in range(5000)))
     code, out, err = run(*words)
     assert (code, out) == (2, "") and says in err and len(err.strip().splitlines()) == 1
 

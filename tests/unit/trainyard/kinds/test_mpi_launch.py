@@ -1,4 +1,4 @@
-"""Commands that start ranks themselves, as `trainyard train` makes MPIJobs of them."""
+"""Commands that start ranks themselves, as `trainyard train` and steps of pipelines make MPIJobs of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trainyard.errors import UsageError
-from trainyard.training.mpi_launch import translated
+from trainyard.kinds.mpi_launch import translated
 
 SCRIPT = ["python", "train.py", "--lr", "0.1"]
 FOUR = "server1:4,server2:4,server3:4,server4:4"

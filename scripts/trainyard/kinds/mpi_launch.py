@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainyard.errors import UsageError
 from trainyard.kinds import check
 from trainyard.kinds.mpi_words import HOROVODRUN, Split, split, starts_ranks
 from trainyard.kinds.spec import MPI
-from trainyard.training.settings import Settings
 
 # Options of horovodrun that ranks read as variables. Ways to hosts, networks and patience are the platform's to know.
 ENV = {
@@ -24,6 +24,7 @@ ENV = {
 }
 FUSION, MIB = "fusion-threshold-mb", 1 << 20
 HOST_LINE = re.compile(r"^(?P<name>\S+?)(?:\s+.*?slots\s*=\s*(?P<slots>\d+).*|\s*:\s*(?P<count>\d+))?\s*$")
+Settings = dict[str, Any]
 NAMED = 3  # hosts that the sentence names
 
 

@@ -1,0 +1,26 @@
+"""How often a request to the API server is tried, and why one did not get through."""
+
+from __future__ import annotations
+
+import urllib3
+
+
+def retries(again: bool) -> urllib3.Retry:
+    """A request that never left is always tried again, one that may have been done only when it changes nothing."""
+    return urllib3.Retry(
+        total=3 if again else 2,
+        connect=2,
+        read=2 if again else 0,
+        redirect=0,
+        status=3 if again else 0,
+        status_forcelist=(429, 502, 503, 504) if again else (),
+        allowed_methods=None,
+        backoff_factor=0.3,
+        raise_on_status=False,
+    )
+
+
+def cause(error: object) -> str:
+    """The innermost reason, without the library's names of objects."""
+    text = str(error)
+    return text.rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]

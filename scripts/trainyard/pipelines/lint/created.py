@@ -1,0 +1,100 @@
+"""Objects that steps of kfp pipelines make: judged as the guard will judge them, as far as the manifest is known."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard.pipelines.ir.model import Pipeline, Task
+from trainyard.pipelines.lint.training import Where, value_of
+from trainyard.pipelines.steps.run import Run
+from trainyard.pipelines.steps.wish import Wish, filled, whole
+from trainyard.policy.lint import objects, resources, rights
+from trainyard.policy.lint.report import LATER, Report, Site
+
+Object = dict[str, Any]
+STARTS = re.compile(r"\bsteps\.create_object\(")
+NAMED = re.compile(r"\{([A-Za-z_]\w*)(?::json)?\}")  # what `settings` say in a text of the manifest
+# Of the step's arguments the one that a sentence of its own is about.
+ARGUMENTS = ("success_condition", "failure_condition", "timeout", "settings")
+
+
+def check(pipeline: Pipeline, report: Report, where: Where) -> None:
+    """Notes what speaks against each object that a step would make."""
+    for place in pipeline.tasks():
+        task, component = place.task, pipeline.component(place.task)
+        if component is None or component.executor is None:
+            continue
+        if not STARTS.search("\n".join((*component.executor.command, *component.executor.args))):
+            continue
+        declared = component.inputs.parameters
+        known = {
+            name: value_of(pipeline, place.owner, task.parameters.get(name), one) for name, one in declared.items()
+        }
+        _step(task, known, report, where)
+
+
+def _step(task: Task, known: Mapping[str, Any], report: Report, where: Where) -> None:
+    def line(argument: str) -> int:
+        source = task.parameters.get(argument)
+        return where(source.line if source else task.line, (task.name, task.component), True)
+
+    manifest = known.get("manifest")
+    if not isinstance(manifest, dict):
+        return  # it comes from another step, or from whoever sends the run
+    wanted = _filled(whole(manifest), known, has_settings="settings" in task.parameters)
+    texts = {
+        name: str(known.get(name) or "") for name in ("success_condition", "failure_condition", "timeout", "output")
+    }
+    given = {name: "" if "{{" in text else text for name, text in texts.items()}
+    try:
+        wish = Wish.of({**given, "manifest": wanted, "keep": known.get("keep")}, _run(wanted, task, report.site))
+    except TrainyardError as error:
+        at = next((name for name in ARGUMENTS if name in error.what), "" if error.what[:1] != "m" else "manifest")
+        at = at or ("timeout" if "length of time" in error.what else "manifest")
+        report.add("TY104", line(at), error.what, error.hint, task=task.name, at=at)
+        return
+    inner = Report(report.site, report.file, one_line=True)
+    if LATER not in wish.manifest["kind"] + wish.manifest["apiVersion"]:
+        made = resources.arriving(wish.manifest, report.site)
+        objects.check(made, lambda path: 1, inner, "", rights.pipeline(report.site.contract))
+    for one in inner.findings:
+        if LATER not in one.reason + one.hint:
+            field = f"manifest.{one.field}".rstrip(".")
+            report.add(
+                one.code, line("manifest"), one.reason, one.hint, task=task.name, at=field, severity=one.severity
+            )
+
+
+def _filled(manifest: Object, known: Mapping[str, Any], *, has_settings: bool) -> Any:
+    """The manifest with the settings that are known in it; what only the run knows is LATER."""
+    settings = known.get("settings")
+    settings = settings if isinstance(settings, dict) else {}
+    unknown = {name for name, value in settings.items() if "{{" in json.dumps(value)}
+
+    def text(found: str) -> str:
+        if "{{" in found:
+            found = resources.FILLED_IN.sub(LATER, found)
+        if not has_settings:
+            return found
+        return NAMED.sub(lambda one: LATER if one[1] in unknown or not settings else one[0], found)
+
+    def walked(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: walked(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [walked(one) for one in value]
+        return text(value) if isinstance(value, str) else value
+
+    return filled(walked(manifest), {name: value for name, value in settings.items() if name not in unknown})
+
+
+def _run(manifest: Any, task: Task, site: Site) -> Run:
+    """A run that the object would belong to; its namespace is asked about by the rules."""
+    team = site.team().name
+    meta = manifest.get("metadata") if isinstance(manifest, dict) else None
+    own = meta.get("namespace") if isinstance(meta, dict) else None
+    return Run("run", "0", team, own if isinstance(own, str) and own else team, "", "", "runs", task.name, local=False)

@@ -1,0 +1,48 @@
+"""Images of a kept cluster's nodes that the registry has anew under the same name."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+
+from trainyard_dev.cluster.nodes import forget_stale
+
+LISTED = """REF TYPE DIGEST SIZE PLATFORMS LABELS
+docker.io/trainyard/platform:0.3.0 application/vnd.oci.image.manifest.v1+json sha256:old 26.2 MiB linux/amd64 managed
+docker.io/trainyard/base:0.3.0     application/vnd.oci.image.manifest.v1+json sha256:b   26.2 MiB linux/amd64 managed
+docker.io/trainyard/trainer:0.3.0  application/vnd.oci.image.manifest.v1+json sha256:t   26.2 MiB linux/amd64 managed
+registry.k8s.io/pause:3.10         application/vnd.oci.image.manifest.v1+json sha256:p   0.2 MiB  linux/amd64 managed
+"""
+
+
+class Node:
+    """An engine whose container lists images of containerd, and notes what it is told to remove."""
+
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+
+    def exec(self, container: str, argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        assert container == "lab-worker"
+        if argv[-1] != "ls":
+            self.removed += argv[argv.index("--sync") + 1 :]
+        return subprocess.CompletedProcess(argv, 0, LISTED, "")
+
+
+def test_only_what_the_registry_has_anew_is_removed() -> None:
+    node = Node()
+    images = "docker.io/trainyard"
+    served = {f"{images}/platform:0.3.0": "sha256:new", f"{images}/base:0.3.0": "sha256:b", f"{images}/absent:1": "x"}
+    stale = forget_stale(node, "lab-worker", served)  # type: ignore[arg-type]
+    assert stale == node.removed == [f"{images}/platform:0.3.0"]
+
+
+def test_an_image_that_is_still_being_made_is_removed_at_once() -> None:
+    node = Node()
+    forget_stale(node, "lab-worker", {"docker.io/trainyard/trainer:0.3.0": ""})  # type: ignore[arg-type]
+    assert node.removed == ["docker.io/trainyard/trainer:0.3.0"]
+
+
+def test_nothing_is_removed_where_all_is_as_served() -> None:
+    node = Node()
+    assert forget_stale(node, "lab-worker", {"docker.io/trainyard/base:0.3.0": "sha256:b"}) == []  # type: ignore[arg-type]
+    assert node.removed == []
