@@ -59,7 +59,7 @@ def installed(context: Context) -> None:
 
 
 def _trained(context: Context, folder: Path, version: str, due: str) -> int:
-    """One run that ends well; every rank's installation says `due`. Returns its seconds."""
+    """One run that ends well; the installation of every rank that is left says `due`. Returns its seconds."""
     began = time.monotonic()
     code, _, said = runs.trainyard(context, "train", "--dir", folder, team=OTHER, check=False, timeout=TRAIN_S)
     require(code == 0, f"trainyard train ended with {code}: {said[-500:]}")
@@ -67,7 +67,8 @@ def _trained(context: Context, folder: Path, version: str, due: str) -> int:
     found = json.loads((folder / "results" / name / "found.json").read_text())
     require(found["version"] == version, f"the run imported {found}, due is {version}")
     pods = context.kubectl.get("pods", "-n", OTHER, "-l", f"trainyard.io/job={name}")
-    require(len(pods) == NODES, f"{len(pods)} pods are there, due are {NODES}")
+    # A worker that still ends when the master has succeeded is removed by the operator.
+    require(1 <= len(pods) <= NODES, f"{len(pods)} pods are there, due are up to {NODES}")
     for pod in (one["metadata"]["name"] for one in pods):
         log = context.kubectl("logs", pod, "-n", OTHER, "-c", "trainyard-packages").stdout
         require(due in log, f"{pod} does not say `{due}`: {log[-300:]}")
