@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
 
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
@@ -26,6 +30,7 @@ PROFILE = "kind"
 OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
 # Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
 FEATURES = ("ImageVolume",)
+SINCE = (("global", "contract", "gpuImages"), ("policies", "modes"))  # values that the earlier release doesn't know
 WRITTEN = (FILE, "docs/attacks.md")  # by the run itself: no change of what is attacked
 
 
@@ -38,7 +43,10 @@ def attack(say: Callable[[str], None]) -> Report:
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs this
     wanted = attempts()
     known = findings()["findings"]
-    earlier = helm.parse(history.rendered(BEFORE.version, BEFORE.commit, PROFILE, VALUES))
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(_known_before(VALUES.read_text()))
+        file.flush()
+        earlier = helm.parse(history.rendered(BEFORE.version, BEFORE.commit, PROFILE, Path(file.name)))
     now = package.render(PROFILE, values=[VALUES])
     say(f"{len(wanted)} attempts against {BEFORE.version}")
     with running(audit=False, features=FEATURES) as server:
@@ -62,6 +70,17 @@ def attack(say: Callable[[str], None]) -> Report:
     this = Version(str(load().raw["trainyard"]), recorded.commit(ROOT, WRITTEN))
     return Report(datetime.date.today().isoformat(), BEFORE, this, tools.tested_kubernetes().number, list(known),
                   guards, outcomes)  # fmt: skip
+
+
+def _known_before(values: str) -> str:
+    """Values without those that came after the earlier release, whose schema refuses them."""
+    known = yaml.safe_load(values)
+    for *above, last in SINCE:
+        at = known
+        for key in above:
+            at = at[key]
+        del at[last]
+    return yaml.safe_dump(known)
 
 
 @contextmanager
