@@ -31,6 +31,7 @@ OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
 # Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
 FEATURES = ("ImageVolume",)
 SINCE = (("global", "contract", "gpuImages"), ("policies", "modes"))  # values that the earlier release doesn't know
+ADVICE = "trainyard.io/advice"  # of rules that by default only warn, and guard nothing
 WRITTEN = (FILE, "docs/attacks.md")  # by the run itself: no change of what is attacked
 
 
@@ -65,7 +66,8 @@ def attack(say: Callable[[str], None]) -> Report:
                 all_refusers(today[one.id].guard, opened[one.id], one.kind) if one.id in opened else [])
         for one in wanted
     ]  # fmt: skip
-    policies = sorted(obj["metadata"]["name"] for obj in now if obj["kind"] == "ValidatingAdmissionPolicy")
+    policies = sorted(one["metadata"]["name"] for one in now if one["kind"] == "ValidatingAdmissionPolicy"
+                      and ADVICE not in one["metadata"]["annotations"])  # fmt: skip
     guards = [*(name.removeprefix(PREFIX) for name in policies), *OTHERS]
     this = Version(str(load().raw["trainyard"]), recorded.commit(ROOT, WRITTEN))
     return Report(datetime.date.today().isoformat(), BEFORE, this, tools.tested_kubernetes().number, list(known),
