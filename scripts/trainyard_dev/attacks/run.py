@@ -67,7 +67,7 @@ def attack(say: Callable[[str], None]) -> Report:
         for one in wanted
     ]  # fmt: skip
     policies = sorted(one["metadata"]["name"] for one in now if one["kind"] == "ValidatingAdmissionPolicy"
-                      and ADVICE not in one["metadata"]["annotations"])  # fmt: skip
+                      and ADVICE not in one["metadata"].get("annotations", {}))  # fmt: skip
     guards = [*(name.removeprefix(PREFIX) for name in policies), *OTHERS]
     this = Version(str(load().raw["trainyard"]), recorded.commit(ROOT, WRITTEN))
     return Report(datetime.date.today().isoformat(), BEFORE, this, tools.tested_kubernetes().number, list(known),
