@@ -17,7 +17,7 @@ from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import CheckError, require
 
 EXAMPLES = ROOT / "examples"
-TRAIN_S = 300
+TRAIN_S = 600
 BAR = 0.7  # of test images; the scripts reach more than 0.85 of MNIST, the small vision transformer 0.55
 FIRST = "trainyard: computes on "
 PYTHON = ("python", "train.py")
