@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds import check
 from trainyard.kinds.mpi_words import HOROVODRUN, Split, split, starts_ranks
 from trainyard.kinds.spec import MPI
 
@@ -66,10 +66,20 @@ def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
     hosts = _hosts(words, folder)
     size = _size(words, hosts, settings)
     own = {key: value for key, value in (("nodes", size.nodes), ("processes", size.processes)) if value}
-    check.values(own, words.starter)
+    _bounded(own, words.starter)
     env = {**_env(words), **(settings.get("env") or {})}
     made: Settings = {**settings, **own, "framework": MPI, "command": _command(words, size)}
     return (made | {"env": env} if env else made), _sentence(words, hosts, size, settings)
+
+
+def _bounded(own: Mapping[str, int], starter: str) -> None:
+    """Raises UsageError for a number beyond the settings' bounds; a step's image has no more of the schema than this."""
+    bounds = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))["properties"]
+    for key, value in own.items():
+        least, most = bounds[key]["minimum"], bounds[key]["maximum"]
+        if not least <= value <= most:
+            hint = f"the least is {least}" if value < least else f"the most is {most}"
+            raise UsageError(f"{key} is {value}", where=starter, hint=hint)
 
 
 def _command(words: Split, size: Size) -> list[str]:
