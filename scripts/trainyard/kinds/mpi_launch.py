@@ -73,7 +73,7 @@ def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
 
 
 def _bounded(own: Mapping[str, int], starter: str) -> None:
-    """Raises UsageError for a number beyond the settings' bounds; a step's image has no more of the schema than this."""
+    """Raises UsageError for a number beyond the settings' bounds. A step's image has nothing that reads a schema."""
     bounds = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))["properties"]
     for key, value in own.items():
         least, most = bounds[key]["minimum"], bounds[key]["maximum"]
