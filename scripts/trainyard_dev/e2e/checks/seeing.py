@@ -98,7 +98,9 @@ def _names(context: Context) -> set[str]:
 
 def _board(context: Context, name: str) -> int:
     """Scalars of the run that TensorBoard shows through the forwarded port."""
-    argv = [str(ROOT / "bin" / "trainyard"), "runs", "tensorboard", name, "--port", "0", "-n", OTHER, *member(OTHER)]
+    # What was started in the background has Ctrl-C ignored, and so has all that it starts.
+    argv = ["env", "--default-signal=INT", str(ROOT / "bin" / "trainyard")]
+    argv += ["runs", "tensorboard", name, "--port", "0", "-n", OTHER, *member(OTHER)]
     env = {**os.environ, "KUBECONFIG": str(context.kubectl.kubeconfig)}
     with tempfile.TemporaryFile("w+") as said:
         board = subprocess.Popen(argv, stdout=said, stderr=subprocess.STDOUT, env=env)
