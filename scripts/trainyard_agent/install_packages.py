@@ -100,13 +100,17 @@ def taken_as_they_are(folder: Path) -> None:
         there = found.get(_canonical(need.name))
         return there is not None and need.specifier.contains(there.version, prereleases=True)
 
-    for one in found.values():
+    for name, one in found.items():
         needs = one.requires or []
-        if not all(map(met, needs)):
-            info = folder / f"{_canonical(one.metadata['Name']).replace('-', '_')}-{one.version}.dist-info"
+        held = [need for need in needs if met(need)]
+        if len(held) < len(needs):
+            info = folder / f"{name.replace('-', '_')}-{one.version}.dist-info"
             info.mkdir(parents=True, exist_ok=True)
-            lines = [f"Name: {one.metadata['Name']}", f"Version: {one.version}"]
-            lines += [f"Requires-Dist: {need}" for need in needs if met(need)]
+            lines = [
+                f"Name: {one.metadata['Name']}",
+                f"Version: {one.version}",
+                *(f"Requires-Dist: {need}" for need in held),
+            ]
             text = "\n".join(["Metadata-Version: 2.1", *lines, ""])
             (info / "METADATA").write_text(text, encoding="utf-8")
 

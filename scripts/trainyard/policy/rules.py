@@ -69,6 +69,11 @@ def rules() -> list[Rule]:
     return sorted(found, key=lambda rule: rule.id)
 
 
+def advice() -> frozenset[str]:
+    """Names of the rules that by default only warn, and guard nothing."""
+    return frozenset(rule.name for rule in rules() if rule.advice)
+
+
 def resource_rules(rule: dict[str, Any]) -> list[dict[str, Any]]:
     """A file's rule on resources as the API server takes it: kinds of a part of the chart by their groups."""
     if "kinds" not in rule:

@@ -117,7 +117,7 @@ def _of_rules(known: dict[str, Any]) -> Iterator[Attempt]:
         for name in ([ALL] if names == ALL else names)
     }
     there = set()
-    advice = {one.name for one in rules.rules() if one.advice}
+    advice = rules.advice()
     for rule in (one for one in cases.rules() if one not in advice):
         for case, name in chosen(cases.cases(rule)):
             there |= {(rule, name), (rule, ALL)}

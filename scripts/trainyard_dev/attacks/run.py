@@ -14,7 +14,7 @@ import yaml
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard.policy.rules import PREFIX
+from trainyard.policy.rules import PREFIX, advice
 from trainyard_dev import recorded, tools
 from trainyard_dev.apiserver import Answer, ApiServer, Identity, running
 from trainyard_dev.attacks.attempts import Attempt, ask, attempts, findings
@@ -31,7 +31,6 @@ OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
 # Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
 FEATURES = ("ImageVolume",)
 SINCE = (("global", "contract", "gpuImages"), ("policies", "modes"))  # values that the earlier release doesn't know
-ADVICE = "trainyard.io/advice"  # of rules that by default only warn, and guard nothing
 WRITTEN = (FILE, "docs/attacks.md")  # by the run itself: no change of what is attacked
 
 
@@ -66,9 +65,8 @@ def attack(say: Callable[[str], None]) -> Report:
                 all_refusers(today[one.id].guard, opened[one.id], one.kind) if one.id in opened else [])
         for one in wanted
     ]  # fmt: skip
-    policies = sorted(one["metadata"]["name"] for one in now if one["kind"] == "ValidatingAdmissionPolicy"
-                      and ADVICE not in one["metadata"].get("annotations", {}))  # fmt: skip
-    guards = [*(name.removeprefix(PREFIX) for name in policies), *OTHERS]
+    policies = {obj["metadata"]["name"] for obj in now if obj["kind"] == "ValidatingAdmissionPolicy"}
+    guards = [*sorted({name.removeprefix(PREFIX) for name in policies} - advice()), *OTHERS]
     this = Version(str(load().raw["trainyard"]), recorded.commit(ROOT, WRITTEN))
     return Report(datetime.date.today().isoformat(), BEFORE, this, tools.tested_kubernetes().number, list(known),
                   guards, outcomes)  # fmt: skip

@@ -26,16 +26,19 @@ def served(context: Context) -> bool:
     return context.kubectl("get", "mutatingadmissionpolicies", f"{fill.PREFIX}pods", check=False).returncode == 0
 
 
-def send(context: Context, objects: Objects, files: Iterable[Path] = (), verb: str = "apply") -> list[str]:
+def send(
+    context: Context, objects: Objects, *, fills: bool, files: Iterable[Path] = (), verb: str = "apply"
+) -> list[str]:
     """`kubectl apply` as a member, of files as they are or of objects; the names of what was made, as kubectl has them.
 
-    Where the API server fills nothing in, what `trainyard adopt` makes of the objects is sent.
+    Args:
+        fills: the API server fills in; else what `trainyard adopt` makes of the objects is sent.
     """
     flags = [word for file in files for word in ("-f", str(file))]
     text = ""
-    if not flags or not served(context):
+    if not flags or not fills:
         site = contract(context.contract, "the cluster")
-        sent = objects if served(context) else [fill.filled(one, site, site.team(NAMESPACE)).obj for one in objects]
+        sent = objects if fills else [fill.filled(one, site, site.team(NAMESPACE)).obj for one in objects]
         flags, text = ["-f", "-"], json.dumps({"apiVersion": "v1", "kind": "List", "items": sent})
     said = context.kubectl(
         *member(NAMESPACE), verb, "-n", NAMESPACE, *flags, "-o", "name", check=False, input=text or None
@@ -46,14 +49,26 @@ def send(context: Context, objects: Objects, files: Iterable[Path] = (), verb: s
 
 def apply(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     """Sends them, and notes what was filled in."""
-    figures["filled_in_by"] = "API server" if served(context) else "trainyard adopt"
-    send(context, objects)
-    if served(context):
+    fills = served(context)
+    figures["filled_in_by"] = filled_by(fills)
+    send(context, objects, fills=fills)
+    if fills:
         for one in objects:
-            found = context.kubectl.get(_resource(one), one["metadata"]["name"], "-n", NAMESPACE)[0]
-            told = found["metadata"].get("annotations", {}).get(fill.TOLD, "")
-            require(told, f"{one['kind']} {one['metadata']['name']} does not say what was filled in")
-            figures[f"filled_{one['metadata']['name']}"] = told
+            name = one["metadata"]["name"]
+            figures[f"filled_{name}"] = filled_in(context, _resource(one), name)
+
+
+def filled_by(fills: bool) -> str:
+    """Who fills in, for the report."""
+    return "API server" if fills else "trainyard adopt"
+
+
+def filled_in(context: Context, resource: str, name: str) -> str:
+    """What the API server says to have filled into an object. CheckError when it says nothing."""
+    meta = context.kubectl.get(resource, name, "-n", NAMESPACE)[0]["metadata"]
+    words: str = meta.get("annotations", {}).get(fill.TOLD, "")
+    require(words, f"{resource} {name} does not say what was filled in")
+    return words
 
 
 def _resource(obj: dict[str, Any]) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from trainyard.kinds.registry import KINDS
-from trainyard.policy import fill
 from trainyard_dev import tools
 from trainyard_dev.corpus import picked
 from trainyard_dev.corpus.picked import Picked
@@ -50,9 +49,10 @@ def arrive(context: Context, kind: str) -> None:
     with context.recorder.check(check_id(kind), title(kind)) as figures:
         for trainer in sorted({one.trainer for one in mine} - {""}):
             stand_in.make(context, trainer)
-        figures["filled_in_by"] = "API server" if plain.served(context) else "trainyard adopt"
+        fills = plain.served(context)
+        figures["filled_in_by"] = plain.filled_by(fills)
         for one in mine:
-            figures[one.name] = _example(context, one)
+            figures[one.name] = _example(context, one, fills)
 
 
 @dataclass
@@ -73,7 +73,7 @@ class _Seen:
                 self.started = time.monotonic() - self.since
 
 
-def _example(context: Context, one: Picked) -> dict[str, Any]:
+def _example(context: Context, one: Picked, fills: bool) -> dict[str, Any]:
     """Sends it and waits for its end; what is reported of it."""
     tool, folder = GROUPS[one.group]
     files = [tools.module_dir(tool) / folder / name for name in one.files]
@@ -83,11 +83,11 @@ def _example(context: Context, one: Picked) -> dict[str, Any]:
     verb = "create" if any("generateName" in obj["metadata"] for obj in objects) else "apply"
     since = time.monotonic()
     try:
-        made = plain.send(context, objects, () if one.by_hand else files, verb)
+        made = plain.send(context, objects, fills=fills, files=() if one.by_hand else files, verb=verb)
         resource, _, name = next(word for word in made if word.partition("/")[2].startswith(one.name)).partition("/")
         seen = _Seen(context, f"{LABELS[one.group]}={name}", since)
-        if plain.served(context):
-            said["filled"] = _filled(context, resource, name)
+        if fills:
+            said["filled"] = plain.filled_in(context, resource, name)
         found = plain.wait_for(context, f"{resource}/{name}", _state, seen.look)
         seen.look()
         require(seen.started is not None, f"{one.name} has ended, and none of its pods was seen")
@@ -114,13 +114,6 @@ def _computed(context: Context, one: Picked, selector: str, said: dict[str, Any]
 def _objects(files: list[Path]) -> list[dict[str, Any]]:
     found = [obj for file in files for obj in yaml.safe_load_all(file.read_text()) if obj]
     return [json.loads(json.dumps(obj)) for obj in found]  # parts that YAML shares are each one's own then
-
-
-def _filled(context: Context, resource: str, name: str) -> str:
-    meta = context.kubectl.get(resource, name, "-n", NAMESPACE)[0]["metadata"]
-    told: str = meta.get("annotations", {}).get(fill.TOLD, "")
-    require(told, f"{resource} {name} does not say what was filled in")
-    return told
 
 
 def _state(obj: dict[str, Any]) -> str | None:

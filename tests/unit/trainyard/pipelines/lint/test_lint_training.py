@@ -14,6 +14,14 @@ from trainyard.pipelines import lint
 SITE = lint.site(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vision")
 
 
+def written(folder: Path, name: str, text: str) -> Path:
+    """A pipeline beside the components that it imports."""
+    shutil.copytree(ROOT / "pipelines" / "components", folder / "components")
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
 @pytest.mark.parametrize(
     ("argument", "code", "field"),
     [
@@ -25,11 +33,9 @@ SITE = lint.site(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vis
     ],
 )
 def test_what_a_step_would_be_refused_for(tmp_path: Path, argument: str, code: str, field: str) -> None:
-    shutil.copytree(ROOT / "pipelines" / "components", tmp_path / "components")
     text = (ROOT / "pipelines" / "mnist.py").read_text()
     assert "        gpus=gpus,\n" in text
-    file = tmp_path / "mnist.py"
-    file.write_text(text.replace("        gpus=gpus,\n", f"        {argument},\n"))
+    file = written(tmp_path, "mnist.py", text.replace("        gpus=gpus,\n", f"        {argument},\n"))
     (found,) = lint.file(file, SITE)
     assert (found.code, found.task, found.field) == (code, "pytorch-job", field)
     assert "pytorch_job(" in text.splitlines()[found.line - 1]
@@ -61,9 +67,8 @@ def ranks():
     ],
 )
 def test_the_size_that_a_launcher_names_is_the_job_s(tmp_path: Path, hosts: str, code: str, says: str) -> None:
-    shutil.copytree(ROOT / "pipelines" / "components", tmp_path / "components")
-    file = tmp_path / "ranks.py"
-    file.write_text(MPI.format(command=["horovodrun", "-H", hosts, "python", "train.py"]))
+    command = ["horovodrun", "-H", hosts, "python", "train.py"]
+    file = written(tmp_path, "ranks.py", MPI.format(command=command))
     found = [one for one in lint.file(file, SITE) if one.severity is lint.Severity.ERROR]
     assert [(one.code, one.task) for one in found] == ([(code, "mpi-job")] if code else [])
     assert all(says in one.reason for one in found), found
