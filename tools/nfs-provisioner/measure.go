@@ -65,7 +65,7 @@ func (w *walk) below(directory *os.File, depth int) error {
 	for {
 		names, err := directory.Readdirnames(batch)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+			return unlessGone(err)
 		}
 		rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		for _, name := range names {
