@@ -10,6 +10,7 @@ from trainyard.kinds import images
 from trainyard.kinds.images import Trainer
 from trainyard.kinds.imports import GONE, Import, compared
 from trainyard.kinds.spec import JOB
+from trainyard.kinds.team_config import TeamConfig
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def fit(
     found: Iterable[Import],
     framework: str,
     reference: str,
-    known: Mapping[str, str],
+    team_config: TeamConfig,
     *,
     asked: bool = False,
     listed: Collection[str] = (),
@@ -53,7 +54,7 @@ def fit(
 
     Args:
         reference: that image.
-        known: the platform's images by their key in the contract, one of which may take its place.
+        team_config: has the platform's images, one of which may take its place: only one with CUDA where it has CUDA.
         asked: somebody named the image, so that none does.
         listed: packages that are installed beside the image's, by requirements.txt. What they bring is not known, so
             that nothing is refused any more.
@@ -61,12 +62,13 @@ def fit(
     have = images.of_reference(reference)
     if have is None:
         return Fit()  # of another image nothing is known
+    known = team_config.cuda_images if have.cuda else team_config.images
     named = sorted(
-        (one for one in found if compared(_package(one.module)) not in listed),
+        (one for one in found if compared(_package(one.module, have)) not in listed),
         key=lambda one: (one.file, one.line, one.module),
     )
     lacking = [one for one in named if one.sure and have.missing(one.module)]
-    if lacking and not asked and (other := _other(named, framework, known)):
+    if lacking and not asked and (other := _other(named, framework, known, have.cuda)):
         needed = ", ".join(dict.fromkeys(have.missing(one.module) for one in lacking))
         return Fit(
             known[other.key], f"image {other.name}, which has {needed}", [], _told(named, other, framework, known)
@@ -76,14 +78,14 @@ def fit(
     return Fit("", "", _told(refused, have, framework, known), _told(doubtful, have, framework, known))
 
 
-def _package(module: str) -> str:
-    return images.requirement(module).partition("==")[0]
+def _package(module: str, have: Trainer) -> str:
+    return images.requirement(module, cuda=have.cuda).partition("==")[0]
 
 
-def _other(found: Iterable[Import], framework: str, known: Mapping[str, str]) -> Trainer | None:
+def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cuda: bool) -> Trainer | None:
     """The first image of the platform that runs the framework's jobs and has all that is imported for sure."""
     sure = [one.module for one in found if one.sure]
-    for one in images.trainers():
+    for one in images.trainers(cuda=cuda):
         there = images.of_reference(known.get(one.key, "")) == one
         if framework in one.runs and there and not any(one.missing(module) for module in sure):
             return one
@@ -95,18 +97,18 @@ def _told(found: Iterable[Import], have: Trainer, framework: str, known: Mapping
     for one in found:
         if part := have.missing(one.module):
             what = f"imports {part}, which the image {have.name} lacks"
-            told.setdefault(part, Missing(one, what, _hint(part, framework, known)))
+            told.setdefault(part, Missing(one, what, _hint(part, framework, known, have.cuda)))
     return list(told.values())
 
 
-def _hint(part: str, framework: str, known: Mapping[str, str]) -> str:
+def _hint(part: str, framework: str, known: Mapping[str, str], cuda: bool) -> str:
     if part in GONE:
         return "it has left Python, and the images have Python 3.13: change the code"
     if part in images.NOWHERE:
         return images.NOWHERE[part]
     # What is compiled out of a package no further installation of it brings.
-    lines = [] if "." in part else [f"write {images.requirement(part)} into requirements.txt"]
-    with_it = [one for one in images.trainers() if not one.missing(part)]
+    lines = [] if "." in part else [f"write {images.requirement(part, cuda=cuda)} into requirements.txt"]
+    with_it = [one for one in images.trainers(cuda=cuda) if not one.missing(part)]
     for one in with_it:
         if framework in one.runs:
             reference = known.get(one.key) or f"trainyard/{one.name}:{__version__}"

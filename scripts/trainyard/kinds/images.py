@@ -34,7 +34,8 @@ class Trainer:
     """One image.
 
     Args:
-        key: of the contract's images.
+        key: of the contract's images, or of its cudaImages.
+        cuda: it computes on GPUs; else on CPUs.
         runs: frameworks whose jobs it can run.
         modules: what can be imported, by its top-level name, with the line of requirements.txt that pins it; "" for
             what Debian brings.
@@ -46,6 +47,7 @@ class Trainer:
     runs: tuple[str, ...]
     modules: Mapping[str, str]
     lacks: tuple[str, ...] = ()
+    cuda: bool = False
 
     def missing(self, module: str) -> str:
         """What of a module, given with its dots, can't be imported: its top-level name or the part; "" for nothing."""
@@ -56,23 +58,30 @@ class Trainer:
 
 
 @functools.cache
-def trainers() -> tuple[Trainer, ...]:
-    """All images, in the order in which one is looked for."""
+def _all() -> tuple[Trainer, ...]:
     found = yaml.safe_load(FILE.read_text())
     return tuple(
-        Trainer(name, one["key"], tuple(one["runs"]), one["modules"], tuple(one.get("lacks", ())))
+        Trainer(
+            name, one["key"], tuple(one["runs"]), one["modules"], tuple(one.get("lacks", ())), one.get("cuda", False)
+        )
         for name, one in found.items()
     )
+
+
+def trainers(*, cuda: bool = False) -> tuple[Trainer, ...]:
+    """All images with CUDA, or all without, in the order in which one is looked for."""
+    return tuple(one for one in _all() if one.cuda == cuda)
 
 
 def of_reference(reference: str) -> Trainer | None:
     """The image that a reference names; None for any other image, and for one of another version of the platform."""
     last = reference.partition("@")[0].rpartition("/")[2]
-    return next((one for one in trainers() if last == f"{one.name}:{__version__}"), None)
+    return next((one for one in _all() if last == f"{one.name}:{__version__}"), None)
 
 
-def requirement(module: str) -> str:
-    """The line of requirements.txt that brings a module."""
+def requirement(module: str, *, cuda: bool = False) -> str:
+    """The line of requirements.txt that brings a module, beside an image with CUDA or without."""
     top = module.partition(".")[0]
-    pinned = next((one.modules[top] for one in trainers() if one.modules.get(top)), "")
+    looked = (*trainers(cuda=True), *trainers()) if cuda else trainers()
+    pinned = next((one.modules[top] for one in looked if one.modules.get(top)), "")
     return pinned or PACKAGES.get(top, top.replace("_", "-"))

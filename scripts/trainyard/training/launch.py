@@ -106,7 +106,7 @@ def _fitting(
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
     reference, asked = pods.image_of(spec, team_config), bool(spec.image)
     listed = imports.listed(folder, *([] if wanted is None else [wanted]))
-    seen = fit(found, spec.framework, reference, team_config.images, asked=asked, listed=listed)
+    seen = fit(found, spec.framework, reference, team_config, asked=asked, listed=listed)
     for one in seen.refused:
         raise UsageError(one.what, where=one.where, hint=one.hint)
     doubts = tuple(f"{one.where} {one.what}; {one.hint}" for one in seen.doubtful)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from trainyard_dev.verify import wheels
 
 FILE = "scripts/trainyard/kinds/images.yaml"
 OURS = "mnist"  # images/trainer
+CUDA = "-cuda"  # ends the names of images for GPUs that compute
 HEAD = f"""\
 # What each image that trains can import, with the line of requirements.txt that pins it; none where Debian brings it.
 # Written by `bin/trainyard versions sync` from {wheels.LIST}.
@@ -36,11 +38,11 @@ def render(root: Path) -> str:
         while at:
             own = dict.fromkeys(raw["images"][at].get("system", ()), "")
             for package, version in wanted[at].pins.items():
-                of_package = names.get(package, [package.replace("-", "_")])
-                own |= dict.fromkeys(of_package, f"{package}=={version}")
+                own |= dict.fromkeys(_modules(names, package), f"{package}=={version}")
             modules = {**own, **modules}
             at = parents.get(at, "")
-        made[image] = {"key": key(image), "runs": raw["images"][image]["runs"]}
+        made[image] = {"key": key(image.removesuffix(CUDA)), "runs": raw["images"][image]["runs"]}
+        made[image] |= {"cuda": True} if image.endswith(CUDA) else {}
         made[image] |= {"lacks": lacks} if lacks else {}
         made[image]["modules"] = dict(sorted(modules.items(), key=lambda one: one[0].lower()))
     return HEAD + yaml.safe_dump(made, sort_keys=False, width=120, default_flow_style=False)
@@ -49,6 +51,12 @@ def render(root: Path) -> str:
 def key(image: str) -> str:
     """What the contract calls an image: trainerTorch for trainer-torch."""
     return re.sub(r"-(\w)", lambda letter: letter[1].upper(), image)
+
+
+def _modules(names: Mapping[str, list[str]], package: str) -> list[str]:
+    """What a package brings: as its own entry says, else that of all that begin alike, else its name."""
+    alike = (found for name, found in names.items() if name.endswith("*") and package.startswith(name[:-1]))
+    return names[package] if package in names else next(alike, [package.replace("-", "_")])
 
 
 def differences(root: Path) -> list[wheels.Finding]:

@@ -24,7 +24,7 @@ def lacking(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
             for part in dict.fromkeys(image.missing(one.module) for one in imports.of_text(text) if one.sure):
                 if part and part != KFP:
                     what = f"{container.get('name') or 'main'} imports {part}, which the image {image.name} lacks"
-                    with_it = next((one.name for one in images.trainers() if not one.missing(part)), "")
+                    with_it = next((one.name for one in images.trainers(cuda=image.cuda) if not one.missing(part)), "")
                     yield "TY304", (*path, *at), what, f"take the image {with_it or 'of yours that has it'}"
 
 

@@ -70,11 +70,12 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
         imports.listed(folder, str(settings.get("requirements", imports.REQUIREMENTS))),
     )
     try:
-        reference = team_config.image(image, framework)
+        pool = team_config.pool(str(settings.get("pool") or ""), gpus=True) if settings.get("gpus") else None
+        reference = team_config.image(image, framework, pool)
     except UsageError:
         return  # `judge` says it
     found = imports.of_folder(folder, command, imports.environment(settings.get("env") or {}))
-    seen = fit(found, framework, reference, team_config.images, asked=bool(image), listed=listed)
+    seen = fit(found, framework, reference, team_config, asked=bool(image), listed=listed)
     for missing, severity in [(one, None) for one in seen.refused] + [(one, Severity.WARNING) for one in seen.doubtful]:
         line = document.line("image" if image else "command")
         report.add("TY304", line, f"{missing.where} {missing.what}", missing.hint, at="command", severity=severity)

@@ -11,6 +11,7 @@ from trainyard import __version__, contract
 from trainyard.kinds import TeamConfig, images, registry
 from trainyard.kinds.fit import Fit, fit
 from trainyard.kinds.imports import Import
+from trainyard.kinds.team_config import NodePool
 from trainyard.paths import CHART, ROOT
 
 
@@ -19,10 +20,20 @@ def team_config() -> TeamConfig:
     return TeamConfig.of(contract.load(ROOT / "tests" / "policies" / "teams.yaml"), "vision")
 
 
-def judged(team_config: TeamConfig, framework: str, *modules: str, image: str = "", **more: object) -> Fit:
+REAL = NodePool("real", "gpu", {}, [], "nvidia.com/gpu", False, cuda=True)
+
+
+def judged(
+    team_config: TeamConfig,
+    framework: str,
+    *modules: str,
+    image: str = "",
+    pool: NodePool | None = None,
+    **more: object,
+) -> Fit:
     found = [Import(module, "train.py", at, True) for at, module in enumerate(modules, 1)]
-    reference = team_config.image(image, framework)
-    return fit(found, framework, reference, team_config.images, asked=bool(image), **more)  # type: ignore[arg-type]
+    reference = team_config.image(image, framework, pool)
+    return fit(found, framework, reference, team_config, asked=bool(image), **more)  # type: ignore[arg-type]
 
 
 def test_every_kind_has_an_image_that_imports_what_shows_the_kind() -> None:
@@ -36,10 +47,12 @@ def test_every_kind_has_an_image_that_imports_what_shows_the_kind() -> None:
 
 
 def test_the_contract_names_every_image() -> None:
-    named = yaml.safe_load((CHART / "values.yaml").read_text())["global"]["contract"]["images"]
-    for one in images.trainers():
-        assert images.of_reference(f"docker.io/{named[one.key]}") == one
-        assert set(one.runs) <= set(registry.FRAMEWORKS)
+    named = yaml.safe_load((CHART / "values.yaml").read_text())["global"]["contract"]
+    for cuda, table in ((False, "images"), (True, "cudaImages")):
+        for one in images.trainers(cuda=cuda):
+            assert images.of_reference(f"docker.io/{named[table][one.key]}") == one
+            assert set(one.runs) <= set(registry.FRAMEWORKS)
+    assert {one.key for one in images.trainers(cuda=True)} == named["cudaImages"].keys()
 
 
 @pytest.mark.parametrize(
@@ -90,6 +103,46 @@ def test_what_no_image_of_the_framework_has_is_refused(
     assert seen.refused[0].where.startswith("train.py:")
 
 
+@pytest.mark.parametrize(
+    ("framework", "modules"),
+    [
+        ("tensorflow", ("keras", "h5py", "tensorflow.keras.layers", "numpy")),
+        ("pytorch", ("torch.nn", "numpy")),
+        ("volcano", ("torch.distributed",)),
+        ("job", ("torch",)),
+        ("job", ("keras",)),
+    ],
+)
+def test_on_gpus_that_compute_it_is_one_with_cuda(
+    framework: str, modules: tuple[str, ...], team_config: TeamConfig
+) -> None:
+    seen = judged(team_config, framework, *modules, pool=REAL)
+    assert (seen.refused, seen.doubtful) == ([], [])
+    assert (seen.image or team_config.image("", framework, REAL)) in team_config.cuda_images.values()
+
+
+@pytest.mark.parametrize(
+    ("framework", "module", "line"),
+    [
+        ("pytorch", "sklearn.svm", "write scikit-learn into"),
+        ("pytorch", "pandas", "write pandas into"),
+        ("pytorch", "keras", "--framework tensorflow, whose image trainer-tensorflow-cuda has it, or write keras=="),
+        ("pytorch", "deepspeed", "it compiles its operators where it runs"),
+        ("tensorflow", "torch", "--framework pytorch or volcano, whose image trainer-torch-cuda has it, or write"),
+        ("job", "jax", "write jax=="),
+    ],
+)  # fmt: skip
+def test_what_no_image_with_cuda_has_is_refused_on_gpus_that_compute(
+    framework: str, module: str, line: str, team_config: TeamConfig
+) -> None:
+    """And no image for CPUs is named as one to take, nor a package that is one for CPUs."""
+    seen = judged(team_config, framework, module, pool=REAL)
+    (one,) = seen.refused
+    assert "-cuda lacks" in one.what and line in one.hint
+    assert not any(reference in one.hint for reference in team_config.images.values())
+    assert "tensorflow-cpu" not in judged(team_config, "pytorch", "tensorflow", pool=REAL).refused[0].hint
+
+
 def test_a_part_that_is_compiled_out_is_no_line_of_requirements(team_config: TeamConfig) -> None:
     seen = judged(team_config, "mpi", "horovod.tensorflow", "torch")
     assert "requirements.txt" not in seen.refused[0].hint
@@ -121,5 +174,5 @@ def test_what_requirements_list_needs_no_other_image_and_what_they_do_not_may(te
 
 def test_what_may_never_be_run_is_only_doubtful(team_config: TeamConfig) -> None:
     reference = team_config.image("", "pytorch")
-    seen = fit([Import("apex", "train.py", 3, False)], "pytorch", reference, team_config.images)
+    seen = fit([Import("apex", "train.py", 3, False)], "pytorch", reference, team_config)
     assert seen.refused == [] and seen.doubtful[0].where == "train.py:3"

@@ -12,8 +12,9 @@ import yaml
 from trainyard import contract
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
-from trainyard.pipelines.lint.files import check_text
+from trainyard.pipelines.lint.files import check, check_text
 from trainyard.policy import lint
+from trainyard.training import launch
 
 MOCK = {"name": "mock", "kind": "gpu", "labels": {"trainyard.io/pool": "gpu", "sort": "mock"},
         "taint": {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
@@ -135,6 +136,21 @@ def test_a_framework_without_an_image_for_gpus_is_refused_too(team_config: TeamC
     with pytest.raises(UsageError, match="computes on CPUs") as refused:
         made(team_config, framework, gpus=1)
     assert "name one with CUDA by image" in refused.value.hint
+
+
+@pytest.mark.parametrize("module", ["lightning", "pandas", "deepspeed"])
+def test_what_the_image_with_cuda_lacks_is_refused_by_train_and_lint(
+    platform: contract.Contract, team_config: TeamConfig, module: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(f"import torch\nimport {module}\n")
+    given = {"framework": "pytorch", "gpus": 1, "pool": "real", "command": ["python", "train.py"]}
+    due = f"imports {module}, which the image trainer-torch-cuda lacks"
+    with pytest.raises(UsageError, match=due):
+        launch.prepare(tmp_path, given, team_config, tmp_path / "x")
+    settings = tmp_path / "trainyard.yaml"
+    settings.write_text(yaml.safe_dump({"name": "try", **given}))
+    (said,) = [one for one in check(settings, lint.site(platform, "vision")) if one.code == "TY304"]
+    assert due in said.reason and said.severity is lint.Severity.ERROR
 
 
 def test_lint_says_the_same_of_a_manifest(platform: contract.Contract, team_config: TeamConfig) -> None:

@@ -17,10 +17,11 @@ images:
   tool: {packages: [kfp]}
   trainer-a: {sets: [store], packages: [some-pillow, kfp], runs: [pytorch, job], system: [torch]}
   trainer-a-more: {packages: [extra-thing], runs: [job], lacks: [extra_thing.big]}
-modules: {some-pillow: [PIL], kfp: []}
-versions: {kfp: 2.1, some-pillow: 13, extra-thing: 0.1}
+  trainer-a-cuda: {packages: [torch, maker-x, maker-y], runs: [pytorch]}
+modules: {some-pillow: [PIL], kfp: [], 'maker-*': [maker], torch: [torch, torchgen]}
+versions: {kfp: 2.1, some-pillow: 13, extra-thing: 0.1, torch: 3, maker-x: 1, maker-y: 2}
 """
-VERSIONS = "images: {tool: {}, trainer-a: {}, trainer-a-more: {parent: trainer-a}}\n"
+VERSIONS = "images: {tool: {}, trainer-a: {}, trainer-a-more: {parent: trainer-a}, trainer-a-cuda: {}}\n"
 
 
 @pytest.fixture
@@ -44,6 +45,12 @@ def test_modules_follow_from_packages_and_from_the_image_below(tree: Path) -> No
             "runs": ["job"],
             "lacks": ["extra_thing.big"],
             "modules": {"extra_thing": "extra-thing==0.1", **below},
+        },
+        "trainer-a-cuda": {
+            "key": "trainerA",
+            "runs": ["pytorch"],
+            "cuda": True,
+            "modules": {"maker": "maker-y==2", "mnist": "", "torch": "torch==3", "torchgen": "torch==3"},
         },
     }
 
