@@ -119,7 +119,6 @@ def compress(
     dataset = prepared.outputs["dataset"]
     trained = pytorch_job(
         name="mnist",
-        image=TORCH,
         command=["python3", "-m", "mnist.train_torch", "--data={data}", "--out={out}"],
         arguments=f"--epochs={epochs} --train-samples={prepared.outputs['Output']}",
         gpus=gpus,

@@ -99,7 +99,6 @@ def finetune(
     dataset = prepared.outputs["dataset"]
     tuned = pytorch_job(
         name="finetune",
-        image=TORCH,
         command=["python3", "-m", "mnist.train_torch", "--data={data}", "--out={out}"],
         arguments=f"--start={found.outputs['uri']} --epochs={epochs} --lr={lr} "
         f"--train-samples={prepared.outputs['Output']}",

@@ -87,7 +87,6 @@ def mnist(
     prepared = with_store(prepare(source=source, samples=samples))
     trained = pytorch_job(
         name="mnist",
-        image=TORCH,
         command=["python3", "-m", "mnist.train_torch", "--data={data}", "--out={out}"],
         arguments=f"--epochs={epochs} --lr={lr} --batch-size={batch_size} --train-samples={prepared.outputs['Output']}",
         nodes=nodes,

@@ -115,7 +115,6 @@ def rung(trials: object, dataset: object, samples: object, gpus: object) -> obje
     with dsl.ParallelFor(trials, parallelism=PARALLEL) as trial:
         job = pytorch_job(
             name="trial",
-            image=TORCH,
             command=[*TRAIN, "--lr={lr}", "--batch-size={batch_size}", "--epochs={epochs}"],
             arguments=f"--train-samples={samples}",
             gpus=gpus,

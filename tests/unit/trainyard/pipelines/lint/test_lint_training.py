@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from trainyard import contract
 from trainyard.paths import ROOT
@@ -41,9 +42,16 @@ def test_what_a_step_would_be_refused_for(tmp_path: Path, argument: str, code: s
     assert "pytorch_job(" in text.splitlines()[found.line - 1]
 
 
-def test_the_pipelines_of_the_repository_are_clean() -> None:
+@pytest.mark.parametrize("gpu_images", ["cpu", "cuda"])
+def test_the_pipelines_of_the_repository_are_clean(gpu_images: str, tmp_path: Path) -> None:
+    """Also where GPUs compute, as the chart has it by default."""
+    values = yaml.safe_load((ROOT / "tests" / "policies" / "teams.yaml").read_text())
+    values["global"]["contract"]["gpuImages"] = gpu_images
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    site = lint.site(contract.load(tmp_path / "values.yaml"), "vision")
+    assert any(pool.cuda for pool in site.contract.pools) == (gpu_images == "cuda")
     for file in sorted((ROOT / "pipelines").glob("*.py")):
-        assert lint.file(file, SITE) == [], file
+        assert lint.file(file, site) == [], file
 
 
 MPI = """\
