@@ -31,6 +31,8 @@ HASH = re.compile(r"^\s*(\S+?)(?:==\S+)? from .*:$")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 FROM = re.compile(r"\(from ([A-Za-z0-9._-]+)")
 SHOWN = 6  # versions
+# Packages that bring the same modules, for CPUs alone and for GPUs too: whoever has one has the other, for pip.
+SAME = {"tensorflow-cpu": "tensorflow", "xgboost-cpu": "xgboost"}
 
 
 class InstallError(Exception):
@@ -85,13 +87,17 @@ def fingerprint(base: Path) -> list[str]:
 
 
 def taken_as_they_are(folder: Path) -> None:
-    """Tells pip of what the image has without those of its needs that the image doesn't meet.
+    """Tells pip of what the image has without those of its needs that the image doesn't meet, and by its other name.
 
-    Whoever made the image left them out, as setuptools beside Debian's torch; pip would ask the index for each.
+    Whoever made the image left them out, as setuptools beside Debian's torch; pip would ask the index for each. It
+    would do so for `tensorflow`, too, which `tensorflow-cpu` is.
     """
     from pip._vendor.packaging.requirements import Requirement  # lies beside this file
 
     found = {_canonical(one.metadata["Name"] or "?"): one for one in reversed(list(_of_image(folder)))}
+    pairs = [*SAME.items(), *((whole, part) for part, whole in SAME.items())]
+    also = {other: found[name] for name, other in pairs if name in found and other not in found}
+    found.update(also)
 
     def met(text: str) -> bool:
         need = Requirement(text)
@@ -103,11 +109,11 @@ def taken_as_they_are(folder: Path) -> None:
     for name, one in found.items():
         needs = one.requires or []
         held = [need for need in needs if met(need)]
-        if len(held) < len(needs):
+        if len(held) < len(needs) or name in also:
             info = folder / f"{name.replace('-', '_')}-{one.version}.dist-info"
             info.mkdir(parents=True, exist_ok=True)
             lines = [
-                f"Name: {one.metadata['Name']}",
+                f"Name: {name if name in also else one.metadata['Name']}",
                 f"Version: {one.version}",
                 *(f"Requires-Dist: {need}" for need in held),
             ]

@@ -276,6 +276,21 @@ def test_what_was_asked_for_goes_before_what_the_image_has(pod, tmp_path: Path) 
     assert one._run([IMAGE, "-c", "import tiny_lower; print(tiny_lower.VERSION)"], env) == (0, "2.0\n")
 
 
+@pytest.mark.parametrize(("has", "asks"), [("tensorflow-cpu", "tensorflow"), ("tensorflow", "tensorflow-cpu")])
+def test_what_the_image_has_under_another_name_is_not_asked_for(pod, tmp_path: Path, has: str, asks: str) -> None:  # type: ignore[no-untyped-def]
+    """Images for CPUs have `tensorflow-cpu`, those with CUDA `tensorflow`: lists name either."""
+    image, site = tmp_path / "image", tmp_path / "site"
+    there = wheelhouse.wheel(tmp_path / "old", has, "2.21.0", needs=("tiny-lower",))
+    subprocess.run([IMAGE, "-m", "pip", "install", "-q", "--no-deps", f"--target={image}", there], check=True)
+    code, said = pod(PYTHONPATH=str(image)).run(f"{asks}>=2.16\n")
+    assert code == 0 and "installed nothing, the image has everything" in said, said
+    wheelhouse.wheel(site, "tiny-upper", "1.0", needs=(asks,))
+    wheelhouse.wheel(site, asks, "2.22.0")
+    with wheelhouse.index(site) as (url, _):
+        code, said = pod(url, PYTHONPATH=str(image)).run(f"{asks}[extra]\ntiny-upper\n")
+        assert code == 0 and "installed tiny-upper==1.0" in said, said
+
+
 def test_what_the_image_leaves_out_is_not_asked_for(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """An image may have torch without setuptools: whoever made it knows why."""
     image, site = tmp_path / "image", tmp_path / "site"

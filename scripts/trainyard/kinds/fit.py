@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from trainyard import __version__
 from trainyard.kinds import images
 from trainyard.kinds.images import Trainer
-from trainyard.kinds.imports import GONE, Import, compared
+from trainyard.kinds.imports import GONE, Import
 from trainyard.kinds.spec import JOB
 from trainyard.kinds.team_config import TeamConfig
 
@@ -64,7 +64,7 @@ def fit(
         return Fit()  # of another image nothing is known
     known = team_config.cuda_images if have.cuda else team_config.images
     named = sorted(
-        (one for one in found if compared(_package(one.module, have)) not in listed),
+        (one for one in found if images.packages(one.module).isdisjoint(listed)),
         key=lambda one: (one.file, one.line, one.module),
     )
     lacking = [one for one in named if one.sure and have.missing(one.module)]
@@ -76,10 +76,6 @@ def fit(
     doubtful = [one for one in named if listed or not one.sure]
     refused = [] if listed else lacking
     return Fit("", "", _told(refused, have, framework, known), _told(doubtful, have, framework, known))
-
-
-def _package(module: str, have: Trainer) -> str:
-    return images.requirement(module, cuda=have.cuda).partition("==")[0]
 
 
 def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cuda: bool) -> Trainer | None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import yaml
 
 from trainyard import __version__
+from trainyard_agent.install_packages import SAME
+from trainyard_agent.requirements import canonical
 
 FILE = Path(__file__).with_name("images.yaml")
 # Modules whose package has another name, of packages that no image has.
@@ -84,4 +86,18 @@ def requirement(module: str, *, cuda: bool = False) -> str:
     top = module.partition(".")[0]
     looked = (*trainers(cuda=True), *trainers()) if cuda else trainers()
     pinned = next((one.modules[top] for one in looked if one.modules.get(top)), "")
-    return pinned or PACKAGES.get(top, top.replace("_", "-"))
+    name, equal, version = pinned.partition("==")
+    if cuda:  # never the one for CPUs alone
+        return f"{SAME.get(name, name)}{equal}{version}" or _usual(top)
+    return pinned or _usual(top)
+
+
+def packages(module: str) -> frozenset[str]:
+    """Packages that bring a module, each of which is enough, as pip compares them."""
+    top = module.partition(".")[0]
+    found = {_usual(top), *(one.modules[top].partition("==")[0] for one in _all() if one.modules.get(top))}
+    return frozenset(canonical(one) for one in found | {SAME[one] for one in found & SAME.keys()})
+
+
+def _usual(top: str) -> str:
+    return PACKAGES.get(top, top.replace("_", "-"))

@@ -140,7 +140,9 @@ def test_what_no_image_with_cuda_has_is_refused_on_gpus_that_compute(
     (one,) = seen.refused
     assert "-cuda lacks" in one.what and line in one.hint
     assert not any(reference in one.hint for reference in team_config.images.values())
-    assert "tensorflow-cpu" not in judged(team_config, "pytorch", "tensorflow", pool=REAL).refused[0].hint
+    for module in ("tensorflow", "xgboost"):
+        hint = judged(team_config, "pytorch", module, pool=REAL).refused[0].hint
+        assert f"write {module}==" in hint and "-cpu" not in hint
 
 
 def test_a_part_that_is_compiled_out_is_no_line_of_requirements(team_config: TeamConfig) -> None:
@@ -163,6 +165,14 @@ def test_an_image_that_the_platform_does_not_name_is_not_taken(team_config: Team
 def test_what_requirements_list_is_there_and_may_bring_the_rest(team_config: TeamConfig) -> None:
     seen = judged(team_config, "pytorch", "sklearn", "joblib", listed={"scikit-learn"})
     assert seen.refused == [] and [one.one.module for one in seen.doubtful] == ["joblib"]
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("tensorflow", "tensorflow"), ("tensorflow", "tensorflow-cpu"), ("xgboost", "xgboost"), ("PIL", "pillow")],
+)
+def test_each_package_of_a_module_is_enough(module: str, package: str, team_config: TeamConfig) -> None:
+    assert judged(team_config, "jax", module, listed={package}) == Fit()
 
 
 def test_what_requirements_list_needs_no_other_image_and_what_they_do_not_may(team_config: TeamConfig) -> None:
