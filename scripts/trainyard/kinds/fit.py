@@ -9,6 +9,7 @@ from trainyard import __version__
 from trainyard.kinds import images
 from trainyard.kinds.images import Trainer
 from trainyard.kinds.imports import GONE, Import
+from trainyard.kinds.requirements import PYTHON
 from trainyard.kinds.spec import JOB
 from trainyard.kinds.team_config import TeamConfig
 
@@ -99,7 +100,7 @@ def _told(found: Iterable[Import], have: Trainer, framework: str, known: Mapping
 
 def _hint(part: str, framework: str, known: Mapping[str, str], cuda: bool) -> str:
     if part in GONE:
-        return "it has left Python, and the images have Python 3.13: change the code"
+        return f"it has left Python, and the images have Python {PYTHON}: change the code"
     if part in images.NOWHERE:
         return images.NOWHERE[part]
     # What is compiled out of a package no further installation of it brings.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib
 """
 GONE = frozenset(_GONE.split())
 CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
-REQUIREMENTS = "requirements.txt"
 
 
 @dataclass(frozen=True)
@@ -71,27 +69,6 @@ def of_text(text: str, file: str = "") -> list[Import]:
         for module, line, sure, level in _imports(tree.body, True, functions=True)
         if not level and _is_foreign(module)
     ]
-
-
-def listed(folder: Path, file: str = REQUIREMENTS) -> frozenset[str]:
-    """Packages that the folder's requirements.txt names, as pip compares them."""
-    try:
-        lines = (folder / file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return frozenset()
-    names = (line.split("#")[0].strip() for line in lines)
-    plain = (name for name in names if name and not name.startswith("-"))
-    return frozenset(compared(_until(name)) for name in plain)
-
-
-def compared(name: str) -> str:
-    """A package's name as pip compares it: scikit-learn for scikit_learn."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _until(text: str) -> str:
-    end = next((at for at, sign in enumerate(text) if not (sign.isalnum() or sign in "._-")), len(text))
-    return text[:end]
 
 
 def _scripts(folder: Path, command: Sequence[str]) -> Iterator[Path]:

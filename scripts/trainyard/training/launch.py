@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, mpi_launch, pods
+from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, mpi_launch, pods, requirements
 from trainyard.kinds import packages as of_packages
 from trainyard.kinds.fit import fit
 from trainyard.kinds.spec import JOB, several_nodes
@@ -71,10 +72,10 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
             raise UsageError(what, hint=f"name it with --framework {several_nodes()}")
     if resume and not given.get("checkpoints"):
         raise UsageError("nothing says where checkpoints are", hint="name their folder with --checkpoints")
-    wanted = given.pop("requirements", None)
-    spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config, wanted)
+    listed = requirements.of_folder(folder, given.pop("requirements", None))
+    spec, of_image, doubts = _fitting(JobSpec.of(given), folder, team_config, listed.names)
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
-    needs = packages.of(folder, wanted, team_config.team, pods.image_of(spec, team_config), team_config.packages)
+    needs = packages.of(listed, team_config.team, pods.image_of(spec, team_config), team_config.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
     code = pack(folder, archive, without=kept)
     spec = replace(
@@ -96,16 +97,15 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
 
 
 def _fitting(
-    spec: JobSpec, folder: Path, team_config: TeamConfig, wanted: str | None
+    spec: JobSpec, folder: Path, team_config: TeamConfig, listed: Collection[str]
 ) -> tuple[JobSpec, str, tuple[str, ...]]:
     """The job with an image that has what the code imports, why that one, and what is in doubt. Raises UsageError.
 
-    `wanted` is the file with its packages, None where there may be one by the usual name. The image's Python, where it
-    surely has one, says on which device the command computes.
+    `listed` are the packages of its requirements. The image's Python, where it surely has one, says on which device the
+    command computes.
     """
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
     reference, asked = pods.image_of(spec, team_config), bool(spec.image)
-    listed = imports.listed(folder, *([] if wanted is None else [wanted]))
     seen = fit(found, spec.framework, reference, team_config, asked=asked, listed=listed)
     for one in seen.refused:
         raise UsageError(one.what, where=one.where, hint=one.hint)

@@ -9,9 +9,9 @@ from typing import Any
 
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, packages, pods
-from trainyard_agent.requirements import RequirementError, Requirements, read
+from trainyard.kinds.requirements import Listed, of_folder
+from trainyard_agent.requirements import Requirements
 
-FILE = "requirements.txt"
 MOST = 60_000  # characters in a manifest: Linux hands a program no longer variable than 128 KiB
 
 
@@ -25,38 +25,22 @@ class Packages:
     files: Mapping[str, str] = field(default_factory=dict)  # the file and those it names: name -> text
 
 
-def of(folder: Path, wanted: str | None, team: str, image: str, site: Mapping[str, Any]) -> Packages:
+def of(listed: Listed, team: str, image: str, site: Mapping[str, Any]) -> Packages:
     """The packages of a folder.
 
     Args:
-        wanted: the setting; None: the usual file, where there is one; "": none.
         image: what they are installed for.
         site: `packages` of the contract.
-
-    Raises:
-        UsageError: a file is missing, or a line can't be installed in a pod.
     """
-    if wanted == "" or (wanted is None and not (folder / FILE).is_file()):
-        return Packages()
-    name = wanted or FILE
-    texts: dict[str, str] = {}
-
-    def text(one: str) -> str:
-        texts[one] = (folder / one).read_text(encoding="utf-8")
-        return texts[one]
-
-    try:
-        found = read(text, name)
-    except RequirementError as error:
-        raise UsageError(error.what, where=error.where, hint=error.hint) from None
+    found = listed.found
     if not found.lines:
         return Packages()
     index = str(site.get("index") or "")
-    said = [_told(name, found, index)]
+    said = [_told(listed.file, found, index)]
     said += [
         f"{where}: {option} is left out, the site says where packages come from" for where, option in found.ignored
     ]
-    return Packages(name, packages.key(team, found.digest(image, index)), tuple(said), texts)
+    return Packages(listed.file, packages.key(team, found.digest(image, index)), tuple(said), listed.files)
 
 
 def without_code(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[JobSpec, tuple[str, ...]]:
@@ -70,7 +54,7 @@ def without_code(spec: JobSpec, folder: Path, team_config: TeamConfig) -> tuple[
     if not spec.requirements:
         return spec, ()
     image = pods.image_of(spec, team_config)
-    needs = of(folder, spec.requirements, team_config.team, image, team_config.packages)
+    needs = of(of_folder(folder, spec.requirements), team_config.team, image, team_config.packages)
     if not needs.key:
         return replace(spec, requirements=""), ()
     if sum(map(len, needs.files.values())) > MOST:

@@ -17,21 +17,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from trainyard.errors import TrainyardError
+from trainyard.kinds.requirements import MARKERS, PYTHON
 from trainyard.shell import run
 from trainyard.training.wheels import tags
-from trainyard.training.wheels.tags import PYTHON
 from trainyard_dev.verify import wheels
-
-MARKERS = {
-    "extra": "",
-    "implementation_name": "cpython",
-    "platform_machine": "x86_64",
-    "platform_python_implementation": "CPython",
-    "platform_system": "Linux",
-    "python_full_version": f"{PYTHON}.5",
-    "python_version": PYTHON,
-    "sys_platform": "linux",
-}
 
 
 @dataclass(frozen=True)

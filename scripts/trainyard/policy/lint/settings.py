@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, imports, manifest
+from trainyard.kinds import JobSpec, TeamConfig, imports, manifest, requirements
 from trainyard.kinds import check as schema
 from trainyard.kinds.fit import fit
 from trainyard.policy.lint import objects
@@ -65,10 +65,13 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
     if team.name == ANY or not command or "framework" not in settings or not Path(report.file).is_file():
         return
     team_config, image = TeamConfig.of(report.site.contract, team.name), str(settings.get("image") or "")
-    framework, listed = (
-        str(settings["framework"]),
-        imports.listed(folder, str(settings.get("requirements", imports.REQUIREMENTS))),
-    )
+    framework = str(settings["framework"])
+    try:
+        listed = requirements.of_folder(folder, settings.get("requirements")).names
+    except UsageError as error:
+        line = document.line(*(["requirements"] if "requirements" in settings else []))
+        report.add("TY104", line, f"{error.where}: {error.what}", error.hint, at="requirements")
+        return
     try:
         pool = team_config.pool(str(settings.get("pool") or ""), gpus=True) if settings.get("gpus") else None
         reference = team_config.image(image, framework, pool)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trainyard.kinds.requirements import PYTHON as PYTHON
 from trainyard_agent.requirements import canonical
 
-PYTHON, GLIBC = "3.13", 41  # of the images' base: Debian 13
+GLIBC = 41  # of the images' base: Debian 13
 OLD_NAMES = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
 NAME = re.compile(
     r"([A-Za-z0-9._]+)-([A-Za-z0-9._!+]+)(?:-\d[A-Za-z0-9_.]*)?-([a-z0-9_.]+)-([a-z0-9_.]+)-([A-Za-z0-9_.]+)\.whl"

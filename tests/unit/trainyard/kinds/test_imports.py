@@ -96,12 +96,6 @@ def test_a_folder_of_data_is_no_module(tmp_path: Path) -> None:
     assert found(tmp_path) == {"keras": True}
 
 
-def test_requirements_name_packages(tmp_path: Path) -> None:
-    assert imports.listed(tmp_path) == frozenset()
-    (tmp_path / "requirements.txt").write_text("# ours\n-r more.txt\nScikit_Learn>=1 # x\nlightning[extra]==2\n\n")
-    assert imports.listed(tmp_path) == {"scikit-learn", "lightning"}
-
-
 def test_a_step_runs_what_stands_in_its_function() -> None:
     text = (
         "import kfp\ndef step(x):\n    import pandas\n    try:\n        import a\n    except ImportError:\n        pass"

@@ -11,7 +11,7 @@ from train_cluster import VALUES
 
 from trainyard import contract
 from trainyard.errors import UsageError
-from trainyard.kinds import TeamConfig
+from trainyard.kinds import TeamConfig, requirements
 from trainyard.training import launch
 
 
@@ -69,6 +69,42 @@ def test_another_file_is_named_and_none_is_none(folder: Path, team_config: TeamC
     assert prepared(folder, team_config).spec.packages == ""
     with pytest.raises(UsageError, match=r"there is no file absent\.txt in the folder"):
         prepared(folder, team_config, requirements="absent.txt")
+
+
+def test_what_a_list_brings_by_way_of_another_file_is_imported_without_a_word(
+    folder: Path, team_config: TeamConfig
+) -> None:
+    (folder / "req").mkdir()
+    (folder / "req/base.txt").write_text(
+        "Pandas[performance]>=2  # tables\nscikit_learn==1.6 ; python_version >= '3.9'\n"
+    )
+    (folder / "requirements.txt").write_text("-r req/base.txt\n")
+    (folder / "train.py").write_text("import torch\nimport pandas\nimport sklearn\n")
+    assert prepared(folder, team_config).doubts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("-e .\n", r"requirements\.txt:1: -e \. would install a source folder"),
+        ("pandas\n--no-binary :all:\n", r"requirements\.txt:2: --no-binary :all: is an option that runs don't have"),
+        ("-r absent.txt\n", r"requirements\.txt:1: there is no file absent\.txt"),
+    ],
+)
+def test_a_list_that_can_not_be_is_said_before_what_the_image_lacks(
+    folder: Path, team_config: TeamConfig, text: str, says: str
+) -> None:
+    (folder / "requirements.txt").write_text(text)
+    (folder / "train.py").write_text("import pandas\n")
+    with pytest.raises(UsageError, match=says):
+        prepared(folder, team_config)
+
+
+def test_a_line_for_another_system_brings_nothing(folder: Path) -> None:
+    text = "pandas; sys_platform == 'win32'\nsix ; python_version < '3'\neinops; platform_system == 'Linux'\na ; what\n"
+    (folder / "requirements.txt").write_text(text)
+    assert requirements.of_folder(folder).names == {"einops", "a"}
+    assert requirements.of_folder(folder, "").names == requirements.of_folder(folder.parent).names == frozenset()
 
 
 def test_a_line_that_no_pod_can_install_is_refused_before_anything_is_sent(

@@ -45,6 +45,13 @@ def test_what_train_would_run_is_no_finding(code: str, more: dict[str, object], 
     assert settings(tmp_path, code, **more) == []
 
 
+def test_a_list_that_can_not_be_installed_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "deps.txt").write_text("-e .\n")
+    assert settings(tmp_path, "import pandas", requirements="deps.txt") == []
+    (said,) = [one for one in check(tmp_path / "trainyard.yaml", site()) if one.code == "TY104"]
+    assert said.reason == "deps.txt:1: -e . would install a source folder" and said.line == 6
+
+
 def pod(image: str, *words: str, **more: object) -> list[Finding]:
     made = {
         "apiVersion": "v1",

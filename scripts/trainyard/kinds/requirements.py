@@ -1,0 +1,72 @@
+"""A folder's requirements.txt with the files that it names, read before the code is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.markers import InvalidMarker, Marker
+
+from trainyard.errors import UsageError
+from trainyard_agent.requirements import Line, RequirementError, Requirements, read
+
+FILE = "requirements.txt"
+PYTHON = "3.13"  # of the images' base
+MARKERS = {
+    "extra": "",
+    "implementation_name": "cpython",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_system": "Linux",
+    "python_full_version": f"{PYTHON}.5",
+    "python_version": PYTHON,
+    "sys_platform": "linux",
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What a folder lists. `file` is "" where it lists nothing; `files` has its text and those that it names."""
+
+    file: str = ""
+    found: Requirements = field(default_factory=Requirements)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The packages that the images' Python gets, as indexes compare them."""
+        return frozenset(one.name for one in self.found.lines if _counts(one))
+
+
+def of_folder(folder: Path, wanted: str | None = None) -> Listed:
+    """The requirements of a folder.
+
+    Args:
+        wanted: the setting; None: the usual file, where there is one; "": none.
+
+    Raises:
+        UsageError: a file is missing, or a line can't be installed in a pod.
+    """
+    if wanted == "" or (wanted is None and not (folder / FILE).is_file()):
+        return Listed()
+    name, texts = wanted or FILE, dict[str, str]()
+
+    def text(one: str) -> str:
+        texts[one] = (folder / one).read_text(encoding="utf-8")
+        return texts[one]
+
+    try:
+        return Listed(name, read(text, name), texts)
+    except RequirementError as error:
+        raise UsageError(error.what, where=error.where, hint=error.hint) from None
+
+
+def _counts(line: Line) -> bool:
+    """Whether a line is for the images' Python: `; sys_platform == "win32"` is not."""
+    marker = line.text.partition(" --")[0].partition(";")[2].strip()
+    try:
+        return not marker or Marker(marker).evaluate(MARKERS)
+    except InvalidMarker:
+        return True  # pip says what is wrong with it
