@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trainyard.kinds import JobSpec, TeamConfig
     from trainyard.kube import Kube
     from trainyard.training.follow import End
+    from trainyard.training.launch import Launch
 
 BUILD = (
     "an image can't be built in a team's namespace: its pods may neither be root nor make user namespaces, "
@@ -85,10 +86,12 @@ def train(
         for note in ready.notes:
             click.echo(note, err=True)
         if dry_run or kube is None:
+            _beside(ready)
             click.echo(structured.text(ready.manifest, form), nl=False)
             return None
         _said(ready, team_config)
-        for warning in (*ready.doubts, *launch.linted(ready, known)):
+        _beside(ready)
+        for warning in launch.linted(ready, known):
             click.echo(f"warning: {warning}", err=True)
         if after_started:
             _wait_for_turn(kube, ready.spec, team_config)
@@ -183,7 +186,7 @@ def _report(end: End, name: str) -> int:
     return end.code
 
 
-def _said(ready: Any, team_config: TeamConfig) -> None:
+def _said(ready: Launch, team_config: TeamConfig) -> None:
     spec, body = ready.spec, ready.manifest
     where = spec.queue or team_config.queues[0]
     size = f"{spec.min_nodes} to " if spec.min_nodes else ""
@@ -191,7 +194,13 @@ def _said(ready: Any, team_config: TeamConfig) -> None:
     size += f" with {spec.gpus} {'GPU' if spec.gpus == 1 else 'GPUs'} each" if spec.gpus else ""
     why = f" ({ready.why})" if ready.why else ""
     click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)
-    for line in ready.said:
-        click.echo(line, err=True)
     for name in ready.code.left_out:
         click.echo(f"left out: {name} is no file", err=True)
+
+
+def _beside(ready: Launch) -> None:
+    """What is known of packages and imports, also where nothing is sent."""
+    for line in ready.said:
+        click.echo(line, err=True)
+    for doubt in ready.doubts:
+        click.echo(f"warning: {doubt}", err=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trainyard import __version__
-from trainyard.kinds import images
+from trainyard.errors import UsageError
+from trainyard.kinds import images, registry
 from trainyard.kinds.images import Trainer
 from trainyard.kinds.imports import GONE, Import
 from trainyard.kinds.requirements import PYTHON
@@ -16,9 +17,10 @@ from trainyard.kinds.team_config import TeamConfig
 
 @dataclass(frozen=True)
 class Missing:
-    """An import that the image has not, in words."""
+    """An import that the image has not, in words. `part`: its module, as far as it is lacking."""
 
     one: Import
+    part: str
     what: str
     hint: str
 
@@ -40,6 +42,14 @@ class Fit:
     why: str = ""
     refused: list[Missing] = field(default_factory=list)
     doubtful: list[Missing] = field(default_factory=list)
+
+
+def refusal(lacking: Sequence[Missing]) -> UsageError:
+    """All that the image lacks in one error, so that one change of the requirements mends it."""
+    first, *others = lacking
+    what = "; ".join([first.what, *(f"{one.where} {one.what}" for one in others)])
+    hints = [f"for {one.part} {one.hint}" if others else one.hint for one in lacking]
+    return UsageError(what, where=first.where, hint="; ".join(hints))
 
 
 def fit(
@@ -68,15 +78,15 @@ def fit(
         (one for one in found if images.packages(one.module).isdisjoint(listed)),
         key=lambda one: (one.file, one.line, one.module),
     )
+    sure = [one.module for one in named if one.sure]
     lacking = [one for one in named if one.sure and have.missing(one.module)]
     if lacking and not asked and (other := _other(named, framework, known, have.cuda)):
         needed = ", ".join(dict.fromkeys(have.missing(one.module) for one in lacking))
-        return Fit(
-            known[other.key], f"image {other.name}, which has {needed}", [], _told(named, other, framework, known)
-        )
+        told = _told(named, other, framework, known, sure)
+        return Fit(known[other.key], f"image {other.name}, which has {needed}", [], told)
     doubtful = [one for one in named if listed or not one.sure]
     refused = [] if listed else lacking
-    return Fit("", "", _told(refused, have, framework, known), _told(doubtful, have, framework, known))
+    return Fit("", "", _told(refused, have, framework, known, sure), _told(doubtful, have, framework, known, sure))
 
 
 def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cuda: bool) -> Trainer | None:
@@ -89,28 +99,36 @@ def _other(found: Iterable[Import], framework: str, known: Mapping[str, str], cu
     return None
 
 
-def _told(found: Iterable[Import], have: Trainer, framework: str, known: Mapping[str, str]) -> list[Missing]:
+def _told(
+    found: Iterable[Import], have: Trainer, framework: str, known: Mapping[str, str], sure: Sequence[str]
+) -> list[Missing]:
+    """What the image lacks of imports. `sure`: those of them that an image which is offered instead must have, too."""
     told: dict[str, Missing] = {}
     for one in found:
         if part := have.missing(one.module):
             what = f"imports {part}, which the image {have.name} lacks"
-            told.setdefault(part, Missing(one, what, _hint(part, framework, known, have.cuda)))
+            told.setdefault(part, Missing(one, part, what, _hint(part, framework, known, sure, have.cuda)))
     return list(told.values())
 
 
-def _hint(part: str, framework: str, known: Mapping[str, str], cuda: bool) -> str:
+def _hint(part: str, framework: str, known: Mapping[str, str], sure: Sequence[str], cuda: bool) -> str:
     if part in GONE:
         return f"it has left Python, and the images have Python {PYTHON}: change the code"
     if part in images.NOWHERE:
         return images.NOWHERE[part]
     # What is compiled out of a package no further installation of it brings.
     lines = [] if "." in part else [f"write {images.requirement(part, cuda=cuda)} into requirements.txt"]
-    with_it = [one for one in images.trainers(cuda=cuda) if not one.missing(part)]
+    trainers = images.trainers(cuda=cuda)
+    due = [module for module in sure if any(not one.missing(module) for one in trainers)]  # the rest no image has
+    with_it = [one for one in trainers if not any(one.missing(module) for module in (part, *due))]
     for one in with_it:
         if framework in one.runs:
             reference = known.get(one.key) or f"trainyard/{one.name}:{__version__}"
             return ", or ".join([f"take --image {reference}, which has it", *lines])
-    if with_it:
+    # Code that needs this kind of job, as MPI's ranks do mpirun, is none for another.
+    bound = registry.of_framework(framework).modules
+    if with_it and not any(module.partition(".")[0] in bound for module in sure):
         kinds = [kind for kind in with_it[0].runs if kind != JOB]
         return ", or ".join([f"take --framework {' or '.join(kinds)}, whose image {with_it[0].name} has it", *lines])
-    return ", or ".join(lines)
+    beside = ", ".join(dict.fromkeys(module for module in due if not f"{module}.".startswith(f"{part}.")))
+    return ", or ".join(lines) or f"no image of the platform has it{beside and f' beside {beside}'}: name one of yours"

@@ -24,6 +24,13 @@ PACKAGES = {
     "sklearn": "scikit-learn",
     "umap": "umap-learn",
 }
+# Further packages of a module, each of which is enough; the one to write is the usual one.
+ALSO = {
+    "cv2": ("opencv-python", "opencv-contrib-python", "opencv-contrib-python-headless"),
+    "faiss": ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu12"),
+    "onnxruntime": ("onnxruntime-gpu",),
+    "psycopg2": ("psycopg2-binary",),
+}
 # What no image has, and why a line of requirements.txt is no answer either.
 NOWHERE = {
     "horovod.keras": "it is for Keras by itself, of which Horovod knows no version 3: import horovod.tensorflow.keras",
@@ -95,7 +102,11 @@ def requirement(module: str, *, cuda: bool = False) -> str:
 def packages(module: str) -> frozenset[str]:
     """Packages that bring a module, each of which is enough, as pip compares them."""
     top = module.partition(".")[0]
-    found = {_usual(top), *(one.modules[top].partition("==")[0] for one in _all() if one.modules.get(top))}
+    found = {
+        _usual(top),
+        *ALSO.get(top, ()),
+        *(one.modules[top].partition("==")[0] for one in _all() if one.modules.get(top)),
+    }
     return frozenset(canonical(one) for one in found | {SAME[one] for one in found & SAME.keys()})
 
 

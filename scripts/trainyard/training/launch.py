@@ -14,7 +14,7 @@ import click
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, mpi_launch, pods, requirements
 from trainyard.kinds import packages as of_packages
-from trainyard.kinds.fit import fit
+from trainyard.kinds.fit import fit, refusal
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
 from trainyard.kube import Kube
@@ -107,8 +107,8 @@ def _fitting(
     found = imports.of_folder(folder, spec.command, imports.environment(spec.env))
     reference, asked = pods.image_of(spec, team_config), bool(spec.image)
     seen = fit(found, spec.framework, reference, team_config, asked=asked, listed=listed)
-    for one in seen.refused:
-        raise UsageError(one.what, where=one.where, hint=one.hint)
+    if seen.refused:
+        raise refusal(seen.refused)
     doubts = tuple(f"{one.where} {one.what}; {one.hint}" for one in seen.doubtful)
     spec = replace(spec, image=seen.image or spec.image)
     ours = images.of_reference(seen.image or reference) is not None

@@ -108,7 +108,8 @@ def refused(context: Context) -> None:
         figures["message"] = said.strip()
         require(code == 2 and not out, f"it ended with {code}: {said[-300:]}")
         require("train.py:1: imports keras" in said, f"the line of the import is missing: {said}")
-        require("trainer-tensorflow has it" in said and "keras==" in said, f"what to do is missing: {said}")
+        require("train.py:3 imports sklearn" in said, f"what else is lacking is missing: {said}")
+        require("write keras==" in said and "write scikit-learn into" in said, f"what to do is missing: {said}")
         require("code sent" not in said, f"code was sent before: {said}")
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from trainyard import __version__, contract
 from trainyard.kinds import TeamConfig, images, registry
-from trainyard.kinds.fit import Fit, fit
+from trainyard.kinds.fit import Fit, Missing, fit, refusal
 from trainyard.kinds.imports import Import
 from trainyard.kinds.team_config import NodePool
 from trainyard.paths import CHART, ROOT
@@ -81,14 +81,16 @@ def test_the_image_that_has_it_is_taken(
 @pytest.mark.parametrize(
     ("framework", "modules", "image", "what", "hint"),
     [
-        ("pytorch", ("keras", "torch"), "", "imports keras, which the image trainer-torch lacks",
+        ("pytorch", ("keras",), "", "imports keras, which the image trainer-torch lacks",
          "take --framework tensorflow, whose image trainer-tensorflow has it, or write keras=="),
         ("pytorch", ("transformers",), f"trainyard/trainer-torch:{__version__}", "imports transformers",
          f"take --image docker.io/trainyard/trainer-transformers:{__version__}, which has it, or write transformers=="),
         ("pytorch", ("sklearn.svm",), "", "imports sklearn", "write scikit-learn into requirements.txt"),
         ("pytorch", ("deepspeed",), "", "imports deepspeed", "it compiles its operators where it runs"),
-        ("mpi", ("horovod.tensorflow", "torch"), "", "imports horovod.tensorflow",
+        ("mpi", ("horovod.tensorflow",), f"trainyard/trainer-horovod:{__version__}", "imports horovod.tensorflow",
          "take --image docker.io/trainyard/trainer-horovod-tensorflow"),
+        ("mpi", ("horovod.tensorflow", "torch"), "", "imports horovod.tensorflow",
+         "no image of the platform has it beside torch: name one of yours"),
         ("mpi", ("horovod.keras",), "", "imports horovod.keras", "import horovod.tensorflow.keras"),
         ("jax", ("flax",), "", "imports flax", "write flax into requirements.txt"),
         ("job", ("imp",), "", "imports imp", "it has left Python"),
@@ -168,8 +170,42 @@ def test_what_requirements_list_is_there_and_may_bring_the_rest(team_config: Tea
 
 
 @pytest.mark.parametrize(
+    ("framework", "modules", "lines"),
+    [
+        ("pytorch", ("keras", "torch"), {"keras": "write keras=="}),
+        ("mpi", ("horovod.torch", "transformers"), {"transformers": "write transformers=="}),
+        ("mpi", ("mpi4py", "lightning"), {"lightning": "write lightning=="}),
+        ("mpi", ("horovod.torch", "tensorflow"), {"tensorflow": "write tensorflow-cpu=="}),
+        ("pytorch", ("keras", "sklearn"), {"keras": "take --framework tensorflow", "sklearn": "write scikit-learn"}),
+    ],
+)
+def test_an_image_that_lacks_another_import_is_no_answer_and_all_is_said(
+    framework: str, modules: tuple[str, ...], lines: dict[str, str], team_config: TeamConfig
+) -> None:
+    refused = judged(team_config, framework, *modules).refused
+    assert [one.part for one in refused] == list(lines)
+    for one in refused:
+        assert one.hint.startswith(lines[one.part]), one.hint
+
+
+def test_what_is_lacking_is_one_error() -> None:
+    missing = [
+        Missing(Import(part, "train.py", at, True), part, f"imports {part}", f"write {part}")
+        for at, part in enumerate(("a", "b"), 1)
+    ]
+    assert str(refusal(missing[:1])) == "train.py:1: imports a. write a."
+    assert str(refusal(missing)) == "train.py:1: imports a; train.py:2 imports b. for a write a; for b write b."
+
+
+@pytest.mark.parametrize(
     ("module", "package"),
-    [("tensorflow", "tensorflow"), ("tensorflow", "tensorflow-cpu"), ("xgboost", "xgboost"), ("PIL", "pillow")],
+    [
+        ("cv2", "opencv-python"),
+        ("tensorflow", "tensorflow"),
+        ("tensorflow", "tensorflow-cpu"),
+        ("xgboost", "xgboost"),
+        ("PIL", "pillow"),
+    ],
 )
 def test_each_package_of_a_module_is_enough(module: str, package: str, team_config: TeamConfig) -> None:
     assert judged(team_config, "jax", module, listed={package}) == Fit()

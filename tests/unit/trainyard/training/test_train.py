@@ -185,6 +185,17 @@ def test_what_no_image_has_is_refused_before_anything_is_sent(run: Any, folder: 
     assert "write scikit-learn into requirements.txt" in err
 
 
+def test_a_dry_run_says_what_is_in_doubt_and_what_is_installed(run: Any, folder: Path, platform: Path) -> None:
+    (folder / "train.py").write_text("import torch\nimport cv2\nimport joblib\n")
+    (folder / "requirements.txt").write_text("opencv-python\n")
+    base = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run"]
+    code, out, err = run(*base, "--", "python", "train.py")
+    said, doubt = err.splitlines()
+    assert (code, yaml.safe_load(out)["kind"]) == (0, "PyTorchJob")
+    assert said.startswith("requirements.txt: 1 requirement")
+    assert doubt.startswith("warning: train.py:3 imports joblib, which the image trainer-torch lacks")
+
+
 def test_the_same_code_has_the_same_place_and_each_run_its_own(
     folder: Path, team_config: TeamConfig, tmp_path: Path
 ) -> None:
