@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,11 +51,19 @@ def of_folder(folder: Path, command: Sequence[str], python_path: str = "") -> li
     scripts = list(_scripts(folder, command))
     reader = _Reader(folder, [entry for entry in python_path.split(":") if entry and not entry.startswith("/")])
     for path in scripts or sorted(folder.glob(f"*{SCRIPT}")):
-        reader.read(path, bool(scripts))
+        reader.follow(path, bool(scripts))
     elsewhere = reader.moves or any(entry.startswith("/") for entry in python_path.split(":"))
     if not elsewhere:
         return reader.found
     return [Import(one.module, one.file, one.line, False) for one in reader.found]
+
+
+def files_of(folder: Path, command: Sequence[str]) -> list[Path]:
+    """The command's scripts, and the files of the folder that they import in turn; none where it names no script."""
+    reader = _Reader(folder, [])
+    for path in _scripts(folder, command):
+        reader.follow(path, True)
+    return list(reader.files)
 
 
 def of_text(text: str, file: str = "") -> list[Import]:
@@ -114,7 +122,12 @@ class _Reader:
         self._roots = [folder, folder / "src", *(folder / entry for entry in entries)]
         self._read: dict[Path, bool] = {}
 
-    def read(self, path: Path, sure: bool) -> None:
+    @property
+    def files(self) -> Iterable[Path]:
+        """Those that were looked into, in that order."""
+        return self._read
+
+    def follow(self, path: Path, sure: bool) -> None:
         """A file and what it imports; what was read as unsure is read again when it turns out to be sure."""
         before = self._read.get(path)
         if before or (before is not None and not sure) or not path.is_file() or len(self._read) > MOST:
@@ -131,10 +144,10 @@ class _Reader:
             if level:
                 above = path.parents[level - 1] if level <= len(path.parents) else path.parent
                 for file in _local(module, [above]) if module else ():
-                    self.read(file, certain)
+                    self.follow(file, certain)
             elif files := _local(module, [path.parent, *self._roots]):
                 for file in files:
-                    self.read(file, certain)
+                    self.follow(file, certain)
             elif _is_foreign(module):
                 self.found.append(Import(module, name, line, certain))
 

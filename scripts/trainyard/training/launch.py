@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, mpi_launch, pods, requirements
+from trainyard.kinds import JobSpec, TeamConfig, images, imports, manifest, mpi_launch, pods, requirements, saved
 from trainyard.kinds import packages as of_packages
 from trainyard.kinds.fit import fit, refusal
 from trainyard.kinds.spec import JOB, several_nodes
@@ -44,7 +44,9 @@ class Launch:
     manifest: Object
     code: Pack
     why: str  # how the framework and the image were found, when nobody named them
-    doubts: tuple[str, ...] = ()  # imports that the image lacks, and that may never be run
+    doubts: tuple[
+        str, ...
+    ] = ()  # imports that the image lacks and that may never be run; what is saved where it is lost
     said: tuple[str, ...] = ()  # of its packages
     notes: tuple[str, ...] = ()  # sentences about what is made of the settings
 
@@ -77,6 +79,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
     run = f"{spec.name}-{''.join(secrets.choice(LETTERS) for _ in range(SUFFIX))}"
     needs = packages.of(listed, team_config.team, pods.image_of(spec, team_config), team_config.packages)
     kept = tuple(filter(None, (spec.results, spec.checkpoints)))
+    lost = saved.lost(folder, spec.command, kept, [mount.path for mount in spec.mounts])
     code = pack(folder, archive, without=kept)
     spec = replace(
         spec,
@@ -91,6 +94,7 @@ def prepare(folder: Path, settings: Settings, team_config: TeamConfig, archive: 
         resume=output_of(team_config.team, resume) if resume else "",
     )
     why = "; ".join(filter(None, (why, of_image)))
+    doubts += tuple("; ".join(one.said(spec.results)) for one in lost)
     unsaved = UNSAVED if spec.min_nodes and not spec.checkpoints else ""
     notes = tuple(filter(None, (note, unsaved)))
     return Launch(spec, manifest(spec, team_config), code, why, doubts, needs.said, notes)

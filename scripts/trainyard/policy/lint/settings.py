@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds import JobSpec, TeamConfig, imports, manifest, requirements
+from trainyard.kinds import JobSpec, TeamConfig, imports, manifest, requirements, saved
 from trainyard.kinds import check as schema
 from trainyard.kinds.fit import fit
 from trainyard.policy.lint import objects
@@ -82,6 +82,11 @@ def _code(settings: Mapping[str, Any], document: Document, report: Report) -> No
     for missing, severity in [(one, None) for one in seen.refused] + [(one, Severity.WARNING) for one in seen.doubtful]:
         line = document.line("image" if image else "command")
         report.add("TY304", line, f"{missing.where} {missing.what}", missing.hint, at="command", severity=severity)
+    results = str(settings.get("results", JobSpec.results))
+    mounts = [str(one["path"]) for one in settings.get("mounts") or ()]
+    for one in saved.lost(folder, command, [results, str(settings.get("checkpoints") or "")], mounts):
+        what, hint = one.said(results)
+        report.add("TY305", document.line("command"), what, hint, at="command")
 
 
 def judge(settings: Mapping[str, Any], line: Callable[[str], int], report: Report, task: str = "") -> None:

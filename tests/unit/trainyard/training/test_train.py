@@ -196,6 +196,13 @@ def test_a_dry_run_says_what_is_in_doubt_and_what_is_installed(run: Any, folder:
     assert doubt.startswith("warning: train.py:3 imports joblib, which the image trainer-torch lacks")
 
 
+def test_a_script_that_saves_beside_itself_is_warned_of(folder: Path, team_config: TeamConfig, tmp_path: Path) -> None:
+    (folder / "train.py").write_text("import keras\nmodel = keras.Sequential()\nmodel.save('my_model.h5')\n")
+    made = launch.prepare(folder, {"command": ["python", "train.py"]}, team_config, tmp_path / "x")
+    due = "train.py:3 saves my_model.h5, which goes with the pod; save it below results/, which TRAINYARD_RESULTS names"
+    assert made.doubts == (due,)
+
+
 def test_the_same_code_has_the_same_place_and_each_run_its_own(
     folder: Path, team_config: TeamConfig, tmp_path: Path
 ) -> None:

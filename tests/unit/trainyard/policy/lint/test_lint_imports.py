@@ -52,6 +52,16 @@ def test_a_list_that_can_not_be_installed_is_a_finding(tmp_path: Path) -> None:
     assert said.reason == "deps.txt:1: -e . would install a source folder" and said.line == 6
 
 
+def test_a_model_that_is_saved_beside_the_script_is_a_finding(tmp_path: Path) -> None:
+    assert (
+        settings(tmp_path, "import torch\ntorch.save(1, 'model.pt')\ntorch.save(1, 'out/model.pt')\n", results="out")
+        == []
+    )
+    (said,) = [one for one in check(tmp_path / "trainyard.yaml", site()) if one.code == "TY305"]
+    assert said.reason == "train.py:2 saves model.pt, which goes with the pod" and said.severity is Severity.WARNING
+    assert said.hint == "save it below out/, which TRAINYARD_RESULTS names" and said.line == 3
+
+
 def pod(image: str, *words: str, **more: object) -> list[Finding]:
     made = {
         "apiVersion": "v1",
