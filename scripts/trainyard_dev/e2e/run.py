@@ -64,7 +64,7 @@ def run(options: Options) -> bool:
             hint=f"remove it with `trainyard cluster down --name {cluster.name}`, check on it with REUSE=1, "
             "or run with NAME=another",
         )
-    supply = Supply(engine, images, selection.images(ids) | INSTALLED)
+    supply = Supply(engine, images, selection.images(ids, cuda=chosen.kind == "real") | INSTALLED)
     shutil.rmtree(options.out, ignore_errors=True)
     data = dataset.find()
     recorder, started = Recorder(), time.time()

@@ -8,6 +8,7 @@ from trainyard.errors import UsageError
 from trainyard.observe.listing import columns
 from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
 from trainyard_dev.e2e.entry import Entry
+from trainyard_dev.versions import load
 
 
 def chosen(only: Sequence[str], *, full: bool) -> frozenset[str]:
@@ -52,9 +53,10 @@ def entries(ids: Iterable[str]) -> list[Entry]:
     return [entry for entry in ENTRIES if wanted & set(entry.ids)]
 
 
-def images(ids: Iterable[str]) -> set[str]:
-    """Images that these checks need beside those of the cluster and the installation."""
-    return {image for entry in entries(ids) for image in entry.images}
+def images(ids: Iterable[str], *, cuda: bool = False) -> set[str]:
+    """Images that these checks need beside those of the cluster and the installation; `cuda`: GPUs compute."""
+    named = {image for entry in entries(ids) for image in entry.images}
+    return named | ({f"{image}-cuda" for image in named} & load().images.keys() if cuda else set())
 
 
 def changed(paths: Sequence[str]) -> frozenset[str]:

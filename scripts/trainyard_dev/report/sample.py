@@ -94,6 +94,13 @@ JOBS = (
     ("train.cpu", "CPU-only Job, off the GPU nodes", 0.9312, 22, ""),
 )
 GANG = "9/0 tasks in gang unschedulable: pod group is not ready, 9 Pending, 9 minAvailable.\n" + "0/4 nodes: no. " * 9
+BACKENDS = {
+    "train.pytorchjob": "gloo",
+    "train.tfjob": "parameter-server",
+    "train.mpijob": "mpi4py",
+    "train.vcjob": "gloo",
+    "train.cpu": "none",
+}
 PHASES = ("queued", "placed", "pulling", "placed", "running")
 
 
@@ -109,7 +116,8 @@ def _jobs(run: Run, at: float, failing: bool) -> float:
             run.spans.append(Span(lane, phase, low, high, f"{max(1, len(pods))} pods"))
         run.spans.append(Span(lane, "failed" if broken else "done", edges[-1], edges[-1]))
         devices = {p: f"GPU-{index}{n}c0ffee-0000-4000-8000-00000000000{n}" for n, p in enumerate(pods)} or "none asked"
-        figures = {"accuracy": accuracy, "bar": 0.9, "devices": devices, "queue": "training", "checkpoint_MiB": 1.7}
+        figures = {"bar": 0.9, "queue": "training", "checkpoint_MiB": 1.7, "devices": devices,
+                   "backend": BACKENDS[lane], "device": "cpu", "accuracy": accuracy}  # fmt: skip
         check = Check(lane, title, "passed", "", edges[-1] - start, figures)
         if broken:
             reason = "accuracy 0.411 is below the bar of 0.90 after 3 epochs\nlast line: <step 1200 loss=nan & lr=0.1>"

@@ -18,6 +18,7 @@ from trainyard.names import GPU
 from trainyard.paths import ROOT
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import CheckError, require
@@ -46,7 +47,8 @@ def fsdp(context: Context) -> None:
         first: dict[str, Any] = {}
         with context.recorder.check("train.fsdp", title) as figures:
             run, first = _trained(context, folder)
-            figures |= {key: first[key] for key in ("world", "held", "weights", "backend", "device", "loss")}
+            computed.check(context, first, "gloo", figures, gpus=1)
+            figures |= {key: first[key] for key in ("world", "held", "weights", "loss")}
             require(first["world"] == RANKS, f"{first['world']} ranks trained together, due are {RANKS}")
             share = first["held"] / first["weights"]
             require(0.49 < share < 0.51, f"rank 0 holds {share:.0%} of the weights, due is its half")
@@ -56,6 +58,7 @@ def fsdp(context: Context) -> None:
         with context.recorder.check("train.fsdp-resumed", "its snapshot, resumed by another run") as figures:
             require(first, "there is no run to resume")
             _, again = _trained(context, folder, "--resume", run)
+            computed.check(context, again, "gloo", figures, gpus=1)
             figures |= {key: again[key] for key in ("begun", "step", "first_loss", "loss")}
             require(again["begun"] == first["step"], f"it began after step {again['begun']}, due is {first['step']}")
             limit = first["first_loss"] / 2
@@ -115,7 +118,8 @@ def elastic(context: Context) -> None:
                 lost = [name for name in first if kept.get(name) != now.get(name)]
                 require(not lost, f"{', '.join(lost)} went, though others could have")
                 facts = _ended(context, folder, run)
-                figures |= {"worlds": [one["world"] for one in facts["starts"]], "backend": facts["backend"]}
+                computed.check(context, facts, "gloo", figures, gpus=1)
+                figures["worlds"] = [one["world"] for one in facts["starts"]]
                 figures["most_steps_lost"] = most = max(one["lost"] for one in facts["starts"])
                 require(most <= EVERY, f"{most} steps were lost, snapshots are {EVERY} apart")
                 require(facts["step"] == int(STEPS[1]), f"it ended at step {facts['step']}, due is {STEPS[1]}")

@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from trainyard.kinds import registry
+from trainyard.kinds.images import trainers
 from trainyard.names import GPU
 from trainyard.paths import ROOT
 from trainyard.pipelines.local.dataset import Dataset
@@ -115,13 +117,19 @@ ALL = (*KINDS, *FURTHER, HOROVOD, NO_CHIEF)
 TRAINER = "trainer-torch"
 
 
-def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
-    """The example job as users apply it, but for what the kind changes; the accuracy bar follows the data set."""
+def manifest(kind: Kind, dataset: Dataset, *, cuda: bool = False) -> dict[str, Any]:
+    """The example job as users apply it, but for what the kind changes; the accuracy bar follows the data set.
+
+    Args:
+        cuda: its GPUs compute, so that its image is the one with CUDA, where there is one.
+    """
     text = (MANIFESTS / kind.file).read_text()
     if dataset.name == "MNIST":
         text = BAR.sub(f"--min-accuracy={MNIST_BAR}", text)
     if kind.image:
         text = text.replace(load().image(TRAINER), load().image(kind.image))
+    for image in with_cuda(kind, text) if cuda else ():
+        text = text.replace(load().image(image), load().image(f"{image}-cuda"))
     job: dict[str, Any] = yaml.safe_load(text)
     if kind.name:
         job = yaml.safe_load(text.replace(job["metadata"]["name"], kind.name))
@@ -129,6 +137,14 @@ def manifest(kind: Kind, dataset: Dataset) -> dict[str, Any]:
         job = json.loads(json.dumps(job))  # what the file writes once is each role's own then
         kind.change(job)
     return job
+
+
+def with_cuda(kind: Kind, text: str) -> list[str]:
+    """Images of a job's text that have one with CUDA beside them, which runs such jobs; none where it has no GPUs."""
+    of_kind = registry.of_object(yaml.safe_load(text))
+    able = [one for one in trainers(cuda=True) if kind.gpus and of_kind and of_kind.framework in one.runs]
+    names = [one.name.removesuffix("-cuda") for one in able]
+    return [name for name in names if load().image(name) in text]
 
 
 def train(context: Context, kind: Kind, dataset: Dataset) -> None:
@@ -139,7 +155,7 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
         context.recorder.skip(kind.id, kind.title, f"it needs {need}, the cluster has {sum(has)} on {len(has)}")
         return
     with context.recorder.check(kind.id, kind.title) as figures:
-        job = manifest(kind, dataset)
+        job = manifest(kind, dataset, cuda=context.gpu == "real")
         try:
             trace = jobs.follow(context, job, NAMESPACE, kind.id, TIMEOUT_S)
             _check_gang(context, kind, trace, _priority(job), figures)
@@ -147,7 +163,9 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
                 results = _results(s3, trace.name)
                 _check_devices(context, kind, trace, results, figures)
                 metrics = _check_model(s3, trace.name, _bar(job), figures)
-            computed.check(context, metrics, kind.backend or computed.BACKENDS.get(kind.id, ""), figures)
+            backend = kind.backend or computed.BACKENDS.get(kind.id, "")
+            gpus = kind.gpus if "-cuda:" in json.dumps(job) else 0
+            computed.check(context, metrics, backend, figures, gpus=gpus)
             ranks = figures["world_size"]
             require(kind.ranks in (0, ranks), f"{ranks} ranks trained together, due are {kind.ranks}")
         finally:

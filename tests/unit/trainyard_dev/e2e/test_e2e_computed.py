@@ -6,19 +6,22 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from trainyard.pipelines.local.dataset import Dataset
+from trainyard_dev.e2e import releases, selection
 from trainyard_dev.e2e.checks import computed, frameworks, training
 from trainyard_dev.e2e.recorder import CheckError
 
 
-def judged(gpu: str, device: str, ran: str, due: str) -> dict[str, Any]:
+def judged(gpu: str, device: str, ran: str, due: str, gpus: int = 0) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     context: Any = SimpleNamespace(gpu=gpu)
-    computed.check(context, {"device": device, "backend": ran}, due, figures)
+    computed.check(context, {"device": device, "backend": ran}, due, figures, gpus=gpus)
     return figures
 
 
@@ -56,6 +59,27 @@ def test_what_is_due_passes_and_is_shown(gpu: str, device: str, ran: str, due: s
 def test_another_is_an_error(gpu: str, device: str, ran: str, due: str, says: str) -> None:
     with pytest.raises(CheckError, match=says):
         judged(gpu, device, ran, due)
+
+
+def test_gpus_that_compute_and_are_held_for_nothing_are_an_error() -> None:
+    with pytest.raises(CheckError, match=r"it computed on cpu beside its 2 GPU\(s\), which compute"):
+        judged("real", "cpu", "gloo", "gloo", 2)
+    assert judged("real", "cuda:0", "nccl", "gloo", 2) and judged("mock", "cpu", "gloo", "gloo", 2)
+
+
+@pytest.mark.parametrize("kind", training.ALL, ids=lambda kind: kind.id)
+def test_a_job_on_real_gpus_has_the_image_with_cuda_where_there_is_one(kind: training.Kind) -> None:
+    mock, real = (json.dumps(training.manifest(kind, Dataset("MNIST", Path()), cuda=cuda)) for cuda in (False, True))
+    due = kind.id in ("train.pytorchjob", "train.tfjob", "train.vcjob", "train.no-chief")
+    assert "-cuda:" not in mock and ("-cuda:" in real) == due
+    assert not due or not any(f"trainyard/{name}:" in real for name in ("trainer-torch", "trainer-tensorflow"))
+
+
+def test_a_run_on_real_gpus_takes_images_with_cuda() -> None:
+    ids = ["train.pytorchjob", "train.jaxjob"]
+    assert "trainer-torch-cuda" not in selection.images(ids)
+    assert {"trainer-torch-cuda", "trainer-torch"} <= selection.images(ids, cuda=True)
+    assert releases.REAL_GPUS["global"] == {"contract": {"gpuImages": "cuda"}}
 
 
 def test_each_script_is_a_folder_of_the_examples_and_their_docs_name_it() -> None:

@@ -325,3 +325,16 @@ def test_duration(seconds: float, text: str) -> None:
 )
 def test_figure(value: object, text: str) -> None:
     assert plain.figure(value) == text
+
+
+def test_each_training_shows_its_device_and_back_end() -> None:
+    """On the page in columns of their own, on the terminal before other figures."""
+    page = html.render(sample())
+    for name in ("accuracy", "device", "backend", "devices"):
+        assert f'role="columnheader">{name.capitalize()}<' in page, name
+    lines = console.render(sample(), width=140).splitlines()
+    for check, backend in (("train.pytorchjob", "gloo"), ("train.tfjob", "parameter-server"), ("train.cpu", "none")):
+        assert f'data-label="Backend" class="devices"><div>{backend}</div>' in page, backend
+        (line,) = [line for line in lines if line.startswith(check)]
+        assert f"device cpu, backend {backend}, bar" in line
+    assert page.count('data-label="Device" class="devices"><div>cpu</div>') == 5
