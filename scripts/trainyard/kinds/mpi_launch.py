@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import UsageError
-from trainyard.kinds.mpi_words import HOROVODRUN, Split, split, starts_ranks
+from trainyard.kinds.mpi_words import HOROVODRUN, Split, is_behind, split, starts_ranks
 from trainyard.kinds.spec import MPI
 
 # Options of horovodrun that ranks read as variables. Ways to hosts, networks and patience are the platform's to know.
@@ -48,6 +48,10 @@ def translated(settings: Settings, folder: Path) -> tuple[Settings, str]:
     """
     command = list(settings.get("command") or ())
     if not starts_ranks(command):
+        if not settings.get("image") and is_behind(HOROVODRUN, command):
+            what = "no image of the platform has horovodrun: the platform starts the ranks"
+            hint = "begin the command with horovodrun, which is translated, and set variables with --env"
+            raise UsageError(what, where=_short(command), hint=hint)
         return settings, ""
     words = split(command)
     told = {one.name for one in words.options} & {"np", "npernode", "H", "hostfile"}
@@ -188,9 +192,18 @@ def _sentence(words: Split, hosts: list[tuple[str, int]], size: Size, settings: 
         names = [name for name, _ in hosts]
         shown = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
         text += f", which the queue chooses in place of {shown}"
-    if not settings.get("gpus") and size.processes:
-        text += f"; without GPUs, for one a rank add --gpus {size.processes}"
-    return text
+    return text + (_of_gpus(int(settings.get("gpus") or 0), size.processes) if size.processes else "")
+
+
+def _of_gpus(gpus: int, ranks: int) -> str:
+    """Where a node's GPUs and ranks aren't equally many."""
+    if not gpus:
+        return f"; without GPUs, for one a rank add --gpus {ranks}"
+    if gpus == ranks:
+        return ""
+    one = f"{gpus} {'GPU' if gpus == 1 else 'GPUs'}"
+    uneven = f"{ranks} ranks share {one} on each node" if gpus < ranks else f"{one} on each node for {ranks} ranks"
+    return f"; {uneven.replace('1 ranks', '1 rank')}, for one a rank say --gpus {ranks}"
 
 
 def _written(words: Split) -> list[str]:

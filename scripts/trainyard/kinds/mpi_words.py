@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MPIRUN, HOROVODRUN = ("mpirun", "mpiexec"), ("horovodrun",)
+STARTERS = ("bash", "env", "nice", "nohup", "sh", "time", "timeout")  # of another program
 # One name for each option, and how many words follow it. Open MPI takes one or two hyphens for every long one.
 _MPI = {
     "np": 1, "n": 1, "c": 1, "N": 1, "npernode": 1, "ppn": 1, "H": 1, "host": 1, "hostfile": 1, "machinefile": 1,
@@ -53,6 +55,14 @@ class Split:
 def starts_ranks(command: Sequence[str]) -> bool:
     """Is it mpirun, mpiexec or horovodrun?"""
     return bool(command) and _starter(command[0]) in (*MPIRUN, *HOROVODRUN)
+
+
+def is_behind(programs: Sequence[str], command: Sequence[str]) -> bool:
+    """Does a shell, or what starts another program, start one of these?"""
+    if not command or _starter(command[0]) not in STARTERS:
+        return False
+    words = (part for word in command[1:] for part in re.split(r"[\s;&|()]+", word))
+    return any(_starter(word) in programs for word in words)
 
 
 def split(command: Sequence[str]) -> Split:

@@ -52,6 +52,30 @@ def test_sizes(words: str, given: dict[str, Any], nodes: int, processes: int) ->
     assert found["framework"] == "mpi" and "is run as an MPIJob" in said
 
 
+@pytest.mark.parametrize(
+    ("words", "gpus", "says"),
+    [
+        ("horovodrun -np 4 -H a:4", 1, "4 ranks share 1 GPU on each node, for one a rank say --gpus 4"),
+        ("horovodrun -np 4 -H a:2,b:2", 8, "8 GPUs on each node for 2 ranks, for one a rank say --gpus 2"),
+        ("horovodrun -np 2 -H a:1,b:1", 2, "2 GPUs on each node for 1 rank, for one a rank say --gpus 1"),
+    ],
+)
+def test_ranks_that_share_gpus_and_gpus_without_a_rank_are_said(words: str, gpus: int, says: str) -> None:
+    assert made([*words.split(), *SCRIPT], gpus=gpus)[1].endswith(f"; {says}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["bash", "-c", "cd x && horovodrun -np 4 python x.py"], ["env", "X=1", "/usr/bin/horovodrun", "python", "x.py"]],
+)
+def test_horovodrun_behind_another_program_is_refused_where_no_image_has_it(command: list[str]) -> None:
+    with pytest.raises(UsageError, match="no image of the platform has horovodrun") as refused:
+        made(command)
+    assert "begin the command with horovodrun" in refused.value.hint
+    assert made(command, image="own/image:1")[1] == ""
+    assert made(["python", "x.py", "--with", "horovodrun"])[1] == ""
+
+
 def test_a_file_of_hosts_beside_the_code(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("# ours\nserver1 slots=2\nserver2 slots=2 max_slots=4\n\n")
     found, said = made(["mpirun", "-np", "4", "--hostfile", "hosts", *SCRIPT], tmp_path)
