@@ -27,7 +27,8 @@ PYTHON = ("python", "train.py")
 class Script:
     """A folder of examples/, and what is due when it is trained.
 
-    `image` is what `train` has to choose, "" the kind's own; `saved` what lies beside metrics.json.
+    `image` is what `train` has to choose, "" the kind's own; `says` a sentence of `train`'s; `saved` what lies beside
+    metrics.json.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Script:
     gpus: int = 1
     memory: str = "1536Mi"
     bar: float = BAR
+    says: str = ""
 
 
 SCRIPTS = (
@@ -55,7 +57,10 @@ SCRIPTS = (
            ("model/model.safetensors", "model/config.json"), image="trainer-transformers", bar=0.4),
     Script("train.accelerate", "an Accelerate script on two nodes", "mnist-accelerate", "PyTorchJob", "gloo",
            image="trainer-transformers"),
-    Script("arrivals.horovod", "a Horovod script for PyTorch on two nodes", "mnist-horovod", "MPIJob", "horovod-mpi"),
+    Script("arrivals.horovod", "a Horovod script for PyTorch by horovodrun: two ranks on each of two nodes",
+           "mnist-horovod", "MPIJob", "horovod-mpi", gpus=2, memory="2Gi",
+           command=("horovodrun", "-np", "4", "-H", "server1:2,server2:2", *PYTHON),
+           says="horovodrun is run as an MPIJob: 2 nodes with 2 ranks each"),
     Script("arrivals.horovod-keras", "a Horovod script for Keras on two nodes", "mnist-horovod-keras", "MPIJob",
            "horovod-mpi", ("my_model.h5",), image="trainer-horovod-tensorflow"),
 )  # fmt: skip
@@ -78,7 +83,8 @@ def train(context: Context, script: Script) -> None:
         code, out, said = _trainyard(context, folder, words)
         figures["seconds"] = round(time.monotonic() - began)
         require(code == 0, f"trainyard train ended with {code}: {said[-400:]}; its log: {out[-600:]}")
-        require(f": {script.kind} (" in said, f"it became no {script.kind}: {said[:300]}")
+        require(f": {script.kind} " in said, f"it became no {script.kind}: {said[:300]}")
+        require(script.says in said, f"it doesn't say `{script.says}`: {said[:300]}")
         chosen = f"image {script.image}, which has " if script.image else ""
         require(chosen in said, f"it did not choose the image {script.image}: {said[:300]}")
         # Before the line of MPI's rank 0 mpirun may have one of its own.

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from trainyard.kinds import mpi_launch
 from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e import releases, selection
 from trainyard_dev.e2e.checks import computed, frameworks, training
@@ -80,6 +81,14 @@ def test_a_run_on_real_gpus_takes_images_with_cuda() -> None:
     assert "trainer-torch-cuda" not in selection.images(ids)
     assert {"trainer-torch-cuda", "trainer-torch"} <= selection.images(ids, cuda=True)
     assert releases.REAL_GPUS["global"] == {"contract": {"gpuImages": "cuda"}}
+
+
+@pytest.mark.parametrize("script", frameworks.SCRIPTS, ids=lambda script: script.id)
+def test_what_a_script_says_follows_from_its_command(script: frameworks.Script) -> None:
+    given = {"command": list(script.command), "nodes": script.nodes, "gpus": script.gpus}
+    made, said = mpi_launch.translated(given, Path())
+    assert said.startswith(script.says) and bool(said) == bool(script.says)
+    assert made.get("processes", script.gpus) == script.gpus
 
 
 def test_each_script_is_a_folder_of_the_examples_and_their_docs_name_it() -> None:
