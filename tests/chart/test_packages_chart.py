@@ -63,6 +63,6 @@ def test_images_with_cuda_belong_to_an_installation_whose_gpus_compute(chart: Pa
         found = images.listed(profile, chart=chart, values=[values(tmp_path, **contract)])
         return {one.ref.partition(":")[0] for one in found if "-cuda:" in one.ref}
 
-    both = {"docker.io/trainyard/trainer-torch-cuda", "docker.io/trainyard/trainer-tensorflow-cuda"}
+    every = {f"docker.io/trainyard/trainer-{name}-cuda" for name in ("torch", "tensorflow", "transformers")}
     assert listed("kind") == set()
-    assert listed("kind", gpuImages="cuda") == both
+    assert listed("kind", gpuImages="cuda") == every

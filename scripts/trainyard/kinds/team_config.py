@@ -133,7 +133,7 @@ class TeamConfig:
             if key not in self.images:
                 raise UsageError(f"the platform names no image for {framework}", hint="name one with image")
             found = self.cuda_images.get(key, "") if cuda else self.images[key]
-            return found or self._refused(self.images[key], str(pool and pool.name))
+            return found or self._refused(self.images[key], str(pool and pool.name), framework)
         head, slash, _ = name.partition("/")
         hosted = slash and ("." in head or ":" in head or head == "localhost")
         found = name if hosted else f"{self.registry}/{name}"
@@ -141,11 +141,12 @@ class TeamConfig:
             return self._refused(found, str(pool and pool.name))
         return found
 
-    def _refused(self, image: str, pool: str) -> str:
-        """Raises UsageError for an image of ours without CUDA on GPUs that compute."""
+    def _refused(self, image: str, pool: str, framework: str = "") -> str:
+        """Raises UsageError for an image of ours without CUDA on GPUs that compute, which is that of the framework."""
         key = next((key for key, known in self.images.items() if known == image), "")
         instead = self.cuda_images.get(key)
-        what = f"{image} computes on CPUs, and the GPUs of pool {pool} would be held for nothing"
+        whose = f"the platform's image for {framework}, {image}," if framework else image
+        what = f"{whose} computes on CPUs, and the GPUs of pool {pool} would be held for nothing"
         hint = f"take {instead}" if instead else "name one with CUDA by image"
         raise UsageError(what, hint=f"{hint}, or set gpus to 0")
 

@@ -7,13 +7,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from trainyard.paths import ROOT
 from trainyard_dev.engine import Engine
 from trainyard_dev.versions import Image
 
 PAGE = "docs/images.md"
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+)", re.M)
-FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu")
+FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "lightning", "transformers", "accelerate")
 PARTS = {"CUDA": "nvidia-cuda-runtime", "cuDNN": "nvidia-cudnn", "cuBLAS": "nvidia-cublas", "NCCL": "nvidia-nccl"}
 # Says what Python finds when it runs, not what should be there; needs no GPU.
 ASK = """\
@@ -36,12 +38,13 @@ print(json.dumps(found))
 
 
 def of_pins(root: Path, image: str) -> dict[str, str]:
-    """What an image's requirements pin of frameworks and CUDA: title -> version; {} where it has no such file."""
-    path = root / "images" / image / "requirements.txt"
+    """What requirements pin of frameworks and CUDA, of an image and of the one below it: title -> version."""
+    below = yaml.safe_load((root / "versions.yaml").read_text())["images"].get(image, {}).get("parent", "")
+    path, found = root / "images" / image / "requirements.txt", of_pins(root, below) if below else {}
     if not path.exists():
-        return {}
+        return found
     pins = dict(PIN.findall(path.read_text()))
-    found = {name: pins[name] for name in FRAMEWORKS if name in pins}
+    found |= {name: pins[name] for name in FRAMEWORKS if name in pins}
     for title, prefix in PARTS.items():
         for name in pins:
             if name == prefix or name.startswith(f"{prefix}-cu"):

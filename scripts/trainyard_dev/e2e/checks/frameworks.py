@@ -85,7 +85,8 @@ def train(context: Context, script: Script) -> None:
         require(code == 0, f"trainyard train ended with {code}: {said[-400:]}; its log: {out[-600:]}")
         require(f": {script.kind} " in said, f"it became no {script.kind}: {said[:300]}")
         require(script.says in said, f"it doesn't say `{script.says}`: {said[:300]}")
-        chosen = f"image {script.image}, which has " if script.image else ""
+        image = script.image and f"{script.image}{'-cuda' if context.gpu == 'real' else ''}"
+        chosen = f"image {image}, which has " if image else ""
         require(chosen in said, f"it did not choose the image {script.image}: {said[:300]}")
         # Before the line of MPI's rank 0 mpirun may have one of its own.
         begin = out.splitlines()[: 4 if script.kind == "MPIJob" else 1]

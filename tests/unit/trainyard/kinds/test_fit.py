@@ -113,6 +113,10 @@ def test_what_no_image_of_the_framework_has_is_refused(
         ("volcano", ("torch.distributed",)),
         ("job", ("torch",)),
         ("job", ("keras",)),
+        ("pytorch", ("torch.utils.tensorboard", "tensorboard", "PIL", "yaml")),
+        ("pytorch", ("transformers.Trainer", "torch", "psutil")),
+        ("volcano", ("lightning", "PIL")),
+        ("job", ("accelerate",)),
     ],
 )
 def test_on_gpus_that_compute_it_is_one_with_cuda(
