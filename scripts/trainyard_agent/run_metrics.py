@@ -38,14 +38,19 @@ class Sender:
             return False
         return True
 
-    def end(self, folder: Path) -> None:
-        """The last round. A command that left no metrics.json is taken for one that failed."""
+    def end(self, folder: Path, exit_code: str | None = None) -> None:
+        """The last round. `exit_code`: as the command's parent left it, "" when it was killed, None where none looked.
+
+        Then a command that left neither file is taken for one that failed.
+        """
         for _ in range(TRIES):
             if self.round(folder):
                 break
         try:
             if self._run:
-                self._server.end(self._run, mlflow.FINISHED if (folder / LAST).is_file() else mlflow.FAILED)
+                written = any((folder / name).is_file() for name in (LAST, STEPS))
+                good = written if exit_code is None else exit_code == "0"
+                self._server.end(self._run, mlflow.FINISHED if good else mlflow.FAILED)
         except mlflow.MlflowError as error:
             say(f"the end is not sent: {error}")
 

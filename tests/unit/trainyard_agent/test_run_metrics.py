@@ -92,6 +92,27 @@ def test_calls_are_those_of_the_documentation(tracking: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("file", "exit_code", "status"),
+    [
+        ("metrics.jsonl", None, "FINISHED"),
+        ("metrics.json", None, "FINISHED"),
+        ("", None, "FAILED"),
+        ("", "0", "FINISHED"),
+        ("metrics.json", "1", "FAILED"),
+        ("metrics.jsonl", "-15", "FAILED"),
+        ("metrics.json", "", "FAILED"),
+    ],
+)
+def test_a_run_ends_as_its_command_did(
+    tracking: Any, tmp_path: Path, file: str, exit_code: str | None, status: str
+) -> None:
+    if file:
+        (tmp_path / file).write_text('{"loss": 1}\n')
+    job(tracking).end(tmp_path, exit_code)
+    assert tracking.asked[-1][1]["status"] == status
+
+
+@pytest.mark.parametrize(
     ("env", "sent"),
     [
         ({"MLFLOW_TRACKING_TOKEN": "t"}, "Bearer t"),
