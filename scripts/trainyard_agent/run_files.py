@@ -182,7 +182,7 @@ def upload(root: str, to: str, folders: Sequence[str], every: float, only: str, 
         return 0
     bucket, _, prefix = to.partition("/")
     uploader = Uploader(store.client(store.access()), Path(root), folders, bucket, prefix)
-    metrics = run_metrics.sender(os.environ, dict(one.split("=", 1) for one in params))
+    metrics = run_metrics.sender(os.environ, dict(one.split("=", 1) for one in params), Path(root))
     results = Path(root) / folders[0]
     while not stop.wait(every):
         try:
