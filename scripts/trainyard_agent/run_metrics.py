@@ -139,9 +139,14 @@ def _of_line(line: str, at: int) -> Iterator[tuple[str, float, int]]:
 
 
 def sender(env: Mapping[str, str], params: Mapping[str, str], root: Path) -> Sender | None:
-    """By the pod's environment; None where no server is named."""
+    """By the pod's environment; None where no server is named, or its authority can't be read."""
     uri = env.get("MLFLOW_TRACKING_URI", "")
     if not uri:
         return None
     experiment = env.get("MLFLOW_EXPERIMENT_NAME") or "trainyard"
-    return Sender(mlflow.Server(uri, env), experiment, env.get("TRAINYARD_JOB", "run"), params, root)
+    try:
+        server = mlflow.Server(uri, env)
+    except OSError as error:
+        say(f"metrics are not sent: MLFLOW_CA is no certificate: {error}")
+        return None
+    return Sender(server, experiment, env.get("TRAINYARD_JOB", "run"), params, root)

@@ -184,7 +184,7 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         found.append(dict(packages.USER_BASE))
     found += store_environment()
     if told := mlflow_environment(spec, team_config):
-        found += [*told, *([dict(EXIT)] if part.uploads and spec.output and spec.python else [])]
+        found += [*told, *([dict(EXIT)] if part.uploads and spec.output and spec.tracked and spec.python else [])]
     for name, value in spec.env.items():
         found = [entry for entry in found if entry["name"] != name]
         if isinstance(value, Mapping):
@@ -271,7 +271,7 @@ def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     if part.uploader:
         words.append(f"--only={part.uploader}")
     helper = _helper(UPLOAD, words, team_config) | {"restartPolicy": "Always"}
-    if told := mlflow_environment(spec, team_config):
+    if spec.tracked and (told := mlflow_environment(spec, team_config)):
         helper["args"] += literal(
             [f"--param={name}={value}" for name, value in flags(of_program(spec.command)).items()]
         )

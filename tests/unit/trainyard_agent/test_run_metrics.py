@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,57 +9,6 @@ import pytest
 
 from trainyard_agent import run_metrics
 from trainyard_agent.run_metrics import sender
-
-ANSWERS: dict[str, Any] = {
-    "experiments/create": {"experiment_id": "7"},
-    "runs/create": {"run": {"info": {"run_id": "r1"}}},
-    "runs/search": {},
-    "runs/log-batch": {},
-    "runs/update": {},
-}
-REFUSED = {"error_code": "INVALID_PARAMETER_VALUE", "message": "lr was logged with another value"}
-ABSENT = {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "no such experiment"}
-
-
-class _Tracking(BaseHTTPRequestHandler):
-    """Keeps what it is asked; knows no experiment before one is made."""
-
-    server: Any
-
-    def do_GET(self) -> None:
-        made = any(call == "experiments/create" for call, _, _ in self.server.asked)
-        self.keep({})
-        self.answer(200 if made else 404, {"experiment": {"experiment_id": "7"}} if made else ABSENT)
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        call = self.keep(body)
-        refused = any(one["key"] in self.server.refused for one in body.get("params", ()))
-        self.answer(400 if refused else 200, REFUSED if refused else ANSWERS[call])
-
-    def keep(self, body: Any) -> str:
-        call = self.path.removeprefix("/api/2.0/mlflow/").partition("?")[0]
-        self.server.asked.append((call, body, self.headers.get("Authorization", "")))
-        return call
-
-    def answer(self, code: int, body: Any) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def tracking() -> Iterator[Any]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Tracking) as server:
-        server.asked, server.refused = [], set()  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
 
 
 def job(tracking: Any, folder: Path, **env: str) -> Any:
@@ -160,6 +105,11 @@ def test_a_run_ends_as_its_command_did(
 def test_it_logs_in_as_the_environment_says(tracking: Any, tmp_path: Path, env: dict[str, str], sent: str) -> None:
     job(tracking, tmp_path, **env).round(tmp_path)
     assert {login for _, _, login in tracking.asked} == {sent}
+
+
+def test_a_broken_authority_is_said_and_costs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sender({"MLFLOW_TRACKING_URI": "https://127.0.0.1:9", "MLFLOW_CA": "none"}, {}, tmp_path) is None
+    assert "metrics are not sent: MLFLOW_CA is no certificate" in capsys.readouterr().out
 
 
 def test_a_server_that_is_away_costs_nothing_and_is_said_once(
