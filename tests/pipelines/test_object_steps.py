@@ -162,8 +162,8 @@ def test_a_repeated_step_takes_it_over_and_a_failed_one_is_made_anew(
             "was refused: ",
         ),
         (
-            {"manifest": {"apiVersion": "v1", "kind": "ConfigMap"}},
-            'User "system:serviceaccount:vision:pipeline" cannot get resource "configmaps"',
+            {"manifest": {"apiVersion": "v1", "kind": "Pod"}},
+            'User "system:serviceaccount:vision:pipeline" cannot create resource "pods"',
         ),
         ({"manifest": {"apiVersion": "v1", "kind": "Secret"}}, "can't be read: secrets"),
         ({"manifest": {"apiVersion": "ray.io/v1", "kind": "RayJob"}}, "this cluster has no RayJob of ray.io/v1"),
@@ -178,6 +178,12 @@ def test_what_is_refused_is_said_in_the_server_s_words(api: Api, given: dict[str
     assert words in error
     if "queue" in str(given.get("settings")):
         assert "speech" in error and "queue" in error
+
+
+def test_a_file_of_settings_is_made_for_later_steps(server: ApiServer, api: Api) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"lr": "{lr}"}}
+    step = Step(wish("uid-map", manifest=settings, settings={"lr": "0.1"}, output="data.lr"), api)
+    assert step.ended() == "" and step.value == "0.1"
 
 
 def test_refused_pods_end_the_step_and_take_the_object_along(server: ApiServer, api: Api) -> None:
