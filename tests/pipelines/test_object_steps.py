@@ -186,6 +186,44 @@ def test_a_file_of_settings_is_made_for_later_steps(server: ApiServer, api: Api)
     assert step.ended() == "" and step.value == "0.1"
 
 
+TRAINING = {"apiVersion": "example.org/v1", "kind": "Training", "spec": {"lr": "{lr}"}}
+
+
+@pytest.fixture(scope="module")
+def site_kind(server: ApiServer) -> str:
+    """The site's own kind, which `pipelines.objects` of teams.yaml names; returns its plural."""
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "trainings.example.org"},
+        "spec": {
+            "group": "example.org", "scope": "Namespaced", "names": {"plural": "trainings", "kind": "Training"},
+            "versions": [{
+                "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": free},
+            }],
+        },
+    }  # fmt: skip
+    own = server.connection()
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert own.call("POST", path, crd).ok
+    wait(lambda: own.call("GET", f"/apis/example.org/v1/namespaces/{TEAM}/trainings").ok, "the kind")
+    return "trainings"
+
+
+def test_a_kind_that_the_site_names_is_made_and_waited_for(server: ApiServer, api: Api, site_kind: str) -> None:
+    conditions = {"success_condition": "status.phase == Done", "failure_condition": "status.phase == Lost"}
+    for uid, phase, error in (("uid-site", "Done", ""), ("uid-lost", "Lost", "failed: status.phase is Lost")):
+        given = {"manifest": TRAINING, "settings": {"lr": "0.1"}, "output": "status.loss", **conditions}
+        wanted = wish(uid, **given)
+        step, made = Step(wanted, api), Made(server, wanted, site_kind, "example.org/v1")
+        assert made.wait()["spec"] == {"lr": "0.1"}
+        made.say({"phase": "Running"})
+        made.say({"phase": phase, "loss": 0.5})
+        assert error in step.ended() and bool(step.error) == bool(error)
+        assert step.value == ("" if error else "0.5")
+
+
 def test_refused_pods_end_the_step_and_take_the_object_along(server: ApiServer, api: Api) -> None:
     wanted = wish("uid-pods", **DONE)
     step, made = Step(wanted, api), Made(server, wanted)
