@@ -195,3 +195,5 @@ def _said(ready: Any, team_config: TeamConfig) -> None:
         click.echo(line, err=True)
     for name in ready.code.left_out:
         click.echo(f"left out: {name} is no file", err=True)
+    for name in ready.code.outside:
+        click.echo(f"sent: {name} is a link to a file outside of the folder", err=True)
