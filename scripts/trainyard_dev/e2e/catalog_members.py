@@ -14,6 +14,7 @@ from trainyard_dev.e2e.checks import (
     parallel,
     requirements,
     seeing,
+    tracking,
     upstream,
 )
 from trainyard_dev.e2e.entry import (
@@ -124,4 +125,9 @@ ENTRIES = (
           inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent",
                   "scripts/trainyard/observe/comparison.py", "scripts/trainyard/observe/comparison_svg.py",
                   "scripts/trainyard/commands/runs_compare.py", "scripts/trainyard/commands/runs_tensorboard.py")),
+    Entry((tracking.ID,), tracking.mlflow, locks=frozenset({RELEASE}), images=(TORCH, "pipeline"),
+          inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
+                  "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
+                  "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
+                  "scripts/trainyard_dev/e2e/tracking_server.py")),
 )  # fmt: skip
