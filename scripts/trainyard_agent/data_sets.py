@@ -129,7 +129,8 @@ class Folder:
     def write(self, name: str, source: IO[bytes], size: int, sha256: str, changed: float) -> None:
         """Beside its name first; the group may write what is made here."""
         target = self.root / name
-        part = target.with_name(f".{target.name[:200]}{PART}")
+        mark = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
+        part = target.with_name(f".{mark}{PART}")  # of its own, and short enough, whatever the name is
         checked = objects.Checked(source, size, sha256)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -182,7 +182,7 @@ def upload(root: str, to: str, folders: Sequence[str], every: float, only: str, 
         return 0
     bucket, _, prefix = to.partition("/")
     uploader = Uploader(store.client(store.access()), Path(root), folders, bucket, prefix)
-    metrics = run_metrics.sender(os.environ, dict(one.split("=", 1) for one in params))
+    metrics = run_metrics.sender(os.environ, dict(one.split("=", 1) for one in params), Path(root))
     results = Path(root) / folders[0]
     while not stop.wait(every):
         try:
@@ -194,8 +194,16 @@ def upload(root: str, to: str, folders: Sequence[str], every: float, only: str, 
             metrics.round(results)
     code = _finish(uploader, to)
     if metrics:
-        metrics.end(results)
+        metrics.end(results, _exit_code(os.environ.get("TRAINYARD_EXIT", "")))
     return code
+
+
+def _exit_code(file: str) -> str | None:
+    """What the command's parent left; None where there is none to leave it."""
+    try:
+        return Path(file).read_text() if file else None
+    except OSError:
+        return None
 
 
 def _finish(uploader: Uploader, to: str) -> int:

@@ -344,6 +344,14 @@ def test_the_way_to_mlflow_follows_from_its_address(
         assert find(objects, "NetworkPolicy", "allow-mlflow", team)["spec"]["egress"] == egress
 
 
+@pytest.mark.parametrize("namespace", [SYSTEM, f"{SYSTEM}-webhook", "kube-system"])
+def test_mlflow_beside_the_platform_would_open_it_and_is_refused(namespace: str, validation_errors: Any) -> None:
+    uri = f"http://mlflow.{namespace}.svc.cluster.local:5000"
+    [said] = validation_errors({"global": {"contract": {"mlflow": {"trackingUri": uri}}}})
+    assert f"trackingUri is {uri}: pods of all teams would reach every pod of {namespace}" in said
+    assert "Run the server in a namespace of its own" in said
+
+
 def test_an_outside_name_of_mlflow_without_addresses_is_refused(validation_errors: Any) -> None:
     [said] = validation_errors({"global": {"contract": {"mlflow": {"trackingUri": "https://mlflow.example.com"}}}})
     assert "trackingUri is https://mlflow.example.com, a name that network policies can't hold" in said

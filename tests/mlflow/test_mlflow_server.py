@@ -80,15 +80,15 @@ def found(uri: str, experiment: str) -> list[dict[str, Any]]:
     return list(ask(uri, "runs/search", {"experiment_ids": [number]}).get("runs") or [])
 
 
-def job(uri: str, name: str, **params: str) -> Sender:
+def job(uri: str, name: str, folder: Path, **params: str) -> Sender:
     env = {"MLFLOW_TRACKING_URI": uri, "MLFLOW_EXPERIMENT_NAME": f"vision/{name}", "TRAINYARD_JOB": f"{name}-x"}
-    made = sender(env, params)
+    made = sender(env, params, folder)
     assert made
     return made
 
 
 def test_a_job_becomes_a_finished_run_with_its_parameters_and_numbers(uri: str, tmp_path: Path) -> None:
-    one = job(uri, "digits", lr="0.1", epochs="3")
+    one = job(uri, "digits", tmp_path, lr="0.1", epochs="3")
     (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n{"step": 3, "lo')
     assert one.round(tmp_path)
     [run] = found(uri, "vision/digits")
@@ -107,8 +107,8 @@ def test_a_job_becomes_a_finished_run_with_its_parameters_and_numbers(uri: str, 
 
 
 def test_a_restart_goes_on_with_its_run(uri: str, tmp_path: Path) -> None:
-    job(uri, "again").round(tmp_path)
-    second = job(uri, "again")
+    job(uri, "again", tmp_path).round(tmp_path)
+    second = job(uri, "again", tmp_path)
     (tmp_path / "metrics.json").write_text('{"loss": 1}')
     second.end(tmp_path)
     [run] = found(uri, "vision/again")
@@ -116,7 +116,7 @@ def test_a_restart_goes_on_with_its_run(uri: str, tmp_path: Path) -> None:
 
 
 def test_a_command_without_metrics_counts_as_failed(uri: str, tmp_path: Path) -> None:
-    job(uri, "broken").end(tmp_path)
+    job(uri, "broken", tmp_path).end(tmp_path)
     [run] = found(uri, "vision/broken")
     assert run["info"]["status"] == "FAILED"
 
@@ -124,7 +124,7 @@ def test_a_command_without_metrics_counts_as_failed(uri: str, tmp_path: Path) ->
 def test_more_numbers_than_one_request_may_hold_and_names_it_refuses(uri: str, tmp_path: Path) -> None:
     many = {f"m{at}": at for at in range(2500)} | {"f1@5": 0.5}
     (tmp_path / "metrics.json").write_text(json.dumps(many))
-    job(uri, "many", **{f"p{at}": "x" for at in range(150)}).end(tmp_path)
+    job(uri, "many", tmp_path, **{f"p{at}": "x" for at in range(150)}).end(tmp_path)
     [run] = found(uri, "vision/many")
     keys = {one["key"] for one in run["data"]["metrics"]}
     assert len(keys) == 2501 and "f1_5" in keys and len(run["data"]["params"]) == 150

@@ -162,8 +162,8 @@ def test_a_repeated_step_takes_it_over_and_a_failed_one_is_made_anew(
             "was refused: ",
         ),
         (
-            {"manifest": {"apiVersion": "v1", "kind": "ConfigMap"}},
-            'User "system:serviceaccount:vision:pipeline" cannot get resource "configmaps"',
+            {"manifest": {"apiVersion": "v1", "kind": "Pod"}},
+            'User "system:serviceaccount:vision:pipeline" cannot create resource "pods"',
         ),
         ({"manifest": {"apiVersion": "v1", "kind": "Secret"}}, "can't be read: secrets"),
         ({"manifest": {"apiVersion": "ray.io/v1", "kind": "RayJob"}}, "this cluster has no RayJob of ray.io/v1"),
@@ -178,6 +178,50 @@ def test_what_is_refused_is_said_in_the_server_s_words(api: Api, given: dict[str
     assert words in error
     if "queue" in str(given.get("settings")):
         assert "speech" in error and "queue" in error
+
+
+def test_a_file_of_settings_is_made_for_later_steps(server: ApiServer, api: Api) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"lr": "{lr}"}}
+    step = Step(wish("uid-map", manifest=settings, settings={"lr": "0.1"}, output="data.lr"), api)
+    assert step.ended() == "" and step.value == "0.1"
+
+
+TRAINING = {"apiVersion": "example.org/v1", "kind": "Training", "spec": {"lr": "{lr}"}}
+
+
+@pytest.fixture(scope="module")
+def site_kind(server: ApiServer) -> str:
+    """The site's own kind, which `pipelines.objects` of teams.yaml names; returns its plural."""
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "trainings.example.org"},
+        "spec": {
+            "group": "example.org", "scope": "Namespaced", "names": {"plural": "trainings", "kind": "Training"},
+            "versions": [{
+                "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": free},
+            }],
+        },
+    }  # fmt: skip
+    own = server.connection()
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert own.call("POST", path, crd).ok
+    wait(lambda: own.call("GET", f"/apis/example.org/v1/namespaces/{TEAM}/trainings").ok, "the kind")
+    return "trainings"
+
+
+def test_a_kind_that_the_site_names_is_made_and_waited_for(server: ApiServer, api: Api, site_kind: str) -> None:
+    conditions = {"success_condition": "status.phase == Done", "failure_condition": "status.phase == Lost"}
+    for uid, phase, error in (("uid-site", "Done", ""), ("uid-lost", "Lost", "failed: status.phase is Lost")):
+        given = {"manifest": TRAINING, "settings": {"lr": "0.1"}, "output": "status.loss", **conditions}
+        wanted = wish(uid, **given)
+        step, made = Step(wanted, api), Made(server, wanted, site_kind, "example.org/v1")
+        assert made.wait()["spec"] == {"lr": "0.1"}
+        made.say({"phase": "Running"})
+        made.say({"phase": phase, "loss": 0.5})
+        assert error in step.ended() and bool(step.error) == bool(error)
+        assert step.value == ("" if error else "0.5")
 
 
 def test_refused_pods_end_the_step_and_take_the_object_along(server: ApiServer, api: Api) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import trainyard_dev  # noqa: F401  values become a contract by the pinned helm
+from trainyard_dev.e2e.tracking_server import Server
 
 if TYPE_CHECKING:
     from pretended_machine import Machine
@@ -190,3 +191,12 @@ def bench_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")
     monkeypatch.setattr(page, "FOLDER", tmp_path / "docs/benchmarks")
     return tmp_path
+
+
+@pytest.fixture
+def tracking() -> Iterator[Server]:
+    """An MLflow server that keeps what it is asked."""
+    with Server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()

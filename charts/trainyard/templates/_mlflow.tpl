@@ -8,9 +8,9 @@ its address, else to what global.contract.network.mlflow names. A Service's port
 {{- with $c.mlflow.trackingUri -}}
 {{- $place := urlParse . -}}
 {{- $host := $place.host | splitList ":" | first -}}
-{{- $parts := splitList "." $host -}}
-{{- if and (ge (len $parts) 3) (eq (index $parts 2) "svc") -}}
-{{- $rules = list (dict "to" (list (dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" (index $parts 1)))))) -}}
+{{- $namespace := include "trainyard.mlflowNamespace" $ -}}
+{{- if $namespace -}}
+{{- $rules = list (dict "to" (list (dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $namespace))))) -}}
 {{- else if regexMatch "^[0-9]+([.][0-9]+){3}$" $host -}}
 {{- $port := regexFind "[0-9]+$" (regexFind ":[0-9]+$" $place.host) | default (eq $place.scheme "https" | ternary "443" "80") | int -}}
 {{- $rules = list (dict "to" (list (dict "ipBlock" (dict "cidr" (printf "%s/32" $host)))) "ports" (list (dict "protocol" "TCP" "port" $port))) -}}
@@ -21,4 +21,10 @@ its address, else to what global.contract.network.mlflow names. A Service's port
 {{- end -}}
 {{- end -}}
 {{- toJson $rules -}}
+{{- end }}
+{{/* The namespace that the MLflow server's name says it is in; nothing for any other address. */}}
+{{- define "trainyard.mlflowNamespace" -}}
+{{- $place := urlParse (.Values.global.contract.mlflow.trackingUri | default "") -}}
+{{- $parts := $place.host | splitList ":" | first | splitList "." -}}
+{{- if and (ge (len $parts) 3) (eq (index $parts 2) "svc") }}{{ index $parts 1 }}{{ end -}}
 {{- end }}

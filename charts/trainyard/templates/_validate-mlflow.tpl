@@ -4,5 +4,9 @@
 {{- if not (include "trainyard.mlflowEgress" $ | fromJsonArray) }}
 global.contract.mlflow.trackingUri is {{ . }}, a name that network policies can't hold: name its addresses in global.contract.network.mlflow, as {cidr: 203.0.113.7/32, port: 443}.
 {{- end }}
+{{- $namespace := include "trainyard.mlflowNamespace" $ }}
+{{- if has $namespace (list $.Release.Namespace (include "trainyard.webhookNamespace" $ | trim) "kube-system") }}
+global.contract.mlflow.trackingUri is {{ . }}: pods of all teams would reach every pod of {{ $namespace }}, which is the platform's or the cluster's own. Run the server in a namespace of its own.
+{{- end }}
 {{- end }}
 {{- end }}

@@ -144,6 +144,8 @@ def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> 
 
     for name in found.left_out:
         click.echo(f"left out: {name} is no file", err=True)
+    for name in found.outside:
+        click.echo(f"sent: {name} is a link to a file outside of the folder", err=True)
     with _bar(found.size, "reading") as progress:
         files = folder.digest(found, progress)
     with sets.opened(kube, known, [where], write=True) as store:

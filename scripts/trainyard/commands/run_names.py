@@ -19,10 +19,14 @@ PIPELINE, JOB = "pipeline", "job"
 
 @dataclass(frozen=True)
 class Named:
-    """What a name stands for. `job`: the training job's object; None for a run of a pipeline."""
+    """What a name stands for. `job`: the training job's object; None for a run of a pipeline.
+
+    `gone`: neither is there any longer; what a job has left in the store may be.
+    """
 
     name: str
     job: dict[str, Any] | None = None
+    gone: bool = False
 
 
 def named(kube: Kube, text: str) -> Named:
@@ -48,6 +52,16 @@ def named(kube: Kube, text: str) -> Named:
         raise jobs.missing(kube, name)
     hint = "`trainyard runs list` shows those there are"
     raise KubeError(f"there is no run or job {name} in {kube.namespace}", status=404, hint=hint)
+
+
+def named_or_gone(kube: Kube, text: str) -> Named:
+    """The same; a name that nothing has is taken for that of a job which went after its time."""
+    try:
+        return named(kube, text)
+    except KubeError as error:
+        if error.status != 404:
+            raise
+        return Named(split(text)[1], gone=True)
 
 
 def pipeline(kube: Kube, text: str, lacks: str, hint: str) -> str:

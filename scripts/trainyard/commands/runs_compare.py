@@ -24,9 +24,9 @@ def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str
     """Show runs and training jobs side by side: parameters, metrics, data and code, each with its digest.
 
     Metrics are the numbers of a job's metrics.json, and what steps of a pipeline return or log as kfp's Metrics. Rows
-    in which the runs differ are marked.
+    in which the runs differ are marked. Of a job that is gone the metrics are shown, as long as they are in the store.
     """
-    from trainyard.commands.run_names import named
+    from trainyard.commands.run_names import Named, named_or_gone
     from trainyard.observe import comparison, comparison_svg
     from trainyard.pipelines.runs import facts, nodes, snapshot, stored
     from trainyard.training import facts as of_jobs
@@ -36,12 +36,17 @@ def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str
     if svg and svg.parent != Path() and not svg.parent.is_dir():
         raise UsageError(f"there is no folder {svg.parent}", hint="make it, or choose another --svg")
     kube = access.connect()
-    chosen = [named(kube, name) for name in names]
-    with stored.reached(kube) as store:
-        runs = [
+    chosen = [named_or_gone(kube, name) for name in names]
+
+    def of(one: Named) -> comparison.Facts:
+        if one.gone:
+            return of_jobs.gone(kube, one.name, store)
+        return (
             of_jobs.of(kube, one.job, store) if one.job else facts.of(nodes.run(snapshot.fetch(kube, one.name)), store)
-            for one in chosen
-        ]
+        )
+
+    with stored.reached(kube) as store:
+        runs = [of(one) for one in chosen]
     found = comparison.lines(runs, different=different)
     if svg:
         svg.write_text(comparison_svg.draw(runs, comparison.lines(runs)), encoding="utf-8")

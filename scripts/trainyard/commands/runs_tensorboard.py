@@ -9,7 +9,7 @@ import click
 
 from trainyard.commands.run_names import complete
 from trainyard.errors import UsageError
-from trainyard.kube import Access, KubeError, options
+from trainyard.kube import Access, options
 
 if TYPE_CHECKING:
     from trainyard.kube import Kube
@@ -53,22 +53,14 @@ def tensorboard(names: tuple[str, ...], port: int, deadline: str, access: Access
 
 def _places(kube: Kube, text: str, bucket: str) -> list[str]:
     """Where a run's event files can lie: bucket and prefix."""
-    from trainyard.commands.run_names import PIPELINE, named
+    from trainyard.commands.run_names import named_or_gone
     from trainyard.kinds.team_config import BUCKET
     from trainyard.training import facts
 
-    try:
-        this = named(kube, text)
-    except KubeError as error:
-        if error.status != 404:
-            raise
-        name = text.rpartition("/")[2]
-        if text.startswith(f"{PIPELINE}/"):
-            return [f"{bucket}/{kube.namespace}/pipelines/{name}"]
-        return [f"{BUCKET}/{kube.namespace}/jobs/{name}"]  # the job went after its time; its results stay
-    if this.job is None:
+    this = named_or_gone(kube, text)
+    if this.job is None and not this.gone:
         return [f"{bucket or BUCKET}/{kube.namespace}/pipelines/{this.name}"]
-    return facts.places(this.job) or [f"{BUCKET}/{kube.namespace}/jobs/{this.name}"]
+    return (facts.places(this.job) if this.job else []) or [facts.kept(kube.namespace, this.name)]
 
 
 def _say(text: str) -> None:

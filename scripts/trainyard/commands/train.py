@@ -196,6 +196,8 @@ def _said(ready: Launch, team_config: TeamConfig) -> None:
     click.echo(f"{spec.name}: {body['kind']}{why} on {size}, queue {where}, {ready.code.files} files of code", err=True)
     for name in ready.code.left_out:
         click.echo(f"left out: {name} is no file", err=True)
+    for name in ready.code.outside:
+        click.echo(f"sent: {name} is a link to a file outside of the folder", err=True)
 
 
 def _beside(ready: Launch) -> None:

@@ -132,6 +132,11 @@ class Contract:
         return None if not counts or None in counts else max(count for count in counts if count is not None)
 
     @property
+    def tracking_uri(self) -> str:
+        """Address of the MLflow server that metrics go to; "" for none."""
+        return str((self.raw.get("mlflow") or {}).get("trackingUri") or "")
+
+    @property
     def storage_classes(self) -> tuple[str, ...]:
         """Classes that a team's claims may have."""
         return self.listed("storageClasses")

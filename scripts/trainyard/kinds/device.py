@@ -1,12 +1,14 @@
 """Says on which device a command computes, then becomes the command; travels into its pod as text.
 
 `python3 -c TEXT MODULE WORDS...`: MODULE is the framework to ask first, WORDS the command. Nothing of the framework is
-imported: what it was built for stands in its files, and the driver is asked for GPUs.
+imported: what it was built for stands in its files, and the driver is asked for GPUs. Where TRAINYARD_EXIT names a
+file, it stays the parent of the command and leaves the exit code there.
 """
 
 import ctypes
 import os
 import re
+import signal
 import sys
 from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +23,7 @@ BUILDS = (
 )
 PLUGINS = {"jax": ("jax_cuda13_plugin", "jax_cuda12_plugin")}  # what brings CUDA to it
 PACKAGES = {"tensorflow": ("tensorflow-cpu", "tensorflow")}
+HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def build(first: str) -> "tuple[str, str, str] | None":
@@ -100,18 +103,55 @@ def installed(packages: tuple[str, ...]) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Speaks once for a job that MPI starts, and ends only when there is no such command."""
-    if os.environ.get("OMPI_COMM_WORLD_RANK", "0") == "0":
+    """Speaks once for a job that MPI starts; ends with the command's end, or where there is no such command."""
+    first, told = os.environ.get("OMPI_COMM_WORLD_RANK", "0") == "0", os.environ.get("TRAINYARD_EXIT", "")
+    if first:
         try:
             print("trainyard: " + sentence(argv[0]), flush=True)
         except Exception as error:
             print("trainyard: which device it computes on is not known: " + str(error), flush=True)
+    return attended(argv[1:], told) if told and first else become(argv[1:])
+
+
+def become(words: list[str]) -> int:
+    """The command in this process; 127 where there is none."""
     try:
-        os.execvp(argv[1], argv[1:])
+        os.execvp(words[0], words)
     except OSError as error:
-        print("trainyard: " + argv[1] + ": " + str(error.strerror), file=sys.stderr, flush=True)
-        return 127
-    return 0
+        print("trainyard: " + words[0] + ": " + str(error.strerror), file=sys.stderr, flush=True)
+    return 127
+
+
+def attended(words: list[str], file: str) -> int:
+    """The command as a child, with every signal handed on; its exit code, or minus its signal, is left in `file`.
+
+    The file is empty while the command runs, and stays so when both are killed.
+    """
+    write(file, "")
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANDED_ON)
+    child = os.fork()
+    if not child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDED_ON)
+        os._exit(become(words))
+    for number in HANDED_ON:
+        signal.signal(number, lambda number, _: os.kill(child, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDED_ON)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    write(file, str(code))
+    if code < 0 and -code != signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
+    if code < 0:
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def write(file: str, text: str) -> None:
+    """Best effort: a full disk costs the command nothing."""
+    try:
+        with open(file, "w", encoding="ascii") as out:
+            out.write(text)
+    except OSError as error:
+        print("trainyard: " + file + ": " + str(error.strerror), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,18 @@ def store_environment(secret: str = SECRET) -> list[Object]:
 
 
 def mlflow_environment(spec: JobSpec, team_config: TeamConfig) -> list[Object]:
+    """What `tracking` says, with the job's experiment: its label's, else its name without what makes that unique."""
+    name = spec.labels.get(EXPERIMENT) or spec.name.rpartition("-")[0] or spec.name
+    return tracking(team_config.mlflow, team_config.team, name)
+
+
+def tracking(server: str, team: str, experiment: str) -> list[Object]:
     """The site's MLflow server, an experiment of the team's, and the log-in where there is one; [] without a server."""
-    if not team_config.mlflow:
+    if not server:
         return []
-    experiment = f"{team_config.team}/{spec.labels.get(EXPERIMENT) or spec.name.rpartition('-')[0] or spec.name}"
     found: list[Object] = [
-        {"name": "MLFLOW_TRACKING_URI", "value": team_config.mlflow},
-        {"name": "MLFLOW_EXPERIMENT_NAME", "value": experiment},
+        {"name": "MLFLOW_TRACKING_URI", "value": server},
+        {"name": "MLFLOW_EXPERIMENT_NAME", "value": f"{team}/{experiment}"},
     ]
     keys = {"TRACKING_TOKEN": "token", "TRACKING_USERNAME": "username", "TRACKING_PASSWORD": "password", "CA": "ca.crt"}
     return found + [

@@ -26,6 +26,7 @@ CLOSED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 FETCH, UPLOAD = "trainyard-fetch", "trainyard-upload"
 DEVICE = Path(__file__).with_name("device.py")
+EXIT = {"name": "TRAINYARD_EXIT", "value": f"{ROOT}/.trainyard-exit"}  # the command's exit code, for the uploader
 
 
 def hide_gpus(container: Object) -> None:
@@ -181,7 +182,9 @@ def _environment(spec: JobSpec, team_config: TeamConfig, part: Part) -> list[Obj
         found.append({"name": "TORCHELASTIC_RUN_ID", "value": spec.name})
     if spec.packages:
         found.append(dict(packages.USER_BASE))
-    found += store_environment() + mlflow_environment(spec, team_config)
+    found += store_environment()
+    if told := mlflow_environment(spec, team_config):
+        found += [*told, *([dict(EXIT)] if part.uploads and spec.output and spec.tracked and spec.python else [])]
     for name, value in spec.env.items():
         found = [entry for entry in found if entry["name"] != name]
         if isinstance(value, Mapping):
@@ -268,11 +271,11 @@ def _upload(spec: JobSpec, team_config: TeamConfig, part: Part) -> Object:
     if part.uploader:
         words.append(f"--only={part.uploader}")
     helper = _helper(UPLOAD, words, team_config) | {"restartPolicy": "Always"}
-    if told := mlflow_environment(spec, team_config):
+    if spec.tracked and (told := mlflow_environment(spec, team_config)):
         helper["args"] += literal(
             [f"--param={name}={value}" for name, value in flags(of_program(spec.command)).items()]
         )
-        helper["env"] += [{"name": "TRAINYARD_JOB", "value": spec.name}, *told]
+        helper["env"] += [{"name": "TRAINYARD_JOB", "value": spec.name}, *told, *([dict(EXIT)] if spec.python else [])]
     return helper
 
 

@@ -44,7 +44,8 @@ class JobSpec:
     earlier job, whose checkpoints this one begins with. `min_nodes` makes it elastic: it starts with that many, 0 means
     with all. `packages` is the key of what the file `requirements` of the code names; without it nothing is installed.
     `requirement_files` are that file and those it names, by name, where the code is in the image and not in the store.
-    `python` of the image says on which device the command computes, before it; empty: nothing says it.
+    `python` of the image says on which device the command computes, before it; empty: nothing says it. `tracked`:
+    metrics below `results` go to the site's MLflow server; False where somebody else sends them.
     """
 
     name: str
@@ -66,6 +67,7 @@ class JobSpec:
     env: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
     results: str = "results"
+    tracked: bool = True
     checkpoints: str = ""
     deadline: int = 0
     retries: int = 0

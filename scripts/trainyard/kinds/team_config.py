@@ -91,7 +91,7 @@ class TeamConfig:
             keep=own.default("keep", cls.keep),
             cuda_images=dict(contract.cuda_images),
             packages=dict(contract.raw.get("packages") or {}),
-            mlflow=str((contract.raw.get("mlflow") or {}).get("trackingUri") or ""),
+            mlflow=contract.tracking_uri,
         )
 
     @property

@@ -67,6 +67,9 @@ def warnings(seen: Object, namespace: str) -> list[str]:
         found.append(f"these numbers are {span(seen['seconds'])} old: the platform's pod trainyard-gpu-view is silent")
     if not seen["team"]:
         found.append(f"{namespace} is no team of yours, so no share and no queues are shown: choose a team with -n")
+    for one in seen["queues"]:
+        if one["unknown"]:
+            found.append(f"what queue {one['queue']} holds and may use is not known: {one['unknown']}")
     return found
 
 
@@ -97,19 +100,24 @@ def _published(kube: Kube, name: str) -> Object | None:
 
 
 def _queue(kube: Kube, seen: Object, resources: list[str]) -> Object:
-    """A queue's wait, and what Volcano says that it holds and may hold; None where that isn't said."""
-    name = seen["queue"]
+    """A queue's wait, and what Volcano says that it holds and may hold.
+
+    `mayUse` is None without a bound; what `unknown` gives the reason of is None, too.
+    """
+    name, unknown = seen["queue"], ""
     try:
-        queue = kube.find(kube.path(QUEUES, "queues", name, namespace="")) or {}
-    except KubeError:
-        queue = {}
-    spec, allocated = queue.get("spec") or {}, (queue.get("status") or {}).get("allocated") or {}
+        queue = kube.find(kube.path(QUEUES, "queues", name, namespace=""))
+        unknown = "" if queue else "it isn't there"
+    except KubeError as error:
+        queue, unknown = None, error.what
+    spec, allocated = (queue or {}).get("spec") or {}, ((queue or {}).get("status") or {}).get("allocated") or {}
     capability, since = spec.get("capability") or {}, seen["waiting"].get("since")
     return {
         "queue": name,
-        "held": _sum(allocated, resources),
+        "unknown": unknown,
+        "held": None if unknown else _sum(allocated, resources),
         "mayUse": _sum(capability, resources) if capability else None,
-        "deserved": _sum(spec.get("deserved") or {}, resources),
+        "deserved": None if unknown else _sum(spec.get("deserved") or {}, resources),
         "waiting": {**seen["waiting"], "longestSeconds": _age(since) if since else 0},
         "started": seen["started"],
     }
@@ -128,9 +136,11 @@ def _line(one: Object) -> list[str]:
     if started["jobs"]:
         median, longest = span(started["medianSeconds"]), span(started["longestSeconds"])
         lately = f"{started['jobs']} waited {median} in the median, at most {longest}"
-    may = "all" if one["mayUse"] is None else str(one["mayUse"])
+    held, may = (
+        ("?", "?") if one["unknown"] else (str(one["held"]), str("all" if one["mayUse"] is None else one["mayUse"]))
+    )
     asks = _gpus(waiting["gpus"]) if waiting["jobs"] else ""
-    return [one["queue"], str(one["held"]), may, str(waiting["jobs"]), asks, span(waiting["longestSeconds"]), lately]
+    return [one["queue"], held, may, str(waiting["jobs"]), asks, span(waiting["longestSeconds"]), lately]
 
 
 def _jobs(count: int) -> str:

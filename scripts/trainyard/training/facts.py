@@ -10,16 +10,18 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import status
 from trainyard.kinds.flags import flags, of_program
 from trainyard.kinds.pods import FETCH, UPLOAD
-from trainyard.kube import Kube
+from trainyard.kinds.team_config import BUCKET
+from trainyard.kube import Kube, KubeError
 from trainyard.observe import jobs
 from trainyard.observe.comparison import Facts
 from trainyard.policy.lint.pods import Pod, mapping, pods
 from trainyard.times import now, when
-from trainyard.training import actions, report
+from trainyard.training import actions, launch, report
 from trainyard.training.transfer import Store
 
 Object = dict[str, Any]
 METRICS = "metrics.json"
+GONE = "gone"  # the state of a job whose object is
 SHOWN = 12  # characters of a digest
 OURS = ("HOME", "PYTHONUNBUFFERED", "NODE_NAME", "NVIDIA_VISIBLE_DEVICES")  # variables of every job
 OURS_BEGIN = ("TRAINYARD_", "S3_", "MLFLOW_", "KUBECTL_")
@@ -51,6 +53,22 @@ def of(kube: Kube, job: Object, store: Store) -> Facts:
         data={key: _listed(store, uri) for key, uri in data.items()} | (_claims(works, container) if works else {}),
         code={"code": code(works)} if works else {},
     )
+
+
+def gone(kube: Kube, name: str, store: Store) -> Facts:
+    """A job whose object is gone: the metrics that it left in the store. Raises KubeError where it left nothing."""
+    place = kept(kube.namespace, name)
+    files = store.list(f"{place}/")
+    if not files:
+        what = f"there is no run or job {name} in {kube.namespace}, and the store has no results of one"
+        raise KubeError(what, status=404, where=f"s3://{place}", hint="`trainyard runs list` shows those there are")
+    folders = [file.rpartition("/")[0] for file in sorted(files) if file.rpartition("/")[2] == METRICS]
+    return Facts(name=name, kind="job", state=GONE, metrics=metrics(store, [f"{place}/{one}" for one in folders]))
+
+
+def kept(team: str, name: str) -> str:
+    """Where `trainyard train` has a job's results and checkpoints copied to, as bucket/key."""
+    return f"{BUCKET}/{launch.output_of(team, name)}"
 
 
 def places(job: Object) -> list[str]:

@@ -21,13 +21,17 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Pack:
-    """An archive. `left_out`: symbolic links to folders and other things that are no files."""
+    """An archive. `left_out`: symbolic links to folders and other things that are no files.
+
+    `outside`: links to files that lie elsewhere, which are packed.
+    """
 
     path: Path
     sha256: str
     size: int
     files: int
     left_out: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
 
 
 def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
@@ -39,7 +43,7 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
     Raises:
         UsageError: there is nothing to pack, too much, or something that can't be read.
     """
-    found, left_out = _files(folder, Ignore([*lines_of(ignored(folder)), *(f"/{name}/" for name in without)]))
+    found, left_out, outside = _files(folder, Ignore([*lines_of(ignored(folder)), *(f"/{name}/" for name in without)]))
     if not found:
         hint = f"name another folder with --dir, or look into {FILE}"
         raise UsageError("the folder holds no code", where=str(folder), hint=hint)
@@ -58,7 +62,7 @@ def pack(folder: Path, target: Path, *, without: tuple[str, ...] = ()) -> Pack:
         ):
             for name, _ in found:
                 _add(tar, folder / name, name)
-    return Pack(target, sums.sha256, sums.size, len(found), left_out)
+    return Pack(target, sums.sha256, sums.size, len(found), left_out, outside)
 
 
 def ignored(folder: Path) -> str:
@@ -71,15 +75,21 @@ def ignored(folder: Path) -> str:
         raise UsageError(f"{FILE} can't be read: {error}", where=str(folder)) from None
 
 
-def _files(folder: Path, ignore: Ignore) -> tuple[list[tuple[str, int]], list[str]]:
-    """Names and sizes of the files to pack, sorted; and what is left out though no rule says so."""
-    found, left_out = [], []
+def _files(folder: Path, ignore: Ignore) -> tuple[list[tuple[str, int]], list[str], list[str]]:
+    """Names and sizes of the files to pack, sorted; what is left out though no rule says so; links that lead out."""
+    found, left_out, outside = [], [], []
     for where, name, entry in walk(folder, "", ignore):
         if entry.is_file():  # also through a symbolic link, whose target is packed
             found.append((where + name, entry.stat().st_size))
+            outside += [where + name] if leads_out(folder, entry) else []
         else:
             left_out.append(where + name)
-    return sorted(found), sorted(left_out)
+    return sorted(found), sorted(left_out), sorted(outside)
+
+
+def leads_out(folder: Path, entry: os.DirEntry[str]) -> bool:
+    """Whether it is a symbolic link to something that doesn't lie below the folder."""
+    return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(folder.resolve())
 
 
 def walk(folder: Path, prefix: str, ignore: Ignore) -> Iterator[tuple[str, str, os.DirEntry[str]]]:

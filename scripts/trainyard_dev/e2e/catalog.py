@@ -235,7 +235,10 @@ ENTRIES = (
         readme.walked,
         locks=frozenset({ALONE}),
         images=PIPELINE_IMAGES,
-        inputs=("README.md", "examples", "scripts/trainyard_dev/e2e/walks.py"),
+        inputs=("README.md", "examples", "scripts/trainyard_dev/e2e/walks.py", "pyproject.toml", "pipelines/mnist.py",
+                "pipelines/components", "scripts/trainyard/data", "scripts/trainyard/commands/data.py",
+                "scripts/trainyard/commands/submit.py", "scripts/trainyard/commands/train.py",
+                "scripts/trainyard/pipelines/submit"),
     ),
 )  # fmt: skip
 

@@ -14,6 +14,7 @@ from trainyard_dev.e2e.checks import (
     parallel,
     requirements,
     seeing,
+    tracking,
     upstream,
 )
 from trainyard_dev.e2e.entry import (
@@ -114,9 +115,19 @@ ENTRIES = (
         data.put,
         needs=(DATA,),
         shares=VOLUME_USE,
-        inputs=("scripts/trainyard/data", "scripts/trainyard/training/transfer", "scripts/trainyard_agent"),
+        inputs=("scripts/trainyard/data", "scripts/trainyard/training/transfer", "scripts/trainyard_agent",
+                "scripts/trainyard/commands/data.py"),
     ),
-    Entry(("seeing.gpus",), seeing.gpus, inputs=("scripts/trainyard_agent", "charts/trainyard/templates")),
+    Entry(("seeing.gpus",), seeing.gpus, locks=frozenset({GPUS}),  # what the team holds is counted
+          inputs=("scripts/trainyard_agent", "charts/trainyard/templates", "scripts/trainyard/observe/gpus.py",
+                  "scripts/trainyard/commands/gpus.py")),
     Entry(("seeing.compare", "seeing.tensorboard"), seeing.looked_at, shares=SETTLED, images=(TORCH,),
-          inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent")),
+          inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent",
+                  "scripts/trainyard/observe/comparison.py", "scripts/trainyard/observe/comparison_svg.py",
+                  "scripts/trainyard/commands/runs_compare.py", "scripts/trainyard/commands/runs_tensorboard.py")),
+    Entry((tracking.ID,), tracking.mlflow, locks=frozenset({RELEASE}), images=(TORCH, "pipeline"),
+          inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
+                  "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
+                  "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
+                  "scripts/trainyard_dev/e2e/tracking_server.py")),
 )  # fmt: skip

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,58 +10,10 @@ import pytest
 from trainyard_agent import run_metrics
 from trainyard_agent.run_metrics import sender
 
-ANSWERS: dict[str, Any] = {
-    "experiments/create": {"experiment_id": "7"},
-    "runs/create": {"run": {"info": {"run_id": "r1"}}},
-    "runs/search": {},
-    "runs/log-batch": {},
-    "runs/update": {},
-}
-ABSENT = {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "no such experiment"}
 
-
-class _Tracking(BaseHTTPRequestHandler):
-    """Keeps what it is asked; knows no experiment before one is made."""
-
-    server: Any
-
-    def do_GET(self) -> None:
-        made = any(call == "experiments/create" for call, _, _ in self.server.asked)
-        self.keep({})
-        self.answer(200 if made else 404, {"experiment": {"experiment_id": "7"}} if made else ABSENT)
-
-    def do_POST(self) -> None:
-        call = self.keep(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.answer(200, ANSWERS[call])
-
-    def keep(self, body: Any) -> str:
-        call = self.path.removeprefix("/api/2.0/mlflow/").partition("?")[0]
-        self.server.asked.append((call, body, self.headers.get("Authorization", "")))
-        return call
-
-    def answer(self, code: int, body: Any) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def tracking() -> Iterator[Any]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Tracking) as server:
-        server.asked = []  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-def job(tracking: Any, **env: str) -> Any:
+def job(tracking: Any, folder: Path, **env: str) -> Any:
     uri = f"http://127.0.0.1:{tracking.server_address[1]}/"
-    found = sender({"MLFLOW_TRACKING_URI": uri, "TRAINYARD_JOB": "digits-x", **env}, {"lr": "0.1"})
+    found = sender({"MLFLOW_TRACKING_URI": uri, "TRAINYARD_JOB": "digits-x", **env}, {"lr": "0.1", "seed": "1"}, folder)
     assert found
     return found
 
@@ -73,7 +21,7 @@ def job(tracking: Any, **env: str) -> Any:
 def test_calls_are_those_of_the_documentation(tracking: Any, tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text('{"loss": 0.5}\n{"loss": 0.25}\nhalf')
     (tmp_path / "metrics.json").write_text('{"accuracy": 0.9}')
-    one = job(tracking, MLFLOW_EXPERIMENT_NAME="vision/digits")
+    one = job(tracking, tmp_path, MLFLOW_EXPERIMENT_NAME="vision/digits")
     assert one.round(tmp_path) and one.round(tmp_path)  # nothing is sent twice
     one.end(tmp_path)
     assert [call for call, _, _ in tracking.asked] == [
@@ -83,12 +31,67 @@ def test_calls_are_those_of_the_documentation(tracking: Any, tmp_path: Path) -> 
     bodies = [body for _, body, _ in tracking.asked]
     assert bodies[1] == {"name": "vision/digits"} and bodies[3]["experiment_id"] == "7"
     assert {"key": "trainyard.team", "value": "vision"} in bodies[3]["tags"]
-    assert bodies[4]["params"] == [{"key": "lr", "value": "0.1"}]
+    assert bodies[4]["params"] == [{"key": "lr", "value": "0.1"}, {"key": "seed", "value": "1"}]
     assert [(one["key"], one["value"], one["step"]) for one in bodies[5]["metrics"]] == [
         ("loss", 0.5, 0),
         ("loss", 0.25, 1),
     ]
     assert bodies[-1]["status"] == "FINISHED"
+
+
+def metrics_of(tracking: Any) -> list[tuple[str, float, int]]:
+    return [(one["key"], one["value"], one["step"]) for _, body, _ in tracking.asked for one in body.get("metrics", ())]
+
+
+def test_a_parameter_that_is_refused_for_ever_keeps_no_number_back(
+    tracking: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracking.refused = {"lr"}
+    (tmp_path / "metrics.jsonl").write_text('{"loss": 0.5}\n')
+    one = job(tracking, tmp_path)
+    assert one.round(tmp_path) and one.round(tmp_path)
+    assert metrics_of(tracking) == [("loss", 0.5, 0)]
+    params = [body["params"] for _, body, _ in tracking.asked if "params" in body]
+    assert [[one["key"] for one in some] for some in params] == [["lr", "seed"], ["lr"], ["seed"]]
+    assert capsys.readouterr().out.count("a parameter is left out: ") == 1
+    assert sum(call == "runs/create" for call, _, _ in tracking.asked) == 1
+
+
+def test_a_sender_that_restarts_goes_on_behind_the_last_line(tracking: Any, tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"loss": 0.5}\n')
+    job(tracking, tmp_path).round(tmp_path)
+    file.write_text('{"loss": 0.5}\n{"loss": 0.25}\n')
+    job(tracking, tmp_path).round(tmp_path)
+    assert metrics_of(tracking) == [("loss", 0.5, 0), ("loss", 0.25, 1)]
+
+
+def test_lines_of_another_run_count_for_nothing(tracking: Any, tmp_path: Path) -> None:
+    (tmp_path / run_metrics.SENT).write_text("r0 1")
+    (tmp_path / "metrics.jsonl").write_text('{"loss": 0.5}\n')
+    job(tracking, tmp_path).round(tmp_path)
+    assert metrics_of(tracking) == [("loss", 0.5, 0)]
+
+
+@pytest.mark.parametrize(
+    ("file", "exit_code", "status"),
+    [
+        ("metrics.jsonl", None, "FINISHED"),
+        ("metrics.json", None, "FINISHED"),
+        ("", None, "FAILED"),
+        ("", "0", "FINISHED"),
+        ("metrics.json", "1", "FAILED"),
+        ("metrics.jsonl", "-15", "FAILED"),
+        ("metrics.json", "", "FAILED"),
+    ],
+)
+def test_a_run_ends_as_its_command_did(
+    tracking: Any, tmp_path: Path, file: str, exit_code: str | None, status: str
+) -> None:
+    if file:
+        (tmp_path / file).write_text('{"loss": 1}\n')
+    job(tracking, tmp_path).end(tmp_path, exit_code)
+    assert tracking.asked[-1][1]["status"] == status
 
 
 @pytest.mark.parametrize(
@@ -100,21 +103,26 @@ def test_calls_are_those_of_the_documentation(tracking: Any, tmp_path: Path) -> 
     ],
 )
 def test_it_logs_in_as_the_environment_says(tracking: Any, tmp_path: Path, env: dict[str, str], sent: str) -> None:
-    job(tracking, **env).round(tmp_path)
+    job(tracking, tmp_path, **env).round(tmp_path)
     assert {login for _, _, login in tracking.asked} == {sent}
+
+
+def test_a_broken_authority_is_said_and_costs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sender({"MLFLOW_TRACKING_URI": "https://127.0.0.1:9", "MLFLOW_CA": "none"}, {}, tmp_path) is None
+    assert "metrics are not sent: MLFLOW_CA is no certificate" in capsys.readouterr().out
 
 
 def test_a_server_that_is_away_costs_nothing_and_is_said_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = sender({"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, {})
+    found = sender({"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, {}, tmp_path)
     assert found and not found.round(tmp_path) and not found.round(tmp_path)
     found.end(tmp_path)
     assert capsys.readouterr().out.count("metrics are not sent yet: http://127.0.0.1:9 does not answer") == 1
 
 
-def test_without_a_server_nothing_is_sent() -> None:
-    assert sender({}, {}) is None
+def test_without_a_server_nothing_is_sent(tmp_path: Path) -> None:
+    assert sender({}, {}, tmp_path) is None
 
 
 @pytest.mark.parametrize("found", [[1], "x", None, {"a": "1", "b": True, "c": float("inf"), "d": float("nan")}])

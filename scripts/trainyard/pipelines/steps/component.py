@@ -33,6 +33,10 @@ def run(framework: str, given: Mapping[str, Any], env: Mapping[str, str]) -> str
     files = results.fetch(f"s3://{request.run.bucket}/{request.results}", folder, env)
     print(f"{request.job}: {len(files)} files of results", flush=True)
     numbers = _numbers(folder / METRICS)
+    if not request.run.local:
+        from trainyard.pipelines.steps import tracking
+
+        tracking.send(request, folder, env)
     for name, value in numbers.items():
         given["metrics"].log_metric(name, value)
     given["model"].metadata.update(

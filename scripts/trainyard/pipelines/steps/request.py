@@ -109,6 +109,7 @@ class Request:
             priority=given.get("priority") or self.run.priority,
             mounts=tuple(_mount(mount) for mount in given.get("mounts") or ()),
             results=given.get("results") or "results",
+            tracked=bool(given.get("results")),
             deadline=seconds(given.get("deadline") or "1d"),
             output=self.folder if given.get("results") or given.get("checkpoints") else "",
             labels={RUN: _label(self.run.name), "trainyard.io/task": _label(self.run.task)},

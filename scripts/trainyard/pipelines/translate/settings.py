@@ -28,6 +28,7 @@ class Settings:
         step_image: image of steps that run no image of the user: the importer and claims.
         store: the object store's endpoint (a URL), region and mode; empty where it isn't known.
         claim_class: storage class of claims that name none.
+        mlflow: address of the server that metrics go to; empty for none.
     """
 
     team: str = "team"
@@ -52,6 +53,7 @@ class Settings:
     labels: Mapping[str, str] = field(default_factory=dict)
     store: Mapping[str, Any] = field(default_factory=dict)
     claim_class: str = ""
+    mlflow: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespace", self.namespace or self.team)
@@ -81,6 +83,7 @@ class Settings:
             "step_image": contract.images.get("argoexec", cls.step_image),
             "store": contract.store,
             "claim_class": contract.shared_class,
+            "mlflow": contract.tracking_uri,
             "deadline": int(contract.parameters.get("maxDeadlineSeconds", cls.deadline)),
             "pools": tuple(
                 NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)

@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from trainyard.kinds.environment import tracking
 from trainyard.pipelines.ir.model import Component, Retry
 from trainyard.pipelines.translate import values
 from trainyard.pipelines.translate.context import Context, Object, digest
@@ -92,7 +93,8 @@ def environment(
         "TRAINYARD_SYSTEM": settings.system,
         "HOME": "/tmp",
     }
-    return [{"name": name, "value": value} for name, value in variables.items() if value]
+    tracked = tracking(settings.mlflow, settings.team, ctx.pipeline.name)
+    return [{"name": name, "value": value} for name, value in variables.items() if value] + tracked
 
 
 def store_keys(settings: Settings) -> list[Object]:

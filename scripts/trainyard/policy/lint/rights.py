@@ -18,7 +18,7 @@ Object = dict[str, Any]
 # (what, hint) of a finding.
 Said = tuple[str, str]
 CORE = (("", "pods"), ("", "persistentvolumeclaims"), ("", "configmaps"))
-PIPELINE_CORE = (("", "persistentvolumeclaims"),)
+PIPELINE_CORE = tuple(one for one in CORE if one != ("", "pods"))
 VOLCANO = (("scheduling.volcano.sh", "queues"), ("batch.volcano.sh", "cronjobs"))  # of its chart's CRDs
 # Versions in which the API server has the kinds of a group; those of jobs are in the registry.
 VERSIONS = {"": "v1", "apps": "v1", "batch": "v1", "argoproj.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}

@@ -15,7 +15,7 @@ from typing import IO, Any, cast
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.training.ignore import Ignore
-from trainyard.training.pack import ignored, walk
+from trainyard.training.pack import ignored, leads_out, walk
 from trainyard.training.transfer.store import AGAIN, PAUSE_S, Progress, Store, is_retryable
 from trainyard_agent.data_sets import SHA256
 
@@ -38,10 +38,14 @@ class File:
 
 @dataclass(frozen=True)
 class Found:
-    """What a folder holds: (name, path, size in bytes) of its files, and what is left out though no rule says so."""
+    """What a folder holds: (name, path, size in bytes) of its files, and what is left out though no rule says so.
+
+    `outside`: links to files that lie elsewhere, which are sent.
+    """
 
     files: list[tuple[str, Path, int]]
     left_out: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -55,16 +59,17 @@ def scan(folder: Path) -> Found:
         return Found([(folder.name, folder, _size(folder, folder.name))])
     if not folder.is_dir():
         raise UsageError("there is no such folder or file", where=str(folder), hint="correct the path")
-    files, left_out = [], []
+    files, left_out, outside = [], [], []
     for where, name, entry in walk(folder, "", Ignore(ignored(folder).splitlines())):
         path = Path(entry.path)
         if path.is_file():
             files.append((where + name, path, _size(path, where + name)))
+            outside += [where + name] if leads_out(folder, entry) else []
         else:
             left_out.append(where + name)
     if not files:
         raise UsageError("the folder holds no files", where=str(folder), hint="name the folder that has the data")
-    return Found(sorted(files), sorted(left_out))
+    return Found(sorted(files), sorted(left_out), sorted(outside))
 
 
 def digest(found: Found, progress: Progress) -> list[File]:

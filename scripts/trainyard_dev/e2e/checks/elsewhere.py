@@ -86,7 +86,7 @@ def _refused(context: Context) -> None:
     title = "what steps have no right to make is refused by lint; what only the run knows, with the API server's words"
     with context.recorder.check("elsewhere.object-refused", title) as figures:
         code, _, said = runs.trainyard(context, "submit", FLOW / "objects.py", "--name", "linted", check=False)
-        words = "TY110 [create-object manifest.kind] steps of pipelines may not create a ConfigMap (configmaps)"
+        words = "TY110 [create-object manifest.kind] steps of pipelines may not create a Pod (pods)"
         require(code == 2 and words in said, f"submit ended with {code} and said: {said[-600:]}")
         code, _, said = runs.trainyard(
             context,
@@ -100,7 +100,7 @@ def _refused(context: Context) -> None:
             check=False,
             timeout=RUN_S,
         )
-        words = f'User "system:serviceaccount:{NAMESPACE}:pipeline" cannot get resource "configmaps"'
+        words = f'User "system:serviceaccount:{NAMESPACE}:pipeline" cannot create resource "pods"'
         require(code == 1 and words in said, f"submit ended with {code} and said: {said[-600:]}")
         figures["said"] = words
 

@@ -12,6 +12,8 @@ import tempfile
 import time
 import urllib.request
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -20,31 +22,38 @@ from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.versions import load
 
 FLOW = runs.FLOWS / "seeing"
 TRAIN_S, BOARD_S, VIEW_S = 180, 180.0, 90.0
 RATES = ("0.5", "0.1")
 TAG = "seeing/loss"
+HOLDER = "seeing-holder"
 BOARD = "trainyard.io/tensorboard"
 URL = re.compile(r"http://127\.0\.0\.1:\d+/")
 
 
 def gpus(context: Context) -> None:
     """A member sees all GPUs, what the own pod holds, and neither nodes nor the other team."""
-    title = "a member sees free and held GPUs, and no other team"
-    with context.recorder.check("seeing.gpus", title) as figures:
+    title = "a member sees free and held GPUs, the own one among them, and no other team"
+    with context.recorder.check("seeing.gpus", title) as figures, _holding(context):
         nodes = context.kubectl.get("nodes")
         due = sum(int(node["status"]["capacity"].get(GPU, 0)) for node in nodes)
         end = time.monotonic() + VIEW_S
         while True:
             code, out, said = runs.trainyard(context, "gpus", "-o", "json", check=False)
             found = json.loads(out) if code == 0 else {"pools": []}
-            if sum(pool["gpus"] for pool in found["pools"]) == due:
+            if (
+                sum(pool["gpus"] for pool in found["pools"]) == due
+                and sum(pool["yours"] for pool in found["pools"]) == 1
+            ):
                 break
-            require(time.monotonic() < end, f"the nodes have {due} GPUs, `trainyard gpus` shows {out or said}")
+            what = f"the nodes have {due} GPUs and the team holds one, `trainyard gpus` shows {out or said}"
+            require(time.monotonic() < end, what)
             time.sleep(2)
         for pool in found["pools"]:
             require(pool["held"] + pool["free"] + pool["out"] == pool["gpus"], f"{pool} does not add up")
+            require(pool["held"] >= pool["yours"], f"{pool} holds less than the team does")
         require(
             found["team"] == NAMESPACE and found["queues"][0]["queue"] == NAMESPACE, f"the queues are {found['queues']}"
         )
@@ -54,13 +63,24 @@ def gpus(context: Context) -> None:
         require(asked.returncode, "a member may list nodes")
 
 
+@contextmanager
+def _holding(context: Context) -> Iterator[None]:
+    """A member's pod has a GPU meanwhile."""
+    pod = context.pod(HOLDER, "sleep 300", image=load().image("base"), queue=NAMESPACE)
+    try:
+        context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(pod))
+        yield
+    finally:
+        context.kubectl("delete", "pod", HOLDER, "-n", NAMESPACE, "--now", "--ignore-not-found", check=False)
+
+
 def looked_at(context: Context) -> None:
     """Two runs of one folder, compared; the event files of one in TensorBoard."""
     title = "two runs of a folder side by side: what differs, and the drawing"
     with context.recorder.check("seeing.compare", title) as figures, tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "code"
         shutil.copytree(FLOW, folder)
-        names = [_trained(context, rate, folder) for rate in RATES]
+        names = [trained(context, rate, folder) for rate in RATES]
         drawing = Path(scratch) / "metrics.svg"
         _, out, _ = runs.trainyard(context, "runs", "compare", *names, "--svg", drawing, "-o", "json", team=OTHER)
         found = json.loads(out)
@@ -81,7 +101,7 @@ def looked_at(context: Context) -> None:
             time.sleep(1)
 
 
-def _trained(context: Context, rate: str, folder: Path) -> str:
+def trained(context: Context, rate: str, folder: Path) -> str:
     """The name of a run that ended well, with its results in the store."""
     words = ["--dir", folder, "--name", "seeing", "--framework", "pytorch", "--cpu", "100m", "--memory", "768Mi"]
     words += ["--deadline", "10m", "--", "python3", "train.py", "--rate", rate]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,38 @@ def test_a_build_that_cannot_be_read_ends_nothing(tmp_path: Path) -> None:
 
 def test_kubernetes_replaces_nothing_in_it() -> None:
     assert "$(" not in DEVICE.read_text()
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "left"),
+    [("exit 0", 0, "0"), ("exit 3", 3, "3"), ("kill -9 $$", -9, "-9"), ("kill -15 $$", -15, "-15")],
+)
+def test_a_parent_leaves_the_exit_code_where_it_is_asked_for(script: str, code: int, left: str, tmp_path: Path) -> None:
+    file = tmp_path / "exit"
+    assert run(tmp_path, FILES, "sh", "-c", script, TRAINYARD_EXIT=str(file))[0] == code
+    assert file.read_text() == left
+
+
+def test_a_parent_hands_signals_on(tmp_path: Path) -> None:
+    file, ready = tmp_path / "exit", tmp_path / "ready"
+    script = f"trap 'exit 7' TERM; touch {ready}; while :; do sleep 0.05; done"
+    argv = [sys.executable, "-S", "-c", DEVICE.read_text(), "torch", "sh", "-c", script]
+    process = subprocess.Popen(argv, env={**os.environ, "TRAINYARD_EXIT": str(file)})
+    end = time.monotonic() + 30
+    while not ready.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert file.read_text() == ""
+    process.terminate()
+    assert process.wait(30) == 7 and file.read_text() == "7"
+
+
+def test_of_ranks_only_the_first_leaves_its_exit_code(tmp_path: Path) -> None:
+    file = tmp_path / "exit"
+    run(tmp_path, FILES, TRAINYARD_EXIT=str(file), OMPI_COMM_WORLD_RANK="1")
+    assert not file.exists()
+
+
+def test_a_command_that_is_not_there_leaves_127(tmp_path: Path) -> None:
+    file = tmp_path / "exit"
+    assert run(tmp_path, FILES, "no-such-command", TRAINYARD_EXIT=str(file))[0] == 127
+    assert file.read_text() == "127"

@@ -17,13 +17,14 @@ URI = "http://mlflow.tracking.svc:5000"
 TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi")
 
 
-def containers(framework: str, uri: str) -> list[dict[str, Any]]:
+def containers(framework: str, uri: str, python: str = "", *, tracked: bool = True) -> list[dict[str, Any]]:
     known = defaults()
     site = replace(known, teams={"vision": TEAM}, raw={**known.raw, "mlflow": {"trackingUri": uri}})
     words = ("python", "train.py", "--lr", "0.1", "--name=$(X)")
     spec = JobSpec(
-        "digits-x7k2p", words, framework=framework, team="vision", output="vision/jobs/d", code="c", code_sha256="d"
-    )
+        "digits-x7k2p", words, framework=framework, team="vision", output="vision/jobs/d", code="c", code_sha256="d",
+        python=python, tracked=tracked,
+    )  # fmt: skip
     return [one for pod in pods(manifest(spec, TeamConfig.of(site, "vision"))) for one, _ in pod.containers()]
 
 
@@ -57,3 +58,21 @@ def test_without_a_server_nothing_is_told(framework: str) -> None:
     for one in containers(framework, ""):
         assert not [name for name in environment(one) if name.startswith("MLFLOW")]
         assert not [word for word in one.get("args") or [] if "--param" in word]
+
+
+@pytest.mark.parametrize("framework", registry.FRAMEWORKS)
+def test_the_uploader_reads_the_exit_code_where_a_parent_leaves_it(framework: str) -> None:
+    told = [one for one in containers(framework, URI, "python3") if "TRAINYARD_EXIT" in environment(one)]
+    assert {environment(one)["TRAINYARD_EXIT"] for one in told} == {"/trainyard/.trainyard-exit"}
+    assert len([one for one in told if one["name"] == UPLOAD]) == len([one for one in told if one["name"] != UPLOAD])
+    for uri, python in (("", "python3"), (URI, "")):
+        assert not [one for one in containers(framework, uri, python) if "TRAINYARD_EXIT" in environment(one)]
+
+
+@pytest.mark.parametrize("framework", registry.FRAMEWORKS)
+def test_a_job_whose_step_sends_its_metrics_has_no_second_sender(framework: str) -> None:
+    found = containers(framework, URI, "python3", tracked=False)
+    for one in found:
+        assert "TRAINYARD_EXIT" not in environment(one)
+        assert (one["name"] == UPLOAD) <= ("MLFLOW_TRACKING_URI" not in environment(one))
+    assert any("MLFLOW_TRACKING_URI" in environment(one) for one in found)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from trainyard.commands import run_names
 from trainyard.contract import defaults
 from trainyard.contract.model import Team
 from trainyard.errors import TrainyardError
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
 from trainyard.kinds.flags import flags
+from trainyard.kube import KubeError
 from trainyard.policy.lint.pods import pods
 from trainyard.training import facts
 
@@ -29,6 +32,9 @@ class Store:
         if place.startswith("closed/"):
             raise TrainyardError("AccessDenied")
         return place in self.objects
+
+    def list(self, place: str) -> dict[str, int]:
+        return {name.removeprefix(place): len(data) for name, data in self.objects.items() if name.startswith(place)}
 
     def read(self, place: str) -> bytes:
         return self.objects[place]
@@ -70,3 +76,32 @@ def test_metrics_are_the_numbers_of_the_first_file_that_is_there() -> None:
     assert facts.metrics(store, ["runs/a"]) == {}
     broken: Any = Store(**{"runs__c__metrics.json": [1]})
     assert facts.metrics(broken, ["runs/c"]) == {}
+
+
+def test_of_a_job_that_is_gone_the_metrics_stay() -> None:
+    kube: Any = SimpleNamespace(namespace="vision")
+    left: Any = Store(
+        runs__vision__jobs__d__results__metrics=1,
+        **{"runs__vision__jobs__d__outcome__metrics.json": {"loss": 0.5}, "runs__vision__jobs__d2__x": 1},
+    )
+    found = facts.gone(kube, "d", left)
+    assert (found.state, found.metrics, found.parameters) == ("gone", {"loss": 0.5}, {})
+    assert facts.gone(kube, "d2", left).metrics == {}
+    with pytest.raises(KubeError, match="no run or job e in vision, and the store has no results"):
+        facts.gone(kube, "e", left)
+
+
+def test_a_name_that_nothing_has_is_a_job_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(status: int) -> None:
+        def raising(kube: object, text: str) -> None:
+            raise KubeError("no", status=status)
+
+        monkeypatch.setattr(run_names, "named", raising)
+
+    kube: Any = None
+    refuse(404)
+    for text in ("d", "job/d", "pytorchjobs.kubeflow.org/d"):
+        assert run_names.named_or_gone(kube, text) == run_names.Named("d", gone=True)
+    refuse(403)
+    with pytest.raises(KubeError):
+        run_names.named_or_gone(kube, "d")

@@ -12,6 +12,7 @@ import pytest
 from trainyard.errors import UsageError
 from trainyard.training import detect, pack
 from trainyard.training.ignore import FILE, Ignore
+from trainyard.training.transfer.folder import scan
 
 TREE = (
     "train.py",
@@ -132,6 +133,16 @@ def test_results_and_what_tools_leave_behind_are_no_code(folder: Path, tmp_path:
     found = names(packed(folder, tmp_path, without=("results",)))
     assert "train.py" in found and "src/data/z.bin" not in found
     assert not [name for name in found if name.startswith(("results", ".git/", ".venv", "data/")) or "pycache" in name]
+
+
+def test_links_that_lead_out_of_the_folder_are_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_text("secret")
+    (folder / "deep").mkdir(exist_ok=True)
+    (folder / "deep" / "key").symlink_to(tmp_path / "key.pem")
+    (folder / "inside.py").symlink_to("train.py")
+    found = packed(folder, tmp_path)
+    assert found.outside == ["deep/key"] and {"deep/key", "inside.py"} <= set(names(found))
+    assert scan(folder).outside == ["deep/key"]
 
 
 def test_links_to_files_are_packed_as_files_and_links_to_folders_are_named(folder: Path, tmp_path: Path) -> None:

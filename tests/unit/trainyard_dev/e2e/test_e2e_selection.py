@@ -96,6 +96,21 @@ def test_a_changed_file_chooses_the_groups_that_check_it() -> None:
     assert selection.changed(["docs/train.md"]) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("file", "chosen"),
+    [
+        ("scripts/trainyard/observe/gpus.py", "seeing.gpus"),
+        ("scripts/trainyard/commands/runs_compare.py", "seeing.compare"),
+        ("scripts/trainyard/commands/data.py", "data.put"),
+        ("scripts/trainyard/commands/data.py", "readme.data-scientist"),
+        ("pipelines/mnist.py", "readme.data-scientist"),
+        ("pyproject.toml", "readme.data-scientist"),
+    ],
+)
+def test_a_command_that_changes_chooses_the_checks_that_call_it(file: str, chosen: str) -> None:
+    assert chosen in selection.changed([file])
+
+
 def test_inputs_are_paths_of_the_repository() -> None:
     lost = {path for entry in ENTRIES for path in entry.inputs if not (ROOT / path).exists()}
     assert not lost

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+from trainyard_dev.cluster import lifecycle
 from trainyard_dev.e2e import walks
+from trainyard_dev.e2e.catalog import ENTRIES
 from trainyard_dev.e2e.checks import readme
+from trainyard_dev.e2e.run import INSTALLED
+from trainyard_dev.engine import Engine
+from trainyard_dev.images.source import Source
+from trainyard_dev.images.supply import Supply
+from trainyard_dev.progress import Progress
 
 PAGE = """\
 <!-- walk: somebody -->
@@ -77,6 +85,40 @@ def test_every_command_of_the_readme_is_run_or_says_why_not() -> None:
     assert any(command.startswith("helm install ") for command in ours)
     assert "bin/trainyard data example" in ours
     assert "trainyard submit pipelines/mnist.py -n vision" in ours
+
+
+def test_the_readmes_first_line_makes_the_cluster_of_the_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make cluster-up` is not run by the walks: the run's own cluster comes by the same steps, with images it has."""
+    made: list[dict[str, set[str]]] = []
+    walked = {name for one in ENTRIES if set(one.ids) & set(readme.TITLES) for name in one.images}
+
+    class Made(Supply):
+        def __init__(self, engine: Engine, source: Source, names: Iterable[str] | None = None) -> None:
+            super().__init__(engine, source, names)
+            self.waited: set[str] = set()
+
+        def start(self) -> None:
+            pass
+
+        def wait(self, names: Iterable[str]) -> None:
+            self.waited |= set(names)
+
+    def steps(engine: Engine, options: lifecycle.Options, making: Made, progress: Progress) -> None:
+        made.append({"images": {image.name for image in making.images}, "waited": making.waited})
+        assert progress.total == lifecycle.STEPS
+
+    engine, source = Engine("podman"), Source("build", "x")
+    monkeypatch.setattr(Supply, "_made_here", lambda self, image: True)
+    monkeypatch.setattr(Supply, "_is_there", lambda self, image: True)
+    monkeypatch.setattr(lifecycle, "Supply", Made)
+    monkeypatch.setattr(lifecycle, "exists", lambda engine, name: False)
+    monkeypatch.setattr(lifecycle, "_check_machine", lambda engine: None)
+    monkeypatch.setattr(lifecycle, "_up", steps)
+    lifecycle.up(engine, lifecycle.Options("lab", source))
+    progress = Progress(lifecycle.STEPS)
+    lifecycle.up(engine, lifecycle.Options("lab", source), Made(engine, source, walked | INSTALLED), progress)
+    first, run = made
+    assert run["images"] <= first["images"] == first["waited"], "the README's cluster lacks what the walks use"
 
 
 def test_what_has_to_be_shown_is_shown_by_a_command_of_the_readme() -> None:

@@ -32,8 +32,8 @@ JOB = {
         },
     },
 }  # fmt: skip
-MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "not-for-steps-"}}
-LATER = {**MAP, "kind": "{kind}"}  # which lint can't know
+BARE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "not-for-steps-"}, "spec": POD}
+LATER = {**BARE, "kind": "{kind}"}  # which lint can't know
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
@@ -43,7 +43,7 @@ def how_many() -> int:
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def what_kind() -> str:
-    return "ConfigMap"
+    return "Pod"
 
 
 @dsl.pipeline(name="objects")
@@ -59,9 +59,9 @@ def objects(queue: str, code: int = 0) -> str:
 
 @dsl.pipeline(name="refused")
 def refused():
-    create_object(manifest=LATER, settings={"kind": what_kind().output})
+    create_object(manifest=LATER, settings={"kind": what_kind().output, "code": 0})
 
 
 @dsl.pipeline(name="linted")
 def linted():
-    create_object(manifest=MAP)
+    create_object(manifest=BARE, settings={"code": 0})

@@ -108,7 +108,8 @@ RAY = {"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": {}}
         (changed(*POD, "automountServiceAccountToken", to=True), "", "p16", None, "API token"),
         (changed(*POD, "hostNetwork", to=True), "", "TY601", None, "host"),
         (changed("metadata", to=ELSEWHERE), "", "TY505", "manifest.metadata.namespace", "speech"),
-        (MAP, "", "TY110", "manifest.kind", "may not create a ConfigMap"),
+        ({**MAP, "kind": "Pod"}, "", "TY110", "manifest.kind", "may not create a Pod"),
+        ({**MAP, "kind": "Secret"}, "", "TY110", "manifest.kind", "may not create a Secret"),
         (RAY, "", "TY106", "manifest.kind", "no kind RayJob"),
         ({"kind": "Job"}, "", "TY104", "manifest", "is no object of Kubernetes"),
         (VCJOB, 'timeout="soon"', "TY104", "timeout", "no length of time"),
@@ -120,6 +121,10 @@ def test_what_a_step_would_be_refused_for(
 ) -> None:
     found = linted(manifest, arguments)
     assert any(one[0] == code and field in (None, one[1]) and says in one[2] for one in found), found
+
+
+def test_a_step_may_make_a_file_of_settings(linted: Callable[..., Found]) -> None:
+    assert linted(MAP, "") == []
 
 
 def test_what_only_the_run_knows_is_no_error(linted: Callable[..., Found]) -> None:

@@ -1,5 +1,6 @@
 """What a translation says of a step's pod: amounts, GPUs, secrets, placement, claims, retries."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,22 @@ def test_retries_wait_as_kfp_says(tmp_path: Path) -> None:
     assert found["retryStrategy"] == {"limit": "3", "retryPolicy": "Always", "backoff": backoff}
     at_once = configured(tmp_path, lambda t: t.set_retry(1))
     assert at_once["retryStrategy"] == {"limit": "1", "retryPolicy": "Always"}
+
+
+def test_a_step_finds_the_sites_mlflow_server_and_its_own_value_goes_first(tmp_path: Path) -> None:
+    @dsl.pipeline(name="digits")
+    def digits():
+        plain()
+        step(word="b").set_env_variable("MLFLOW_TRACKING_URI", "https://own.example.org")
+
+    def told(settings: translate.Settings, name: str) -> dict:
+        made = template(of(digits, tmp_path, settings=settings), name)
+        return {one["name"]: one for one in made["container"]["env"] if one["name"].startswith("MLFLOW")}
+
+    tracked = replace(SETTINGS, mlflow="http://mlflow.tracking.svc:5000")
+    found = told(tracked, "plain")
+    assert found["MLFLOW_TRACKING_URI"]["value"] == "http://mlflow.tracking.svc:5000"
+    assert found["MLFLOW_EXPERIMENT_NAME"]["value"] == "vision/digits"
+    assert found["MLFLOW_TRACKING_TOKEN"]["valueFrom"]["secretKeyRef"]["name"] == "trainyard-mlflow"
+    assert told(tracked, "step")["MLFLOW_TRACKING_URI"]["value"] == "https://own.example.org"
+    assert not told(SETTINGS, "plain")

@@ -1,0 +1,51 @@
+"""What docs/other-systems.md gives to systems that are not run here: YAML, and commands that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from trainyard.commands.data import data
+from trainyard.commands.submit import submit
+from trainyard.paths import ROOT
+
+PAGE = (ROOT / "docs" / "other-systems.md").read_text()
+
+
+def block(begins: str) -> Any:
+    """The indented block that begins with this line."""
+    found = re.search(rf"^      {re.escape(begins)}\n(?:(?:      .*)?\n)+", PAGE, re.M)
+    assert found, begins
+    return yaml.safe_load(textwrap.dedent(found[0]))
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """What the command line makes of `trainyard …`. Raises click.UsageError."""
+    command: click.Command = {"submit": submit, "data": data}[words[1]]
+    rest = [word.replace("/app/train.py", f"{ROOT}/pipelines/mnist.py") for word in words[2:]]
+    if isinstance(command, click.Group):
+        command, rest = command.commands[rest[0]], rest[1:]
+    return command.make_context(words[1], rest).params
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_pachyderm_pipeline_calls_commands_that_exist(line: int) -> None:
+    said = block("# pachctl create pipeline -f train.yaml")
+    assert said["input"]["pfs"]["repo"] == "digits"
+    words = shlex.split(said["transform"]["stdin"][line].partition(" > ")[0])
+    words = [word.replace("/pfs/digits", str(ROOT / "pipelines")) for word in words]
+    assert words[0] == "trainyard" and parsed(words)
+
+
+def test_a_polyaxonfile_calls_a_command_that_exists() -> None:
+    said = block("# polyaxon run -f train.yaml -P lr=0.1")
+    assert said["run"]["kind"] == "job" and said["inputs"][0]["name"] == "lr"
+    words = said["run"]["container"]["command"]
+    found = parsed(words)
+    assert words[0] == "trainyard" and "lr={{ lr }}" in str(found)
