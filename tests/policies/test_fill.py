@@ -29,7 +29,6 @@ SETS = [
     "policies.fill.clusterStorageClasses={cluster-own}",
 ]
 OWN = ("uid", "creationTimestamp", "managedFields", "generation", "resourceVersion", "selfLink", "name")
-MARK = f"/metadata/annotations/{fill.TOLD.replace('/', '~1')}"
 NOTES = (fill.TOLD, "kubernetes.io/limit-ranger")
 IMAGE = "docker.io/trainyard/trainer-torch:0.3.0"
 
@@ -89,16 +88,8 @@ def create(server: ApiServer, obj: dict[str, Any], who: str = "member", namespac
 
 def told(answer: Answer) -> list[str]:
     """What an object says to have been filled in."""
-    return split(answer.body["metadata"].get("annotations", {}).get(fill.TOLD, ""))
-
-
-def split(words: str) -> list[str]:
+    words = answer.body["metadata"].get("annotations", {}).get(fill.TOLD, "")
     return [one for one in words.split(", ") if one]
-
-
-def unadvised(obj: dict[str, Any]) -> dict[str, Any]:
-    """An adopted object as if the API server had filled in its amounts: what only warns elsewhere refuses in tests."""
-    return changed(obj, {MARK: "resources"})
 
 
 def same(body: dict[str, Any]) -> dict[str, Any]:
@@ -137,9 +128,9 @@ def test_adopt_does_the_same(filling: ApiServer, server: ApiServer, site: Contra
     """One manifest, sent as it is and sent after `adopt`, is one and the same object; adopted, it lacks nothing."""
     sent = create(filling, manifest)
     adopted = fill.filled(manifest, site, site.team("vision"))
-    again, elsewhere = create(filling, unadvised(adopted.obj)), create(server, unadvised(adopted.obj))
+    again, elsewhere = create(filling, adopted.obj), create(server, adopted.obj)
     assert again.ok and elsewhere.ok, again.message or elsewhere.message
-    assert told(again) == ["resources"]
+    assert told(again) == []
     assert same(sent.body) == same(again.body) == same(elsewhere.body)
     by_limits = ["resources"] if manifest["kind"] == "Pod" else []  # the team's LimitRange was there first
     assert [one for one in adopted.names if one in told(sent) or one not in by_limits] == told(sent)
@@ -205,8 +196,7 @@ def test_what_the_rules_take_is_left_alone_and_what_they_refuse_stays_refused(fi
         if case.allowed:
             # A Workflow without a queue is taken, and its steps would not be.
             due = (["queue"], []) if case.base.endswith("workflow") else ([],)
-            own = split(case.change.get(MARK, ""))
-            if not answer.ok or [one for one in told(answer) if one not in own] not in due:
+            if not answer.ok or told(answer) not in due:
                 wrong.append(f"{case}: {answer.message or told(answer)}")
         elif answer.ok != case.filled:
             wrong.append(f"{case}: {'taken, with ' + ', '.join(told(answer)) if answer.ok else answer.message}")
@@ -257,6 +247,12 @@ def test_marks_that_a_member_writes_switch_nothing_off(filling: ApiServer) -> No
     assert {"queue", "schedulerName", "tolerations"} <= set(told(answer))
     elsewhere = {**marks, "/spec/template/spec/containers/0/image": "evil.org/own:1"}
     assert "trainyard-image-source" in create(filling, changed(plain()[0], elsewhere)).message
+
+
+def test_amounts_that_a_member_wrote_are_judged_where_others_were_filled_in(filling: ApiServer) -> None:
+    own = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": 1, "memory": "900Gi"}}
+    answer = create(filling, changed(plain()[0], {"/spec/template/spec/containers/0/resources": own}))
+    assert "container mnist may use 900Gi of memory and requests 1Gi" in answer.message
 
 
 def test_nobody_gets_a_queue_that_they_may_not_use(filling: ApiServer) -> None:
