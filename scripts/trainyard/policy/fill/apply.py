@@ -91,7 +91,20 @@ def _filled(obj: Object, group: Group, scope: Object) -> Filled:
                 images.append((str(item["t"]["image"]), str(value)))
     for at, path, way, value in changes:
         _change(_walk(made, at), path, way, value)
+    _tell(made, names, images)
     return Filled(made, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(images)))
+
+
+def _tell(made: Object, names: list[str], images: list[tuple[str, str]]) -> None:
+    """Notes what was filled in, beside what was noted before, in the annotations that a policy would write."""
+    if not names:
+        return
+    _change(made, ("metadata", "annotations"), "add", dict((made.get("metadata") or {}).get("annotations") or {}))
+    notes = made["metadata"]["annotations"]
+    known = [one for one in str(notes.get(render.TOLD, "")).split(", ") if one]
+    notes[render.TOLD] = ", ".join(dict.fromkeys([*known, *names]))
+    if images:
+        notes[render.STANDS_IN] = ", ".join(dict.fromkeys(f"{old} -> {new}" for old, new in images))
 
 
 def _path(entry: Entry, scope: Object) -> tuple[str, ...]:

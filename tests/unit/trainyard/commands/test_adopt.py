@@ -76,6 +76,10 @@ def test_it_is_written_once(trainyard: Call, file: Path, site: str) -> None:
     again = trainyard("adopt", "--write", str(file), "--contract", site)
     assert (again.code, again.out, again.err) == (0, "", "nothing is missing\n")
     assert file.read_text() == made
+    notes = yaml.safe_load(made.partition("---\n")[0])["metadata"]["annotations"]
+    assert notes["trainyard.io/filled"].startswith("queue, schedulerName, tolerations")
+    stands_in = "tensorflow/tensorflow:2.15 -> docker.io/trainyard/trainer-tensorflow:0.3.0"
+    assert notes["trainyard.io/image-stands-in"] == stands_in
     assert trainyard("lint", str(file), "--contract", site, "--skip-others").code == 0
 
 

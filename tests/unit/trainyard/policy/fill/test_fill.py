@@ -60,6 +60,16 @@ def test_the_object_itself_is_not_changed(site: Contract) -> None:
     assert given == kept
 
 
+def test_what_was_filled_in_is_noted_beside_what_was_noted_before(site: Contract) -> None:
+    given = pod(resources=GPUS)
+    given["metadata"]["annotations"] = {fill.TOLD: "queue", "own": "kept"}
+    made = fill.filled(given, site, VISION)
+    notes = made.obj["metadata"]["annotations"]
+    assert notes["own"] == "kept"
+    assert notes[fill.TOLD] == ", ".join(dict.fromkeys(["queue", *made.names]))
+    assert fill.filled(made.obj, site, VISION).obj == made.obj
+
+
 def test_times_and_amounts_are_the_team_s(site: Contract) -> None:
     made = fill.filled(job(registry.of_framework("job"), {"spec": pod(resources=GPUS)["spec"]}), site, VISION).obj[
         "spec"
