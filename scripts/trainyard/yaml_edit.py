@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from trainyard import yaml_lines
 from trainyard.errors import TrainyardError, UsageError
 
 FORM = "write out what aliases (*name) stand for, or put the fields in by hand"
@@ -26,6 +27,8 @@ class _Edit:
 
 class _Loader(yaml.SafeLoader):
     """Knows where the last character of each node is: a block's own mark is where the next thing begins."""
+
+    yaml_implicit_resolvers = yaml_lines.RESOLVERS
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -169,7 +172,7 @@ def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
     except yaml.YAMLError as error:
         raise UsageError(f"this is no YAML: {str(error).splitlines()[0]}", where=file) from None
     made = editor.done()
-    said = [one for one in yaml.load_all(made, yaml.SafeLoader) if one is not None]
+    said = [one for one in yaml.load_all(made, yaml_lines.Loader) if one is not None]
     if said != list(wanted):
         raise TrainyardError("fields can't be put into a file that is written this way", where=file, hint=FORM)
     return mark + made

@@ -43,13 +43,13 @@ def adopt(
     made = [(name, old, _adopted(name, old, judged)) for name, old in ((name, _read(name)) for name in files)]
     changed = [(name, old, new) for name, old, new in made if new != old]
     if output == "-":
-        click.echo(made[0][2], nl=False)
+        click.echo(made[0][2].encode(), nl=False)
         return 0
     if output:
         Path(output).write_bytes(made[0][2].encode())
     for name, old, new in changed:
         lines = difflib.unified_diff(_lines(old), _lines(new), name, f"{name} (adopted)")
-        click.echo("".join(lines), nl=False)
+        click.echo("".join(lines).encode(), nl=False)  # in UTF-8, as the file is, whatever the locale
         if write:
             Path(name).write_bytes(new.encode())
     written = f"written to {output}" if output else "written" if write else "to be written: add --write"
@@ -87,7 +87,7 @@ def _object(obj: Any, name: str, judged: Site) -> Any:
 def _read(name: str) -> str:
     """The text with its line ends as they are. Raises UsageError."""
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_bytes().decode()
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
     except UnicodeDecodeError:
         raise UsageError("this is no text in UTF-8", where=name) from None
     except OSError as error:

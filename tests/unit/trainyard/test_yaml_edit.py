@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard import yaml_lines
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.yaml_edit import edited
 
 
 def changed(text: str, **values: Any) -> str:
     """The text with values put at dotted places of its first document."""
-    documents = [json.loads(json.dumps(one)) for one in yaml.safe_load_all(text) if one is not None]
+    documents = [json.loads(json.dumps(one)) for one in yaml.load_all(text, yaml_lines.Loader) if one is not None]
     for place, value in values.items():
         *path, last = place.split("__")
         node = documents[0]
@@ -47,6 +48,7 @@ def changed(text: str, **values: Any) -> str:
         ('{\n  "a": {"x": 1}\n}\n', {"a__y": [2]}, '{\n  "a": {"x": 1, "y": [2]}\n}\n'),
         ("a: &x {b: 1}\nc: *x\n", {"a__d": 2, "c__d": 2}, "a: &x {b: 1, d: 2}\nc: *x\n"),
         ("# first\n---\na: 1\n---\nb: 2\n", {"c": 3}, "# first\n---\na: 1\nc: 3\n---\nb: 2\n"),
+        ("made: 2024-01-02\n", {"b": 1}, "made: 2024-01-02\nb: 1\n"),
         ("\ufeffa: 1\n", {"b": "größe"}, "\ufeffa: 1\nb: größe\n"),
     ],
 )

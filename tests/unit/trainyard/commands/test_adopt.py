@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,25 @@ def test_a_list_of_objects(trainyard: Call, site: str, tmp_path: Path) -> None:
     file.write_text(f'{{"apiVersion": "v1", "kind": "List", "items": [{claim}]}}')
     assert trainyard("adopt", "-i", str(file), "--contract", site).code == 0
     assert '"spec": {"storageClassName": "trainyard-shared"}' in file.read_text()
+
+
+def test_a_date_is_a_text(trainyard: Call, site: str, tmp_path: Path) -> None:
+    file = tmp_path / "claim.yaml"
+    meta = "{name: c, annotations: {made: 2024-01-02}}"
+    spec = "{accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}"
+    file.write_text(f"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {meta}\nspec: {spec}\n")
+    assert trainyard("adopt", "-i", str(file), "--contract", site).code == 0
+    assert "made: 2024-01-02" in file.read_text() and "storageClassName: trainyard-shared" in file.read_text()
+    assert "TY105" not in trainyard("lint", str(file), "--contract", site).out
+
+
+def test_standard_input_in_any_locale(trainyard: Call, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = '{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "größe"}, "spec": {}}'
+    for content, code, says in [(claim.encode(), 0, "größe"), (claim.encode("latin-1"), 2, "this is no text in UTF-8")]:
+        text = io.TextIOWrapper(io.BytesIO(content), encoding="ascii", errors="surrogateescape")
+        monkeypatch.setattr(sys, "stdin", text)
+        ended = trainyard("adopt", "-", "-o", "-", "--contract", site)
+        assert ended.code == code and says in ended.out + ended.err
 
 
 @pytest.mark.parametrize(
