@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -13,9 +12,16 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.yaml_edit import edited
 
 
+def apart(value: Any) -> Any:
+    """A copy without aliases."""
+    if isinstance(value, dict):
+        return {key: apart(one) for key, one in value.items()}
+    return [apart(one) for one in value] if isinstance(value, list) else value
+
+
 def changed(text: str, **values: Any) -> str:
     """The text with values put at dotted places of its first document."""
-    documents = [json.loads(json.dumps(one)) for one in yaml.load_all(text, yaml_lines.Loader) if one is not None]
+    documents = [apart(one) for one in yaml.load_all(text, yaml_lines.Loader) if one is not None]
     for place, value in values.items():
         *path, last = place.split("__")
         node = documents[0]
@@ -48,6 +54,14 @@ def changed(text: str, **values: Any) -> str:
         ('{\n  "a": {"x": 1}\n}\n', {"a__y": [2]}, '{\n  "a": {"x": 1, "y": [2]}\n}\n'),
         ("a: &x {b: 1}\nc: *x\n", {"a__d": 2, "c__d": 2}, "a: &x {b: 1, d: 2}\nc: *x\n"),
         ("# first\n---\na: 1\n---\nb: 2\n", {"c": 3}, "# first\n---\na: 1\nc: 3\n---\nb: 2\n"),
+        ('{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n', {"a__y": 2}, '{\n\t"a": {\n\t\t"x": 1, "y": 2\n\t}\n}\n'),
+        ("a: 1\t# one\nb: [1,\t2]\n", {"b__append": 3}, "a: 1\t# one\nb: [1,\t2, 3]\n"),
+        (
+            "r: &r\n  n: 1\n  t: {x: 1}\na:\n    <<: *r\n    n: 3\n",
+            {"a__n": 4, "a__m": 5},
+            "r: &r\n  n: 1\n  t: {x: 1}\na:\n    <<: *r\n    n: 4\n    m: 5\n",
+        ),
+        ("a: {1: x, on: y}\nb: .nan\n", {"a__c": 2}, "a: {1: x, on: y, c: 2}\nb: .nan\n"),
         ("made: 2024-01-02\n", {"b": 1}, "made: 2024-01-02\nb: 1\n"),
         ("\ufeffa: 1\n", {"b": "größe"}, "\ufeffa: 1\nb: größe\n"),
     ],

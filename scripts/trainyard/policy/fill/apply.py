@@ -73,7 +73,7 @@ def _scope(obj: Object, group: Group, contract: Contract, team: Team, user: str)
 
 
 def _filled(obj: Object, group: Group, scope: Object) -> Filled:
-    made: Object = json.loads(json.dumps(obj))
+    made: Object = _apart(obj)
     known = scope["variables"]
     changes, names, images = [], [], []
     for entry in group.entries:
@@ -109,6 +109,13 @@ def _tell(made: Object, names: list[str], images: list[tuple[str, str]]) -> None
 
 def _path(entry: Entry, scope: Object) -> tuple[str, ...]:
     return tuple(str(cel.compile(part[1:])(scope)) if part.startswith("=") else part for part in entry.path)
+
+
+def _apart(value: Any) -> Any:
+    """A copy in which no part stands twice, as an alias of YAML has it."""
+    if isinstance(value, dict):
+        return {key: _apart(one) for key, one in value.items()}
+    return [_apart(one) for one in value] if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:
