@@ -39,7 +39,15 @@ def adopt(
     """
     if output and (write or len(files) != 1):
         raise UsageError("--output is for one FILE, and without --write", hint="give one of the two, and one FILE")
+    if write and "-" in files:
+        raise UsageError("standard input can't be written to", hint="print the result: --output=-")
     judged = find_site(file, live, team or access.namespace, access)
+    if judged.assumed:
+        told = "no contract was found, and by the chart's defaults it would be guessed"
+        hint = "give your site's with --contract, or a kubeconfig whose cluster answers"
+        if write or output:
+            raise UsageError(told, hint=hint)
+        click.echo(f"warning: {told}: {hint}", err=True)
     made = [(name, old, _adopted(name, old, judged)) for name, old in ((name, _read(name)) for name in files)]
     changed = [(name, old, new) for name, old, new in made if new != old]
     if output == "-":

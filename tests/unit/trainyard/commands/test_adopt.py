@@ -129,6 +129,7 @@ def test_standard_input_in_any_locale(trainyard: Call, site: str, monkeypatch: p
         ("apiVersion: v1\nkind: Pod\nmetadata: x", [], "an object whose metadata or spec is no map"),
         (JOB, ["--team", "speech"], "the contract has no team speech"),
         (JOB, ["-o", "x", "--write"], "--output is for one FILE, and without --write"),
+        (JOB, ["-", "--write"], "standard input can't be written to. print the result: --output=-"),
     ],
 )
 def test_wrong_usage(trainyard: Call, file: Path, site: str, text: str, arguments: list[str], says: str) -> None:
@@ -137,6 +138,17 @@ def test_wrong_usage(trainyard: Call, file: Path, site: str, text: str, argument
     assert ended.code == 2
     assert says in ended.err and ended.err.count("\n") == 1
     assert file.read_text() == text
+
+
+@pytest.mark.parametrize("arguments", [["--write"], ["-o", "-"], ["-o", "x", "--team", "visoin"]])
+def test_without_a_contract_nothing_is_written(trainyard: Call, file: Path, arguments: list[str]) -> None:
+    """The chart's defaults know neither teams nor their queues: a name with a mistake would be one."""
+    ended = trainyard("adopt", str(file), *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert "no contract was found, and by the chart's defaults it would be guessed" in ended.err
+    assert file.read_text() == JOB
+    shown = trainyard("adopt", str(file))
+    assert shown.code == 1 and "warning: no contract was found" in shown.err
 
 
 def test_a_file_that_is_not_there(trainyard: Call, site: str) -> None:
