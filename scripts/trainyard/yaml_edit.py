@@ -132,7 +132,7 @@ class _Editor:
             return
         end = self.loader.ends[id(node)]
         line = text.find("\n", end)
-        at = len(text) if line < 0 else line + 1
+        at = len(text) if line < 0 else _after_comments(text, line + 1, column)
         lead = "" if line >= 0 or text.endswith("\n") else self.eol
         self.edits.append(_Edit(at, at, depth, lead + _block(added, column, self.eol)))
 
@@ -157,6 +157,25 @@ class _Editor:
             made += text[at : edit.begin] + edit.text
             at = edit.end
         return made + text[at:]
+
+
+def _after_comments(text: str, at: int, column: int) -> int:
+    """Behind the comment lines at `at` that belong to a block in that column: what comes next is less indented."""
+    end, begin = at, at
+    pending: list[tuple[int, int]] = []  # comments: where they end, their indentation
+    below = 0
+    for line in text[at:].splitlines(keepends=True):
+        indent = len(line) - len(line.lstrip(" "))
+        end += len(line)
+        if not line.lstrip(" ").startswith("#"):
+            below = indent if line.strip() else 0
+            break
+        pending.append((end, indent))
+    for end, indent in pending:
+        if indent < column or indent <= below:
+            break
+        begin = end
+    return begin
 
 
 def edited(text: str, file: str, wanted: Sequence[Any]) -> str:

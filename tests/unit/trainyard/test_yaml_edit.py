@@ -62,6 +62,12 @@ def changed(text: str, **values: Any) -> str:
             "r: &r\n  n: 1\n  t: {x: 1}\na:\n    <<: *r\n    n: 4\n    m: 5\n",
         ),
         ("a: {1: x, on: y}\nb: .nan\n", {"a__c": 2}, "a: {1: x, on: y, c: 2}\nb: .nan\n"),
+        (
+            "a:\r\n  b:\r\n    c: 1\r\n    # of b\r\n  # of a\r\n# of d\r\nd: 2\r\n",
+            {"a__b__x": 3, "a__e": 4, "f": 5},
+            "a:\r\n  b:\r\n    c: 1\r\n    # of b\r\n    x: 3\r\n  # of a\r\n  e: 4\r\n# of d\r\nd: 2\r\nf: 5\r\n",
+        ),
+        ("a:\n  b: 1\n  # of a\n", {"a__c": 2, "d": 3}, "a:\n  b: 1\n  # of a\n  c: 2\nd: 3\n"),
         ("made: 2024-01-02\n", {"b": 1}, "made: 2024-01-02\nb: 1\n"),
         ("\ufeffa: 1\n", {"b": "größe"}, "\ufeffa: 1\nb: größe\n"),
     ],
