@@ -26,6 +26,8 @@ from trainyard_dev.policy.child_objects import Platform, child_objects
 SERVES = [f"{fill.API}/{fill.KIND}"]
 SETS = [
     "policies.fill.images.example\\.org/well/known=trainerTorch",
+    "policies.fill.images.docker\\.io/well/known=trainerTorch",
+    "policies.fill.images.well/known:2\\.15=trainerJax",
     "policies.fill.clusterStorageClasses={cluster-own}",
 ]
 OWN = ("uid", "creationTimestamp", "managedFields", "generation", "resourceVersion", "selfLink", "name")
@@ -61,7 +63,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Contract:
     """The contract of the same values."""
     values = yaml.safe_load((HERE / "teams.yaml").read_text())
     values["policies"]["fill"] = {
-        "images": {"example.org/well/known": "trainerTorch"}, "clusterStorageClasses": ["cluster-own"],
+        "images": {
+            "example.org/well/known": "trainerTorch", "docker.io/well/known": "trainerTorch",
+            "well/known:2.15": "trainerJax",
+        },
+        "clusterStorageClasses": ["cluster-own"],
     }  # fmt: skip
     file = tmp_path_factory.mktemp("site") / "values.yaml"
     file.write_text(yaml.safe_dump(values))
@@ -229,6 +235,24 @@ def test_an_image_of_the_site_s_table(filling: ApiServer, site: Contract) -> Non
     kept = create(filling, changed(plain()[0], {"/spec/template/spec/containers/0/image": pinned}))
     assert kept.body["spec"]["template"]["spec"]["containers"][0]["image"] == pinned
     assert not kept.warnings
+
+
+@pytest.mark.parametrize(
+    ("image", "due"),
+    [
+        ("well/known:2.15", "trainer-jax"),
+        ("docker.io/well/known:2.15", "trainer-jax"),
+        ("well/known:2.16", "trainer-torch"),
+        ("docker.io/well/known", "trainer-torch"),
+    ],
+)
+def test_the_entry_that_says_most_of_an_image_is_taken(
+    filling: ApiServer, site: Contract, image: str, due: str
+) -> None:
+    manifest = changed(plain()[0], {"/spec/template/spec/containers/0/image": image})
+    answer, adopted = create(filling, manifest), fill.filled(manifest, site, site.team("vision"))
+    for made in (answer.body, adopted.obj):
+        assert made["spec"]["template"]["spec"]["containers"][0]["image"] == f"docker.io/trainyard/{due}:0.3.0"
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,35 @@ def test_the_pool_that_a_selector_describes(site: Contract) -> None:
     )
 
 
+def test_an_image_stands_in_by_what_its_pool_computes_with(site: Contract) -> None:
+    raw = copy.deepcopy(site.raw)
+    raw["policies"]["fill"] |= {
+        "poolResources": ["nvidia.com/gpu", "nvidia.com/gpu"],
+        "poolLabels": [{"pool": "real"}, {"pool": "mock"}],
+        "poolTolerations": [[], []],
+        "poolCuda": [True, False],
+        "imageNames": ["pytorch/pytorch"],
+        "imageReferences": ["docker.io/trainyard/trainer-torch:0.3.0"],
+        "cudaReferences": ["docker.io/trainyard/trainer-torch-cuda:0.3.0"],
+    }
+    found = contract.read.contract(raw, "test")
+    image = {"image": "pytorch/pytorch:2.4"}
+
+    def taken(given: dict[str, Any]) -> str:
+        made = fill.filled(given, found, VISION)
+        assert made.images[0][0] == "pytorch/pytorch:2.4"
+        return made.images[0][1].rpartition("/")[2]
+
+    assert taken(pod(**image, resources=GPUS)) == "trainer-torch-cuda:0.3.0"
+    assert taken(pod(**image)) == "trainer-torch:0.3.0", "no GPU computes for it"
+    mock = pod(**image, resources=GPUS)
+    mock["spec"]["nodeSelector"] = {"pool": "mock"}
+    assert taken(mock) == "trainer-torch:0.3.0"
+    step = {"name": "a", "container": {**image, "resources": GPUS}}
+    head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
+    assert taken(head | {"spec": {"entrypoint": "a", "templates": [step]}}) == "trainer-torch-cuda:0.3.0"
+
+
 def test_of_other_kinds_nothing_is_known(site: Contract) -> None:
     given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
     assert fill.filled(given, site, VISION) == fill.Filled(given)
