@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import yaml
 from trainyard import contract
 from trainyard.contract import Contract, Team
 from trainyard.errors import TrainyardError
-from trainyard.kinds import registry
+from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
 from trainyard.policy import fill, offline, rules
 from trainyard.policy.fill import render
 
@@ -148,6 +150,19 @@ def test_an_image_stands_in_by_what_its_pool_computes_with(site: Contract) -> No
     step = {"name": "a", "container": {**image, "resources": GPUS}}
     head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
     assert taken(head | {"spec": {"entrypoint": "a", "templates": [step]}}) == "trainer-torch-cuda:0.3.0"
+
+
+@pytest.mark.parametrize("kind", registry.KINDS, ids=lambda kind: kind.resource)
+def test_a_job_of_train_lacks_nothing_that_is_filled_in(site: Contract, kind: registry.Kind) -> None:
+    """Its times and its class are the team's, as they would be if somebody had left them out."""
+    team = dataclasses.replace(VISION, defaults=f"{VISION.defaults},priority=training-low")
+    found = dataclasses.replace(site, teams={"vision": team})
+    spec = JobSpec("digits", ("python",), framework=kind.framework, gpus=1)
+    made = manifest(spec, TeamConfig.of(found, "vision"))
+    assert fill.filled(made, found, team).names == ()
+    text = json.dumps(made)
+    assert "training-low" in text and "training-normal" not in text
+    assert '"activeDeadlineSeconds": 3600' in text and '"ttlSecondsAfterFinished": 600' in text
 
 
 def test_of_other_kinds_nothing_is_known(site: Contract) -> None:
