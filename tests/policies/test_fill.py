@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -306,6 +307,37 @@ def test_gpus_counted_by_class(filling: ApiServer) -> None:
         assert pod.body["spec"]["activeDeadlineSeconds"] == 100
         cpu = create(filling, next(one for one in plain() if titled(one) == "Pod-cpu-pod"), "editor", "counted")
         assert cpu.ok and "priorityClassName" not in cpu.body["spec"], cpu.message
+
+
+@pytest.mark.parametrize("kind", ["TFJob", "Job"])
+def test_a_team_s_class_and_times(filling: ApiServer, site: Contract, kind: str) -> None:
+    """What a pod template says of its class stays, and is the job's; a finished job stays as long as the team says."""
+    given = next(one for one in plain() if one["kind"] == kind and one["apiVersion"] != "batch/v1")
+    part = "tfReplicaSpecs/Worker" if kind == "TFJob" else "tasks/0"
+    own = changed(given, {f"/spec/{part}/template/spec/priorityClassName": "training-low"})
+    name, told_of_it = "classes", "deadline=100,keep=7,priority=training-normal"
+    team = replace(site.team("vision"), name=name, defaults=told_of_it)
+    notes = {f"trainyard.io/{key}": value for key, value in {
+        "queues": ",".join(team.queues), "priority-classes": ",".join(team.priority_classes),
+        "max-gpus-per-job": "8", "defaults": told_of_it,
+    }.items()}  # fmt: skip
+    meta = {"name": name, "labels": {"trainyard.io/team": name}, "annotations": notes}
+    with stored(filling, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}):
+        complete_namespace(filling, name)
+        closed(filling, name, "default")
+        answer = create(filling, own, "admin", name)
+    assert answer.ok, answer.message
+    for made in (answer.body, fill.filled(own, site, team).obj):
+        spec = made["spec"]
+        policy = spec.get("runPolicy", spec)
+        assert policy["ttlSecondsAfterFinished"] == 7
+        roles = spec["tfReplicaSpecs"].values() if kind == "TFJob" else spec["tasks"]
+        classes = [role["template"]["spec"].get("priorityClassName") for role in roles]
+        assert "training-low" in classes
+        if kind == "TFJob":
+            assert policy["schedulingPolicy"]["priorityClass"] == "training-low"
+        else:
+            assert set(classes) <= {"training-low", "training-normal"}
 
 
 def test_a_claim_with_the_class_that_the_cluster_gives(filling: ApiServer) -> None:
