@@ -5,6 +5,8 @@ A case changes one text of something that is clean: (what is wrong, old, new, co
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from lint_cases import broken, damaged, misshapen, one, site
 
@@ -109,3 +111,10 @@ def test_workflow(about: str, old: str, new: str, code: str, line: str) -> None:
 def test_damaged_files_are_findings_and_no_tracebacks() -> None:
     for made in (*damaged(WORKFLOW), *misshapen(WORKFLOW)):
         assert all(finding.reason and finding.line >= 0 for finding in check_text(made, "damaged.yaml", site()))
+
+
+def test_advice_about_steps_is_no_refusal_where_the_rule_is_enforced() -> None:
+    """The pods of steps are their controller's, which the rule spares."""
+    text = WORKFLOW.replace(STEP, f"{STEP[:-1]}, --output-dir, /out]")
+    enforced = replace(site(), contract=replace(site().contract, modes={"model-path": "enforce"}))
+    assert [(one.code, str(one.severity)) for one in check_text(text, "f.yaml", enforced)] == [("p33", "warning")]
