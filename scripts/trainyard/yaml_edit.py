@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
+from trainyard import yaml_lines
 from trainyard.errors import TrainyardError, UsageError
 
 FORM = "write out what aliases (*name) stand for, or put the fields in by hand"
@@ -24,14 +28,24 @@ class _Edit:
     text: str
 
 
-class _Loader(yaml.SafeLoader):
-    """Knows where the last character of each node is: a block's own mark is where the next thing begins."""
+class _Loader(Composer, SafeConstructor, Resolver):
+    """Knows where the last character of each node is: a block's own mark is where the next thing begins.
+
+    Its events are those of the parser that everything else is read with, so that both take the same texts.
+    """
+
+    yaml_implicit_resolvers = yaml_lines.RESOLVERS
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
+        parser = yaml_lines.Loader(text)
+        self.check_event, self.peek_event, self.get_event = parser.check_event, parser.peek_event, parser.get_event
         self.text = text
         self.ends: dict[int, int] = {}  # by the node's identity
         self.tails: dict[int, int] = {}  # of what is in braces or brackets: where its last part ends
+        self.columns: dict[int, int] = {}  # of mappings: where keys begin, before others are merged in
         self._last = 0
         self._kept: list[yaml.Node] = []  # so that no other node gets the identity of one
 
@@ -50,6 +64,8 @@ class _Loader(yaml.SafeLoader):
         elif isinstance(node, yaml.CollectionNode) and node.flow_style:
             self.tails[id(node)] = self._last if node.value else node.start_mark.index + 1
             self._last = node.end_mark.index
+        if isinstance(node, yaml.MappingNode):
+            self.columns[id(node)] = node.value[0][0].start_mark.column if node.value else 0
         self.ends[id(node)] = self._last
         self._kept.append(node)
         return node
@@ -67,7 +83,7 @@ class _Editor:
 
     def change(self, node: yaml.Node, old: Any, new: Any, depth: int, indent: int) -> None:
         """Makes the text of `node`, which says `old`, say `new`; `indent` is that of the mapping or list around it."""
-        wanted = json.dumps(new, sort_keys=True, default=str)
+        wanted = repr(new)
         if id(node) in self.seen:
             if self.seen[id(node)] != wanted:
                 line = node.start_mark.line + 1
@@ -75,7 +91,7 @@ class _Editor:
                 raise TrainyardError(what, where=f"{self.where}:{line}", hint="write it out in each place (no alias)")
             return
         self.seen[id(node)] = wanted
-        if old == new:
+        if _comparable(old) == _comparable(new):
             return
         if isinstance(node, yaml.MappingNode) and isinstance(new, dict):
             self._mapping(node, old, new, depth)
@@ -85,7 +101,7 @@ class _Editor:
             self._value(node, new, depth, indent)
 
     def _mapping(self, node: yaml.MappingNode, old: dict[str, Any], new: dict[str, Any], depth: int) -> None:
-        column = node.value[0][0].start_mark.column if node.value else 0
+        column = self.loader.columns[id(node)]
         for key in [key for key in new if key in old]:
             self.change(self._found(node, key), old[key], new[key], depth + 1, column)
         added = {key: value for key, value in new.items() if key not in old}
@@ -98,16 +114,11 @@ class _Editor:
         if len(new) > len(old):
             self._insert(node, new[len(old) :], depth, node.start_mark.column)
 
-    def _found(self, node: yaml.MappingNode, key: str) -> yaml.Node:
-        """The value of a key, also of one that a merge brings in."""
-        for name, value in node.value:
-            if name.tag != "tag:yaml.org,2002:merge" and str(name.value) == key:
+    def _found(self, node: yaml.MappingNode, key: Any) -> yaml.Node:
+        """The value of a key. What a merge brings in stands before the mapping's own by now, which override it."""
+        for name, value in reversed(node.value):
+            if self.loader.construct_object(name, deep=True) == key:
                 return value
-        for name, value in node.value:
-            if name.tag == "tag:yaml.org,2002:merge":
-                for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    if any(str(inner.value) == key for inner, _ in merged.value):
-                        return self._found(merged, key)
         raise TrainyardError(f"{key} can't be found", where=f"{self.where}:{node.start_mark.line + 1}", hint=FORM)
 
     def _insert(self, node: yaml.CollectionNode, added: dict[str, Any] | list[Any], depth: int, column: int) -> None:
@@ -121,7 +132,7 @@ class _Editor:
             return
         end = self.loader.ends[id(node)]
         line = text.find("\n", end)
-        at = len(text) if line < 0 else line + 1
+        at = len(text) if line < 0 else _after_comments(text, line + 1, column)
         lead = "" if line >= 0 or text.endswith("\n") else self.eol
         self.edits.append(_Edit(at, at, depth, lead + _block(added, column, self.eol)))
 
@@ -148,6 +159,25 @@ class _Editor:
         return made + text[at:]
 
 
+def _after_comments(text: str, at: int, column: int) -> int:
+    """Behind the comment lines at `at` that belong to a block in that column: what comes next is less indented."""
+    end, begin = at, at
+    pending: list[tuple[int, int]] = []  # comments: where they end, their indentation
+    below = 0
+    for line in text[at:].splitlines(keepends=True):
+        indent = len(line) - len(line.lstrip(" "))
+        end += len(line)
+        if not line.lstrip(" ").startswith("#"):
+            below = indent if line.strip() else 0
+            break
+        pending.append((end, indent))
+    for end, indent in pending:
+        if indent < column or indent <= below:
+            break
+        begin = end
+    return begin
+
+
 def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
     """The text of documents that say `wanted`, one for each that isn't empty; what they say already stays as it is.
 
@@ -169,10 +199,19 @@ def edited(text: str, file: str, wanted: Sequence[Any]) -> str:
     except yaml.YAMLError as error:
         raise UsageError(f"this is no YAML: {str(error).splitlines()[0]}", where=file) from None
     made = editor.done()
-    said = [one for one in yaml.load_all(made, yaml.SafeLoader) if one is not None]
-    if said != list(wanted):
+    said = [one for one in yaml.load_all(made, yaml_lines.Loader) if one is not None]
+    if _comparable(said) != _comparable(list(wanted)):
         raise TrainyardError("fields can't be put into a file that is written this way", where=file, hint=FORM)
     return mark + made
+
+
+def _comparable(value: Any) -> Any:
+    """The value with a text in place of .nan, which equals nothing, itself included."""
+    if isinstance(value, dict):
+        return {key: _comparable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_comparable(one) for one in value]
+    return ".nan" if isinstance(value, float) and value != value else value
 
 
 def _flow(value: Any, json_like: bool) -> str:

@@ -10,7 +10,13 @@ import yaml
 from trainyard.errors import UsageError
 
 Path = tuple[str | int, ...]
-Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# As kubectl reads, which knows no dates: 2024-01-02 is a text.
+RESOLVERS = {
+    first: [(tag, words) for tag, words in found if tag != "tag:yaml.org,2002:timestamp"]
+    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_parser: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Loader: type = type("Loader", (_parser,), {"yaml_implicit_resolvers": RESOLVERS})
 
 
 @dataclass(frozen=True)

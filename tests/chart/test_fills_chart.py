@@ -36,7 +36,16 @@ TEAMS = {
             ],
         }
     },
-    "policies": {"fill": {"images": {"tensorflow/tensorflow": "trainerTensorflow", "a/b:1": "example.org/c/d:2"}}},
+    "policies": {
+        "allowedImages": ["example.org/c/"],
+        "fill": {
+            "images": {
+                "docker.io/tensorflow/tensorflow": "trainerTensorflow",
+                "tensorflow/tensorflow:2.15": "example.org/c/e:1",
+                "a/b:1": "example.org/c/d:2",
+            }
+        },
+    },
 }  # fmt: skip
 
 
@@ -84,6 +93,8 @@ def test_never_is_nowhere(chart: Path, values: Path) -> None:
         (["policies.fill.mode=always"], "policies.fill.mode is always, and this cluster"),
         (["policies.fill.mode=sometimes"], "at '/policies/fill/mode': value must be one of 'auto', 'always', 'never'"),
         (["policies.fill.images.a/b=trainerTorches"], "trainerTorches, which is to stand in for a/b, is no key of"),
+        (["policies.fill.images.a/b=elsewhere.org/c:1"],
+         "elsewhere.org/c:1, which is to stand in for a/b, would be refused itself: pin it by digest, or add its"),
         (["global.contract.teamDefaults.fill.priorityClass=training-high"],
          "team vision would be given priority class training-high (fill.priorityClass), which is not one of its"),
     ],
@@ -101,8 +112,11 @@ def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
             lists = json.loads(expressions["site"].replace("dyn(", "").replace(")", ""))
             assert lists["poolResources"] == ["nvidia.com/gpu", "x/gpu"], "nodes that stay come first"
             assert lists["poolTolerations"][1] == [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}]
-            assert lists["imageNames"] == ["a/b:1", "tensorflow/tensorflow"]
-            assert lists["imageReferences"] == ["example.org/c/d:2", "docker.io/trainyard/trainer-tensorflow:0.3.0"]
+            assert lists["imageNames"] == ["tensorflow/tensorflow:2.15", "tensorflow/tensorflow", "a/b:1"]
+            ours = "docker.io/trainyard/trainer-tensorflow"
+            assert lists["imageReferences"] == ["example.org/c/e:1", f"{ours}:0.3.0", "example.org/c/d:2"]
+            assert lists["cudaReferences"] == ["example.org/c/e:1", f"{ours}-cuda:0.3.0", "example.org/c/d:2"]
+            assert lists["poolCuda"] == [False, False], "mock GPUs, and those of another vendor, compute with no image"
             assert json.loads(expressions["params"])["schedulerName"] == "volcano"
 
 
@@ -124,5 +138,5 @@ def test_the_contract_tells_the_same(filling: Objects) -> None:
     teams = {team["name"]: team["defaults"] for team in published["teams"]}
     spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
     assert teams == {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in teams}
-    assert published["policies"]["fill"]["imageNames"] == ["a/b:1", "tensorflow/tensorflow"]
+    assert len(published["policies"]["fill"]["imageNames"]) == 3
     assert published["policies"]["fill"]["served"] is True, "lint judges what steps create as the rules see it"

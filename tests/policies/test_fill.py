@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,10 +27,11 @@ from trainyard_dev.policy.child_objects import Platform, child_objects
 SERVES = [f"{fill.API}/{fill.KIND}"]
 SETS = [
     "policies.fill.images.example\\.org/well/known=trainerTorch",
+    "policies.fill.images.docker\\.io/well/known=trainerTorch",
+    "policies.fill.images.well/known:2\\.15=trainerJax",
     "policies.fill.clusterStorageClasses={cluster-own}",
 ]
 OWN = ("uid", "creationTimestamp", "managedFields", "generation", "resourceVersion", "selfLink", "name")
-MARK = f"/metadata/annotations/{fill.TOLD.replace('/', '~1')}"
 NOTES = (fill.TOLD, "kubernetes.io/limit-ranger")
 IMAGE = "docker.io/trainyard/trainer-torch:0.3.0"
 
@@ -62,7 +64,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Contract:
     """The contract of the same values."""
     values = yaml.safe_load((HERE / "teams.yaml").read_text())
     values["policies"]["fill"] = {
-        "images": {"example.org/well/known": "trainerTorch"}, "clusterStorageClasses": ["cluster-own"],
+        "images": {
+            "example.org/well/known": "trainerTorch", "docker.io/well/known": "trainerTorch",
+            "well/known:2.15": "trainerJax",
+        },
+        "clusterStorageClasses": ["cluster-own"],
     }  # fmt: skip
     file = tmp_path_factory.mktemp("site") / "values.yaml"
     file.write_text(yaml.safe_dump(values))
@@ -89,16 +95,8 @@ def create(server: ApiServer, obj: dict[str, Any], who: str = "member", namespac
 
 def told(answer: Answer) -> list[str]:
     """What an object says to have been filled in."""
-    return split(answer.body["metadata"].get("annotations", {}).get(fill.TOLD, ""))
-
-
-def split(words: str) -> list[str]:
+    words = answer.body["metadata"].get("annotations", {}).get(fill.TOLD, "")
     return [one for one in words.split(", ") if one]
-
-
-def unadvised(obj: dict[str, Any]) -> dict[str, Any]:
-    """An adopted object as if the API server had filled in its amounts: what only warns elsewhere refuses in tests."""
-    return changed(obj, {MARK: "resources"})
 
 
 def same(body: dict[str, Any]) -> dict[str, Any]:
@@ -137,9 +135,9 @@ def test_adopt_does_the_same(filling: ApiServer, server: ApiServer, site: Contra
     """One manifest, sent as it is and sent after `adopt`, is one and the same object; adopted, it lacks nothing."""
     sent = create(filling, manifest)
     adopted = fill.filled(manifest, site, site.team("vision"))
-    again, elsewhere = create(filling, unadvised(adopted.obj)), create(server, unadvised(adopted.obj))
+    again, elsewhere = create(filling, adopted.obj), create(server, adopted.obj)
     assert again.ok and elsewhere.ok, again.message or elsewhere.message
-    assert told(again) == ["resources"]
+    assert told(again) == told(elsewhere) == list(adopted.names), "adopt has noted it, and nothing is left"
     assert same(sent.body) == same(again.body) == same(elsewhere.body)
     by_limits = ["resources"] if manifest["kind"] == "Pod" else []  # the team's LimitRange was there first
     assert [one for one in adopted.names if one in told(sent) or one not in by_limits] == told(sent)
@@ -205,8 +203,7 @@ def test_what_the_rules_take_is_left_alone_and_what_they_refuse_stays_refused(fi
         if case.allowed:
             # A Workflow without a queue is taken, and its steps would not be.
             due = (["queue"], []) if case.base.endswith("workflow") else ([],)
-            own = split(case.change.get(MARK, ""))
-            if not answer.ok or [one for one in told(answer) if one not in own] not in due:
+            if not answer.ok or told(answer) not in due:
                 wrong.append(f"{case}: {answer.message or told(answer)}")
         elif answer.ok != case.filled:
             wrong.append(f"{case}: {'taken, with ' + ', '.join(told(answer)) if answer.ok else answer.message}")
@@ -242,6 +239,24 @@ def test_an_image_of_the_site_s_table(filling: ApiServer, site: Contract) -> Non
 
 
 @pytest.mark.parametrize(
+    ("image", "due"),
+    [
+        ("well/known:2.15", "trainer-jax"),
+        ("docker.io/well/known:2.15", "trainer-jax"),
+        ("well/known:2.16", "trainer-torch"),
+        ("docker.io/well/known", "trainer-torch"),
+    ],
+)
+def test_the_entry_that_says_most_of_an_image_is_taken(
+    filling: ApiServer, site: Contract, image: str, due: str
+) -> None:
+    manifest = changed(plain()[0], {"/spec/template/spec/containers/0/image": image})
+    answer, adopted = create(filling, manifest), fill.filled(manifest, site, site.team("vision"))
+    for made in (answer.body, adopted.obj):
+        assert made["spec"]["template"]["spec"]["containers"][0]["image"] == f"docker.io/trainyard/{due}:0.3.0"
+
+
+@pytest.mark.parametrize(
     "image", ["example.org/well/known-too:1", "example.org/well/known/own:1", "own.org/example.org/well/known:1"]
 )
 def test_an_image_that_only_looks_like_one_of_the_table_is_refused(filling: ApiServer, image: str) -> None:
@@ -257,6 +272,12 @@ def test_marks_that_a_member_writes_switch_nothing_off(filling: ApiServer) -> No
     assert {"queue", "schedulerName", "tolerations"} <= set(told(answer))
     elsewhere = {**marks, "/spec/template/spec/containers/0/image": "evil.org/own:1"}
     assert "trainyard-image-source" in create(filling, changed(plain()[0], elsewhere)).message
+
+
+def test_amounts_that_a_member_wrote_are_judged_where_others_were_filled_in(filling: ApiServer) -> None:
+    own = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": 1, "memory": "900Gi"}}
+    answer = create(filling, changed(plain()[0], {"/spec/template/spec/containers/0/resources": own}))
+    assert "container mnist may use 900Gi of memory and requests 1Gi" in answer.message
 
 
 def test_nobody_gets_a_queue_that_they_may_not_use(filling: ApiServer) -> None:
@@ -286,6 +307,37 @@ def test_gpus_counted_by_class(filling: ApiServer) -> None:
         assert pod.body["spec"]["activeDeadlineSeconds"] == 100
         cpu = create(filling, next(one for one in plain() if titled(one) == "Pod-cpu-pod"), "editor", "counted")
         assert cpu.ok and "priorityClassName" not in cpu.body["spec"], cpu.message
+
+
+@pytest.mark.parametrize("kind", ["TFJob", "Job"])
+def test_a_team_s_class_and_times(filling: ApiServer, site: Contract, kind: str) -> None:
+    """What a pod template says of its class stays, and is the job's; a finished job stays as long as the team says."""
+    given = next(one for one in plain() if one["kind"] == kind and one["apiVersion"] != "batch/v1")
+    part = "tfReplicaSpecs/Worker" if kind == "TFJob" else "tasks/0"
+    own = changed(given, {f"/spec/{part}/template/spec/priorityClassName": "training-low"})
+    name, told_of_it = "classes", "deadline=100,keep=7,priority=training-normal"
+    team = replace(site.team("vision"), name=name, defaults=told_of_it)
+    notes = {f"trainyard.io/{key}": value for key, value in {
+        "queues": ",".join(team.queues), "priority-classes": ",".join(team.priority_classes),
+        "max-gpus-per-job": "8", "defaults": told_of_it,
+    }.items()}  # fmt: skip
+    meta = {"name": name, "labels": {"trainyard.io/team": name}, "annotations": notes}
+    with stored(filling, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}):
+        complete_namespace(filling, name)
+        closed(filling, name, "default")
+        answer = create(filling, own, "admin", name)
+    assert answer.ok, answer.message
+    for made in (answer.body, fill.filled(own, site, team).obj):
+        spec = made["spec"]
+        policy = spec.get("runPolicy", spec)
+        assert policy["ttlSecondsAfterFinished"] == 7
+        roles = spec["tfReplicaSpecs"].values() if kind == "TFJob" else spec["tasks"]
+        classes = [role["template"]["spec"].get("priorityClassName") for role in roles]
+        assert "training-low" in classes
+        if kind == "TFJob":
+            assert policy["schedulingPolicy"]["priorityClass"] == "training-low"
+        else:
+            assert set(classes) <= {"training-low", "training-normal"}
 
 
 def test_a_claim_with_the_class_that_the_cluster_gives(filling: ApiServer) -> None:

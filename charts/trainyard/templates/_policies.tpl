@@ -81,16 +81,18 @@ Our image for what an image's name tells of it, as word=reference, joined by com
 
 {{/*
 What is filled in and is no text, as JSON: pools with GPUs, those whose nodes stay before spot ones, images that stand in for
-others, and the classes that the cluster gives to claims which name none. Each list holds things of one type, as CEL wants it.
+others, longer names first, since they say more, and the classes that the cluster gives to claims which name none. Each list
+holds things of one type, as CEL wants it.
 */}}
 {{- define "trainyard.fillLists" -}}
 {{- $root := . -}}{{- $c := .Values.global.contract -}}{{- $fill := default dict .Values.policies.fill -}}
-{{- $resources := list -}}{{- $labels := list -}}{{- $tolerations := list -}}
+{{- $resources := list -}}{{- $labels := list -}}{{- $tolerations := list -}}{{- $cuda := list -}}
 {{- range $spot := list false true -}}
 {{- range $c.nodePools -}}
 {{- if and (eq .kind "gpu") (eq (default false .spot) $spot) -}}
 {{- $resources = append $resources (dig "gpu" "resource" "nvidia.com/gpu" .) -}}
 {{- $labels = append $labels (default dict .labels) -}}
+{{- $cuda = append $cuda (and (eq (dig "gpu" "images" $c.gpuImages .) "cuda") (hasPrefix "nvidia.com/" (dig "gpu" "resource" "nvidia.com/gpu" .))) -}}
 {{- $own := list -}}
 {{- with .taint -}}
 {{- $one := dict "key" .key "effect" .effect "operator" "Exists" -}}
@@ -101,10 +103,18 @@ others, and the classes that the cluster gives to claims which name none. Each l
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $names := list -}}{{- $references := list -}}
+{{- $sorted := list -}}
 {{- range $name, $image := default dict $fill.images -}}
-{{- $names = append $names $name -}}
-{{- $references = append $references (hasKey $c.images $image | ternary (include "trainyard.image" (list $root $image)) $image) -}}
+{{- $name = trimPrefix "docker.io/" $name | trimPrefix "library/" -}}
+{{- $sorted = append $sorted (printf "%05d %s %s" (sub 99999 (len $name)) $name $image) -}}
+{{- end -}}
+{{- $names := list -}}{{- $references := list -}}{{- $onGpus := list -}}
+{{- range sortAlpha $sorted -}}
+{{- $parts := splitList " " . -}}{{- $image := index $parts 2 -}}
+{{- $reference := hasKey $c.images $image | ternary (include "trainyard.image" (list $root $image)) $image -}}
+{{- $names = append $names (index $parts 1) -}}
+{{- $references = append $references $reference -}}
+{{- $onGpus = append $onGpus (hasKey $c.cudaImages $image | ternary (printf "%s/%s" (include "trainyard.ownRegistry" $root) (get $c.cudaImages $image)) $reference) -}}
 {{- end -}}
 {{- $classes := default list $fill.clusterStorageClasses -}}
 {{- if not $classes -}}
@@ -112,7 +122,7 @@ others, and the classes that the cluster gives to claims which name none. Each l
 {{- if eq (get (default dict .metadata.annotations) "storageclass.kubernetes.io/is-default-class") "true" }}{{ $classes = append $classes .metadata.name }}{{ end -}}
 {{- end -}}
 {{- end -}}
-{{- dict "poolResources" $resources "poolLabels" $labels "poolTolerations" $tolerations "imageNames" $names "imageReferences" $references "clusterClasses" $classes | toJson -}}
+{{- dict "poolResources" $resources "poolLabels" $labels "poolTolerations" $tolerations "poolCuda" $cuda "imageNames" $names "imageReferences" $references "cudaReferences" $onGpus "clusterClasses" $classes | toJson -}}
 {{- end }}
 
 {{/*

@@ -31,6 +31,12 @@ policies.fill.mode is always, and this cluster ({{ .Capabilities.KubeVersion.Ver
 {{- range $name, $image := dig "fill" "images" (dict) $p }}
 {{- if and (not (hasKey $.Values.global.contract.images $image)) (not (contains "/" $image)) }}
 policies.fill.images: {{ $image }}, which is to stand in for {{ $name }}, is no key of global.contract.images: name one of {{ keys $.Values.global.contract.images | sortAlpha | join ", " }}, or a whole reference.
+{{- else if not (hasKey $.Values.global.contract.images $image) }}
+{{- $allowed := regexMatch "@sha256:[0-9a-f]{64}$" $image }}
+{{- range splitList "," (include "trainyard.policyParameters" $ | fromJson).allowedImages }}{{ if and . (hasPrefix . $image) }}{{ $allowed = true }}{{ end }}{{ end }}
+{{- if not $allowed }}
+policies.fill.images: {{ $image }}, which is to stand in for {{ $name }}, would be refused itself: pin it by digest, or add its folder to policies.allowedImages.
+{{- end }}
 {{- end }}
 {{- end }}
 {{- range include "trainyard.teams" . | fromJsonArray }}

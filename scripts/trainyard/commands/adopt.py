@@ -39,17 +39,25 @@ def adopt(
     """
     if output and (write or len(files) != 1):
         raise UsageError("--output is for one FILE, and without --write", hint="give one of the two, and one FILE")
+    if write and "-" in files:
+        raise UsageError("standard input can't be written to", hint="print the result: --output=-")
     judged = find_site(file, live, team or access.namespace, access)
+    if judged.assumed:
+        told = "no contract was found, and by the chart's defaults it would be guessed"
+        hint = "give your site's with --contract, or a kubeconfig whose cluster answers"
+        if write or output:
+            raise UsageError(told, hint=hint)
+        click.echo(f"warning: {told}: {hint}", err=True)
     made = [(name, old, _adopted(name, old, judged)) for name, old in ((name, _read(name)) for name in files)]
     changed = [(name, old, new) for name, old, new in made if new != old]
     if output == "-":
-        click.echo(made[0][2], nl=False)
+        click.echo(made[0][2].encode(), nl=False)
         return 0
     if output:
         Path(output).write_bytes(made[0][2].encode())
     for name, old, new in changed:
         lines = difflib.unified_diff(_lines(old), _lines(new), name, f"{name} (adopted)")
-        click.echo("".join(lines), nl=False)
+        click.echo("".join(lines).encode(), nl=False)  # in UTF-8, as the file is, whatever the locale
         if write:
             Path(name).write_bytes(new.encode())
     written = f"written to {output}" if output else "written" if write else "to be written: add --write"
@@ -87,7 +95,7 @@ def _object(obj: Any, name: str, judged: Site) -> Any:
 def _read(name: str) -> str:
     """The text with its line ends as they are. Raises UsageError."""
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_bytes().decode()
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
     except UnicodeDecodeError:
         raise UsageError("this is no text in UTF-8", where=name) from None
     except OSError as error:

@@ -70,8 +70,15 @@ class Team:
 
     def default(self, name: str, otherwise: int) -> int:
         """A number that is filled in: `deadline` or `keep`, in seconds."""
-        told = dict(one.split("=", 1) for one in self.defaults.split(",") if "=" in one)
-        return int(told.get(name, otherwise))
+        return int(self._told(name) or otherwise)
+
+    @property
+    def default_priority(self) -> str:
+        """The priority class that is filled in; empty for none."""
+        return self._told("priority")
+
+    def _told(self, name: str) -> str:
+        return dict(one.split("=", 1) for one in self.defaults.split(",") if "=" in one).get(name, "")
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class TeamConfig:
     images: Mapping[str, str]  # of the contract, by key
     deadline: int = 86400  # of a job that names none, and how long a finished one stays
     keep: int = 86400
+    default_priority: str = ""  # what the platform fills in where a job names no class
     cuda_images: Mapping[str, str] = field(default_factory=dict)  # those that there are with CUDA, by the same keys
     packages: Mapping[str, Any] = field(default_factory=dict)  # of the contract: where pip asks
     mlflow: str = ""  # address of the server that metrics go to; "" for none
@@ -89,6 +90,7 @@ class TeamConfig:
             images=dict(contract.images),
             deadline=own.default("deadline", cls.deadline),
             keep=own.default("keep", cls.keep),
+            default_priority=own.default_priority,
             cuda_images=dict(contract.cuda_images),
             packages=dict(contract.raw.get("packages") or {}),
             mlflow=contract.tracking_uri,
@@ -96,7 +98,9 @@ class TeamConfig:
 
     @property
     def priority(self) -> str:
-        """The class of jobs that name none: the lowest but one, so that there is one below for work that can wait."""
+        """The class of jobs that name none: the team's default, else the lowest but one, with one below to wait in."""
+        if self.default_priority:
+            return self.default_priority
         return self.priorities[min(1, len(self.priorities) - 1)] if self.priorities else ""
 
     def pool(self, name: str, *, gpus: bool) -> NodePool:

@@ -51,6 +51,8 @@ def workflow(
         deadlines.bound(spec.get("templates") or [], spec["activeDeadlineSeconds"])
     if settings.priority:
         spec["podPriorityClassName"] = settings.priority
+    elif settings.default_priority:
+        spec.setdefault("podPriorityClassName", settings.default_priority)
     pods = spec.setdefault("podMetadata", {})
     pods["labels"] = {API_ACCESS: "true", **(pods.get("labels") or {})}
     pods["annotations"] = {

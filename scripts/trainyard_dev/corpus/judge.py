@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from trainyard.errors import TrainyardError
 from trainyard.pipelines.lint import files
-from trainyard.policy import fill, lint
+from trainyard.policy import lint
 from trainyard.policy.lint.codes import registry
 from trainyard.policy.lint.finding import Finding, Severity
 from trainyard.policy.lint.report import Site
-from trainyard_dev.corpus import edit
 from trainyard_dev.corpus.asking import Asker, Said
 from trainyard_dev.corpus.mends import PERSONAL, Mender
 from trainyard_dev.corpus.sources import Example
@@ -85,40 +81,27 @@ def _differ(heard: Heard, said: Said, training: bool) -> list[str]:
 def judge(example: Example, site: Site, asker: Asker) -> Result:
     """Asks both, twice.
 
-    Where the server fills in what the platform knows, lint judges what that makes of the objects, and only what it
-    still says is followed. An image that stands in several places counts once then.
+    Where the server fills in what the platform knows, lint judges what that makes of the objects, by the same contract.
+    An image that stands in several places counts once then.
     """
     objects = example.objects()
     kinds = tuple(dict.fromkeys(str(one.get("kind")) for one in objects))
     readable = bool(objects) and all(isinstance(one.get("kind"), str) for one in objects)
-    text = list(files.check_text(example.text, example.name, site))
-    as_it_is = Heard.of(_all(_findings(objects, site, asker)) if asker.fills and readable else text)
+    as_it_is = Heard.of(files.check_text(example.text, example.name, site))
     server = asker.ask(objects) if readable else Said(("schema",))
     if not readable:
         return Result(example.group, example.name, example.digest, kinds, as_it_is, server, 0, 0, as_it_is, server)
     edits, by_hand = _follow(objects, site, asker)
-    after = Heard.of(_all(_findings(objects, site, asker)))
+    after = Heard.of(_all(_findings(objects, site)))
     return Result(
         example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, asker.ask(objects)
     )
 
 
-def _findings(objects: list[Object], site: Site, asker: Asker) -> Iterator[tuple[Object, list[Finding]]]:
-    """Each object and what lint says of it, or of what filling in makes of it; ways to fields are the same in both."""
+def _findings(objects: list[Object], site: Site) -> Iterator[tuple[Object, list[Finding]]]:
+    """Each object and what lint says of it."""
     for obj in objects:
-        judged = obj
-        if asker.fills:
-            with suppress(TrainyardError, AttributeError, KeyError, TypeError, ValueError):  # of no shape to fill into
-                judged = _filled(obj, asker)
-        yield obj, list(lint.manifest(judged, site))
-
-
-def _filled(obj: Object, asker: Asker) -> Object:
-    """The object with what the server fills in, and the annotation that says so."""
-    found = fill.filled(json.loads(json.dumps(obj, default=str)), asker.contract, asker.team)
-    if found.names:
-        edit.put(found.obj, ("metadata", "annotations", fill.TOLD), ", ".join(found.names))
-    return found.obj
+        yield obj, list(lint.manifest(obj, site))
 
 
 def _all(found: Iterable[tuple[Object, list[Finding]]]) -> list[Finding]:
@@ -131,7 +114,7 @@ def _follow(objects: list[Object], site: Site, asker: Asker) -> tuple[int, int]:
     images: set[str] = set()
     for _ in range(ROUNDS):
         done = 0
-        for obj, findings in _findings(objects, site, asker):
+        for obj, findings in _findings(objects, site):
             mender = Mender(obj, asker.contract, asker.team)
             for one in findings:
                 if one.severity is not Severity.ERROR:

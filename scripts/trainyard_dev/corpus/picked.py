@@ -60,7 +60,6 @@ def _without(key: str) -> Callable[[Object], None]:
 # What is left out or changed by hand, in words, and how.
 EDITS: dict[str, tuple[str, Callable[[Object], None]]] = {
     "namespace": ("namespace `kubeflow` left out", _without("namespace")),
-    "queue": ("queue `default` left out", _without("queue")),
     "class": ("storage class left out, a placeholder", _without("storageClassName")),
     "amounts": ("two cores a worker made smaller: no node of the test cluster has them free", _amounts),
 }
@@ -97,7 +96,7 @@ PICKED = (
            TRAINER_TENSORFLOW, "parameter-server", 3),
     Picked("vcjob", VOLCANO, ("integrations/mxnet/train/train-mnist-cpu.yaml",), "mxnet-job", TRAINER_TORCH, "gloo", 5),
     Picked("vcjob", VOLCANO, ("integrations/tensorflow/dist-mnist/tf-dist-mnist-example.yaml",),
-           "tensorflow-dist-mnist", TRAINER_TENSORFLOW, "parameter-server", 3, by_hand=("queue",)),
+           "tensorflow-dist-mnist", TRAINER_TENSORFLOW, "parameter-server", 3),
     Picked("workflow", ARGO, ("hello-world.yaml",), "hello-world-"),
     Picked("workflow", ARGO, ("dag-diamond.yaml",), "dag-diamond-"),
     Picked("workflow", ARGO, ("artifact-passing.yaml",), "artifact-passing-"),

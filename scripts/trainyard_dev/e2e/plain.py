@@ -22,8 +22,17 @@ Objects = list[Object]
 
 
 def served(context: Context) -> bool:
-    """Whether the API server fills in; `trainyard adopt` does it elsewhere."""
-    return context.kubectl("get", "mutatingadmissionpolicies", f"{fill.PREFIX}pods", check=False).returncode == 0
+    """Whether the API server fills in; `trainyard adopt` does it elsewhere.
+
+    Raises:
+        CheckError: it could, and the chart has made no policies for it.
+    """
+    kind = "mutatingadmissionpolicies.v1.admissionregistration.k8s.io"
+    if context.kubectl("get", kind, check=False).returncode:
+        return False
+    made = context.kubectl("get", kind, f"{fill.PREFIX}pods", check=False).returncode == 0
+    require(made, f"the API server serves {fill.KIND}, and the release has none")
+    return True
 
 
 def send(

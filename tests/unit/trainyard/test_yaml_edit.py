@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 import yaml
 
+from trainyard import yaml_lines
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.yaml_edit import edited
 
 
+def apart(value: Any) -> Any:
+    """A copy without aliases."""
+    if isinstance(value, dict):
+        return {key: apart(one) for key, one in value.items()}
+    return [apart(one) for one in value] if isinstance(value, list) else value
+
+
 def changed(text: str, **values: Any) -> str:
     """The text with values put at dotted places of its first document."""
-    documents = [json.loads(json.dumps(one)) for one in yaml.safe_load_all(text) if one is not None]
+    documents = [apart(one) for one in yaml.load_all(text, yaml_lines.Loader) if one is not None]
     for place, value in values.items():
         *path, last = place.split("__")
         node = documents[0]
@@ -47,6 +54,21 @@ def changed(text: str, **values: Any) -> str:
         ('{\n  "a": {"x": 1}\n}\n', {"a__y": [2]}, '{\n  "a": {"x": 1, "y": [2]}\n}\n'),
         ("a: &x {b: 1}\nc: *x\n", {"a__d": 2, "c__d": 2}, "a: &x {b: 1, d: 2}\nc: *x\n"),
         ("# first\n---\na: 1\n---\nb: 2\n", {"c": 3}, "# first\n---\na: 1\nc: 3\n---\nb: 2\n"),
+        ('{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n', {"a__y": 2}, '{\n\t"a": {\n\t\t"x": 1, "y": 2\n\t}\n}\n'),
+        ("a: 1\t# one\nb: [1,\t2]\n", {"b__append": 3}, "a: 1\t# one\nb: [1,\t2, 3]\n"),
+        (
+            "r: &r\n  n: 1\n  t: {x: 1}\na:\n    <<: *r\n    n: 3\n",
+            {"a__n": 4, "a__m": 5},
+            "r: &r\n  n: 1\n  t: {x: 1}\na:\n    <<: *r\n    n: 4\n    m: 5\n",
+        ),
+        ("a: {1: x, on: y}\nb: .nan\n", {"a__c": 2}, "a: {1: x, on: y, c: 2}\nb: .nan\n"),
+        (
+            "a:\r\n  b:\r\n    c: 1\r\n    # of b\r\n  # of a\r\n# of d\r\nd: 2\r\n",
+            {"a__b__x": 3, "a__e": 4, "f": 5},
+            "a:\r\n  b:\r\n    c: 1\r\n    # of b\r\n    x: 3\r\n  # of a\r\n  e: 4\r\n# of d\r\nd: 2\r\nf: 5\r\n",
+        ),
+        ("a:\n  b: 1\n  # of a\n", {"a__c": 2, "d": 3}, "a:\n  b: 1\n  # of a\n  c: 2\nd: 3\n"),
+        ("made: 2024-01-02\n", {"b": 1}, "made: 2024-01-02\nb: 1\n"),
         ("\ufeffa: 1\n", {"b": "größe"}, "\ufeffa: 1\nb: größe\n"),
     ],
 )

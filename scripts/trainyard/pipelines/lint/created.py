@@ -59,8 +59,7 @@ def _step(task: Task, known: Mapping[str, Any], report: Report, where: Where) ->
         return
     inner = Report(report.site, report.file, one_line=True)
     if LATER not in wish.manifest["kind"] + wish.manifest["apiVersion"]:
-        made = resources.arriving(wish.manifest, report.site)
-        objects.check(made, lambda path: 1, inner, "", rights.pipeline(report.site.contract))
+        objects.check(wish.manifest, lambda path: 1, inner, "", rights.pipeline(report.site.contract))
     for one in inner.findings:
         if LATER not in one.reason + one.hint:
             field = f"manifest.{one.field}".rstrip(".")

@@ -21,6 +21,7 @@ class Settings:
     """One team's run on one platform. The defaults suit a look at a translation without any platform.
 
     Args:
+        priority: the class that was asked for; `default_priority` is what the team's runs get that name none.
         cache: False runs every step anew, whatever the pipeline says.
         infrastructure_retries: attempts after a step's pod was lost or the store was away; a failing command has none.
         largest: bytes that a workflow may have in the API server.
@@ -35,6 +36,7 @@ class Settings:
     namespace: str = ""
     queue: str = ""
     priority: str = ""
+    default_priority: str = ""
     scheduler: str = "volcano"
     service_account: str = "pipeline"
     bucket: str = "runs"
@@ -84,6 +86,7 @@ class Settings:
             "store": contract.store,
             "claim_class": contract.shared_class,
             "mlflow": contract.tracking_uri,
+            "default_priority": found.default_priority,
             "deadline": int(contract.parameters.get("maxDeadlineSeconds", cls.deadline)),
             "pools": tuple(
                 NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)

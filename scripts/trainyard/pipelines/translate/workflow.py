@@ -38,7 +38,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
         **({"onExit": last} if last else {}),
         "serviceAccountName": settings.service_account,
         "schedulerName": settings.scheduler,
-        **({"podPriorityClassName": settings.priority} if settings.priority else {}),
+        **({"podPriorityClassName": priority} if (priority := settings.priority or settings.default_priority) else {}),
         "podMetadata": {
             "labels": {**_labels(ctx), "trainyard.io/api-access": "true"},
             "annotations": {QUEUE: settings.queue},

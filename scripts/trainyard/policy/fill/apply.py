@@ -73,7 +73,7 @@ def _scope(obj: Object, group: Group, contract: Contract, team: Team, user: str)
 
 
 def _filled(obj: Object, group: Group, scope: Object) -> Filled:
-    made: Object = json.loads(json.dumps(obj))
+    made: Object = _apart(obj)
     known = scope["variables"]
     changes, names, images = [], [], []
     for entry in group.entries:
@@ -91,11 +91,31 @@ def _filled(obj: Object, group: Group, scope: Object) -> Filled:
                 images.append((str(item["t"]["image"]), str(value)))
     for at, path, way, value in changes:
         _change(_walk(made, at), path, way, value)
+    _tell(made, names, images)
     return Filled(made, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(images)))
+
+
+def _tell(made: Object, names: list[str], images: list[tuple[str, str]]) -> None:
+    """Notes what was filled in, beside what was noted before, in the annotations that a policy would write."""
+    if not names:
+        return
+    _change(made, ("metadata", "annotations"), "add", dict((made.get("metadata") or {}).get("annotations") or {}))
+    notes = made["metadata"]["annotations"]
+    known = [one for one in str(notes.get(render.TOLD, "")).split(", ") if one]
+    notes[render.TOLD] = ", ".join(dict.fromkeys([*known, *names]))
+    if images:
+        notes[render.STANDS_IN] = ", ".join(dict.fromkeys(f"{old} -> {new}" for old, new in images))
 
 
 def _path(entry: Entry, scope: Object) -> tuple[str, ...]:
     return tuple(str(cel.compile(part[1:])(scope)) if part.startswith("=") else part for part in entry.path)
+
+
+def _apart(value: Any) -> Any:
+    """A copy in which no part stands twice, as an alias of YAML has it."""
+    if isinstance(value, dict):
+        return {key: _apart(one) for key, one in value.items()}
+    return [_apart(one) for one in value] if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:

@@ -46,11 +46,19 @@ def member(team: Team) -> Requester:
     return Requester(next(iter(team.users), "member"), team.queues)
 
 
-def violations(request: Request, contract: Contract, pods: list[Pod]) -> Iterator[Violation]:
-    """All violations of all rules. `request.obj` may already be placed, so that made-up pods keep their places."""
+def violations(
+    request: Request, contract: Contract, pods: list[Pod], advice: bool | None = None
+) -> Iterator[Violation]:
+    """All violations of all rules. `request.obj` may already be placed, so that made-up pods keep their places.
+
+    Args:
+        advice: only of rules that advise, or only of the others.
+    """
     obj = request.obj if cel.path(request.obj) is not None else cel.place(request.obj)
     for policy in policies():
         if contract.modes.get(policy.name) == "off" or not policy.concerns(request):
+            continue
+        if advice not in (None, policy.advice):
             continue
         found = judge(policy, obj, None, request, contract)
         if found and "templates" in policy.variables and policy.name not in WHOLE:

@@ -10,6 +10,7 @@ from trainyard.contract import Team
 from trainyard.policy import cel
 from trainyard.policy.lint import (
     admission,
+    arrival,
     job_rules,
     network,
     operator_rules,
@@ -46,8 +47,11 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights
     if any(len(path) <= 2 for path, _, _ in broken):
         return  # without its main parts nothing more can be said
     team = report.site.team(_namespace(obj))
+    made = arrival.arriving(obj, report, team, _requester(who, report, team).user)
+    if not who.pipeline:
+        arrival.tell(made, lines, report, label)
     try:
-        _rules(obj, lines, report, label, team, [path for path, _, _ in broken], who)
+        _rules(obj, made.obj, lines, report, label, team, [path for path, _, _ in broken], who)
     except (AttributeError, KeyError, TypeError, ValueError):
         if not broken:  # a shape that no schema here describes, and that no rule could read
             what = "its spec can't be read"
@@ -85,15 +89,28 @@ def named(obj: Object) -> str:
     return f"{obj.get('kind')}/{meta.get('name') or meta.get('generateName') or '?'}"  # type: ignore[union-attr]
 
 
+def _requester(who: rights.Account, report: Report, team: Team) -> Requester:
+    if not who.pipeline:
+        return admission.member(team)
+    account = report.site.contract.parameters["pipelineServiceAccount"]
+    return Requester(f"system:serviceaccount:{team.name}:{account}", team.queues)
+
+
 def _rules(
-    obj: Object, lines: Lines, report: Report, task: str, team: Team, broken: list[Path], who: rights.Account
+    written: Object,
+    obj: Object,
+    lines: Lines,
+    report: Report,
+    task: str,
+    team: Team,
+    broken: list[Path],
+    who: rights.Account,
 ) -> None:
-    contract, shared = report.site.contract, repeated(obj)
+    """Asks the rules about an object as it arrives; in what was written aliases of YAML can be told."""
+    contract, shared = report.site.contract, repeated(written)
     ready = cel.place(defaulted(obj, team))
     found = [replace(pod, repeated=pod.path in shared) for pod in pods(ready)]
-    account = contract.parameters["pipelineServiceAccount"]
-    steps = Requester(f"system:serviceaccount:{team.name}:{account}", team.queues)
-    requester = steps if who.pipeline else admission.member(team)
+    requester = _requester(who, report, team)
     said: list[Path] = []
     for one in admission.violations(Request(ready, requester, team), contract, found):
         path = one.path or ()

@@ -132,13 +132,22 @@ class Report:
         """How bad it is to fetch something at run time: that fails where the team's network reaches nothing."""
         return Severity.WARNING if (team.egress or self.site.assumed) else Severity.ERROR
 
-    def rule(self, name: str, line: int, message: str, *, task: str = "", at: Path | str = ()) -> None:
+    def rule(
+        self,
+        name: str,
+        line: int,
+        message: str,
+        *,
+        task: str = "",
+        at: Path | str = (),
+        severity: Severity | None = None,
+    ) -> None:
         """Notes what an admission rule says: `what: hint`."""
         if self.site.assumed and message.startswith("queue ") and not message.startswith("queue default "):
             return  # which queues there are is not known: each team has one of its own name, and none has Volcano's own
         *_, last = HINT.finditer(message) if HINT.search(message) else [None]
         what, hint = (message[: last.start()], message[last.end() :]) if last else (message, "")
-        self.add(rule_codes()[name], line, what, hint, task=task, at=at)
+        self.add(rule_codes()[name], line, what, hint, task=task, at=at, severity=severity)
 
     def sorted(self, ignore: frozenset[str] = frozenset()) -> list[Finding]:
         """By line, without the codes to ignore."""

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from trainyard.errors import TrainyardError, UsageError
-from trainyard.policy import cel, fill
+from trainyard.errors import UsageError
+from trainyard.policy import cel
 from trainyard.policy.lint import rights
 from trainyard.policy.lint.pods import mapping
-from trainyard.policy.lint.report import LATER, Lines, Report, Site, dotted
+from trainyard.policy.lint.report import LATER, Lines, Report, dotted
 from trainyard.yaml_lines import Document, documents
 
 Object = dict[str, Any]
@@ -47,25 +47,13 @@ def check(template: Object, lines: Lines, report: Report, task: str, judge: Judg
             _object(one, action, first, "\n" in text, report, task, dotted(base), judge)
 
 
-def arriving(obj: Object, site: Site) -> Object:
-    """An object that a step creates as the rules get to see it: where the API server fills in, with what it lacks."""
-    team = site.team()
-    if not ((site.contract.raw.get("policies") or {}).get("fill") or {}).get("served") or not team.fills:
-        return obj
-    account = f"system:serviceaccount:{team.name}:{site.contract.parameters['pipelineServiceAccount']}"
-    try:
-        return fill.filled(obj, site.contract, team, account).obj
-    except TrainyardError:  # what Argo fills in before may be no value yet
-        return obj
-
-
 def _object(
     one: Document, action: str, first: int, block: bool, report: Report, task: str, field: str, judge: Judge
 ) -> None:
     inner = Report(report.site, report.file, one_line=report.one_line)
     steps = rights.pipeline(report.site.contract)
     if action == CREATES:
-        judge(arriving(one.data, report.site), lambda path: one.line(*path), inner, "", steps)
+        judge(one.data, lambda path: one.line(*path), inner, "", steps)
     elif said := rights.missing(one.data, steps):
         inner.add("TY106", one.line("kind"), *said, at="kind")
     elif action == "delete" and (said := rights.refused(one.data, steps)):

@@ -8,9 +8,10 @@ from typing import Any
 from trainyard.contract import Contract, Team
 from trainyard.policy import cel
 from trainyard.policy.lint import admission, network, pod_rules, resources, security, templates, workflow_pods
+from trainyard.policy.lint.finding import Severity
 from trainyard.policy.lint.pods import Pod
 from trainyard.policy.lint.report import Lines, Path, Report, near
-from trainyard.policy.offline import Request, Requester
+from trainyard.policy.offline import Request, Requester, Violation
 
 Object = dict[str, Any]
 # A team's controller but for the team's name, where an older contract says nothing: what the rules then go by.
@@ -58,13 +59,19 @@ def _of_pod(
     contract = report.site.contract
     requester = Requester(contract.parameters.get("teamWorkflowController", CONTROLLER) + team.name)
     pod = Pod(made["spec"], (), made["metadata"])
+    found: list[tuple[Violation, Severity | None]] = [
+        (one, None) for one in admission.violations(Request(made, requester, team), contract, [pod], advice=False)
+    ]
+    # Advice spares pods of controllers, since their jobs were judged; of a workflow nobody has, and nobody refuses it.
+    written = Request(made, admission.member(team), team)
+    found += [(one, Severity.WARNING) for one in admission.violations(written, contract, [pod], advice=True)]
     said = []
-    for one in admission.violations(Request(made, requester, team), contract, [pod]):
+    for one, level in found:
         said.append(one.path)
         if one.rule == "api-token" and not own:
             continue
         if not one.message.startswith("the rule can't be asked") and not near(one.path or (), broken):
-            report.rule(one.rule, lines(one.path or ()), one.message, task=task, at=one.path or ())
+            report.rule(one.rule, lines(one.path or ()), one.message, task=task, at=one.path or (), severity=level)
     for rule in (*pod_rules.RULES, *network.RULES, *security.RULES):
         for code, path, what, hint in rule(pod, contract, team):
             severity = report.reaching(team) if code in network.CODES else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,10 @@ def test_it_is_written_once(trainyard: Call, file: Path, site: str) -> None:
     again = trainyard("adopt", "--write", str(file), "--contract", site)
     assert (again.code, again.out, again.err) == (0, "", "nothing is missing\n")
     assert file.read_text() == made
+    notes = yaml.safe_load(made.partition("---\n")[0])["metadata"]["annotations"]
+    assert notes["trainyard.io/filled"].startswith("queue, schedulerName, tolerations")
+    stands_in = "tensorflow/tensorflow:2.15 -> docker.io/trainyard/trainer-tensorflow:0.3.0"
+    assert notes["trainyard.io/image-stands-in"] == stands_in
     assert trainyard("lint", str(file), "--contract", site, "--skip-others").code == 0
 
 
@@ -96,6 +102,25 @@ def test_a_list_of_objects(trainyard: Call, site: str, tmp_path: Path) -> None:
     assert '"spec": {"storageClassName": "trainyard-shared"}' in file.read_text()
 
 
+def test_a_date_is_a_text(trainyard: Call, site: str, tmp_path: Path) -> None:
+    file = tmp_path / "claim.yaml"
+    meta = "{name: c, annotations: {made: 2024-01-02}}"
+    spec = "{accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}"
+    file.write_text(f"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {meta}\nspec: {spec}\n")
+    assert trainyard("adopt", "-i", str(file), "--contract", site).code == 0
+    assert "made: 2024-01-02" in file.read_text() and "storageClassName: trainyard-shared" in file.read_text()
+    assert "TY105" not in trainyard("lint", str(file), "--contract", site).out
+
+
+def test_standard_input_in_any_locale(trainyard: Call, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = '{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "größe"}, "spec": {}}'
+    for content, code, says in [(claim.encode(), 0, "größe"), (claim.encode("latin-1"), 2, "this is no text in UTF-8")]:
+        text = io.TextIOWrapper(io.BytesIO(content), encoding="ascii", errors="surrogateescape")
+        monkeypatch.setattr(sys, "stdin", text)
+        ended = trainyard("adopt", "-", "-o", "-", "--contract", site)
+        assert ended.code == code and says in ended.out + ended.err
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "says"),
     [
@@ -104,6 +129,7 @@ def test_a_list_of_objects(trainyard: Call, site: str, tmp_path: Path) -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata: x", [], "an object whose metadata or spec is no map"),
         (JOB, ["--team", "speech"], "the contract has no team speech"),
         (JOB, ["-o", "x", "--write"], "--output is for one FILE, and without --write"),
+        (JOB, ["-", "--write"], "standard input can't be written to. print the result: --output=-"),
     ],
 )
 def test_wrong_usage(trainyard: Call, file: Path, site: str, text: str, arguments: list[str], says: str) -> None:
@@ -112,6 +138,17 @@ def test_wrong_usage(trainyard: Call, file: Path, site: str, text: str, argument
     assert ended.code == 2
     assert says in ended.err and ended.err.count("\n") == 1
     assert file.read_text() == text
+
+
+@pytest.mark.parametrize("arguments", [["--write"], ["-o", "-"], ["-o", "x", "--team", "visoin"]])
+def test_without_a_contract_nothing_is_written(trainyard: Call, file: Path, arguments: list[str]) -> None:
+    """The chart's defaults know neither teams nor their queues: a name with a mistake would be one."""
+    ended = trainyard("adopt", str(file), *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert "no contract was found, and by the chart's defaults it would be guessed" in ended.err
+    assert file.read_text() == JOB
+    shown = trainyard("adopt", str(file))
+    assert shown.code == 1 and "warning: no contract was found" in shown.err
 
 
 def test_a_file_that_is_not_there(trainyard: Call, site: str) -> None:

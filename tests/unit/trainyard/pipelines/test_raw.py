@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from trainyard.paths import ROOT
 from trainyard.pipelines import adapt, source
 from trainyard.pipelines.submit import prepare
 from trainyard.pipelines.translate.settings import Settings
+from trainyard.policy import fill
 
 GPU = "nvidia.com/gpu"
 POOL = NodePool("gpu", "gpu", {"trainyard.io/pool": "gpu"}, [{"key": GPU, "operator": "Exists"}], GPU, False)
@@ -142,6 +144,23 @@ def test_a_bucket_by_name_gets_the_store_and_the_team_s_keys() -> None:
 def test_the_store_is_known_from_the_contract() -> None:
     assert SITE.store["endpoint"] == STORE["endpoint"]
     assert Settings.of(SITE, "vision").claim_class == "trainyard-shared"
+
+
+def test_a_run_that_names_no_class_gets_the_one_that_is_filled_in_for_the_team() -> None:
+    team = replace(SITE.team("vision"), defaults="deadline=3600,priority=training-low")
+    site = replace(SITE, teams={"vision": team})
+    main = {"name": "main", "container": {"image": "docker.io/trainyard/pipeline:0.3.0", "command": ["true"]}}
+
+    def sent(own: dict[str, str], **asked: str) -> str | None:
+        spec = {"entrypoint": "main", "templates": [copy.deepcopy(main)], **own}
+        document = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}, "spec": spec}
+        made = adapt.workflow(document, Settings.of(site, "vision", **asked), {})
+        assert "priorityClassName" not in fill.filled(made, site, team).names
+        return made["spec"].get("podPriorityClassName")
+
+    assert sent({}) == "training-low"
+    assert sent({"podPriorityClassName": "training-normal"}) == "training-normal", "what the file says stays"
+    assert sent({"podPriorityClassName": "training-low"}, priority="training-normal") == "training-normal"
 
 
 def test_claims_get_the_team_s_class() -> None:

@@ -24,6 +24,8 @@ def test_a_run_belongs_to_its_team(tmp_path: Path) -> None:
     assert spec["podMetadata"]["annotations"] == {"scheduling.volcano.sh/queue-name": "training"}
     assert spec["podMetadata"]["labels"]["trainyard.io/api-access"] == "true"
     assert (spec["schedulerName"], spec["podPriorityClassName"]) == ("volcano", "training-normal")
+    unasked = of(one, tmp_path, settings=replace(SETTINGS, priority="", default_priority="training-low"))
+    assert unasked["spec"]["podPriorityClassName"] == "training-low"
     assert spec["serviceAccountName"] == "pipeline" and spec["ttlStrategy"]["secondsAfterCompletion"]
     assert spec["securityContext"]["runAsNonRoot"] and "podSpecPatch" not in json.dumps(workflow)
     container = template(workflow, "step")["container"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import yaml
 from trainyard import contract
 from trainyard.contract import Contract, Team
 from trainyard.errors import TrainyardError
-from trainyard.kinds import registry
+from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
 from trainyard.policy import fill, offline, rules
 from trainyard.policy.fill import render
 
@@ -58,6 +60,16 @@ def test_the_object_itself_is_not_changed(site: Contract) -> None:
     kept = copy.deepcopy(given)
     fill.filled(given, site, VISION)
     assert given == kept
+
+
+def test_what_was_filled_in_is_noted_beside_what_was_noted_before(site: Contract) -> None:
+    given = pod(resources=GPUS)
+    given["metadata"]["annotations"] = {fill.TOLD: "queue", "own": "kept"}
+    made = fill.filled(given, site, VISION)
+    notes = made.obj["metadata"]["annotations"]
+    assert notes["own"] == "kept"
+    assert notes[fill.TOLD] == ", ".join(dict.fromkeys(["queue", *made.names]))
+    assert fill.filled(made.obj, site, VISION).obj == made.obj
 
 
 def test_times_and_amounts_are_the_team_s(site: Contract) -> None:
@@ -109,6 +121,48 @@ def test_the_pool_that_a_selector_describes(site: Contract) -> None:
         ["large"],
         {"pool": "gpu", "size": "large"},
     )
+
+
+def test_an_image_stands_in_by_what_its_pool_computes_with(site: Contract) -> None:
+    raw = copy.deepcopy(site.raw)
+    raw["policies"]["fill"] |= {
+        "poolResources": ["nvidia.com/gpu", "nvidia.com/gpu"],
+        "poolLabels": [{"pool": "real"}, {"pool": "mock"}],
+        "poolTolerations": [[], []],
+        "poolCuda": [True, False],
+        "imageNames": ["pytorch/pytorch"],
+        "imageReferences": ["docker.io/trainyard/trainer-torch:0.3.0"],
+        "cudaReferences": ["docker.io/trainyard/trainer-torch-cuda:0.3.0"],
+    }
+    found = contract.read.contract(raw, "test")
+    image = {"image": "pytorch/pytorch:2.4"}
+
+    def taken(given: dict[str, Any]) -> str:
+        made = fill.filled(given, found, VISION)
+        assert made.images[0][0] == "pytorch/pytorch:2.4"
+        return made.images[0][1].rpartition("/")[2]
+
+    assert taken(pod(**image, resources=GPUS)) == "trainer-torch-cuda:0.3.0"
+    assert taken(pod(**image)) == "trainer-torch:0.3.0", "no GPU computes for it"
+    mock = pod(**image, resources=GPUS)
+    mock["spec"]["nodeSelector"] = {"pool": "mock"}
+    assert taken(mock) == "trainer-torch:0.3.0"
+    step = {"name": "a", "container": {**image, "resources": GPUS}}
+    head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
+    assert taken(head | {"spec": {"entrypoint": "a", "templates": [step]}}) == "trainer-torch-cuda:0.3.0"
+
+
+@pytest.mark.parametrize("kind", registry.KINDS, ids=lambda kind: kind.resource)
+def test_a_job_of_train_lacks_nothing_that_is_filled_in(site: Contract, kind: registry.Kind) -> None:
+    """Its times and its class are the team's, as they would be if somebody had left them out."""
+    team = dataclasses.replace(VISION, defaults=f"{VISION.defaults},priority=training-low")
+    found = dataclasses.replace(site, teams={"vision": team})
+    spec = JobSpec("digits", ("python",), framework=kind.framework, gpus=1)
+    made = manifest(spec, TeamConfig.of(found, "vision"))
+    assert fill.filled(made, found, team).names == ()
+    text = json.dumps(made)
+    assert "training-low" in text and "training-normal" not in text
+    assert '"activeDeadlineSeconds": 3600' in text and '"ttlSecondsAfterFinished": 600' in text
 
 
 def test_of_other_kinds_nothing_is_known(site: Contract) -> None:

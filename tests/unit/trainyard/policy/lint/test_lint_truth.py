@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from trainyard import contract
 from trainyard.paths import ROOT
 from trainyard.pipelines import lint
 from trainyard.pipelines.lint.files import check_text
-from trainyard.policy.lint import advice, rights
+from trainyard.policy.lint import Severity, advice, rights
+from trainyard.policy.lint import site as lint_site
 
 Run = Callable[..., Any]
 TEAMS = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
+PLAIN = list(yaml.safe_load_all((ROOT / "tests" / "policies" / "plain.yaml").read_text()))
 IMAGE = "docker.io/trainyard/trainer-torch:0.3.0"
 SECURITY = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
 CLOSED = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
@@ -389,3 +392,19 @@ def test_submit_tells_lines(tmp_path: Path) -> None:
         prepare.workflow(prepare.Wanted(file), TEAMS, "vision", lambda text: None)
     line = 1 + WORKFLOW.splitlines().index(MAIN.rstrip("\n"))
     assert f"{file}:{line}: error p17 " in error.value.what
+
+
+@pytest.mark.parametrize("plain", PLAIN, ids=lambda one: f"{one['kind']}-{one['metadata'].get('name', '')}")
+def test_where_the_cluster_fills_in_a_plain_manifest_is_clean(plain: dict[str, Any]) -> None:
+    """The manifests that a server which fills in has to take, see tests/policies/test_fill.py."""
+    policies = TEAMS.raw["policies"]
+    raw = {**TEAMS.raw, "policies": {**policies, "fill": {**policies["fill"], "served": True}}}
+    text = yaml.safe_dump(plain)
+    assert any(one.severity is Severity.ERROR for one in check_text(text, "f.yaml", lint_site(TEAMS, "vision")))
+    found = check_text(text, "f.yaml", lint_site(replace(TEAMS, raw=raw), "vision"))
+    assert [one for one in found if one.severity is Severity.ERROR] == []
+    (note,) = (one for one in found if one.severity is Severity.NOTE)
+    assert note.code == "TY111" and note.reason.startswith("the cluster fills in ")
+    teams = {"vision": replace(TEAMS.team("vision"), fills=False)}
+    opted_out = check_text(text, "f.yaml", lint_site(replace(TEAMS, raw=raw, teams=teams), "vision"))
+    assert any(one.severity is Severity.ERROR for one in opted_out)

@@ -5,6 +5,8 @@ A case changes one text of something that is clean: (what is wrong, old, new, co
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from lint_cases import broken, damaged, misshapen, one, site
 
@@ -56,6 +58,14 @@ WORKFLOWS = [
         "p21",
         "default",
     ),
+    (
+        "far more memory than is requested",
+        STEP,
+        f"{STEP}\n        resources: {{requests: {{memory: 1Gi}}, limits: {{memory: 64Gi}}}}",
+        "p32",
+        "resources",
+    ),
+    ("a model in the step's own files", STEP, f"{STEP[:-1]}, --output-dir, /out]", "p33", "container:"),
     ("no end", "  activeDeadlineSeconds: 86400\n", "", "p21", ""),
     ("that would stay", "  ttlStrategy: {secondsAfterCompletion: 3600}\n", "", "p21", ""),
     ("the queue of another team", "queue-name: vision", "queue-name: speech", "p03", "speech"),
@@ -101,3 +111,10 @@ def test_workflow(about: str, old: str, new: str, code: str, line: str) -> None:
 def test_damaged_files_are_findings_and_no_tracebacks() -> None:
     for made in (*damaged(WORKFLOW), *misshapen(WORKFLOW)):
         assert all(finding.reason and finding.line >= 0 for finding in check_text(made, "damaged.yaml", site()))
+
+
+def test_advice_about_steps_is_no_refusal_where_the_rule_is_enforced() -> None:
+    """The pods of steps are their controller's, which the rule spares."""
+    text = WORKFLOW.replace(STEP, f"{STEP[:-1]}, --output-dir, /out]")
+    enforced = replace(site(), contract=replace(site().contract, modes={"model-path": "enforce"}))
+    assert [(one.code, str(one.severity)) for one in check_text(text, "f.yaml", enforced)] == [("p33", "warning")]

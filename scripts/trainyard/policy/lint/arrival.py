@@ -1,0 +1,33 @@
+"""An object as the rules get to see it: where the API server fills in, with what it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainyard.contract import Team
+from trainyard.errors import TrainyardError
+from trainyard.policy import fill
+from trainyard.policy.lint.report import Lines, Report
+
+Object = dict[str, Any]
+Path = tuple[str | int, ...]
+
+
+def arriving(obj: Object, report: Report, team: Team, user: str) -> fill.Filled:
+    """What a policy of the cluster would make of it; the object itself where none does."""
+    lists = (report.site.contract.raw.get("policies") or {}).get("fill") or {}
+    if not lists.get("served") or not team.fills:
+        return fill.Filled(obj)
+    try:
+        return fill.filled(obj, report.site.contract, team, user)
+    except (TrainyardError, AttributeError, KeyError, TypeError, ValueError):  # no shape to fill into, or no value yet
+        return fill.Filled(obj)
+
+
+def tell(made: fill.Filled, lines: Lines, report: Report, task: str) -> None:
+    """Notes what the cluster fills in, so that nobody looks for it in the file."""
+    if made.names:
+        at: Path = ("metadata",)
+        images = "".join(f", {new} in place of {old}" for old, new in made.images)
+        what = f"the cluster fills in {', '.join(made.names)}{images}"
+        report.add("TY111", lines(at), what, "`trainyard adopt` shows it", task=task, at=at)
