@@ -121,6 +121,9 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--period", type=float, default=30.0, help="seconds between two looks")
     view.add_argument("--contract", default="/etc/trainyard/contract.json")
 
+    series = commands.add_parser("store-metrics", help="write how Prometheus asks the store in the cluster, once")
+    series.add_argument("--to", required=True, help="folder for the configuration, a token and the store's authority")
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -220,6 +223,11 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import gpu_view
 
             return gpu_view.run(args.contract, args.period)
+        if args.command == "store-metrics":
+            from trainyard_agent import store_metrics
+
+            store_metrics.write(Path(args.to))
+            return 0
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

@@ -52,7 +52,7 @@ global:
   scrape_timeout: {{ hasPrefix "5s" .Values.prometheus.scrapeEvery | ternary "5s" "10s" }}
   evaluation_interval: {{ .Values.prometheus.scrapeEvery }}
 rule_files: [/etc/prometheus/rules/*.yaml]
-# Of the store in the cluster: an init container writes it, since whom to ask and by which key is not known here.
+# Of the store in the cluster; the init container writes it.
 scrape_config_files: [/store/*.yaml]
 {{- if include "monitoring.runs.alertmanager" . }}
 alerting:

@@ -66,9 +66,9 @@ class Component:
         unrestricted: pods that Pod Security's level "restricted" would refuse: `pod`, `violations`, `reason`.
         removal: `ends`: kinds (group/version/plural) whose objects end before it goes; `purges`: those that a purge
             removes; `leaves`: `secrets` by name and `configmaps` by label that it made and Helm does not know.
-        metrics: where Prometheus asks its pods, in the release's namespace: `name` (the label job), `pods` (their labels),
-            `port`, `path` and `scheme` (/metrics and http when left out), `honor` (its series' own labels are meant, and the
-            pod is not noted), `labels` (further ones, out of labels of the pod).
+        metrics: where Prometheus asks its pods, in the release's namespace: `name` (the label job), `pods` (labels),
+            `port`; `path` and `scheme` where they are not /metrics and http; `honor`: its series' own labels count, and
+            the pod is not noted; `labels`: further ones, out of labels of the pod.
         diagnosis: `kinds` (short name to resource) that tell why it fails; `pods`: parts of names whose logs count.
         upgrades: verdicts; see trainyard_dev/chart/verdicts.py.
     """
