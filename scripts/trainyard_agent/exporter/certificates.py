@@ -64,6 +64,8 @@ def shown_by(host: str, port: int) -> str:
 
 def ends_at(pem: str) -> float:
     """When a certificate ends, seconds since 1970; 0 for what is none."""
+    if "BEGIN CERTIFICATE" not in pem:
+        return 0.0
     done = subprocess.run(
         ["openssl", "x509", "-noout", "-enddate"], input=pem, capture_output=True, text=True, check=False, timeout=30
     )

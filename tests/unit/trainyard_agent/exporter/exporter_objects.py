@@ -40,9 +40,20 @@ def template(gpus: int = 1, **asks: str) -> Object:
 
 
 def pod(
-    name: str, owner: str = "", *, kind: str = "PyTorchJob", gpus: int = 1, on: str = "", phase: str = "", said: str = "",
-    gang: str = "", version: str = "kubeflow.org/v1", waits: str = "", notes: Object | None = None, **more: Any,
-) -> Object:  # fmt: skip
+    name: str,
+    owner: str = "",
+    *,
+    kind: str = "PyTorchJob",
+    version: str = "kubeflow.org/v1",
+    gpus: int = 1,
+    on: str = "",
+    phase: str = "",
+    said: str = "",
+    gang: str = "",
+    waits: str = "",
+    notes: Object | None = None,
+    **more: Any,
+) -> Object:
     """A pod; `said` is what the scheduler says of one without a node, `waits` why its container doesn't start."""
     placed = {
         "type": "PodScheduled",
