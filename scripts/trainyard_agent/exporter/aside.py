@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard_agent import gpu_counts
+from trainyard_agent import gpu_counts, key_ages
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.exporter import certificates
 from trainyard_agent.exporter.read_pods import seconds
@@ -18,7 +18,6 @@ from trainyard_agent.exporter.series import Page
 from trainyard_agent.say import say
 
 BACKUP = "trainyard-backup"  # the CronJob
-KEYS = "trainyard-keys"  # the ConfigMap in which `s3-keys` writes when each team got its key
 EVERY_S = 60.0
 CERTIFICATES_S = 600.0
 LARGEST = 8 << 20  # bytes of the file server's figures
@@ -79,7 +78,7 @@ class Aside:
             self.backup = 0.0 if status.get("lastScheduleTime") and not status.get("active") else None
 
     def _look_keys(self) -> None:
-        data = self._found(f"/api/v1/namespaces/{self.api.namespace}/configmaps/{KEYS}").get("data") or {}
+        data = self._found(f"/api/v1/namespaces/{self.api.namespace}/configmaps/{key_ages.NAME}").get("data") or {}
         self.keys = {f"team/{team}": seconds(gpu_counts.time(at)) for team, at in data.items() if at}
 
     def _look_claims(self) -> None:
