@@ -28,8 +28,8 @@ Object = dict[str, Any]
 class Looking:
     """The objects of the cluster, and what was made of them last."""
 
-    def __init__(self, api: Api, contract: Mapping[str, Any], kinds: Sequence[str], figures: str = "") -> None:
-        self.aside = Aside(api, figures)
+    def __init__(self, api: Api, contract: Mapping[str, Any], kinds: Sequence[str]) -> None:
+        self.aside = Aside(api)
         self._pools: list[Object] = list(contract["nodePools"])
         gpus = gpu_counts.resources(self._pools)
         self._kept = [Kept(api, source) for source in sources(self._pools, gpus, kinds)]

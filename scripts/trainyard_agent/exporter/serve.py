@@ -91,25 +91,24 @@ def contract_of(file: str) -> dict[str, Any]:
         raise PlatformError(f"the contract in {file} can't be read: {type(error).__name__}: {error}") from error
 
 
-def run(contract_file: str, kinds: list[str], every: float, port: int, figures: str) -> int:
+def run(contract_file: str, kinds: list[str], period: float, port: int) -> int:
     """Serves until told to stop. Raises PlatformError.
 
     Args:
         kinds: jobs, as group/version/plural.
-        every: seconds between two pages.
-        figures: where the file server's provisioner tells what claims use; "": nowhere.
+        period: seconds between two pages.
     """
     stop = threading.Event()
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: stop.set())
     contract = contract_of(contract_file)
-    looking = Looking(Api(), contract, kinds, figures)
+    looking = Looking(Api(), contract, kinds)
     shown = Shown(", ".join(looking.awaited()))
     server = Server(port, shown)
     threading.Thread(target=server.serve_forever, name="server", daemon=True).start()
     looking.start(stop)
     threading.Thread(target=looking.aside.run, args=(stop, lambda: contract), name="aside", daemon=True).start()
-    say(f"series at port {port}, made anew every {every:g} s")
+    say(f"series at port {port}, made anew every {period:g} s")
     begun, said = time.monotonic(), ""
     while not stop.is_set():
         if awaited := looking.awaited(patient=time.monotonic() < begun + LISTED_S):
@@ -131,6 +130,6 @@ def run(contract_file: str, kinds: list[str], every: float, port: int, figures: 
         if trouble and trouble != said:
             say(trouble)
         said = trouble
-        stop.wait(every)
+        stop.wait(period)
     server.shutdown()
     return 0

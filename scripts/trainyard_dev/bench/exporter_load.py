@@ -30,7 +30,7 @@ NODES, PODS = 1523, 10_000  # the trace that scheduling is measured on has so ma
 MOST_MIB, MOST_SCRAPE_S = 200.0, 1.0
 SCRAPES, EVERY_S, IDLE_S = 20, 15.0, 60.0
 START_S = 300.0
-SYSTEM, ACCOUNT = "trainyard-system", "trainyard-exporter"
+SYSTEM, RELEASE, ACCOUNT = "trainyard-system", "trainyard", "trainyard-exporter"
 RIGHTS = ROOT / "charts" / "monitoring" / "templates" / "exporter-rbac.yaml"
 # The agent takes its account from where kubelet puts it; here it is a folder of ours.
 PROGRAM = (
@@ -96,7 +96,8 @@ def measure(nodes: int, pods: int, report: Callable[[str], None] = print) -> Fou
 
 def rights() -> list[dict[str, Any]]:
     """The account and roles of the chart's part, for our namespace."""
-    text = re.sub(r"\{\{.*?\}\}", SYSTEM, re.sub(r"\{\{-.*?-\}\}", "", RIGHTS.read_text(), flags=re.DOTALL))
+    text = re.sub(r"\{\{-.*?-\}\}", "", RIGHTS.read_text(), flags=re.DOTALL).replace("{{ .Release.Name }}", RELEASE)
+    text = re.sub(r"\{\{.*?\}\}", SYSTEM, text)
     return [one for one in yaml.safe_load_all(text) if one]
 
 
@@ -105,7 +106,7 @@ def _measured(server: ApiServer, folder: Path, nodes: int, pods: int) -> Found:
     begun = monotonic()
     process = Server(
         [sys.executable, "-c", PROGRAM, _account(server, folder), "exporter", "--contract", _contract(folder),
-         "--port", str(port), "--every", str(EVERY_S)],
+         "--port", str(port), "--period", str(EVERY_S)],
         folder / "exporter.log", _environment(server),
     )  # fmt: skip
     try:

@@ -22,6 +22,7 @@ from trainyard_agent.say import PlatformError
 
 BACKUP = "/apis/batch/v1/namespaces/trainyard-system/cronjobs/trainyard-backup"
 KEYS = "/api/v1/namespaces/trainyard-system/configmaps/trainyard-keys"
+PODS = "/api/v1/namespaces/trainyard-system/pods"
 FIGURES = """# HELP trainyard_nfs_bytes What a directory of the export takes on disk.
 trainyard_nfs_bytes{namespace="vision",claim="data",directory="pvc-1",state="live"} 1024
 trainyard_nfs_bytes{namespace="vision",claim="data",directory="archived/pvc-0",state="kept"} 7
@@ -33,6 +34,7 @@ class Api:
 
     def __init__(self, **objects: Any) -> None:
         self.objects = {BACKUP: objects.get("backup"), KEYS: objects.get("keys"), **objects.get("hooks", {})}
+        self.objects[PODS] = {"items": objects.get("pods", [])}
 
     def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
         if not self.objects.get(path):
@@ -75,8 +77,12 @@ def test_how_old_keys_are() -> None:
 
 def test_what_claims_use_is_what_the_file_server_measured() -> None:
     assert list(live(FIGURES)) == [("vision", "data", 1024.0)]
-    asked = aside()
-    asked.used = {("vision", "data"): 1024.0, ("other", "data"): 1.0}
+    pods = [{"status": {"phase": "Running", "podIP": address}} for address in ("10.0.0.7", "fd00::7")]
+    asked = aside(pods=[*pods, {"status": {"phase": "Pending"}}])
+    urls: list[str] = []
+    asked.fetched = lambda url: urls.append(url) or FIGURES + FIGURES.replace("vision", "other")  # type: ignore[func-returns-value]
+    asked.look({}, 0)
+    assert urls == ["http://10.0.0.7:8080/metrics", "http://[fd00::7]:8080/metrics"]
     page = Page()
     asked.write(page, {"vision"}, 0)
     assert page.lines["trainyard_claim_bytes"] == ['trainyard_claim_bytes{team="vision",claim="data",what="used"} 1024']
