@@ -29,7 +29,7 @@ from trainyard_dev.bench import exporter_cluster
 NODES, PODS = 1523, 10_000  # the trace that scheduling is measured on has so many nodes
 MOST_MIB, MOST_SCRAPE_S = 200.0, 1.0
 SCRAPES, EVERY_S, IDLE_S = 20, 15.0, 60.0
-START_S = 300.0
+START_S = 1200.0
 SYSTEM, RELEASE, ACCOUNT = "trainyard-system", "trainyard", "trainyard-exporter"
 RIGHTS = ROOT / "charts" / "monitoring" / "templates" / "exporter-rbac.yaml"
 # The agent takes its account from where kubelet puts it; here it is a folder of ours.
@@ -41,8 +41,10 @@ PROGRAM = (
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured. Memory in MiB, times in seconds; `cores` are processor seconds a second, without changes and
-    with a tenth of the pods changing in that time."""
+    """What was measured. Memory in MiB, times in seconds, `cpu` processor time.
+
+    `cores` are processor seconds a second, without changes and while a tenth of the pods changes.
+    """
 
     nodes: int
     pods: int
@@ -51,6 +53,7 @@ class Found:
     page_bytes: int
     packed_bytes: int
     first_page_s: float
+    first_page_cpu_s: float
     listed_mib: float
     peak_mib: float
     resident_mib: float
@@ -70,7 +73,7 @@ class Found:
             f"a scrape: {self.scrape_s * 1000:.0f} ms (median of {SCRAPES}), {self.longest_scrape_s * 1000:.0f} ms at"
             f" most; the bound is {MOST_SCRAPE_S:.0f} s",
             f"a page is made in {self.look_s * 1000:.0f} ms every {EVERY_S:.0f} s; the first was there after"
-            f" {self.first_page_s:.0f} s",
+            f" {self.first_page_s:.0f} s and {self.first_page_cpu_s:.1f} s of a processor",
             f"processor: {self.idle_cores:.3f} cores idle, {self.busy_cores:.3f} while {self.pods // 10} pods change in"
             f" {IDLE_S:.0f} s",
         ]
@@ -110,8 +113,8 @@ def _measured(server: ApiServer, folder: Path, nodes: int, pods: int) -> Found:
         folder / "exporter.log", _environment(server),
     )  # fmt: skip
     try:
-        process.wait(lambda: _scrape(port)[0] != b"", START_S)
-        first_page_s = monotonic() - begun
+        process.wait(lambda: _page_is_there(port), START_S)
+        first_page_s, first_page_cpu_s = monotonic() - begun, _processor(process.pid)
         listed = _memory(process.pid, "VmRSS")
         idle = _cores(process.pid, lambda: sleep(IDLE_S))
         busy = _cores(process.pid, lambda: _changes(server, pods // 10))
@@ -126,7 +129,7 @@ def _measured(server: ApiServer, folder: Path, nodes: int, pods: int) -> Found:
         return Found(
             nodes=nodes, pods=pods, pod_bytes=exporter_cluster.size(server),
             samples=sum(not line.startswith("#") for line in text.splitlines()), page_bytes=len(text),
-            packed_bytes=len(body), first_page_s=first_page_s, listed_mib=listed,
+            packed_bytes=len(body), first_page_s=first_page_s, first_page_cpu_s=first_page_cpu_s, listed_mib=listed,
             peak_mib=_memory(process.pid, "VmHWM"), resident_mib=_memory(process.pid, "VmRSS"),
             look_s=float(looks[1]), scrape_s=median(seconds), longest_scrape_s=max(seconds), idle_cores=idle,
             busy_cores=busy,
@@ -144,6 +147,12 @@ def _scrape(port: int) -> tuple[bytes, float]:
             return answer.read(), monotonic() - begun
     except (urllib.error.URLError, OSError):
         return b"", 0.0
+
+
+def _page_is_there(port: int) -> bool:
+    """Asked rarely, since whoever answers has other work."""
+    sleep(1)
+    return bool(_scrape(port)[0])
 
 
 def _changes(server: ApiServer, count: int) -> None:

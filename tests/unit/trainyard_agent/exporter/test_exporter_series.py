@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from exporter_objects import CONTRACT, FULL, GPU, NOW, ago, gang, job, meta, node, owned, pod, workflow
 
+from trainyard import names
 from trainyard.kinds import registry
 from trainyard.observe import pods as product
 from trainyard.pipelines.runs import model as product_runs
@@ -241,7 +242,7 @@ def test_every_series_has_its_help_and_type_before_it() -> None:
 def test_kinds_and_words_are_those_of_the_product() -> None:
     assert set(kinds.KINDS) == {f"{kind.api_version}/{kind.plural}" for kind in registry.KINDS}
     assert set(reasons.NO_IMAGE) == set(product.IMAGE)
-    assert (read_jobs.PIPELINE, read_pods.SUBMITTER) == (product_runs.PIPELINE, product_runs.SUBMITTER)
+    assert (read_jobs.PIPELINE, read_pods.SUBMITTER) == (product_runs.PIPELINE, names.SUBMITTER)
     named = [kinds.kind_of(kind.group, kind.kind) for kind in registry.KINDS]
     assert len(named) == len(set(named))
     assert owned("Job", "a", "batch/v1")[0]["controller"] is True
