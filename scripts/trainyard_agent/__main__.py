@@ -124,6 +124,14 @@ def _parser() -> argparse.ArgumentParser:
     series = commands.add_parser("store-metrics", help="write how Prometheus asks the store in the cluster, once")
     series.add_argument("--to", required=True, help="folder for the configuration, a token and the store's authority")
 
+    series = commands.add_parser("exporter", help="series about jobs, queues, nodes and more for Prometheus, for ever")
+    series.add_argument("--period", type=float, default=15.0, help="seconds between two looks at what there is")
+    series.add_argument("--port", type=int, default=9400)
+    series.add_argument("--contract", default="/etc/trainyard/contract.json")
+    series.add_argument(
+        "--kinds", default="", help="kinds of jobs, group/version/plural with commas between; all of ours"
+    )
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -228,6 +236,11 @@ def main(argv: list[str] | None = None) -> int:
 
             store_metrics.write(Path(args.to))
             return 0
+        if args.command == "exporter":
+            from trainyard_agent.exporter import kinds, serve
+
+            known = [kind for kind in args.kinds.split(",") if kind and kind != kinds.WORKFLOWS] or list(kinds.KINDS)
+            return serve.run(args.contract, known, args.period, args.port)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

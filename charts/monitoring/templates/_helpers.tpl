@@ -81,13 +81,11 @@ capabilities: {drop: [ALL]}
 {{- else }}{{ mulf (include "trainyard.quantity" $p.storage.size) 0.8 | int64 }}{{ end -}}
 {{- end }}
 
-{{/* The rules, thresholds filled in: a JSON object of file name and text. */}}
+{{/* The rules as the site's values make them: a JSON object of file name and text. */}}
 {{- define "monitoring.rules" -}}
 {{- $found := dict -}}
 {{- range $path, $_ := .Files.Glob "files/rules/*.yaml" -}}
-{{- $text := $.Files.Get $path -}}
-{{- range $name, $value := $.Values.alerts }}{{ $text = replace (printf "@%s@" $name) (toString $value) $text }}{{ end -}}
-{{- $_ := set $found (base $path) $text -}}
+{{- $_ := set $found (base $path) (include "monitoring.rulesFile" (dict "root" $ "file" $path)) -}}
 {{- end -}}
 {{- toJson $found -}}
 {{- end }}
