@@ -59,7 +59,7 @@ ZOO = {
 def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
     """Every object of each profile: as it is, with two teams, with a zoo of node pools, and with the overlay."""
     profile, what = request.param
-    sets = ["monitoring.enabled=true"]
+    sets = ["monitoring.enabled=true", "monitoring.mockGpus.enabled=true"]
     if what == "packed":
         return package.render(profile, chart, sets, values=[configurations.OVERLAY])
     contract: dict[str, Any] = {"no teams": {}, "two teams": {"teams": TEAMS}, "many pools": ZOO}[what]

@@ -160,6 +160,7 @@ def test_each_endpoint_means_pods_that_are_there_and_no_others(objects: Objects)
         "training-operator": {"trainyard-training-operator"},
         "workflow-controller": {f"trainyard-workflow-controller-{team['name']}" for team in TEAMS},
         "nfs-provisioner": {"trainyard-nfs-provisioner"},
+        "dcgm": {"trainyard-mock-dcgm"},
         **{name.removeprefix("trainyard-"): {name} for name in SERVICES},
     }
     argo = one(objects, "Deployment", "trainyard-workflow-controller-speech")
@@ -249,7 +250,8 @@ def test_rules_thresholds_and_dashboards_are_taken_up(chart: Path, tmp_path: Pat
     for folder in ("rules", "dashboards"):
         shutil.rmtree(files / folder, ignore_errors=True)
         (files / folder).mkdir()
-    alert = {"alert": "X", "expr": "up == 0", "annotations": {"summary": "{{ $labels.job }} is down"}}
+    words = {"summary": "{{ $labels.job }} is down", "runbook_url": "docs/runbooks/x.md"}
+    alert = {"alert": "X", "expr": "up == 0", "labels": {"severity": "warning"}, "annotations": words}
     (files / "rules" / "x.yaml").write_text(yaml.safe_dump({"groups": [{"name": "x", "rules": [alert]}]}))
     (files / "dashboards" / "x.json").write_text('{"title": "X {{ job }}"}')
     found = package.render("kind", copy, ["monitoring.enabled=true"])
@@ -281,7 +283,8 @@ def test_with_the_operator_the_site_s_prometheus_asks(render: Callable[..., Obje
 
 
 def test_dcgm_is_asked_where_the_site_has_it(render: Callable[..., Objects]) -> None:
-    found = render(on(dcgm={"namespace": "gpu-operator", "podLabels": {"app": "nvidia-dcgm-exporter"}, "port": 9400}))
+    site = {"namespace": "gpu-operator", "podLabels": {"app": "nvidia-dcgm-exporter"}, "port": 9400}
+    found = render(on(dcgm=site, mockGpus={"enabled": False}))
     [job] = [job for job in config_of(found)["scrape_configs"] if job["job_name"] == "dcgm"]
     assert job["honor_labels"] and job["kubernetes_sd_configs"][0]["namespaces"] == {"names": ["gpu-operator"]}
     role = one(found, "Role", "trainyard-prometheus", "gpu-operator")
@@ -304,6 +307,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"operator": {"enabled": True}, "dcgm": {"namespace": "gpu-operator"}},
         "monitoring.dcgm.namespace is gpu-operator with monitoring.operator.enabled: "
         "the site's own Prometheus asks the DCGM exporter; leave it empty.",
+    ),
+    (
+        {"mockGpus": {"enabled": True}, "dcgm": {"namespace": "gpu-operator"}},
+        "monitoring.mockGpus.enabled is true and monitoring.dcgm.namespace is gpu-operator: "
+        "mock GPUs have no DCGM exporter; switch mockGpus off where GPUs are real.",
     ),
     (
         {"alertmanager": {"config": {"route": ROUTE, "receivers": [{"name": "ops"}]}}},

@@ -64,6 +64,9 @@ capabilities: {drop: [ALL]}
 {{- if .Values.nodeExporter.enabled }}yes{{ end -}}
 {{- end }}
 {{- define "monitoring.runs.exporter" -}}yes{{- end }}
+{{- define "monitoring.runs.dcgm" -}}
+{{- if .Values.mockGpus.enabled }}yes{{ end -}}
+{{- end }}
 
 {{/* Endpoints of all components as a JSON list, as components/*.yaml have them; of our own parts those that run. */}}
 {{- define "monitoring.endpoints" -}}

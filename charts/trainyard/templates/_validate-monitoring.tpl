@@ -16,6 +16,9 @@ monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is fal
 {{- if and $values.operator.enabled $values.dcgm.namespace }}
 monitoring.dcgm.namespace is {{ $values.dcgm.namespace }} with monitoring.operator.enabled: the site's own Prometheus asks the DCGM exporter; leave it empty.
 {{- end }}
+{{- if and $values.mockGpus.enabled $values.dcgm.namespace }}
+monitoring.mockGpus.enabled is true and monitoring.dcgm.namespace is {{ $values.dcgm.namespace }}: mock GPUs have no DCGM exporter; switch mockGpus off where GPUs are real.
+{{- end }}
 {{- if and $alertmanager.enabled (not $alertmanager.secret) }}
 {{- $config := $alertmanager.config -}}
 {{- $names := list -}}
