@@ -1,8 +1,8 @@
 """Series of mock GPUs under the names of NVIDIA's DCGM exporter: `python3 -m trainyard_agent mock-dcgm`.
 
-For test clusters. GPUs are those that the mock's library shows, so one that fell off the bus has no series. What they are
-busy with is what the file `load` beside `fault` says, a line each: `load <gpu> <percent> <memory in MiB>`; the last line of
-a GPU counts, and without any it is idle. Whose they are is what kubelet noted when it handed them out.
+For test clusters. GPUs are those that the mock's library shows, so one that fell off the bus has no series. What they
+are busy with is what the file `load` beside `fault` says, a line each: `load <gpu> <percent> <memory in MiB>`; the last
+line of a GPU counts, and without any it is idle. Whose they are is what kubelet noted when it handed them out.
 """
 
 from __future__ import annotations
