@@ -24,7 +24,7 @@ ALERTS = (
 )  # fmt: skip
 TEMPLATE = """{{- range $file, $_ := .Files.Glob "files/rules/*.yaml" }}
 ---
-{{ include "monitoring.rules" (dict "root" $ "file" $file) }}
+{{ include "monitoring.rulesFile" (dict "root" $ "file" $file) }}
 {{- end }}
 """
 

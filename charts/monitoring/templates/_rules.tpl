@@ -5,7 +5,7 @@ site's `alerts.rules.<alert>` takes the place of its threshold, `for` and severi
 Call it with (dict "root" $ "file" "files/rules/jobs.yaml"); it gives YAML, `groups:` and all, for a file of Prometheus as
 for the spec of a PrometheusRule.
 */}}
-{{- define "monitoring.rules" -}}
+{{- define "monitoring.rulesFile" -}}
 {{- $alerts := .root.Values.alerts | default dict -}}
 {{- $groups := list -}}
 {{- range $group := (.root.Files.Get .file | fromYaml).groups -}}
