@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -32,20 +31,29 @@ def crds() -> list[Object]:
     return [_crd(*one) for one in KINDS]
 
 
+def objects(nodes: int, pods: int) -> Iterator[tuple[str, Iterable[Object]]]:
+    """All of it: what comes, and the objects."""
+    teams = team_names()
+    yield f"{nodes} nodes", (_node(number) for number in range(nodes))
+    yield "queues, quotas, claims and runs", itertools.chain.from_iterable(_of_team(team) for team in teams)
+    jobs = itertools.chain.from_iterable(_job(number, teams) for number in range(pods // RANKS))
+    yield f"{pods // RANKS} jobs of {RANKS} ranks, each a gang", jobs
+    yield f"and {pods} pods", (_pod(number, teams, nodes) for number in range(pods // RANKS * RANKS))
+
+
 def fill(server: ApiServer, nodes: int, pods: int, report: Callable[[str], None]) -> None:
     """Makes all of it. Raises TrainyardError when an object is refused."""
-    teams = [f"team-{number:02}" for number in range(TEAMS)]
-    for team in teams:
+    for team in team_names():
         _made(server, namespace(team, team=True))
         complete_namespace(server, team)
-    report(f"{nodes} nodes")
-    _all_made(server, (_node(number) for number in range(nodes)))
-    report("queues, quotas, claims and runs")
-    _all_made(server, itertools.chain.from_iterable(_of_team(team) for team in teams))
-    report(f"{pods} pods in jobs of {RANKS}, each a gang")
-    _all_made(server, itertools.chain.from_iterable(_job(number, teams) for number in range(pods // RANKS)))
-    report(f"and {pods} pods")
-    _all_made(server, (_pod(number, teams, nodes) for number in range(pods)))
+    for what, found in objects(nodes, pods):
+        report(what)
+        _all_made(server, found)
+
+
+def team_names() -> list[str]:
+    """The teams that all this belongs to."""
+    return [f"team-{number:02}" for number in range(TEAMS)]
 
 
 def _all_made(server: ApiServer, objects: Iterable[Object]) -> None:
@@ -207,9 +215,3 @@ def _pod(number: int, teams: list[str], nodes: int) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta,
             "spec": _spec("" if waits else f"gpu-{number // GPUS_A_NODE % nodes:04}"),
             "status": {"phase": "Pending", "conditions": [full]} if waits else placed}  # fmt: skip
-
-
-def size(server: ApiServer) -> int:
-    """Bytes of a pod as the server sends it."""
-    found = server.call("GET", "/api/v1/pods", query={"limit": "100"}).body["items"]
-    return sum(len(json.dumps(one)) for one in found) // len(found)
