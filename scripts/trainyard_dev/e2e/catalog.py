@@ -16,6 +16,7 @@ from trainyard_dev.e2e.checks import (
     gang,
     kernel_nfs,
     metrics,
+    monitoring,
     network,
     nodes,
     pipelines,
@@ -135,6 +136,8 @@ ENTRIES = (
           inputs=RELEASE_CODE),
     Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
           inputs=("charts/metrics-server",)),
+    Entry((monitoring.TARGETS,), monitoring.targets, locks=frozenset({RELEASE}), images=monitoring.IMAGES,
+          inputs=("charts/monitoring", "components", "scripts/trainyard_agent")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(

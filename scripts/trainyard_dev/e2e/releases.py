@@ -23,7 +23,11 @@ from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 RELEASE = "trainyard"
 TIMEOUT_S = 420
 GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
-REAL_GPUS = {"nodePrep": {"driverRoot": "/"}, "nvidia-device-plugin": {"nvidiaDriverRoot": "/"}}
+REAL_GPUS = {
+    "nodePrep": {"driverRoot": "/"},
+    "nvidia-device-plugin": {"nvidiaDriverRoot": "/"},
+    "monitoring": {"mockGpus": {"enabled": False}},
+}
 
 
 def helm(kubectl: Kubectl, *args: str, timeout: float = 60) -> str:
