@@ -34,8 +34,8 @@ TITLES = {
     PANELS: "every query of every dashboard, asked of the real Prometheus, returns data",
 }
 FIRES_S, CLEARS_S, DATA_S, POLL_S = 420.0, 300.0, 240.0, 3.0
-# What the queue of the team that waits deserves, so that it can be below it.
-SHARE = {"cpu": "4", "memory": "8Gi", GPU: "4"}
+# What the queue of the team that waits deserves, so that it can be below it; without reclaim it is kept for it.
+SHARE = {"cpu": "1", "memory": "2Gi", GPU: "4"}
 BUSY, USED_MIB = 80, 8192
 Files = Sequence[Path]
 
@@ -70,7 +70,7 @@ def _values(bounds: dict[str, dict[str, Any]]) -> dict[str, Any]:
     teams = yaml.safe_load((ROOT / TEAMS).read_text())["global"]["contract"]["teams"]
     for team in teams:
         if team["name"] == NAMESPACE:
-            team["queue"] = {"deserved": SHARE}
+            team["queue"] = {"deserved": SHARE, "guarantee": SHARE}
     monitoring = {"enabled": True, "alerts": {"rules": bounds}}
     return {"monitoring": monitoring, "global": {"contract": {"teams": teams}}}
 
