@@ -121,6 +121,23 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--period", type=float, default=30.0, help="seconds between two looks")
     view.add_argument("--contract", default="/etc/trainyard/contract.json")
 
+    series = commands.add_parser("store-metrics", help="write how Prometheus asks the store in the cluster, once")
+    series.add_argument("--to", required=True, help="folder for the configuration, a token and the store's authority")
+
+    series = commands.add_parser("exporter", help="series about jobs, queues, nodes and more for Prometheus, for ever")
+    series.add_argument("--period", type=float, default=15.0, help="seconds between two looks at what there is")
+    series.add_argument("--port", type=int, default=9400)
+    series.add_argument("--contract", default="/etc/trainyard/contract.json")
+    series.add_argument(
+        "--kinds", default="", help="kinds of jobs, group/version/plural with commas between; all of ours"
+    )
+
+    mock = commands.add_parser("mock-dcgm", help="series of mock GPUs as NVIDIA's DCGM exporter has them, for ever")
+    mock.add_argument("--root", required=True, help="driver root of the mock")
+    mock.add_argument("--devices", required=True, help="kubelet's folder of device plugins")
+    mock.add_argument("--port", type=int, default=9400)
+    mock.add_argument("--period", type=float, default=5.0, help="seconds between two looks")
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -220,6 +237,20 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import gpu_view
 
             return gpu_view.run(args.contract, args.period)
+        if args.command == "store-metrics":
+            from trainyard_agent import store_metrics
+
+            store_metrics.write(Path(args.to))
+            return 0
+        if args.command == "exporter":
+            from trainyard_agent.exporter import kinds, serve
+
+            known = [kind for kind in args.kinds.split(",") if kind and kind != kinds.WORKFLOWS] or list(kinds.KINDS)
+            return serve.run(args.contract, known, args.period, args.port)
+        if args.command == "mock-dcgm":
+            from trainyard_agent import mock_dcgm
+
+            return mock_dcgm.run(os.environ.get("NODE_NAME", ""), args.root, args.devices, args.port, args.period)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

@@ -48,8 +48,12 @@ class Api:
         content: str = "application/json",
         query: dict[str, str] | None = None,
         timeout: float = 15.0,
+        most: int = 0,
     ) -> dict[str, Any]:
-        """One request; returns the decoded answer. Raises ApiError. `timeout` is in seconds."""
+        """One request; returns the decoded answer. Raises ApiError. `timeout` is in seconds.
+
+        An answer of more than `most` bytes isn't read and is an error 413; 0: it may have any size.
+        """
         token = (self._account / "token").read_text().strip()
         target = path + ("?" + urllib.parse.urlencode(query) if query else "")
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json", "Content-Type": content}
@@ -57,11 +61,13 @@ class Api:
         try:
             connection.request(method, target, json.dumps(body) if body is not None else None, headers)
             response = connection.getresponse()
-            text = response.read()
+            text = response.read(most + 1) if most else response.read()
         except (OSError, http.client.HTTPException) as error:
             raise ApiError(0, f"the API server did not answer: {error}") from error
         finally:
             connection.close()
+        if most and len(text) > most:
+            raise ApiError(413, f"the answer to {method} {path} has more than {most} bytes")
         if response.status >= 400:
             raise ApiError(response.status, _message(text) or f"{method} {path}: {response.status} {response.reason}")
         return json.loads(text) if text else {}

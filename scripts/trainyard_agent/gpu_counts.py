@@ -93,10 +93,14 @@ def nodes(obj: Object, pools: list[Object]) -> list[Node]:
 
 def pod(obj: Object, asked: tuple[str, ...]) -> Pod | None:
     """A pod that asks for GPUs, or None. Raises one of MALFORMED."""
+    found = any_pod(obj, asked)
+    return found if found.gpus else None
+
+
+def any_pod(obj: Object, asked: tuple[str, ...]) -> Pod:
+    """A pod, also one without GPUs. Raises one of MALFORMED."""
     spec, status, meta = obj["spec"], obj.get("status") or {}, obj["metadata"]
-    gpus = {resource: count for resource in asked if (count := _asks(spec, resource))}
-    if not gpus:
-        return None
+    gpus = {resource: count for resource in asked if (count := asks(spec, resource))}
     placed: Object = next((one for one in status.get("conditions") or [] if one.get("type") == "PodScheduled"), {})
     return Pod(
         namespace=meta["namespace"],
@@ -126,7 +130,7 @@ def gang(obj: Object, asked: tuple[str, ...]) -> Gang:
 
 def shared(cluster: Cluster, pools: list[Object]) -> Object:
     """What everyone may see: GPUs by pool and model, and how many are asked for in all queues together."""
-    held = _held(cluster)
+    held = held_by(cluster)
     rows: dict[Place, Object] = {(one["name"], "", one["gpu"]["resource"]): {} for one in pools if one["kind"] == "gpu"}
     for name, parts in cluster.nodes.items():
         for node in parts:
@@ -140,7 +144,7 @@ def shared(cluster: Cluster, pools: list[Object]) -> Object:
     ]
     order = {one["name"]: at for at, one in enumerate(pools)}
     listed.sort(key=lambda row: (order.get(str(row["pool"]), len(order)), row["model"], row["resource"]))
-    waiting = [(gang, gpus) for gang, gpus in _waiting(cluster) if gpus]
+    waiting = [(gang, gpus) for gang, gpus in waiting_gangs(cluster) if gpus]
     return {"pools": listed, "waiting": {"jobs": len(waiting), "gpus": sum(gpus for _, gpus in waiting)}}
 
 
@@ -151,7 +155,7 @@ def of_team(cluster: Cluster, team: str, queues: Iterable[str], now: datetime) -
         if pod.namespace == team and pod.node and not pod.over:
             for node in cluster.nodes.get(pod.node, []):
                 held[node.place[:2]] += pod.gpus.get(node.place[2], 0)
-    waiting, started = _waiting(cluster), _started(cluster, now)
+    waiting, started = waiting_gangs(cluster), _started(cluster, now)
     return {
         "held": [{"pool": pool, "model": model, "gpus": gpus} for (pool, model), gpus in sorted(held.items()) if gpus],
         "queues": [_queue(name, waiting, started.get(name, [])) for name in queues],
@@ -190,7 +194,8 @@ def _empty() -> Object:
     return {"nodes": 0, "gpus": 0, "held": 0, "free": 0, "out": 0, "memoryMiB": 0, "fits": {}}
 
 
-def _held(cluster: Cluster) -> Counter[tuple[str, str]]:
+def held_by(cluster: Cluster) -> Counter[tuple[str, str]]:
+    """GPUs that pods hold, by node and resource."""
     found: Counter[tuple[str, str]] = Counter()
     for pod in cluster.pods:
         if pod.node and not pod.over:
@@ -199,7 +204,7 @@ def _held(cluster: Cluster) -> Counter[tuple[str, str]]:
     return found
 
 
-def _waiting(cluster: Cluster) -> list[tuple[Gang, int]]:
+def waiting_gangs(cluster: Cluster) -> list[tuple[Gang, int]]:
     """Gangs without a place, and the GPUs that they ask for.
 
     Volcano leaves a gang as it was when its pods have gone, and a run's gang until the run is deleted.
@@ -243,7 +248,7 @@ def _pool(labels: Object, pools: list[Object], resource: str) -> Object:
     return {}
 
 
-def _asks(spec: Object, resource: str) -> int:
+def asks(spec: Object, resource: str) -> int:
     """GPUs of a pod: its containers and those that run beside them, or the largest one that runs before."""
     beside, before = 0, 0
     for one in spec.get("initContainers") or []:

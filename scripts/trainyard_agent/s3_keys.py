@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from trainyard_agent import key_ages
 from trainyard_agent.accounts import Accounts, open_store
 from trainyard_agent.accounts_keys import Key, fresh
 from trainyard_agent.api import Api, ApiError
@@ -84,8 +85,8 @@ class Secret:
         if ca and (self.obj.get("data") or {}).get("ca.crt") != encoded:
             self._merge({"data": {"ca.crt": encoded}})
 
-    def write(self, former: Iterable[Former], key: Key | None = None) -> None:
-        """Note the former keys, and put a new key in. Raises PlatformError."""
+    def write(self, former: Iterable[Former], key: Key | None = None, since: datetime | None = None) -> None:
+        """Note the former keys, and put a new key in, which is there since then. Raises PlatformError."""
         noted = [
             {"key": one.access, "since": one.since.isoformat(timespec="seconds"),
              "until": one.until.isoformat(timespec="seconds")}
@@ -95,6 +96,7 @@ class Secret:
         body: dict[str, Any] = {"metadata": {"annotations": notes}}
         if key:
             notes[ROTATE] = None
+            notes[key_ages.SINCE] = since.isoformat(timespec="seconds") if since else None
             pair = {"access-key": key.access, "secret-key": key.secret}
             body["data"] = {name: base64.b64encode(text.encode()).decode() for name, text in pair.items()}
         self._merge(body)
@@ -138,7 +140,7 @@ def ensure(
             former[key.access] = Former(key.access, now(), now() + keep)
             end = f"{former[key.access].until:%Y-%m-%d %H:%M} UTC"
             say(f"team {team} has a new key; the former one goes on while pods hold it, until {end} at most")
-        secret.write([one for one in former.values() if one.access in present], new)
+        secret.write([one for one in former.values() if one.access in present], new, now())
         key = new
     else:
         accounts.give(owner, key, policy)
@@ -227,17 +229,23 @@ def run(contract_file: str, transition: str) -> int:
     """
     contract = json.loads(Path(contract_file).read_text())
     teams, api, now = [team["name"] for team in contract.get("teams") or []], Api(), datetime.now(UTC)
-    failed = []
+    failed, ages = [], dict[str, str]()
     opened = functools.cache(lambda: open_store(contract))  # where a key is to end, once for all teams
     for team in teams:
         try:
             sweep(api, opened, [team], now)
+            if at := key_ages.since(Secret(api, team).obj):
+                ages[team] = at
         except PlatformError as error:
             failed.append(str(error))
         except Exception as error:
             failed.append(f"the object store refused to end a key of team {team}: {type(error).__name__}: {error}")
     if transition:
         close_transition(api, transition, [api.namespace, *teams], now)
+    try:
+        key_ages.publish(api, ages, teams)
+    except PlatformError as error:
+        failed.append(str(error))
     if failed:
         raise PlatformError("; ".join(failed))
     return 0

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent import buckets, queues, quotas, s3_users, teams
+from trainyard_agent import buckets, queues, quotas, s3_users, store_metrics, teams
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import say
@@ -60,6 +60,8 @@ def run(plan_file: str, contract_file: str, timeout: float) -> int:
     refused = queues.apply_all(api, plan["objects"], clock)
     buckets.ensure(contract, clock)
     s3_users.ensure_teams(contract, api, timedelta(seconds=plan["keepKeysSeconds"]))
+    if store_metrics.wanted():
+        store_metrics.ensure()
     if plan["probeTrainingOperator"]:
         clock.wait("training-operator's admission", lambda: operator_answers(api))
     teams.await_removed(api, removed, clock)

@@ -59,14 +59,15 @@ ZOO = {
 def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
     """Every object of each profile: as it is, with two teams, with a zoo of node pools, and with the overlay."""
     profile, what = request.param
+    sets = ["monitoring.enabled=true", "monitoring.mockGpus.enabled=true"]
     if what == "packed":
-        return package.render(profile, chart, values=[configurations.OVERLAY])
+        return package.render(profile, chart, sets, values=[configurations.OVERLAY])
     contract: dict[str, Any] = {"no teams": {}, "two teams": {"teams": TEAMS}, "many pools": ZOO}[what]
     if what == "two teams":
         contract |= {"network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}}
     file = tmp_path_factory.mktemp("values") / "values.yaml"
     file.write_text(yaml.safe_dump({"global": {"contract": contract}}))
-    return package.render(profile, chart, values=[file])
+    return package.render(profile, chart, sets, values=[file])
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ TEAMS = [
     for i, (team, gid) in enumerate((("vision", 20001), ("speech", 20002)))
     for key, value in (("name", team), ("gid", gid), ("members.groups[0]", f"{team}-members"))
 ]
+OPTIONS = ["monitoring.enabled=true", "monitoring.mockGpus.enabled=true"]
 CACHE = [f"global.contract.storage.caches[0].{one}" for one in ("name=a", "bucket=datasets", "prefix=shared/a")]
 EXTRA = {"cloud": [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]}
 WRITES = {
@@ -43,7 +44,9 @@ VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persiste
 @pytest.fixture(scope="module")
 def installed(chart: Path) -> dict[str, Objects]:
     """Every profile with two teams and all that is optional."""
-    return {name: package.render(name, chart, TEAMS + CACHE + EXTRA.get(name, [])) for name in parts.profiles()}
+    return {
+        name: package.render(name, chart, TEAMS + OPTIONS + CACHE + EXTRA.get(name, [])) for name in parts.profiles()
+    }
 
 
 def bindings(objects: Objects) -> dict[tuple[str, str], set[str]]:

@@ -22,6 +22,7 @@ from trainyard.paths import ROOT
 FOLDER = ROOT / "components"
 RELEASES = "releases.yaml"  # lies there, too, and is no component
 UMBRELLA = "trainyard"  # the chart itself: the one entry that is no dependency of it
+MONITORING = "monitoring"  # whose chart asks every component's endpoints
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,9 @@ class Component:
         unrestricted: pods that Pod Security's level "restricted" would refuse: `pod`, `violations`, `reason`.
         removal: `ends`: kinds (group/version/plural) whose objects end before it goes; `purges`: those that a purge
             removes; `leaves`: `secrets` by name and `configmaps` by label that it made and Helm does not know.
+        metrics: where Prometheus asks its pods, in the release's namespace: `name` (the label job), `pods` (labels),
+            `port`; `path` and `scheme` where they are not /metrics and http; `honor`: its series' own labels count, and
+            the pod is not noted; `labels`: further ones, out of labels of the pod.
         diagnosis: `kinds` (short name to resource) that tell why it fails; `pods`: parts of names whose logs count.
         upgrades: verdicts; see trainyard_dev/chart/verdicts.py.
     """
@@ -85,6 +89,7 @@ class Component:
     unrestricted: tuple[dict[str, Any], ...] = ()
     removal: Mapping[str, Any] = field(default_factory=dict)
     diagnosis: Mapping[str, Any] = field(default_factory=dict)
+    metrics: tuple[dict[str, Any], ...] = ()
     upgrades: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -102,6 +107,7 @@ _INSIDE = {
     "diagnosis": {"kinds", "pods"},
     "crds": {"path", "file", "group", "plurals"},
 }
+_ENDPOINT = {"name", "pods", "port", "path", "scheme", "honor", "labels"}  # what each of `metrics` may hold
 
 
 def load(folder: Path = FOLDER) -> tuple[Component, ...]:
@@ -161,6 +167,16 @@ def rendered() -> list[dict[str, Any]]:
     ]
 
 
+def endpoints() -> list[dict[str, Any]]:
+    """Every endpoint of series that components have, for the scrape configuration, by name."""
+    found = [
+        {"component": one.name, "path": "/metrics", "scheme": "http", "honor": False, "labels": {}} | endpoint
+        for one in all_components()
+        for endpoint in one.metrics
+    ]
+    return sorted(found, key=lambda one: str(one["name"]))
+
+
 def _component(file: Path) -> Component:
     data = yaml.safe_load(file.read_text())
     if not isinstance(data, dict) or not data.get("about"):
@@ -170,6 +186,14 @@ def _component(file: Path) -> Component:
         if unknown:
             what = f"nothing knows the key {f'{place}.' if place else ''}{unknown[0]}"
             raise TrainyardError(what, where=f"components/{file.name}", hint=f"use one of: {', '.join(sorted(known))}")
+    for endpoint in data.get("metrics") or ():
+        unknown = sorted(set(endpoint) - _ENDPOINT) or sorted({"name", "pods", "port"} - set(endpoint))
+        if unknown:
+            what = f"an endpoint of metrics has name, pods and port, and not {unknown[0]}"
+            if unknown[0] not in endpoint:
+                what = f"an endpoint of metrics lacks {unknown[0]}"
+            hint = f"use: {', '.join(sorted(_ENDPOINT))}"
+            raise TrainyardError(what, where=f"components/{file.name}", hint=hint)
     lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
     return Component(
         **{"pin": file.stem, **data, **lists, "name": file.stem, "crds": _crds(file.stem, data.get("crds"))}

@@ -17,7 +17,7 @@ from trainyard.kinds import packages as of_packages
 from trainyard.kinds.fit import fit, refusal
 from trainyard.kinds.spec import JOB, several_nodes
 from trainyard.kinds.team_config import BUCKET
-from trainyard.kube import Kube
+from trainyard.kube import Kube, caller
 from trainyard.training import detect, packages, results
 from trainyard.training.pack import Pack, pack
 from trainyard.training.settings import FILE, Settings
@@ -152,6 +152,7 @@ def submit(kube: Kube, team_config: TeamConfig, launch: Launch) -> bool:
     kube.create(launch.manifest, dry_run=True)
     with open_store(kube, team_config) as store:
         new = send(store, launch)
+    caller.sign(kube, launch.manifest)
     kube.create(launch.manifest)
     return new
 

@@ -11,6 +11,8 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.bench import (
     argo_teams,
     configurations,
+    exporter_cluster,
+    exporter_load,
     gate,
     page,
     pooled,
@@ -178,6 +180,22 @@ def run_argo(published: bool) -> None:
     folder = page.FOLDER if published else runner.FOLDER
     argo_teams.write(found, folder)
     click.echo(argo_teams.table(found) + f"\nArgo {found.argo} on {found.machine}: {folder / argo_teams.FILE}")
+
+
+@bench.command("exporter")
+@click.option("--nodes", default=exporter_load.NODES, show_default=True, type=click.IntRange(1))
+@click.option("--pods", default=exporter_load.PODS, show_default=True, type=click.IntRange(exporter_cluster.RANKS))
+@click.option("--real", is_flag=True, help="On etcd and kube-apiserver, which take a quarter of an hour to fill.")
+def run_exporter(nodes: int, pods: int, real: bool) -> None:
+    """Measure what the exporter takes on a large cluster, in three minutes.
+
+    Ends with an error when it takes more memory or a scrape more time than it may.
+    """
+    found = exporter_load.measure(nodes, pods, real, lambda text: click.echo(text, err=True))
+    for line in found.lines():
+        click.echo(line)
+    if over := found.over():
+        raise TrainyardError("; ".join(over))
 
 
 @bench.command("page")

@@ -41,6 +41,9 @@ def _section(one: Component) -> Iterator[str]:
             yield f"\n{who} {things} ({', '.join(rule['verbs'])})."
     if one.network:
         yield f"\nPods of teams reach it at port {one.network['port']}."
+    if one.metrics:
+        ports = ", ".join(f"`{endpoint['name']}` at port {endpoint['port']}" for endpoint in one.metrics)
+        yield f"\nWith `monitoring` on, Prometheus asks {ports}."
     if one.crds:
         yield "\nAn upgrade moves its CRDs: " + ", ".join(f"`{name}`" for name in one.crds.names) + "."
     if one.permissions:

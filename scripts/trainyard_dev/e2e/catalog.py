@@ -9,6 +9,7 @@ from __future__ import annotations
 from trainyard_dev.e2e import catalog_members
 from trainyard_dev.e2e.checks import (
     airgap,
+    alerts,
     attacks,
     attacks_data,
     backup,
@@ -16,6 +17,7 @@ from trainyard_dev.e2e.checks import (
     gang,
     kernel_nfs,
     metrics,
+    monitoring,
     network,
     nodes,
     pipelines,
@@ -135,6 +137,8 @@ ENTRIES = (
           inputs=RELEASE_CODE),
     Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
           inputs=("charts/metrics-server",)),
+    Entry((monitoring.TARGETS,), monitoring.targets, locks=frozenset({RELEASE}), images=monitoring.IMAGES,
+          inputs=("charts/monitoring", "components", "scripts/trainyard_agent")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(
@@ -210,6 +214,10 @@ ENTRIES = (
           inputs=PIPELINE_CODE),
     Entry(("pipelines.outages",), pipelines.outages, needs=(DATA,), locks=frozenset({ALONE}), images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE),
+    # Stops a kubelet, breaks a GPU, scales a controller away.
+    Entry((alerts.ALERTS, alerts.PANELS), alerts.seen, needs=(DATA,), locks=frozenset({ALONE}),
+          images=(*monitoring.IMAGES, *PIPELINE_IMAGES),
+          inputs=("charts/monitoring", "scripts/trainyard_dev/monitoring", "scripts/trainyard_agent")),
     Entry(("nodes.cpu-pods-off",), nodes.cpu_pods_off),
     Entry(("rights.secrets",), rights.secrets, inputs=("charts",)),
     Entry(("rights.no-forbidden",), rights.logs, locks=frozenset({ALONE}), inputs=("charts",)),

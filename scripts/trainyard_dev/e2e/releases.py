@@ -27,6 +27,7 @@ REAL_GPUS = {
     "global": {"contract": {"gpuImages": "cuda"}},
     "nodePrep": {"driverRoot": "/"},
     "nvidia-device-plugin": {"nvidiaDriverRoot": "/"},
+    "monitoring": {"mockGpus": {"enabled": False}},
 }
 
 

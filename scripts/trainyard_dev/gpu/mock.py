@@ -23,6 +23,7 @@ LIBRARY = "libnvidia-ml.so.1"
 LIBRARY_FOLDER = Path("usr/lib/x86_64-linux-gnu")
 CONF = Path("etc/gpu.conf")
 FAULT = Path("etc/fault")
+LOAD = Path("etc/load")
 NODE_ROOT = "/opt/trainyard/mock-gpu"
 """Where a node has its driver root."""
 DEVICE_MAJOR = 195
@@ -95,6 +96,17 @@ def inject_xid(folder: Path, gpu: int, code: int) -> None:
 def lose(folder: Path, gpu: int) -> None:
     """Makes GPU `gpu` of the node in `folder` fall off the bus, until `heal`."""
     _append(folder, f"lost {_checked(gpu)}")
+
+
+def work(folder: Path, gpu: int, busy: int, memory_mib: int) -> None:
+    """Makes GPU `gpu` of the node in `folder` look busy by `busy` percent, with that much of its memory taken."""
+    if not 0 <= busy <= 100 or memory_mib < 0:
+        raise UsageError(f"a GPU is busy by 0 to 100 percent and holds memory, not {busy} and {memory_mib} MiB")
+    _existing(folder)
+    path = folder / LOAD
+    kept = path.read_text().splitlines() if path.exists() else []
+    kept = [line for line in kept if line.split()[1:2] != [str(_checked(gpu))]]
+    _write(path, "".join(f"{line}\n" for line in [*kept, f"load {gpu} {busy} {memory_mib}"]).encode())
 
 
 def heal(folder: Path, gpu: int | None = None) -> None:

@@ -46,6 +46,8 @@ class Cluster:
         return iter(line.encode() for line in self.printed[pod])
 
     def create(self, obj: Object, *, dry_run: bool = False) -> Object:
+        if obj["kind"] == "SelfSubjectReview":
+            return {"status": {"userInfo": {"username": "ada"}}}
         self.created.append((obj["kind"], dry_run))
         return obj
 

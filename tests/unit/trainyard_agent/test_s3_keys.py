@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trainyard_agent import s3_keys
+from trainyard_agent import key_ages, s3_keys
 from trainyard_agent.accounts_keys import Key, fresh
 from trainyard_agent.api import ApiError
 from trainyard_agent.say import PlatformError
@@ -152,7 +152,7 @@ def test_key_ends_when_its_last_pod_has_ended() -> None:
     assert sweep(api, store, LATE) == 0 and OLD.access in store.keys
     api.pods = [pod("a", EARLY, phase="Succeeded"), pod("b", LATE)]
     assert sweep(api, store, LATE) == 1 and OLD.access not in store.keys
-    assert api.notes == {}
+    assert api.notes == {key_ages.SINCE: NOW.isoformat()}
 
 
 def test_key_stays_for_pods_that_are_just_starting() -> None:
@@ -235,3 +235,34 @@ def test_team_that_cannot_be_looked_at_keeps_no_other_from_it(
         s3_keys.run(str(contract), "")
     assert OLD.access not in store.keys
     assert "its time is over" in capsys.readouterr().out
+    assert api.transition["vision"] == api.notes[key_ages.SINCE]  # published all the same
+
+
+class KeyTimes:
+    """The ConfigMap with the times of keys."""
+
+    namespace = "trainyard-system"
+
+    def __init__(self, **held: str) -> None:
+        self.held, self.written = held, list[dict[str, str | None]]()
+
+    def get(self, path: str) -> dict[str, Any]:
+        assert path.endswith("/trainyard-system/configmaps/trainyard-keys")
+        return {"data": self.held}
+
+    def merge(self, path: str, patch: dict[str, Any], *, manager: str) -> None:
+        self.written.append(patch["data"])
+
+
+def test_times_of_keys_are_written_when_they_change_and_go_with_their_team() -> None:
+    made = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}
+    assert key_ages.since(made) == "2026-01-01T00:00:00Z"
+    made["metadata"]["annotations"] = {key_ages.SINCE: "2026-02-01T00:00:00Z"}  # type: ignore[assignment]
+    assert key_ages.since(made) == "2026-02-01T00:00:00Z"
+    api = KeyTimes(vision="2026-01-01T00:00:00Z", gone="2025-01-01T00:00:00Z", unread="2025-02-01T00:00:00Z")
+    teams = ["vision", "unread"]
+    key_ages.publish(api, {"vision": "2026-02-01T00:00:00Z"}, teams)  # type: ignore[arg-type]
+    assert api.written == [{"vision": "2026-02-01T00:00:00Z", "gone": None}]
+    api.held = {"vision": "2026-02-01T00:00:00Z"}
+    key_ages.publish(api, {"vision": "2026-02-01T00:00:00Z"}, teams)  # type: ignore[arg-type]
+    assert len(api.written) == 1

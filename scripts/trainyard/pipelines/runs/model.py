@@ -14,7 +14,6 @@ from trainyard.times import when
 
 GROUP, VERSION, RESOURCE = "argoproj.io", "argoproj.io/v1alpha1", "workflows"
 PIPELINE, EXPERIMENT = "trainyard.io/pipeline", "trainyard.io/experiment"  # labels of runs
-SUBMITTER = "trainyard.io/submitted-by"  # annotation
 RUN_OF_POD = "workflows.argoproj.io/workflow"
 NODE_OF_POD = "workflows.argoproj.io/node-id"
 

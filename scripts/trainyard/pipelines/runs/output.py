@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from trainyard.names import SUBMITTER
 from trainyard.observe.listing import Row
-from trainyard.pipelines.runs.model import SUBMITTER, Run, Step
+from trainyard.pipelines.runs.model import Run, Step
 from trainyard.times import now, stamp
 
 KIND = "pipeline"

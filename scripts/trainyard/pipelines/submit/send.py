@@ -9,16 +9,15 @@ from typing import Any
 import click
 
 from trainyard.errors import TrainyardError
-from trainyard.kube import Kube, KubeError
+from trainyard.kube import Kube, KubeError, caller
 from trainyard.pipelines.runs import follow, logs, nodes, snapshot
-from trainyard.pipelines.runs.model import SUBMITTER
 
 POLL_INTERVAL_S = 2.0
 
 
 def create(kube: Kube, workflow: dict[str, Any]) -> dict[str, Any]:
     """Sends it, with who sent it written on it. Raises KubeError with what admission says."""
-    workflow["metadata"].setdefault("annotations", {})[SUBMITTER] = _who(kube)
+    caller.sign(kube, workflow)
     try:
         return kube.create(workflow)
     except KubeError as error:
@@ -60,13 +59,3 @@ def _may_come(run: Any, step: str) -> bool:
     templates = run.raw.get("spec", {}).get("templates") or []
     tasks = {task["name"] for template in templates for task in (template.get("dag") or {}).get("tasks", [])}
     return last.split("(")[0] in tasks
-
-
-def _who(kube: Kube) -> str:
-    """The name that the cluster knows its caller by; empty where it doesn't say."""
-    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-    try:
-        answer = kube.create(review)
-    except KubeError:
-        return ""
-    return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))

@@ -44,6 +44,15 @@ def test_every_image_of_the_installation_belongs_to_an_entry() -> None:
     assert installed <= held
 
 
+def test_endpoints_have_names_of_their_own_and_what_is_left_out() -> None:
+    found = {one["name"]: one for one in components.endpoints()}
+    assert len(found) == sum(len(one.metrics) for one in components.all_components())
+    assert found["volcano-scheduler"] == {
+        "component": "volcano", "name": "volcano-scheduler", "pods": {"app": "volcano-scheduler"}, "port": 8080,
+        "path": "/metrics", "scheme": "http", "honor": False, "labels": {},
+    }  # fmt: skip
+
+
 def test_an_operator_s_crds_are_those_of_its_kinds() -> None:
     crds = components.find(kinds.OPERATOR).crds
     assert crds and set(crds.names) == {kind.resource for kind in kinds.of_part(kinds.OPERATOR)}
@@ -60,6 +69,8 @@ def test_a_purge_ends_workflows_before_the_jobs_that_they_would_submit_again() -
         ("optional: true", "an entry says in `about` what the component is"),
         ("about: x\nimage: [a]", "nothing knows the key image"),
         ("about: x\nremoval: {end: [a/v1/b]}", r"nothing knows the key removal\.end"),
+        ("about: x\nmetrics: [{name: x, port: 1}]", "an endpoint of metrics lacks pods"),
+        ("about: x\nmetrics: [{name: x, pods: {a: b}, port: 1, url: /}]", "has name, pods and port, and not url"),
     ],
 )
 def test_an_entry_that_nothing_understands_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:

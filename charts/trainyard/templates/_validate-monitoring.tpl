@@ -1,0 +1,49 @@
+{{/* Validation errors among the values of monitoring, one a line. */}}
+{{- define "trainyard.validate.monitoring" -}}
+{{- $values := default dict .Values.monitoring -}}
+{{- if and $values.enabled $values.prometheus -}}
+{{- $prometheus := $values.prometheus -}}
+{{- $alertmanager := $values.alertmanager -}}
+{{- $size := include "trainyard.quantity" $prometheus.storage.size | float64 -}}
+{{- with $prometheus.retentionSize }}
+{{- if gt (include "trainyard.quantity" . | float64) (mulf $size 0.95) }}
+monitoring.prometheus.retentionSize is {{ . }}, of a volume of {{ $prometheus.storage.size }}: the volume would be full first; make storage.size larger, or leave retentionSize empty.
+{{- end }}
+{{- end }}
+{{- if and $alertmanager.enabled (not $prometheus.enabled) (not $values.operator.enabled) }}
+monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: nobody would send it alerts; set alertmanager.enabled to false, too.
+{{- end }}
+{{- if and $values.operator.enabled $values.dcgm.namespace }}
+monitoring.dcgm.namespace is {{ $values.dcgm.namespace }} with monitoring.operator.enabled: the site's own Prometheus asks the DCGM exporter; leave it empty.
+{{- end }}
+{{- if and $values.mockGpus.enabled $values.dcgm.namespace }}
+monitoring.mockGpus.enabled is true and monitoring.dcgm.namespace is {{ $values.dcgm.namespace }}: mock GPUs have no DCGM exporter; switch mockGpus off where GPUs are real.
+{{- end }}
+{{- if and $alertmanager.enabled (not $alertmanager.secret) }}
+{{- $config := $alertmanager.config -}}
+{{- $names := list -}}
+{{- range $i, $receiver := $config.receivers }}
+{{- if not $receiver.name }}
+monitoring.alertmanager.config.receivers[{{ $i }}] has no name: a receiver has one, by which routes mean it.
+{{- end }}
+{{- $names = append $names (toString $receiver.name) -}}
+{{- end }}
+{{- if not (dig "receiver" "" (default dict $config.route)) }}
+monitoring.alertmanager.config.route has no receiver: name one of receivers for what no other route takes.
+{{- end }}
+{{- range include "trainyard.alertReceivers" $config.route | fromJsonArray }}
+{{- if not (has . $names) }}
+monitoring.alertmanager.config has a route to {{ . }}, which is none of its receivers ({{ join ", " $names | default "there are none" }}): add it, or name one of these.
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Names of the receivers that a route and those below it have, as a JSON list. */}}
+{{- define "trainyard.alertReceivers" -}}
+{{- $found := list -}}
+{{- with .receiver }}{{ $found = append $found (toString .) }}{{ end -}}
+{{- range .routes }}{{ $found = concat $found (include "trainyard.alertReceivers" . | fromJsonArray) }}{{ end -}}
+{{- toJson (uniq $found) -}}
+{{- end }}

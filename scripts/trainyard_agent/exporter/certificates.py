@@ -1,0 +1,117 @@
+"""When certificates end, without a right on any Secret.
+
+What a server shows to whoever connects is what clients will refuse one day; it is asked for by a handshake. A webhook's
+authority stands in its configuration, which everybody who may read that can see.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import ssl
+import subprocess
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from trainyard_agent.api import Api, ApiError
+from trainyard_agent.gpu_counts import MALFORMED
+from trainyard_agent.say import say
+
+KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+HANDSHAKE_S = 5.0
+END = "-----END CERTIFICATE-----"
+MOST = 20  # certificates of a bundle that are looked at
+
+Address = tuple[str, int]
+
+
+def expiries(api: Api, contract: Mapping[str, Any], shown: Callable[[str, int], str]) -> dict[str, float]:
+    """By name, when each certificate ends, in seconds since 1970; `shown(host, port)` is what a server shows, PEM.
+
+    What can't be reached is left out.
+    """
+    found: dict[str, float] = {}
+    servers = {"kube-apiserver": (os.environ.get("KUBERNETES_SERVICE_HOST", "kubernetes.default.svc"),
+                                  int(os.environ.get("KUBERNETES_SERVICE_PORT", "443")))}  # fmt: skip
+    if store := _store(contract):
+        servers["object-store"] = store
+    for name, server, bundle in _webhooks(api, api.namespace):
+        servers[f"webhook/{name}"] = server
+        # An authority that was replaced stays in the bundle until what it signed is gone: the last one counts.
+        if ends := [end for pem in _parts(bundle) if (end := ends_at(pem))]:
+            found[f"authority/{name}"] = max(ends)
+    for name, (host, port) in servers.items():
+        try:
+            if end := ends_at(shown(host, port)):
+                found[name] = end
+        except (OSError, ValueError) as error:
+            say(f"the certificate of {name} can't be seen at {host}:{port}: {error}")
+    return found
+
+
+def shown_by(host: str, port: int) -> str:
+    """The certificate that a server shows, PEM, whoever signed it. Raises OSError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is looked at, nothing is sent
+    plain = socket.create_connection((host, port), timeout=HANDSHAKE_S)
+    with plain, context.wrap_socket(plain, server_hostname=host) as tls:
+        shown = tls.getpeercert(binary_form=True)
+    return ssl.DER_cert_to_PEM_cert(shown or b"")
+
+
+def ends_at(pem: str) -> float:
+    """When a certificate ends, seconds since 1970; 0 for what is none."""
+    if "BEGIN CERTIFICATE" not in pem:
+        return 0.0
+    done = subprocess.run(
+        ["openssl", "x509", "-noout", "-enddate"], input=pem, capture_output=True, text=True, check=False, timeout=30
+    )
+    name, _, at = done.stdout.strip().partition("=")
+    try:
+        return float(ssl.cert_time_to_seconds(at)) if name == "notAfter" else 0.0
+    except ValueError:
+        return 0.0
+
+
+def _webhooks(api: Api, namespace: str) -> Iterator[tuple[str, Address, str]]:
+    """(service's name, where it answers, its authority) of each webhook that this release serves."""
+    known: set[str] = set()
+    for kind in KINDS:
+        query = {"limit": "100"}
+        while True:
+            try:
+                answer = api.get(f"{GROUP}/{kind}", query)
+            except ApiError as error:
+                say(f"{kind} can't be read: {error.message}")
+                break
+            for hook in (hook for one in answer.get("items") or [] for hook in one.get("webhooks") or []):
+                try:
+                    client = hook["clientConfig"]
+                    service, port = client.get("service") or {}, int((client.get("service") or {}).get("port") or 443)
+                    name = f"{service.get('name')}:{port}"
+                    if service.get("namespace") == namespace and name not in known:
+                        known.add(name)
+                        bundle = base64.b64decode(client.get("caBundle") or "").decode(errors="replace")
+                        yield name, (f"{service['name']}.{namespace}.svc", port), bundle
+                except MALFORMED:
+                    continue
+            query["continue"] = (answer.get("metadata") or {}).get("continue") or ""
+            if not query["continue"]:
+                break
+
+
+def _parts(bundle: str) -> list[str]:
+    return [f"{part}{END}\n" for part in bundle.split(END)[:MOST] if "BEGIN CERTIFICATE" in part]
+
+
+def _store(contract: Mapping[str, Any]) -> Address | None:
+    """The object store, where it speaks TLS."""
+    s3 = contract.get("s3") or {}
+    try:
+        parts = urllib.parse.urlsplit(str(s3.get("endpoint") or ""))
+        return (parts.hostname, parts.port or 443) if parts.scheme == "https" and parts.hostname else None
+    except ValueError:
+        return None

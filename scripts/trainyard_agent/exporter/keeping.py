@@ -1,0 +1,163 @@
+"""Keeps what is counted of the cluster's objects: each kind is listed once, page by page, and then watched.
+
+Polling ten thousand pods every few seconds would have the API server encode a hundred megabytes each time. A watch
+sends what changes. The whole objects are never kept: `read` makes of each what a series needs.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard_agent import gpu_counts
+from trainyard_agent.api import Api, ApiError
+from trainyard_agent.say import say
+
+AT_ONCE = 500  # objects of a page
+LARGEST = 8 << 20  # bytes of a page; what is larger is asked for in smaller pages, since members fill objects
+WATCH_S = 290  # the server ends a watch then, and it begins anew where it was
+QUIET_S = 150.0  # without a word, of which the server sends one a minute, a watch is dead
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+GONE = 410  # the server doesn't know any more what came after that version
+ABSENT = (403, 404)  # a kind that the site doesn't have, or that the exporter may not read
+
+Object = dict[str, Any]
+# One page at a time in memory, whatever the number of kinds.
+_page = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Objects of one kind. `read` raises one of gpu_counts.MALFORMED for what it can't read, which is left out then."""
+
+    name: str
+    path: str
+    read: Callable[[Object], Any]
+
+
+class Kept:
+    """The objects of one kind as they are now, by uid."""
+
+    def __init__(self, api: Api, source: Source, wall: Callable[[], float] = time.time) -> None:
+        self.source = source
+        self.settled = threading.Event()  # listed once, or known to be absent
+        self.present = False
+        self.seen = 0.0  # seconds since 1970: when the API server last said something about it
+        self._api, self._wall = api, wall
+        self._objects: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._version = ""
+        self._unread: set[str] = set()
+
+    def objects(self) -> list[Any]:
+        """What there is now."""
+        with self._lock:
+            return list(self._objects.values())
+
+    def run(self, stop: threading.Event) -> None:
+        """Lists and watches until told to stop; what goes wrong is said once and tried again."""
+        pause, said = PAUSE_S, ""
+        while not stop.is_set():
+            trouble, wait = "", PAUSE_S
+            try:
+                if not self._version:
+                    self.list()
+                self.watch(stop)
+                pause = PAUSE_S
+            except ApiError as error:
+                trouble, wait = self._failed(error, pause)
+                pause = min(LONGEST_PAUSE_S, pause * 2)
+            except (ValueError, TypeError, AttributeError, KeyError) as error:
+                trouble, wait, self._version = f"the answer can't be read: {type(error).__name__}: {error}", pause, ""
+                pause = min(LONGEST_PAUSE_S, pause * 2)
+            if trouble and trouble != said:
+                say(f"{self.source.name}: {trouble}")
+            said = trouble
+            stop.wait(wait * random.uniform(0.8, 1.2))
+
+    def list(self) -> None:
+        """All objects anew. Raises ApiError."""
+        found: dict[str, Any] = {}
+        self._unread.clear()
+        limit, query = AT_ONCE, {"limit": str(AT_ONCE)}
+        while True:
+            with _page:
+                try:
+                    answer = self._api.call("GET", self.source.path, query=query, most=LARGEST)
+                except ApiError as error:
+                    if error.status != 413 or limit == 1:
+                        raise
+                    limit = max(1, limit // 4)
+                    query["limit"] = str(limit)
+                    continue
+                kind = str(answer.get("kind", "")).removesuffix("List")
+                for obj in answer.get("items") or []:
+                    obj.setdefault("kind", kind)
+                    obj.setdefault("apiVersion", answer.get("apiVersion", ""))
+                    self._put(found, obj)
+                meta = answer.get("metadata") or {}
+                del answer
+            query["continue"] = meta.get("continue") or ""
+            if not query["continue"]:
+                break
+        with self._lock:
+            self._objects, self._version = found, str(meta.get("resourceVersion", ""))
+        self.present, self.seen = True, self._wall()
+        self.settled.set()
+
+    def watch(self, stop: threading.Event) -> None:
+        """Takes over changes until the server ends the watch. Raises ApiError."""
+        query = {
+            "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._version,
+            "timeoutSeconds": str(WATCH_S + random.randrange(60)),
+        }  # fmt: skip
+        for line in self._api.lines(self.source.path, query, timeout=QUIET_S):
+            self.take(json.loads(line))
+            if stop.is_set():
+                return
+
+    def take(self, event: Object) -> None:
+        """One change. Raises ApiError when the watch can't go on."""
+        kind, obj = event["type"], event["object"]
+        if kind == "ERROR":
+            raise ApiError(int(obj.get("code") or 0), str(obj.get("message") or "the watch ended with an error"))
+        with self._lock:
+            if kind in ("ADDED", "MODIFIED"):
+                self._put(self._objects, obj)
+            elif kind == "DELETED":
+                self._objects.pop(obj["metadata"]["uid"], None)
+            self._version = str(obj["metadata"]["resourceVersion"])
+        self.seen = self._wall()
+
+    def _put(self, into: dict[str, Any], obj: Object) -> None:
+        uid = obj["metadata"]["uid"]
+        try:
+            into[uid] = self.source.read(obj)
+        except gpu_counts.MALFORMED as error:  # a member's must not hide all others
+            into.pop(uid, None)
+            if uid not in self._unread and len(self._unread) < AT_ONCE:
+                self._unread.add(uid)
+                meta = obj["metadata"]
+                where = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+                say(f"{self.source.name}: {where} isn't counted, it can't be read: {type(error).__name__}: {error}")
+
+    def _failed(self, error: ApiError, pause: float) -> tuple[str, float]:
+        """(what to say of it, seconds until the next try)."""
+        if error.status == GONE:
+            self._version = ""
+            return "", 0.0
+        if error.status in ABSENT:
+            with self._lock:
+                self._objects, self._version = {}, ""
+            self.present = False
+            self.settled.set()
+            why = "there is no such kind here" if error.status == 404 else error.message
+            return f"not counted: {why}", LONGEST_PAUSE_S
+        if error.status == 0 and self._version and self._wall() - self.seen >= QUIET_S:
+            return f"nothing came for {QUIET_S:.0f} s: {error.message}", pause
+        return error.message, pause

@@ -1,0 +1,74 @@
+"""A pod or a PodGroup of the API to what is kept of it. All raise one of gpu_counts.MALFORMED: members write them."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+
+from trainyard_agent import gpu_counts
+from trainyard_agent.exporter import reasons
+from trainyard_agent.exporter.kinds import kind_of
+from trainyard_agent.exporter.model import POD, WORKFLOW, Gang, JobKey, Object, Pod
+
+QUEUE = "scheduling.volcano.sh/queue-name"  # annotation
+SUBMITTER = "trainyard.io/submitted-by"  # annotation: who made it
+LONGEST = 253  # characters that are kept of what members write
+
+
+def word(text: object) -> str:
+    """A short text, once in memory however often it comes."""
+    return sys.intern(str(text or "")[:LONGEST])
+
+
+def seconds(at: datetime | None) -> float:
+    """Since 1970; 0 for none."""
+    return at.timestamp() if at else 0.0
+
+
+def owner(meta: Object) -> JobKey | None:
+    """What an object was made for: its controller, else the first owner there is."""
+    owners = meta.get("ownerReferences") or []
+    found = next((one for one in owners if one.get("controller")), owners[0] if owners else None)
+    if not found:
+        return None
+    group = str(found.get("apiVersion") or "").rpartition("/")[0]
+    return JobKey(word(meta["namespace"]), kind_of(group, word(found["kind"])), word(found["name"]))
+
+
+def pod(obj: Object, gpus: tuple[str, ...]) -> Pod:
+    """A pod; `gpus`: what a GPU is called."""
+    meta, status = obj["metadata"], obj.get("status") or {}
+    notes, name = meta.get("annotations") or {}, str(meta["name"])
+    seen = gpu_counts.any_pod(obj, gpus)
+    why = ""
+    if not seen.over:
+        unplaced = reasons.of_conditions(status.get("conditions"), "PodScheduled", "False", gpus)
+        why = reasons.of_containers(status) if seen.node else unplaced
+    limit, began = obj["spec"].get("activeDeadlineSeconds"), gpu_counts.time(status.get("startTime"))
+    return Pod(
+        name=name,
+        job=owner(meta) or JobKey(word(meta["namespace"]), POD, name),
+        seen=seen,
+        phase=word(status.get("phase")),
+        queue=word(notes.get(QUEUE)),
+        person=word(notes.get(SUBMITTER)),
+        why=why,
+        deadline=seconds(began) + float(limit) if limit and began and not seen.over else 0.0,
+    )
+
+
+def gang(obj: Object, gpus: tuple[str, ...]) -> Gang:
+    """A PodGroup."""
+    status = obj.get("status") or {}
+    return Gang(
+        seen=gpu_counts.gang(obj, gpus),
+        owner=owner(obj["metadata"]),
+        phase=word(status.get("phase")) or "Pending",
+        least=int((obj.get("spec") or {}).get("minMember") or 0),
+        why=reasons.of_conditions(status.get("conditions"), "Unschedulable", "True", gpus),
+    )
+
+
+def of_run(found: Gang) -> bool:
+    """Whether the gang is a run's: it has no size, since steps come one after the other."""
+    return found.owner is not None and found.owner.kind == WORKFLOW

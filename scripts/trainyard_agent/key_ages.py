@@ -1,0 +1,34 @@
+"""Since when each team has had its key of the object store, for monitoring, which may read no Secret.
+
+`s3-keys` reads the teams' Secrets anyway. It writes the times, and nothing else of them, into a ConfigMap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainyard_agent.api import Api, ApiError
+from trainyard_agent.say import PlatformError
+
+NAME = "trainyard-keys"
+SINCE = "trainyard.io/key-since"  # annotation of a team's Secret
+MANAGER = "trainyard-s3-keys"
+
+
+def since(secret: Mapping[str, Any]) -> str:
+    """When the key came into a Secret, as Kubernetes writes times; when that was made, where no release noted it."""
+    meta = secret.get("metadata") or {}
+    return str((meta.get("annotations") or {}).get(SINCE) or meta.get("creationTimestamp") or "")
+
+
+def publish(api: Api, times: Mapping[str, str], teams: list[str]) -> None:
+    """Writes the times of teams; those that are no team any more are forgotten. Raises PlatformError."""
+    path = f"/api/v1/namespaces/{api.namespace}/configmaps/{NAME}"
+    try:
+        held = api.get(path).get("data") or {}
+        data: dict[str, str | None] = {**dict.fromkeys(set(held) - set(teams)), **times}
+        if any(held.get(team) != at for team, at in data.items()):
+            api.merge(path, {"data": data}, manager=MANAGER)
+    except ApiError as error:
+        raise PlatformError(f"ages of keys can't be kept in ConfigMap {NAME}: {error.message}") from error

@@ -1,0 +1,60 @@
+"""Every query of the dashboards, as a person who has chosen values for their variables would ask it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev.monitoring.dashboards import FOLDER
+
+ALL = ".*"
+# What Grafana puts in for the time that is shown: an hour, looked at each half minute.
+TIME = {"__rate_interval": "2m", "__interval": "30s", "__range": "1h"}
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query of a panel, ready to be asked."""
+
+    dashboard: str
+    panel: str
+    ref: str
+    expr: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.dashboard}: {self.panel} ({self.ref})"
+
+
+def filled(expr: str, values: Mapping[str, str]) -> str:
+    """The expression with its variables replaced; one without a value stands for all."""
+    known = {**TIME, **values}
+    return _VARIABLE.sub(lambda match: known.get(match[1] or match[2], ALL), expr)
+
+
+def queries(values: Mapping[str, str] | None = None, folder: Path = FOLDER) -> list[Query]:
+    """Those of every dashboard in the folder, in their order.
+
+    Args:
+        values: by variable, what is chosen; `.*` where nothing is.
+    """
+    found = []
+    for file in sorted(folder.glob("*.json")):
+        for panel, target in targets(json.loads(file.read_text())):
+            unit = panel["fieldConfig"]["defaults"]["unit"]
+            expr = filled(target["expr"], values or {})
+            found.append(Query(file.stem, panel["title"], target["refId"], expr, unit))
+    return found
+
+
+def targets(dashboard: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each panel that asks something, with each of its queries; also of panels inside folded rows."""
+    for panel in dashboard["panels"]:
+        for one in (panel, *panel.get("panels", [])):
+            for target in one.get("targets", []):
+                yield one, target
