@@ -20,7 +20,8 @@ HELPER = ROOT / "charts" / "monitoring" / "templates" / "_rules.tpl"
 ALERTS = (
     "TrainyardGangWaits", "TrainyardNodeLost", "TrainyardGpuLost", "TrainyardGpuSick", "TrainyardJobIdleOnGpus",
     "TrainyardControllerDown", "TrainyardControllerRestarts", "TrainyardCertificateEnds", "TrainyardKeyOld",
-    "TrainyardBackupMissed", "TrainyardVolumeFills", "TrainyardEtcdFills", "TrainyardQueueStarved", "TrainyardTargetDown",
+    "TrainyardBackupMissed", "TrainyardVolumeFills", "TrainyardEtcdFills", "TrainyardQueueStarved",
+    "TrainyardTargetDown",
 )  # fmt: skip
 TEMPLATE = """{{- range $file, $_ := .Files.Glob "files/rules/*.yaml" }}
 ---

@@ -16,8 +16,8 @@ from trainyard_dev.monitoring import rules
 PAGES = sorted(rules.RUNBOOKS.glob("*.md"))
 KUBECTL = {"annotate", "cordon", "create", "debug", "describe", "exec", "get", "logs", "port-forward", "rollout", "top"}
 BUILT_IN = {
-    "configmap", "cronjob", "deploy", "ds", "events", "job", "jobs", "mutatingwebhookconfigurations", "networkpolicies", "node",
-    "nodes", "pod", "pods", "pvc", "secret", "secrets", "sts", "svc", "validatingwebhookconfigurations",
+    "configmap", "cronjob", "deploy", "ds", "events", "job", "jobs", "mutatingwebhookconfigurations", "networkpolicies",
+    "node", "nodes", "pod", "pods", "pvc", "secret", "secrets", "sts", "svc", "validatingwebhookconfigurations",
 }  # fmt: skip
 PROGRAMS = {"curl", "helm", "kubeadm", "ssh"}
 # What a reader puts in: the alert's labels say it.

@@ -148,7 +148,12 @@ def _options(kind: str) -> dict[str, Any]:
     last = {"calcs": ["lastNotNull"], "fields": "", "values": False}
     if kind == "timeseries":
         return {
-            "legend": {"displayMode": "table", "placement": "bottom", "calcs": ["lastNotNull", "max"], "showLegend": True},
+            "legend": {
+                "displayMode": "table",
+                "placement": "bottom",
+                "calcs": ["lastNotNull", "max"],
+                "showLegend": True,
+            },
             "tooltip": {"mode": "multi", "sort": "desc"},
         }
     if kind == "stat":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import time
+from typing import Any
 
 from trainyard.names import GPU
 from trainyard.pipelines.local.dataset import Dataset
@@ -15,24 +16,17 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.report.phases import job_spans
 
 WATCH_S = 12
+TOO_LARGE = "too-large"
 
 
 def refused(context: Context, dataset: Dataset) -> None:
     """One GPU more than the cluster has: no member is placed, zero GPUs are held, the PodGroup says why."""
     with context.recorder.check("gang.refused", "a gang larger than the cluster holds zero GPUs") as figures:
-        job = copy.deepcopy(manifest(KINDS[0], dataset))
         capacity = sum(_allocatable(context).values())
         workers = capacity  # with the master: one more than there are GPUs
-        job["metadata"]["name"] = "too-large"
-        job["metadata"]["labels"]["app.kubernetes.io/name"] = "too-large"
-        spec = job["spec"]
-        spec["runPolicy"]["schedulingPolicy"]["minAvailable"] = workers + 1
-        spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = workers
-        for replica in spec["pytorchReplicaSpecs"].values():
-            replica["template"]["metadata"]["labels"]["app.kubernetes.io/name"] = "too-large"
-            replica["template"]["spec"].pop("topologySpreadConstraints", None)  # only the number shall not fit
+        job = too_large(context, dataset)
         figures |= {"gpus_in_cluster": capacity, "gpus_asked": workers + 1, "watched_seconds": WATCH_S}
-        trace = jobs.Trace("too-large")
+        trace = jobs.Trace(TOO_LARGE)
         context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
         try:
             end, held = time.monotonic() + WATCH_S, 0
@@ -40,9 +34,7 @@ def refused(context: Context, dataset: Dataset) -> None:
                 jobs.poll(context, trace, job, NAMESPACE)
                 held = max(held, sum(jobs.gpus(trace.pods[name]) for name in trace.nodes()))
                 time.sleep(jobs.POLL_S)
-            group = trace.group or next(
-                (g for g in trace.groups.values() if g["metadata"]["name"] == "too-large"), None
-            )
+            group = trace.group or next((g for g in trace.groups.values() if g["metadata"]["name"] == TOO_LARGE), None)
             require(group, "no PodGroup was made for the gang")
             figures["gpus_held"] = held
             figures["pods_created"] = len(trace.pods)
@@ -57,6 +49,21 @@ def refused(context: Context, dataset: Dataset) -> None:
             pods = list(trace.pods.values())
             context.recorder.spans += job_spans("gang.refused", pods, podgroup=trace.group, until=time.time())
             jobs.delete(context, job, NAMESPACE)
+
+
+def too_large(context: Context, dataset: Dataset) -> dict[str, Any]:
+    """A PyTorchJob of one GPU more than the cluster has."""
+    job = copy.deepcopy(manifest(KINDS[0], dataset))
+    workers = sum(_allocatable(context).values())
+    job["metadata"]["name"] = TOO_LARGE
+    job["metadata"]["labels"]["app.kubernetes.io/name"] = TOO_LARGE
+    spec = job["spec"]
+    spec["runPolicy"]["schedulingPolicy"]["minAvailable"] = workers + 1
+    spec["pytorchReplicaSpecs"]["Worker"]["replicas"] = workers
+    for replica in spec["pytorchReplicaSpecs"].values():
+        replica["template"]["metadata"]["labels"]["app.kubernetes.io/name"] = TOO_LARGE
+        replica["template"]["spec"].pop("topologySpreadConstraints", None)  # only the number shall not fit
+    return job
 
 
 def _allocatable(context: Context) -> dict[str, int]:

@@ -1,0 +1,241 @@
+"""What makes each alert fire on the test cluster: a cause that is there as long as a block runs, and ends with it.
+
+Bounds are those of seconds (`bounds`); causes are real: a gang that can't fit, a GPU with an Xid, no controller.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard_dev.cluster.nodes import mock_gpu_folder
+from trainyard_dev.e2e import cronjobs, jobs
+from trainyard_dev.e2e.checks import gang
+from trainyard_dev.e2e.checks.nodes import await_gpus
+from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, OTHER, POD_SECURITY, SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.gpu import mock
+from trainyard_dev.versions import load
+
+XID = 79
+IDLE, FULL = "alert-idle", "alert-full"
+SCALED = "trainyard-gpu-view"  # who looks at GPUs meanwhile sees the figures of before
+SOON = {"for": "10s"}
+YEARS_S = 20 * 365 * 86400
+ETCD_STEP, ETCD_MOST = 900_000, 150  # bytes of a ConfigMap, and how many at most
+CLAIM_MI, FILL_MI = 20, 19
+PLUGIN = "app.kubernetes.io/name=nvidia-device-plugin"
+Cause = Callable[[Context], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An alert, labels that it has to carry, and its cause. `mock`: it takes GPUs that can be broken at will."""
+
+    alert: str
+    cause: Cause
+    labels: dict[str, str] = field(default_factory=dict)
+    mock: bool = False
+
+
+def bounds(etcd_bytes: int) -> dict[str, dict[str, Any]]:
+    """`monitoring.alerts.rules` with which causes of seconds are enough; etcd's file has `etcd_bytes` before."""
+    set_otherwise: dict[str, dict[str, Any]] = {
+        "TrainyardGangWaits": {"threshold": 20},
+        "TrainyardControllerRestarts": {"threshold": 1},
+        # Made by one upgrade, ended by the next: there is no certificate or key here that is about to end.
+        "TrainyardCertificateEnds": {"threshold": YEARS_S},
+        "TrainyardKeyOld": {"threshold": 1},
+        "TrainyardBackupMissed": {"threshold": 240},
+        "TrainyardEtcdFills": {"threshold": etcd_bytes + 2 * ETCD_STEP},
+    }
+    plain = ("NodeLost", "GpuLost", "GpuSick", "JobIdleOnGpus", "ControllerDown", "VolumeFills", "QueueStarved",
+             "TargetDown")  # fmt: skip
+    return {**{f"Trainyard{one}": SOON for one in plain}, **{one: SOON | said for one, said in set_otherwise.items()}}
+
+
+@contextmanager
+def waiting_gang(context: Context) -> Iterator[None]:
+    """A gang of one GPU more than there is, in the queue of one team; it waits, and its queue is below its share."""
+    job = gang.too_large(context, context.dataset)
+    context.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+    try:
+        yield
+    finally:
+        jobs.delete(context, job, NAMESPACE)
+
+
+@contextmanager
+def idle_pod(context: Context) -> Iterator[None]:
+    """A pod of the other team that holds a GPU and sleeps; a mock GPU that nobody loads does nothing."""
+    node = context.gpu_nodes[0]
+    context.kubectl.apply([context.pod(IDLE, "sleep 600", image=load().image("base"), node=node, queue=OTHER)], OTHER)
+    try:
+        ready = context.kubectl(
+            "wait", "-n", OTHER, "--for=condition=Ready", f"pod/{IDLE}", "--timeout=60s", check=False
+        )
+        require(ready.returncode == 0, f"the pod {IDLE} does not start: {ready.stderr.strip()}")
+        yield
+    finally:
+        context.kubectl("delete", "pod", IDLE, "-n", OTHER, "--now", "--ignore-not-found", check=False)
+
+
+@contextmanager
+def broken_gpu(context: Context) -> Iterator[None]:
+    """The last GPU of the last node reports an Xid, and the device plugin offers it no more."""
+    name, count = context.gpu_nodes[-1], context.spec.count
+    folder = mock_gpu_folder(context.cluster, name)
+    mock.inject_xid(folder, count - 1, XID)
+    try:
+        yield
+    finally:
+        mock.heal(folder)
+        context.kubectl("delete", "pod", "-n", SYSTEM, "-l", PLUGIN, f"--field-selector=spec.nodeName={name}", "--now")
+        await_gpus(context, name, count)
+
+
+@contextmanager
+def silent_kubelet(context: Context) -> Iterator[None]:
+    """A GPU node whose kubelet is stopped; shorter than the five minutes after which its pods are evicted."""
+    name = context.gpu_nodes[0]
+    context.engine.exec(name, ["systemctl", "stop", "kubelet"])
+    try:
+        yield
+    finally:
+        context.engine.exec(name, ["systemctl", "start", "kubelet"])
+
+
+@contextmanager
+def scaled_away(context: Context) -> Iterator[None]:
+    """A Deployment of the platform without a pod."""
+    context.kubectl("scale", "-n", SYSTEM, f"deploy/{SCALED}", "--replicas=0")
+    try:
+        yield
+    finally:
+        context.kubectl("scale", "-n", SYSTEM, f"deploy/{SCALED}", "--replicas=1")
+
+
+@contextmanager
+def restarting(context: Context) -> Iterator[None]:
+    """A pod among the platform's that ends again and again."""
+    with _pod_of_the_platform(context, "alert-restarts", "sleep 1; exit 1", {}):
+        yield
+
+
+@contextmanager
+def deaf_target(context: Context) -> Iterator[None]:
+    """A pod with the labels of a target, in which nothing listens."""
+    with _pod_of_the_platform(context, "alert-deaf", "sleep 900", {"app.kubernetes.io/name": "workflow-controller"}):
+        yield
+
+
+@contextmanager
+def _pod_of_the_platform(context: Context, name: str, script: str, labels: dict[str, str]) -> Iterator[None]:
+    container = {
+        "name": "main",
+        "image": load().image("base"),
+        "command": ["bash", "-euc", script],
+        "securityContext": CONTAINER_SECURITY,
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "32Mi"}},
+    }
+    spec = {
+        "restartPolicy": "Always",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 1,
+        "securityContext": POD_SECURITY,
+        "containers": [container],
+    }
+    meta = {"name": name, "labels": labels}
+    context.kubectl.apply([{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}], SYSTEM)
+    try:
+        yield
+    finally:
+        context.kubectl("delete", "pod", name, "-n", SYSTEM, "--now", "--ignore-not-found", check=False)
+
+
+@contextmanager
+def filled_claim(context: Context) -> Iterator[None]:
+    """A small claim that a pod of the team fills to 95 %, and empties again."""
+    size = {"resources": {"requests": {"storage": f"{CLAIM_MI}Mi"}}}
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": context.shared_class, **size}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": FULL}, "spec": spec}
+    context.kubectl.apply([claim], NAMESPACE)
+    try:
+        _in_claim(context, f"head -c {FILL_MI}M /dev/urandom > /full/checkpoint")
+        yield
+        _in_claim(context, "rm /full/checkpoint")
+    finally:
+        context.kubectl("delete", "pvc", FULL, "-n", NAMESPACE, "--ignore-not-found", "--wait=false", check=False)
+
+
+def _in_claim(context: Context, script: str) -> None:
+    pod = context.pod(FULL, script, image=load().image("base"), claims={FULL: "/full"})
+    phase, log = context.run_pod(pod)
+    require(phase == "Succeeded", f"the pod with the claim {FULL} ended {phase}: {log[-300:]}")
+
+
+@contextmanager
+def missed_backup(context: Context) -> Iterator[None]:
+    """Nobody makes one for some minutes; then it is made."""
+    yield
+    cronjobs.run(context, "trainyard-backup", timeout=300)
+
+
+def etcd_bytes(context: Context) -> int:
+    """Size of etcd's file, as the API server says it."""
+    said = context.kubectl("get", "--raw", "/metrics").stdout
+    sizes = [line.split()[-1] for line in said.splitlines() if line.startswith("apiserver_storage_size_bytes{")]
+    require(sizes, "the API server does not say how large etcd's file is")
+    return int(max(float(size) for size in sizes))
+
+
+@contextmanager
+def filled_etcd(context: Context) -> Iterator[None]:
+    """ConfigMaps until etcd's file has grown. A file that has grown stays: the bound that comes back ends the alert."""
+    due, names = etcd_bytes(context) + 3 * ETCD_STEP, [f"alert-etcd-{number}" for number in range(ETCD_MOST)]
+    made: list[str] = []
+    try:
+        for name in names:
+            data = {"filler": f"{time.time_ns():020}" * (ETCD_STEP // 20)}
+            one = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+            context.kubectl("create", "-n", "default", "-f", "-", input=json.dumps(one))
+            made.append(name)
+            if len(made) % 10 == 0 and etcd_bytes(context) > due:
+                break
+        yield
+    finally:
+        context.kubectl("delete", "configmap", "-n", "default", *made, "--ignore-not-found", check=False)
+
+
+@contextmanager
+def beside(context: Context) -> Iterator[None]:
+    """Nothing of its own: the cause of another alert, or the bounds of the upgrade."""
+    yield
+
+
+# Together; what ends by the bounds that come back is in LAST.
+TOGETHER = (
+    Fault("TrainyardGangWaits", waiting_gang, {"team": NAMESPACE, "job": gang.TOO_LARGE}),
+    Fault("TrainyardJobIdleOnGpus", idle_pod, {"team": OTHER, "job": IDLE}, mock=True),
+    # The idle pod has more than its queue's share, which is none; the gang's queue has less than its own.
+    Fault("TrainyardQueueStarved", beside, {"queue": NAMESPACE}),
+    Fault("TrainyardGpuSick", broken_gpu, {"cause": "xid"}, mock=True),
+    Fault("TrainyardGpuLost", beside, mock=True),
+    Fault("TrainyardControllerDown", scaled_away, {"workload": SCALED}),
+    Fault("TrainyardControllerRestarts", restarting, {"pod": "alert-restarts"}),
+    Fault("TrainyardTargetDown", deaf_target, {"instance": "alert-deaf"}),
+    Fault("TrainyardVolumeFills", filled_claim, {"team": NAMESPACE, "claim": FULL}),
+    Fault("TrainyardBackupMissed", missed_backup),
+)
+# Alone: while a kubelet is silent, nothing of its node can be said.
+ALONE = (Fault("TrainyardNodeLost", silent_kubelet),)
+LAST = (
+    Fault("TrainyardEtcdFills", filled_etcd),
+    Fault("TrainyardCertificateEnds", beside),
+    Fault("TrainyardKeyOld", beside, {"name": NAMESPACE}),
+)
+ALL = (*TOGETHER, *ALONE, *LAST)

@@ -1,0 +1,174 @@
+"""Every alert fires by a real cause and clears when it ends; every panel of every dashboard has data."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.names import GPU
+from trainyard.paths import ROOT
+from trainyard_dev.chart import package as chart
+from trainyard_dev.chart.previous import TEAMS
+from trainyard_dev.cluster.nodes import mock_gpu_folder
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.checks import alert_causes as causes
+from trainyard_dev.e2e.checks.alert_causes import Fault
+from trainyard_dev.e2e.checks.monitoring import ask, prometheus
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import RELEASE, put, values
+from trainyard_dev.gpu import mock
+from trainyard_dev.monitoring import panels, rules
+
+ALERTS, PANELS = "seeing.alerts", "seeing.panels"
+TITLES = {
+    ALERTS: "every alert fires by a real cause, and clears when the cause is gone",
+    PANELS: "every query of every dashboard, asked of the real Prometheus, returns data",
+}
+FIRES_S, CLEARS_S, DATA_S, POLL_S = 420.0, 300.0, 240.0, 3.0
+# What the queue of the team that waits deserves, so that it can be below it.
+SHARE = {"cpu": "4", "memory": "8Gi", GPU: "4"}
+BUSY, USED_MIB = 80, 8192
+Files = Sequence[Path]
+
+
+def seen(context: Context) -> None:
+    """Both, on one release with monitoring and bounds of seconds; then off again."""
+    package = chart.package()
+    with values(context) as files, tempfile.TemporaryDirectory(prefix="alerts-") as folder:
+        short, plain = Path(folder) / "short.yaml", Path(folder) / "plain.yaml"
+        short.write_text(yaml.safe_dump(_values(causes.bounds(causes.etcd_bytes(context)))))
+        plain.write_text(yaml.safe_dump(_values({})))
+        try:
+            with context.recorder.check(ALERTS, TITLES[ALERTS]) as figures:
+                figures["upgrade_seconds"] = put(context, "upgrade", package, [*files, short])
+                fired = figures["alerts"] = {}
+                _all(context, package, [*files, plain], fired)
+                skipped = sorted(set(rules.names()) - set(fired))
+                figures["not_tried"] = dict.fromkeys(skipped, "only mock GPUs can be broken at will")
+                require(context.gpu != "mock" or not skipped, f"nothing fires {', '.join(skipped)}")
+            with context.recorder.check(PANELS, TITLES[PANELS]) as figures:
+                put(context, "upgrade", package, [*files, plain])
+                figures |= _panels(context)
+        finally:
+            put(context, "upgrade", package, files)
+            claims = [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")]
+            context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)
+            context.contract = read_contract(context.kubectl)
+
+
+def _values(bounds: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Monitoring with these bounds, and a share for the queue of the first team."""
+    teams = yaml.safe_load((ROOT / TEAMS).read_text())["global"]["contract"]["teams"]
+    for team in teams:
+        if team["name"] == NAMESPACE:
+            team["queue"] = {"deserved": SHARE}
+    monitoring = {"enabled": True, "alerts": {"rules": bounds}}
+    return {"monitoring": monitoring, "global": {"contract": {"teams": teams}}}
+
+
+def _all(context: Context, package: Path, plain: Files, found: dict[str, dict[str, float]]) -> None:
+    """Fires and clears all of them; seconds of each go into `found`."""
+    for faults in (causes.TOGETHER, causes.ALONE):
+        here = possible(context, faults)
+        with prometheus(context) as port:
+            with _there(context, here):
+                _wait(port, here, True, found)
+            _wait(port, here, False, found)
+    here = possible(context, causes.LAST)
+    with _there(context, here):
+        with prometheus(context) as port:
+            _wait(port, here, True, found)
+        put(context, "upgrade", package, plain)
+        with prometheus(context) as port:
+            _wait(port, here, False, found)
+
+
+def possible(context: Context, faults: Iterable[Fault]) -> list[Fault]:
+    """Those that can be caused here: real GPUs can't be broken at will."""
+    return [fault for fault in faults if context.gpu == "mock" or not fault.mock]
+
+
+@contextmanager
+def _there(context: Context, faults: Iterable[Fault]) -> Iterator[None]:
+    """All causes at once; they end in the opposite order, also after a failure."""
+    with ExitStack() as stack:
+        for fault in faults:
+            stack.enter_context(fault.cause(context))
+        yield
+
+
+def _wait(port: int, faults: list[Fault], due: bool, found: dict[str, dict[str, float]]) -> None:
+    """Until each of them fires, or none does any more; notes after how many seconds."""
+    began, word = time.monotonic(), "fired_after" if due else "cleared_after"
+    patience = FIRES_S if due else CLEARS_S
+    left = list(faults)
+    while True:
+        firing = [one["labels"] for one in ask(port, "alerts")["alerts"] if one["state"] == "firing"]
+        known = evaluated(ask(port, "rules"))
+        for fault in list(left):
+            if fault.alert in known and fires(fault, firing) == due:
+                found.setdefault(fault.alert, {})[word] = round(time.monotonic() - began, 1)
+                left.remove(fault)
+        if not left:
+            return
+        names = ", ".join(fault.alert for fault in left)
+        what = "does not fire" if due else "does not clear"
+        require(time.monotonic() - began < patience, f"{names} {what} within {patience:.0f} s; firing: {firing}"[:900])
+        time.sleep(POLL_S)
+
+
+def fires(fault: Fault, firing: Iterable[dict[str, str]]) -> bool:
+    """Whether the alert is among those that fire, with the labels of this cause."""
+    due = {"alertname": fault.alert, **fault.labels}
+    return any(due.items() <= labels.items() for labels in firing)
+
+
+def evaluated(answer: dict[str, Any]) -> set[str]:
+    """Alerts whose rules Prometheus has evaluated since it started: before, none fires, and that says nothing."""
+    told = [rule for group in answer["groups"] for rule in group["rules"] if rule["type"] == "alerting"]
+    return {rule["name"] for rule in told} - {rule["name"] for rule in told if rule["health"] != "ok"}
+
+
+def _panels(context: Context) -> dict[str, Any]:
+    """Something of everything that panels show, then each query until it has data."""
+    folder = mock_gpu_folder(context.cluster, context.gpu_nodes[0])
+    with causes.waiting_gang(context), causes.idle_pod(context):
+        if context.gpu == "mock":
+            for gpu in range(context.spec.count):
+                mock.work(folder, gpu, BUSY, USED_MIB)
+        try:
+            line = runs.succeed(context, runs.FLOWS / "line.py", "-p", f"salt={time.time_ns()}", timeout=240)
+            with prometheus(context) as port:
+                began, queries = time.monotonic(), panels.queries()
+                answers: dict[str, int] = {}
+                while left := [query for query in queries if str(query) not in answers]:
+                    for query in left:
+                        if count := numbers(ask(port, "query", query=query.expr)):
+                            answers[str(query)] = count
+                    missing = [str(query) for query in queries if str(query) not in answers]
+                    late = time.monotonic() - began > DATA_S
+                    require(not (missing and late), f"without data after {DATA_S:.0f} s: {'; '.join(missing)}"[:1500])
+                    time.sleep(POLL_S if missing else 0)
+            runs.forget(context, line)
+        finally:
+            if context.gpu == "mock":
+                for gpu in range(context.spec.count):
+                    mock.work(folder, gpu, 0, 0)
+    seconds = round(time.monotonic() - began, 1)
+    return {"queries": len(answers), "series": sum(answers.values()), "seconds": seconds, "answers": answers}
+
+
+def numbers(answer: dict[str, Any]) -> int:
+    """How many numbers an instant query returned; NaN and infinity are none."""
+    if answer["resultType"] == "scalar":
+        return 1
+    return sum(math.isfinite(float(one["value"][1])) for one in answer["result"])

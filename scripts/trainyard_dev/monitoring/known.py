@@ -1,0 +1,81 @@
+"""Names of series: which there are and who gives them, and which an expression asks for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from trainyard_dev.monitoring import rules
+
+FILE = Path(__file__).parent / "series.yaml"
+# What a histogram or summary of a name adds to it.
+_PARTS = re.compile(r"_(bucket|sum|count)$")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LABELS = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)")
+_MATCHERS = re.compile(r"\{[^}]*\}")
+_RANGE = re.compile(r"\[[^\]]*\]|\boffset\s+\w+")
+_NAME = re.compile(r"(?<![\w:.$])([a-zA-Z_:][\w:]*)(?!\s*\()(?![\w:])")
+_WORDS = {"and", "or", "unless", "bool", "inf", "nan"}
+
+
+@dataclass(frozen=True)
+class Giver:
+    """Who gives series, and where their names stand in its source: files of a Go module, or of this repository."""
+
+    by: str
+    names: tuple[str, ...]
+    files: str = ""
+    module: str = ""
+    tool: str = ""
+    found_as: dict[str, str] = field(default_factory=dict)
+
+    def ends(self, name: str) -> list[str]:
+        """What of a name may stand in the source, the longest first: all of it, or what follows a namespace."""
+        if name in self.found_as:
+            return [self.found_as[name]]
+        words = name.split("_")
+        return ["_".join(words[start:]) for start in range(len(words))]
+
+
+def givers() -> list[Giver]:
+    """All of them, as written down."""
+    return [
+        Giver(
+            one["by"],
+            tuple(one["names"]),
+            one.get("files", ""),
+            one.get("module", ""),
+            one.get("tool", ""),
+            one.get("as", {}),
+        )
+        for one in yaml.safe_load(FILE.read_text())
+    ]
+
+
+@cache
+def known() -> set[str]:
+    """Every name that may be asked for: those of all givers, and what our own rules make."""
+    return {name for giver in givers() for name in giver.names} | rules.records()
+
+
+def names(expr: str) -> set[str]:
+    """Names of series in an expression, histograms by the name without its last part."""
+    bare = _STRING.sub('""', expr)
+    for pattern in (_MATCHERS, _RANGE, _LABELS):
+        bare = pattern.sub(" ", bare)
+    return {name for name in _NAME.findall(bare) if name.lower() not in _WORDS and not name.isdigit()}
+
+
+def plain(name: str) -> str:
+    """The name of a histogram whose bucket, sum or count this is; else the name itself."""
+    short = _PARTS.sub("", name)
+    return short if name not in known() and short in known() else name
+
+
+def unknown(expr: str) -> set[str]:
+    """What an expression asks for and nobody gives."""
+    return {name for name in names(expr) if plain(name) not in known()}
