@@ -111,9 +111,8 @@ def measure(nodes: int, pods: int, real: bool, report: Callable[[str], None] = p
     with TemporaryDirectory(prefix="trainyard-exporter-") as name:
         folder = Path(name)
         if not real:
-            found = [obj for what, some in exporter_cluster.objects(nodes, pods) if not report(what) for obj in some]
+            found = (obj for what, some in exporter_cluster.objects(nodes, pods) if not report(what) for obj in some)
             with ReadingServer(folder, found).serving() as reading:
-                del found
                 report("the exporter starts")
                 size = sum(map(len, reading.pods.items)) // len(reading.pods.items)
                 address = f"127.0.0.1:{reading.server_address[1]}"
