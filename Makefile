@@ -21,10 +21,10 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list) $(if $(filter 1,$(CHANGED)),--changed)
 
 ##@ Tests
-.PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test verify audit
+.PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test monitoring-test verify audit
 test: system lint verify ## all tests that need no cluster, two groups at a time
 	@$(TRAINYARD) tools build --for host --for test
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test storage-test policy-test unit scheduling-test
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test storage-test policy-test unit scheduling-test monitoring-test
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .
@@ -58,6 +58,9 @@ pipeline-test: ## pipelines on a real controller, API server and store, with a k
 	@$(TRAINYARD) tools build --for host --for test
 	@for name in etcd minio workflow-controller trainyard-step; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
 	@$$(bin/bootstrap) -m pytest tests/pipelines -q
+monitoring-test: ## alerts fire and clear in promtool, dashboards and runbooks name what exists
+	@$(TRAINYARD) tools path promtool >/dev/null
+	@$$(bin/bootstrap) -m pytest tests/monitoring -q
 verify: ## pins and generated files agree with versions.yaml
 	@$(TRAINYARD) verify
 audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 none, 1 some, 3 not all could be asked
