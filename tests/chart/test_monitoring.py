@@ -344,6 +344,13 @@ def test_a_receiver_of_the_site_s_own_secret_is_not_looked_into(render: Callable
     assert spec["volumes"][0]["secret"]["secretName"] == "receivers"
 
 
+def test_the_release_holds_it(chart: Path, tmp_path: Path) -> None:
+    """With all its rules and dashboards the release still fits its Secret."""
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(on()))
+    assert package.release_secret_size("kind", chart, [file]) < package.RELEASE_LIMIT
+
+
 # What the programs themselves say of it: where they are built, which nothing here does for it.
 
 

@@ -67,7 +67,7 @@ def test_job_of_keys_may_end_keys_and_the_transition_only(full: Objects) -> None
     own = one(full, "Role", "trainyard-s3-keys")["rules"]
     assert [(rule["resources"], rule.get("resourceNames"), rule["verbs"]) for rule in own] == [
         (["pods"], None, ["list"]),
-        (["configmaps"], ["trainyard-minio-transition"], ["get", "patch"]),
+        (["configmaps"], ["trainyard-keys", "trainyard-minio-transition"], ["get", "patch"]),
     ]
     bound = [obj["metadata"]["namespace"] for obj in full
              if obj["kind"] == "RoleBinding" and obj["metadata"]["name"] == "trainyard-s3-keys"]  # fmt: skip

@@ -50,7 +50,10 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job of any kind. Times are seconds since 1970, 0 for none; `least`: pods that an elastic one needs."""
+    """A job of any kind. Times are seconds since 1970, 0 for none.
+
+    `least`: pods with which it runs, 0 for all of them; `begun`: a run that has begun, whose steps come and go.
+    """
 
     key: JobKey
     state: str
@@ -60,6 +63,7 @@ class Job:
     created: float
     deadline: float
     least: int
+    begun: bool
     roles: tuple[Role, ...]
 
     @property

@@ -36,7 +36,8 @@ def job(obj: Object, gpus: tuple[str, ...]) -> Job:
         run=word(labels.get(RUN)),
         created=seconds(gpu_counts.time(meta.get("creationTimestamp"))),
         deadline=seconds(began) + float(limit) if limit and began and state == RUNNING else 0.0,
-        least=int((spec.get("elasticPolicy") or {}).get("minReplicas") or 0),
+        least=_least(spec),
+        begun=status.get("phase") == "Running",
         roles=tuple(_roles(spec, gpus)),
     )
 
@@ -71,6 +72,12 @@ def _state(obj: Object) -> str:
         return FAILED if "Failed" in ends else SUCCEEDED
     stopped = spec.get("suspend") is True or (spec.get("runPolicy") or {}).get("suspend") is True
     return STOPPED if stopped else RUNNING
+
+
+def _least(spec: Object) -> int:
+    """Pods with which it runs, as an elastic job, Volcano's and training-operator's gangs have it; 0: all of them."""
+    elastic, gang = spec.get("elasticPolicy") or {}, (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
+    return max(0, int(elastic.get("minReplicas") or spec.get("minAvailable") or gang.get("minAvailable") or 0))
 
 
 def _queue(spec: Object, notes: Object) -> str:

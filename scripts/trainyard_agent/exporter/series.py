@@ -18,7 +18,7 @@ JOB = ("team", "queue", "job", "kind", "person")
 ALL: dict[str, tuple[str, tuple[str, ...], str]] = {
     "trainyard_job_info": (
         "gauge", (*JOB, "phase"),
-        "A job: waiting, queued, starting, running, stopped, succeeded or failed.",
+        "A job: waiting, queued, starting, running, ending, stopped, succeeded or failed.",
     ),
     "trainyard_pod_job": (
         "gauge", ("namespace", "pod", *JOB), "The job that a pod belongs to; of pods that have not ended.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from trainyard_agent.exporter.model import RUNNING, JobKey, Quota
+from trainyard_agent.exporter.model import JobKey, Quota
 from trainyard_agent.exporter.read_pods import of_run
 from trainyard_agent.exporter.series import Page
-from trainyard_agent.exporter.standing import Standing
+from trainyard_agent.exporter.standing import QUEUED, STARTING, WAITING, Standing
+
+WAITS = (QUEUED, WAITING, STARTING)
 
 
 def write(page: Page, found: Mapping[JobKey, Standing], quotas: Iterable[Quota], now: float) -> None:
@@ -32,7 +34,7 @@ def write(page: Page, found: Mapping[JobKey, Standing], quotas: Iterable[Quota],
         if deadline := one.deadline:
             page.add("trainyard_job_deadline_timestamp_seconds", (labels[0], labels[2], labels[3]), deadline)
         since = one.since()
-        if phase != RUNNING and since:
+        if phase in WAITS and since:
             why = one.why(by_team.get(one.key.namespace, []))
             page.add("trainyard_job_wait_seconds", (*labels, why), max(0.0, now - since))
         _gang(page, one, gangs)

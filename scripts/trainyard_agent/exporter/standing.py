@@ -21,7 +21,7 @@ from trainyard_agent.exporter.model import (
     Snapshot,
 )
 
-QUEUED, WAITING, STARTING = "queued", "waiting", "starting"
+QUEUED, WAITING, STARTING, ENDING = "queued", "waiting", "starting", "ending"
 NOBODY = "unknown"  # a job that doesn't say who made it
 
 
@@ -87,22 +87,26 @@ class Standing:
         if self.job and self.over:
             return self.job.state
         live = self.live
-        if live and sum(pod.phase == "Running" for pod in live) >= self.least:
+        running = sum(pod.phase == "Running" for pod in live)
+        if running and running >= self.least:
             return RUNNING
-        if self.key.kind == WORKFLOW and any(pod.phase == "Running" for pod in live):
+        if any(not pod.seen.node for pod in live):
+            return QUEUED
+        if self.job and self.job.begun and not live:  # a run between two steps
             return RUNNING
-        if self.gang_waits or any(not pod.seen.node for pod in live):
+        if len(live) < len(self.pods) and running == len(live):  # some have ended, and no others come
+            return RUNNING if live else ENDING
+        if self.gang_waits:
             return QUEUED
         return STARTING if live else WAITING
 
     def since(self) -> float:
         """Since when it waits, seconds since 1970: since it was made, or since pods of it came anew."""
-        unplaced = [pod for pod in self.live if not pod.seen.node]
-        placed = any(pod.seen.node for pod in self.pods)
-        anew = [pod.seen.created.timestamp() for pod in unplaced if pod.seen.created] if placed or not self.job else []
-        if anew:
-            return min(anew)
         made = [pod.seen.created.timestamp() for pod in self.live if pod.seen.created]
+        anew = [pod.seen.created.timestamp() for pod in self.live if pod.seen.created and not pod.seen.node]
+        placed = any(pod.seen.node for pod in self.pods)
+        if anew and (placed or self.key.kind == WORKFLOW):
+            return min(anew)
         return self.job.created if self.job else min(made, default=0.0)
 
     def why(self, quotas: Iterable[Quota]) -> str:

@@ -111,9 +111,8 @@ def measure(nodes: int, pods: int, real: bool, report: Callable[[str], None] = p
     with TemporaryDirectory(prefix="trainyard-exporter-") as name:
         folder = Path(name)
         if not real:
-            found = [obj for what, some in exporter_cluster.objects(nodes, pods) if not report(what) for obj in some]
+            found = (obj for what, some in exporter_cluster.objects(nodes, pods) if not report(what) for obj in some)
             with ReadingServer(folder, found).serving() as reading:
-                del found
                 report("the exporter starts")
                 size = sum(map(len, reading.pods.items)) // len(reading.pods.items)
                 address = f"127.0.0.1:{reading.server_address[1]}"
@@ -174,6 +173,8 @@ def _measured(place: Place, folder: Path, nodes: int, pods: int) -> Found:
         counted = re.search(r'^trainyard_exporter_objects\{kind="pods"\} (\d+)$', text, re.MULTILINE)
         if not looks or not counted or int(counted[1]) != pods // exporter_cluster.RANKS * exporter_cluster.RANKS:
             raise TrainyardError(f"the exporter counted {counted and counted[1]} pods, there are {pods}")
+        if unread := [line for line in (folder / "exporter.log").read_text().splitlines() if "not counted" in line]:
+            raise TrainyardError(f"the exporter left something out: {unread[0]}")
         seconds = [one[1] for one in scrapes]
         return Found(
             nodes=nodes, pods=pods, pod_bytes=place.pod_bytes,

@@ -145,7 +145,10 @@ def render(
 
 
 def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:
-    """Bytes of the Secret that Helm will keep the release in: base64 of the gzipped release, manifest and chart."""
+    """Bytes of the Secret that Helm will keep the release in: base64 of the gzipped release, manifest and chart.
+
+    Of the parts below charts/ Helm keeps what is rendered of them and their values, not their files.
+    """
     if chart is None:
         with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
             return release_secret_size(profile, assemble(Path(folder), csi=False), values)
@@ -157,7 +160,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
     files = [
         {"name": str(file.relative_to(chart)), "data": base64.b64encode(file.read_bytes()).decode()}
         for file in sorted(chart.rglob("*"))
-        if file.is_file()
+        if file.is_file() and (file.name == "values.yaml" or chart / "charts" not in file.parents)
     ]
     release = json.dumps({"manifest": manifest, "chart": files}).encode()
     return len(base64.b64encode(gzip.compress(release, 9)))

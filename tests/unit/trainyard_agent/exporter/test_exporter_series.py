@@ -128,6 +128,33 @@ def test_a_job_that_is_over_asks_for_nothing_and_its_gang_says_nothing(ends: str
     assert samples(looking, "trainyard_queue_waiting_jobs") == {'queue="vision"': 0}
 
 
+@pytest.mark.parametrize(
+    ("pods", "phase"),
+    [
+        ([pod("x", "a", on="n1", phase="Succeeded"), pod("y", "a", on="n1")], "running"),
+        ([pod("x", "a", on="n1", phase="Succeeded"), pod("y", "a", on="n1", phase="Failed")], "ending"),
+    ],
+)
+def test_a_job_some_of_whose_pods_have_ended_does_not_wait(pods: list[Any], phase: str) -> None:
+    looking = look(jobs=[job("a")], pods=pods)
+    assert list(samples(looking, "trainyard_job_info")) == [f'{OF_A},phase="{phase}"']
+    assert samples(looking, "trainyard_job_wait_seconds") == {}
+
+
+def test_a_run_between_two_steps_does_not_wait_and_one_whose_step_has_no_place_does() -> None:
+    of = {"kind": "Workflow", "version": "argoproj.io/v1alpha1"}
+    steps = [pod("b-1", "b", on="n1", phase="Succeeded", **of), pod("c-1", "c", said=FULL, age=7, **of)]
+    looking = look(workflows=[workflow("a"), workflow("b"), workflow("c"), workflow("d", "Pending")], pods=steps)
+    waits = {re.search(r'job="(\w+)".*reason="(\w+)"', one).groups(): seconds  # type: ignore[union-attr]
+             for one, seconds in samples(looking, "trainyard_job_wait_seconds").items()}  # fmt: skip
+    assert waits == {("c", "gpus"): 7, ("d", "other"): 100}
+
+
+def test_a_gang_runs_with_the_least_of_its_members() -> None:
+    looking = look(jobs=[job("a", policy={"schedulingPolicy": {"minAvailable": 1}})], pods=[pod("x", "a", on="n1")])
+    assert [re.search('phase="(.*)"', one)[1] for one in samples(looking, "trainyard_job_info")] == ["running"]  # type: ignore[index]
+
+
 def test_a_stopped_job_does_not_wait() -> None:
     looking = look(jobs=[job("a", policy={"suspend": True})])
     assert list(samples(looking, "trainyard_job_info")) == [f'{OF_A},phase="stopped"']

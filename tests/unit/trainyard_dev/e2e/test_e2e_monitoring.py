@@ -1,0 +1,27 @@
+"""The check of Prometheus' targets: what is missing is named, and what is due follows the entries of components."""
+
+from __future__ import annotations
+
+from trainyard import components
+from trainyard_dev.e2e.checks import monitoring
+
+
+def target(job: str, health: str = "up", error: str = "") -> dict[str, object]:
+    return {"labels": {"job": job}, "health": health, "scrapeUrl": f"http://{job}", "lastError": error}
+
+
+def test_every_endpoint_is_due_and_those_of_gpus_where_they_are_mock() -> None:
+    named = {str(one["name"]) for one in components.endpoints()}
+    assert monitoring.due("mock") == named | {"apiserver", "cadvisor", "kubelet", "minio"}
+    assert monitoring.due("mock") - monitoring.due("real") == {"dcgm"}
+    assert set(monitoring.SERIES) <= monitoring.due("mock")
+
+
+def test_what_is_missing_is_said_with_its_reason() -> None:
+    active = [target("a"), target("b", "down", "connection refused"), target("b"), target("c", "unknown")]
+    assert monitoring.missing(active, {"a", "b", "c", "d"}) == [
+        "d has no target",
+        "b at http://b: connection refused",
+        "c at http://c: not asked yet",
+    ]
+    assert monitoring.missing(active[:1], {"a"}) == []
