@@ -80,7 +80,11 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     fills = fill.packed() | {"told": policy(fill.WARNING)}
     (chart / "files" / "fills.json").write_text(json.dumps(fills))
     (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
-    (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
+    kinds = json.dumps(registry.rendered(), indent=1)
+    (chart / "files" / "kinds.json").write_text(kinds)
+    if (monitoring := chart / "charts" / "monitoring").is_dir():  # a part sees its own files alone
+        (monitoring / "files").mkdir(exist_ok=True)
+        (monitoring / "files" / "kinds.json").write_text(kinds)
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
     _list_options(chart / "values.yaml")
     schema = renamed.allow(json.loads((chart / "values.schema.json").read_text()))
