@@ -128,9 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     series.add_argument("--period", type=float, default=15.0, help="seconds between two looks at what there is")
     series.add_argument("--port", type=int, default=9400)
     series.add_argument("--contract", default="/etc/trainyard/contract.json")
-    series.add_argument(
-        "--kinds", default="", help="kinds of jobs, group/version/plural with commas between; all of ours"
-    )
+    series.add_argument("--kinds", required=True, help="what a job can be: group/version/plural, with commas between")
 
     mock = commands.add_parser("mock-dcgm", help="series of mock GPUs as NVIDIA's DCGM exporter has them, for ever")
     mock.add_argument("--root", required=True, help="driver root of the mock")
@@ -245,7 +243,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.command == "exporter":
             from trainyard_agent.exporter import kinds, serve
 
-            known = [kind for kind in args.kinds.split(",") if kind and kind != kinds.WORKFLOWS] or list(kinds.KINDS)
+            known = [kind for kind in args.kinds.split(",") if kind and kind != kinds.WORKFLOWS]
             return serve.run(args.contract, known, args.period, args.port)
         if args.command == "mock-dcgm":
             from trainyard_agent import mock_dcgm

@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-# group/version/plural. What scripts/trainyard/kinds/registry.py has; a test compares, this package can't import it.
-KINDS = (
-    "kubeflow.org/v1/pytorchjobs",
-    "kubeflow.org/v1/tfjobs",
-    "kubeflow.org/v1/mpijobs",
-    "kubeflow.org/v1/jaxjobs",
-    "kubeflow.org/v1/paddlejobs",
-    "kubeflow.org/v1/xgboostjobs",
-    "batch.volcano.sh/v1alpha1/jobs",
-    "batch/v1/jobs",
-)
 WORKFLOWS = "argoproj.io/v1alpha1/workflows"
 # Two kinds are called Job; series need a name for each.
 VOLCANO_GROUP, VOLCANO_JOB = "batch.volcano.sh", "VolcanoJob"

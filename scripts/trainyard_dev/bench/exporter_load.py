@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 
 from trainyard.errors import TrainyardError
+from trainyard.kinds import registry
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install, namespace
@@ -38,6 +39,7 @@ SCRAPES, EVERY_S, IDLE_S = 20, 15.0, 60.0
 START_S = 1200.0
 SYSTEM, RELEASE, ACCOUNT = "trainyard-system", "trainyard", "trainyard-exporter"
 RIGHTS = ROOT / "charts" / "monitoring" / "templates" / "exporter-rbac.yaml"
+JOB_RULES = '{{- include "trainyard.jobRules" (list . (list "list" "watch")) | nindent 2 }}'
 # The agent takes its account from where kubelet puts it; here it is a folder of ours.
 PROGRAM = (
     "import sys, pathlib; from trainyard_agent import api, __main__ as program; "
@@ -143,9 +145,16 @@ def _real(server: ApiServer) -> Place:
     return Place(server._host, authority, answer.body["status"]["token"], size, change)
 
 
+def kinds() -> list[str]:
+    """Every kind of job, as the chart names them to the exporter."""
+    return [f"{kind.api_version}/{kind.plural}" for kind in registry.KINDS]
+
+
 def rights() -> list[dict[str, Any]]:
     """The account and roles of the chart's part, for our namespace."""
-    text = re.sub(r"\{\{-.*?-\}\}", "", RIGHTS.read_text(), flags=re.DOTALL).replace("{{ .Release.Name }}", RELEASE)
+    rules = [{**rule, "verbs": ["list", "watch"]} for rule in registry.rules(registry.KINDS) if rule.pop("apiVersions")]
+    text = RIGHTS.read_text().replace(JOB_RULES, "- " + json.dumps(rules)[1:-1].replace("}, {", "}\n  - {"))
+    text = re.sub(r"\{\{-.*?-\}\}", "", text, flags=re.DOTALL).replace("{{ .Release.Name }}", RELEASE)
     text = re.sub(r"\{\{.*?\}\}", SYSTEM, text)
     return [one for one in yaml.safe_load_all(text) if one]
 
@@ -155,7 +164,7 @@ def _measured(place: Place, folder: Path, nodes: int, pods: int) -> Found:
     begun = monotonic()
     process = Server(
         [sys.executable, "-c", PROGRAM, _account(place, folder), "exporter", "--contract", _contract(folder),
-         "--port", str(port), "--period", str(EVERY_S)],
+         "--port", str(port), "--period", str(EVERY_S), "--kinds", ",".join(kinds())],
         folder / "exporter.log", _environment(place),
     )  # fmt: skip
     try:

@@ -80,10 +80,12 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     fills = fill.packed() | {"told": policy(fill.WARNING)}
     (chart / "files" / "fills.json").write_text(json.dumps(fills))
     (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
-    for_monitoring = chart / "charts" / components.MONITORING / "files"
+    kinds = json.dumps(registry.rendered(), indent=1)
+    (chart / "files" / "kinds.json").write_text(kinds)
+    for_monitoring = chart / "charts" / components.MONITORING / "files"  # a part sees its own files alone
     for_monitoring.mkdir(exist_ok=True)
+    (for_monitoring / "kinds.json").write_text(kinds)
     (for_monitoring / "endpoints.json").write_text(json.dumps(components.endpoints(), indent=1))
-    (chart / "files" / "kinds.json").write_text(json.dumps(registry.rendered(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
     _list_options(chart / "values.yaml")
     schema = renamed.allow(json.loads((chart / "values.schema.json").read_text()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from exporter_objects import CONTRACT, GPU
 
-from trainyard_agent.exporter import certificates, kinds, looking
+from trainyard_agent.exporter import certificates, looking
 from trainyard_dev.bench import exporter_cluster, exporter_load
 
 
@@ -24,7 +24,7 @@ def test_it_may_list_and_watch_exactly_what_it_reads() -> None:
         for resource in rule["resources"]
     }
     watched = {}
-    for source in looking.sources(CONTRACT["nodePools"], (GPU,), kinds.KINDS):
+    for source in looking.sources(CONTRACT["nodePools"], (GPU,), exporter_load.kinds()):
         parts = source.path.strip("/").split("/")
         watched["" if parts[0] == "api" else parts[1], parts[-1]] = ["list", "watch"]
     assert given == watched | {("admissionregistration.k8s.io", kind): ["list"] for kind in certificates.KINDS}
@@ -39,7 +39,9 @@ def test_it_may_read_two_objects_by_their_names_and_no_secret() -> None:
 
 def test_a_pod_is_kept_in_two_kilobytes_whatever_it_holds() -> None:
     """Loosely: the bench measures the program."""
-    source = next(one for one in looking.sources(CONTRACT["nodePools"], (GPU,), kinds.KINDS) if one.name == "pods")
+    source = next(
+        one for one in looking.sources(CONTRACT["nodePools"], (GPU,), exporter_load.kinds()) if one.name == "pods"
+    )
     teams = [f"team-{number}" for number in range(20)]
 
     def pods(begin: int) -> list[Any]:
