@@ -121,6 +121,13 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--period", type=float, default=30.0, help="seconds between two looks")
     view.add_argument("--contract", default="/etc/trainyard/contract.json")
 
+    usage = commands.add_parser("usage", help="publish what jobs used of what they asked for, for ever")
+    usage.add_argument("--prometheus", required=True, metavar="URL", help="whose query API is asked")
+    usage.add_argument("--period", type=float, default=120.0, help="seconds between two looks")
+    usage.add_argument("--scrape", type=float, default=15.0, help="seconds between two samples of Prometheus")
+    usage.add_argument("--contract", default="/etc/trainyard/contract.json")
+    usage.add_argument("--once", action="store_true", help="look once and end")
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -220,6 +227,10 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import gpu_view
 
             return gpu_view.run(args.contract, args.period)
+        if args.command == "usage":
+            from trainyard_agent import usage
+
+            return usage.run(args.contract, args.prometheus, args.period, args.scrape, once=args.once)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)
