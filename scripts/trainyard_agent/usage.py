@@ -43,7 +43,7 @@ class Usage:
         self.api, self.figures, self.now = api, figures, now
         self._notes: dict[str, Notes] = {}
         self._written: dict[str, str] = {}
-        self._platform_at = 0.0
+        self._looked_at = self._platform_at = 0.0
         self._rounds = 0
 
     def look(self, contract: Object, period: float) -> None:
@@ -59,6 +59,7 @@ class Usage:
         known = [team for team in teams if team in self._notes]
         for team, jobs in self._active(known, at, period).items():
             self._team(team, jobs, at)
+        self._looked_at = at
         if self.api.namespace in self._notes and at - self._platform_at >= PLATFORM_S:
             self._platform(at)
         if self._rounds % ANEW == 0:
@@ -85,8 +86,8 @@ class Usage:
 
     def _active(self, teams: list[str], at: float, period: float) -> dict[str, dict[str, Object]]:
         """By team and job what ran since the last round: `kind`, `pods`, `begin` and whether it goes on."""
-        last = min((self._notes[team].at for team in teams if self._notes[team].at), default=at)
-        window = min(max(2 * period, at - last + 2 * period), LONGEST_S)
+        before = self._looked_at or min((self._notes[team].at for team in teams if self._notes[team].at), default=at)
+        window = min(max(2 * period, at - before + 2 * period), LONGEST_S)
         ask = self.figures.prometheus.vector
         starts = {_pod(labels): value for labels, value in ask(BEGUN.format(window=window), at)}
         going = {_pod(labels) for labels, _ in ask(GOING, at)}

@@ -78,19 +78,19 @@ class Figures:
         for query in KILLS:
             for labels, value in self._ask(query, words, at):
                 if value >= 0.5:  # of a container that was killed at once nothing else may be known
-                    one = found.setdefault(_key(labels), {})
-                    one["oom"] = max(one.get("oom", 0), round(value))
+                    killed = found.setdefault(_key(labels), {})
+                    killed["oom"] = max(killed.get("oom", 0), round(value))
         gpus = False
         for name, query in AMOUNTS.items():
             for labels, value in self._ask(query, words, at):
-                resource = _resource(labels.get("resource", ""))
-                if resource and (one := found.get(_key(labels))):
-                    _put(one, f"{name}.{resource}", value)
+                resource, key = _resource(labels.get("resource", "")), _key(labels)
+                if resource and key in found:
+                    _put(found[key], f"{name}.{resource}", value)
                     gpus = gpus or resource == "gpus"
         for name, (query, unit) in GPU.items() if gpus else ():
             for labels, value in self._ask(query, words, at):
-                if one := found.get(_key(labels)):
-                    _put(one, name, value * unit)
+                if _key(labels) in found:
+                    _put(found[_key(labels)], name, value * unit)
         return _by_role(found, role)
 
     def last(self, namespace: str, pods: Sequence[str], begin: float, at: float) -> float | None:

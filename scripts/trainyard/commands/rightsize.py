@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from trainyard import structured
 from trainyard.errors import UsageError
 from trainyard.kube import Access, options
+
+if TYPE_CHECKING:
+    from trainyard.rightsize import files, judged, usage
 
 FORMS = ("table", "json", "yaml")
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -1,4 +1,4 @@
-"""What runs used beside what is asked and proposed, in an SVG file: the same for the same numbers, without a library."""
+"""What runs used beside what is asked and proposed, in an SVG file: the same for the same numbers."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from trainyard.rightsize.quantity import CPU, MEMORY, number, text
 Object = dict[str, Any]
 Key = tuple[str, str]  # role, container
 RESOURCES = (CPU, MEMORY)
+MAIN = {kind.container for kind in registry.KINDS}  # containers that run the command
 WORKERS = "*"  # every role that runs the command of trainyard.yaml
 HINT = "name a manifest of a job, or trainyard.yaml; what pipelines ask for stands in their Python code"
 SETTINGS = {"cpu": str(JobSpec.cpu), "memory": str(JobSpec.memory)}  # what a job of trainyard.yaml has unasked
@@ -189,14 +190,11 @@ def matching(place: Place, known: Sequence[Key]) -> list[Key]:
     found = []
     for role, container in place.keys:
         if role == WORKERS:
-            found += [key for key in known if key[1] == container or (not container and key[1] in _MAIN)]
+            found += [key for key in known if key[1] == container or (not container and key[1] in MAIN)]
         elif (role, container) in known:
             found.append((role, container))
         elif len(same := [key for key in known if key[1] == container]) == 1 and not role:
             found += same
         elif not container:
-            found += [key for key in known if key[0] == role and key[1] in _MAIN]
+            found += [key for key in known if key[0] == role and key[1] in MAIN]
     return found
-
-
-_MAIN = {kind.container for kind in registry.KINDS}

@@ -89,7 +89,7 @@ def _cpu(found: Need, made: Amounts, more: float, lower: bool) -> None:
     if limit is not None:
         if found.throttled > THROTTLED:
             why += f"; throttled in {found.throttled:.0%} of its time: the limit is raised"
-            limit = limit * MORE
+            limit = max(limit * MORE, request * BURST)
         elif lower:
             limit = min(limit, max(busiest * more, request * BURST))
         made.limits[CPU] = limit = rounded(CPU, max(limit, request))
@@ -136,9 +136,8 @@ def gpu_notes(found: Need) -> list[str]:
     held = f"{shown(MEMORY, gpu.get('memory'))} of {shown(MEMORY, gpu.get('of'))} of their memory"
     notes = []
     if gpu.get("idle", 0) >= 1:
-        notes.append(
-            f"{gpu['idle']:.0f} of {gpus:.0f} GPUs of a pod computed nothing: ask for fewer with fewer processes"
-        )
+        what = "ask for fewer, with fewer processes"
+        notes.append(f"{gpu['idle']:.0f} of {gpus:.0f} GPUs of a pod computed nothing: {what}")
     elif gpu["util"] < IDLE_GPU:
         what = "more workers that load data, larger batches or a smaller GPU may do"
         notes.append(f"its GPUs computed {gpu['util']:.0%} of the time and held {held}: {what}")
