@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     usage = commands.add_parser("usage", help="publish what jobs used of what they asked for, for ever")
     usage.add_argument("--prometheus", required=True, metavar="URL", help="whose query API is asked")
     usage.add_argument("--period", type=float, default=120.0, help="seconds between two looks")
-    usage.add_argument("--scrape", type=float, default=15.0, help="seconds between two samples of Prometheus")
+    usage.add_argument("--scrape", default="30s", help="time between two samples of Prometheus, such as 30s")
     usage.add_argument("--contract", default="/etc/trainyard/contract.json")
     usage.add_argument("--once", action="store_true", help="look once and end")
 
@@ -228,9 +228,10 @@ def main(argv: list[str] | None = None) -> int:
 
             return gpu_view.run(args.contract, args.period)
         if args.command == "usage":
-            from trainyard_agent import usage
+            from trainyard_agent import step_results, usage
 
-            return usage.run(args.contract, args.prometheus, args.period, args.scrape, once=args.once)
+            scrape = step_results.duration(args.scrape).total_seconds()
+            return usage.run(args.contract, args.prometheus, args.period, scrape, once=args.once)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

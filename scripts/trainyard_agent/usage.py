@@ -1,8 +1,8 @@
 """Publishes what jobs used of what they asked for, for `trainyard rightsize`, which asks no Prometheus.
 
 ConfigMap `trainyard-usage` in each team's namespace has the team's jobs, that in the release's namespace the platform's
-own workloads. The chart makes them; this fills them in. Members may write to the namespace's ConfigMaps, so what stands
-there is taken for what it is: a note of earlier rounds, left out where it isn't one of ours.
+own workloads. It belongs to the Role by which it may be written, and goes with it. Members may write to their
+namespace's ConfigMaps, so what stands there is a note of earlier rounds, left out where it isn't one of ours.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from trainyard_agent.usage_figures import Figures, job_of, role_of, workload_of
 from trainyard_agent.usage_notes import Notes
 
 NAME, KEY, MANAGER = "trainyard-usage", "usage.json", "trainyard-usage"
+ROLE = "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/trainyard-usage"
 LONGEST_S = 24 * 3600.0  # of a run that is looked at, and of a time without a look that is made up for
 GROWN = 1.1  # a run that goes on is measured again when it has become that much longer
 PLATFORM_S = 1800.0  # between two looks at the platform's own pods
@@ -42,6 +43,7 @@ class Usage:
     def __init__(self, api: Api, figures: Figures, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.api, self.figures, self.now = api, figures, now
         self._notes: dict[str, Notes] = {}
+        self._roles: dict[str, str] = {}  # their uids
         self._written: dict[str, str] = {}
         self._looked_at = self._platform_at = 0.0
         self._rounds = 0
@@ -78,9 +80,13 @@ class Usage:
         if namespace in self._notes:
             return ""
         try:
+            role = self.api.get(ROLE.format(namespace=namespace))
+            self._roles[namespace] = str(role["metadata"]["uid"])
             found = self.api.get(self._path(namespace))
         except ApiError as error:
-            return f"{namespace}/{NAME} ({error.message})"
+            if error.status != 404 or namespace not in self._roles:
+                return f"{namespace}/{NAME} ({error.message})"
+            found = {}
         self._notes[namespace] = usage_notes.read(str((found.get("data") or {}).get(KEY, "")))
         return ""
 
@@ -136,11 +142,21 @@ class Usage:
         notes.at = at
         text = notes.text(body, period, self.figures.scrape)
         try:
-            self.api.merge(self._path(namespace), {"data": {KEY: text}}, manager=MANAGER)
+            self.api.apply(self._path(namespace), self._map(namespace, text), manager=MANAGER)
         except ApiError as error:
             return f"{namespace}/{NAME} ({error.message})"
         self._written[namespace] = body
         return ""
+
+    def _map(self, namespace: str, text: str) -> Object:
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "name": NAME}
+        meta = {
+            "name": NAME,
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/part-of": "trainyard"},
+            "ownerReferences": [role | {"uid": self._roles[namespace]}],
+        }
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {KEY: text}}
 
     @staticmethod
     def _path(namespace: str) -> str:

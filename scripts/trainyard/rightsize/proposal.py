@@ -15,7 +15,7 @@ from trainyard.rightsize.usage import Job, Part, Run
 
 LEAST_MARGIN, MARGIN, MOST_MARGIN = 10.0, 15.0, 20.0  # percent
 RUNS = 10  # that are looked at unless told otherwise
-LEAST_SAMPLES = 4  # below them a run is too short to judge: a minute, at one every 15 s
+LEAST_SAMPLES = 4  # below them a run is too short to judge: two minutes, at one every 30 s
 THROTTLED = 0.05  # share of its periods in which a container wanted more CPU than it may have
 BURST = 2.0  # a limit of CPU is at least so many times the request: bursts within a minute are not seen
 MORE = 1.5  # what is not enough is proposed that many times, since nobody saw how much is

@@ -34,14 +34,19 @@ class Maps:
         self.writes: list[str] = []
 
     def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
+        if path.startswith("/apis/rbac.authorization.k8s.io/v1/namespaces/") and path.endswith(f"/roles/{NAME}"):
+            return {"metadata": {"uid": "role-of-" + path.split("/")[5]}}
         if self._of(path) not in self.texts:
             raise ApiError(403, "may not get configmaps")
         return {"data": {KEY: self.texts[self._of(path)]}}
 
-    def merge(self, path: str, patch: dict[str, Any], *, manager: str) -> dict[str, Any]:
+    def apply(self, path: str, obj: dict[str, Any], *, manager: str) -> dict[str, Any]:
+        namespace = self._of(path)
         assert manager == "trainyard-usage"
-        self.writes.append(self._of(path))
-        self.texts[self._of(path)] = patch["data"][KEY]
+        assert (obj["kind"], obj["metadata"]["name"], obj["metadata"]["namespace"]) == ("ConfigMap", NAME, namespace)
+        assert obj["metadata"]["ownerReferences"][0]["uid"] == f"role-of-{namespace}"
+        self.writes.append(namespace)
+        self.texts[namespace] = obj["data"][KEY]
         return {}
 
     def jobs(self, namespace: str = "vision") -> list[dict[str, Any]]:
