@@ -96,7 +96,7 @@ def read(kube: Kube, namespace: str) -> Usage:
     if not text:
         what = f"nothing is known of what jobs used: there is no content in ConfigMap {MAP} of {namespace}"
         hint = "the option monitoring measures it, from minutes after a job's start on; ask your platform engineer"
-        raise TrainyardError(what, where=kube.host, hint=hint)
+        raise TrainyardError(what, hint=hint)
     return parse(text, f"ConfigMap {MAP} of {namespace}")
 
 
