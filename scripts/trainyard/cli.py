@@ -23,6 +23,7 @@ COMMANDS = {
     "gpus": "trainyard.commands.gpus",
     "init": "trainyard.commands.train",
     "lint": "trainyard.commands.lint",
+    "rightsize": "trainyard.commands.rightsize",
     "run": "trainyard.commands.run",
     "runs": "trainyard.commands.runs",
     "submit": "trainyard.commands.submit",

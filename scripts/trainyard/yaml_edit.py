@@ -141,7 +141,9 @@ class _Editor:
         if isinstance(new, (dict, list)) and new and not self._in_flow(begin):
             text = self.eol + _block(new, indent + 2, self.eol).rstrip("\r\n")
         else:
-            text = _flow(new, False)
+            # A text in quotes stays in quotes: JSON has no other.
+            quoted = isinstance(new, str) and isinstance(node, yaml.ScalarNode) and node.style == '"'
+            text = _flow(new, quoted or self.loader.text.lstrip()[:1] in ("{", "["))
         if begin and not self.loader.text[begin - 1].isspace() and not text[0].isspace():
             text = f" {text}"
         self.edits.append(_Edit(begin, end, depth, text))

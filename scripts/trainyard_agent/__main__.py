@@ -136,6 +136,13 @@ def _parser() -> argparse.ArgumentParser:
     mock.add_argument("--port", type=int, default=9400)
     mock.add_argument("--period", type=float, default=5.0, help="seconds between two looks")
 
+    usage = commands.add_parser("usage", help="publish what jobs used of what they asked for, for ever")
+    usage.add_argument("--prometheus", required=True, metavar="URL", help="whose query API is asked")
+    usage.add_argument("--period", type=float, default=120.0, help="seconds between two looks")
+    usage.add_argument("--scrape", default="30s", help="time between two samples of Prometheus, such as 30s")
+    usage.add_argument("--contract", default="/etc/trainyard/contract.json")
+    usage.add_argument("--once", action="store_true", help="look once and end")
+
     test = commands.add_parser("selftest", help="check that what the contract promises is there")
     test.add_argument("--without-storage-class", action="store_true")
     test.add_argument("--without-queues", action="store_true")
@@ -249,6 +256,11 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import mock_dcgm
 
             return mock_dcgm.run(os.environ.get("NODE_NAME", ""), args.root, args.devices, args.port, args.period)
+        if args.command == "usage":
+            from trainyard_agent import step_results, usage
+
+            scrape = step_results.duration(args.scrape).total_seconds()
+            return usage.run(args.contract, args.prometheus, args.period, scrape, once=args.once)
         from trainyard_agent import selftest
 
         return selftest.run(storage_class=not args.without_storage_class, queues=not args.without_queues)

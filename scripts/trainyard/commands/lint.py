@@ -20,6 +20,7 @@ from trainyard.policy.lint.output import FORMATS, render
 from trainyard.policy.lint.report import Site, site
 
 PATIENCE_S = 1.0
+SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @click.command()
@@ -71,6 +72,7 @@ def lint(
             continue
         looked += 1
         found += [one for one in files.check(path, judged) if one.code not in left_out]
+    found += [one for one in _sizes(names, judged, access) if one.code not in left_out]
     click.echo(render(found, form, looked, judged.contract.source))
     if form == "text":
         root = click.get_current_context().find_root()
@@ -80,6 +82,25 @@ def lint(
             click.echo(line)
     limit = Severity.WARNING if strict else Severity.ERROR
     sys.exit(any(one.severity >= limit for one in found))
+
+
+def _sizes(names: tuple[str, ...], judged: Site, access: kube.Access) -> list[Finding]:
+    """Notes on requests that are far from what was used: only where the cluster's contract was read."""
+    from trainyard.rightsize import hints
+
+    wanted = [name for name in dict.fromkeys(names) if Path(name).suffix in SUFFIXES and Path(name).is_file()]
+    sized = [file for file in map(hints.read, wanted) if file] if contract.is_live(judged.contract) else []
+    if not sized:
+        return []
+    cluster = access.connect()
+    team = judged.chosen or cluster.namespace
+    seen = hints.known(cluster, team)
+    return [
+        Finding(file.name, line, hints.CODE, what, hint, severity=Severity.NOTE)
+        for file in sized
+        if seen
+        for line, what, hint in hints.of_file(file, seen, team)
+    ]
 
 
 def _answers(host: str) -> bool:

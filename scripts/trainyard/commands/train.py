@@ -93,6 +93,8 @@ def train(
         _beside(ready)
         for warning in launch.linted(ready, known):
             click.echo(f"warning: {warning}", err=True)
+        for hint in _sizes(kube, ready.manifest):
+            click.echo(f"hint: {hint}", err=True)
         if after_started:
             _wait_for_turn(kube, ready.spec, team_config)
         new = launch.submit(kube, team_config, ready)
@@ -184,6 +186,14 @@ def _report(end: End, name: str) -> int:
     text = "was stopped" if end.stopped else f"failed: {end.message}"
     click.echo(f"trainyard: {name} {text}", err=True)
     return end.code
+
+
+def _sizes(kube: Kube, manifest: dict[str, Any]) -> list[str]:
+    """Where it asks for far more or less than its last runs used, as far as that can be read by one request."""
+    from trainyard.rightsize import hints
+
+    seen = hints.known(kube, kube.namespace)
+    return hints.of_job(manifest, seen) if seen else []
 
 
 def _said(ready: Launch, team_config: TeamConfig) -> None:

@@ -10,7 +10,7 @@ found.team("vision").queues                  # UsageError with the teams there a
 found.source                                 # where it comes from, for people
 """
 
-from trainyard.contract.find import ASSUMED, CONFIG_MAP, VARIABLE, defaults, find, live, load, system
+from trainyard.contract.find import ASSUMED, CONFIG_MAP, VARIABLE, defaults, find, is_live, live, load, system
 from trainyard.contract.model import Bucket, Contract, Pool, Queue, Team
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Team",
     "defaults",
     "find",
+    "is_live",
     "live",
     "load",
     "system",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "TRAINYARD_CONTRACT"
 CONFIG_MAP, SYSTEM = "trainyard-contract", "trainyard-system"
+CLUSTER = "cluster"  # begins the source of a contract that a cluster published
 ASSUMED = "the chart's defaults"  # the source of a contract that nobody gave
 HINT = "give your values.yaml, the rendered chart, or the data of ConfigMap trainyard-contract"
 Raw = dict[str, Any]
@@ -78,7 +79,12 @@ def live(kube: Kube) -> Contract:
             where=kube.host,
             hint="is the release elsewhere? Set TRAINYARD_SYSTEM to its namespace, or give --contract FILE",
         )
-    return read.contract(_published(found, kube.host), f"cluster {kube.host}")
+    return read.contract(_published(found, kube.host), f"{CLUSTER} {kube.host}")
+
+
+def is_live(contract: Contract) -> bool:
+    """Whether a contract was read from a cluster."""
+    return contract.source.startswith(f"{CLUSTER} ")
 
 
 def defaults() -> Contract:

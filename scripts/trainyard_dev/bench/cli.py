@@ -19,6 +19,7 @@ from trainyard_dev.bench import (
     registry,
     results,
     runner,
+    sizes,
     summary,
     tables,
 )
@@ -196,6 +197,21 @@ def run_exporter(nodes: int, pods: int, real: bool) -> None:
         click.echo(line)
     if over := found.over():
         raise TrainyardError("; ".join(over))
+
+
+@bench.command("sizes")
+@click.option("--cores", type=click.IntRange(1), default=2, show_default=True, help="Of the node that is filled.")
+@click.option("--seconds", type=click.FloatRange(1), default=30, show_default=True, help="That a pod takes alone.")
+@click.option("--publish", "published", is_flag=True, help="Write figures and plot into docs/benchmarks/.")
+def run_sizes(cores: int, seconds: float, published: bool) -> None:
+    """Measure what low requests and high limits bring: CPU used of CPU asked for, and the slowdown. As root.
+
+    Figures and plot go into out/bench/, or with --publish into docs/benchmarks/. Nothing else should run beside it.
+    """
+    found = sizes.measure(cores, seconds)
+    folder = page.FOLDER if published else runner.FOLDER
+    sizes.write(found, folder)
+    click.echo(sizes.table(found) + f"\n{found.cores} cores of {found.machine}: {folder / sizes.FILE}")
 
 
 @bench.command("page")

@@ -1,0 +1,132 @@
+"""`trainyard rightsize`: what jobs used, and what to ask for instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trainyard import structured
+from trainyard.errors import UsageError
+from trainyard.kube import Access, options
+
+if TYPE_CHECKING:
+    from trainyard.rightsize import files, judged, usage
+
+FORMS = ("table", "json", "yaml")
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@click.command()
+@click.argument("what", required=False, default="", metavar="[JOB|FILE]")
+@click.option("--margin", type=click.FloatRange(10, 20), default=15, show_default=True, help="Percent on top of use.")
+@click.option("--runs", type=click.IntRange(1, 10), default=10, show_default=True, help="How many of the last runs.")
+@click.option("--patch", default="", metavar="FILE", help='Write the difference here ("-": print it alone).')
+@click.option("--write", is_flag=True, help="Write FILE. Without it, it stays as it is.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw what runs used into this file, too.")
+@click.option("--components", is_flag=True, help="The platform's own pods, as values; for the platform engineer.")
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@options
+def rightsize(
+    what: str,
+    margin: float,
+    runs: int,
+    patch: str,
+    write: bool,
+    svg: Path | None,
+    components: bool,
+    form: str,
+    access: Access,
+) -> None:
+    """Propose requests and limits from what the last runs of a job used.
+
+    FILE is a manifest of jobs, or trainyard.yaml: the proposal comes as a difference of the file, whose comments and
+    order stay. JOB is a job's name, or that of one of its runs. Without either, all jobs of the team are listed.
+
+    A request of CPU is what a pod used for 95 % of the time, memory the most that it used, both with the margin. How it
+    is found and what it brings: docs/right-sizes.md.
+    """
+    from trainyard.contract.find import system
+    from trainyard.rightsize import evidence_svg, files, judged, usage, values
+    from trainyard.training import detect
+
+    path = Path(what) if what.endswith(SUFFIXES) or "/" in what else None
+    if (patch or write) and path is None:
+        raise UsageError("--patch and --write are for a FILE", hint="name the file that the job is made from")
+    if patch and write:
+        raise UsageError("--patch and --write exclude each other", hint="give one of them")
+    if components and what:
+        raise UsageError("--components takes no JOB or FILE", hint="leave one of them out")
+    if svg and svg.parent != Path() and not svg.parent.is_dir():
+        raise UsageError(f"there is no folder {svg.parent}", hint="make it, or choose another --svg")
+    file = files.read(what, _text(path), detect.job_name(path.parent)) if path else None
+    kube = access.connect()
+    namespace = (access.namespace or system()) if components else kube.namespace
+    if file and not access.namespace:
+        named = {place.namespace for place in file.places if place.namespace}
+        namespace = named.pop() if len(named) == 1 else namespace
+    seen = usage.read(kube, namespace)
+    if file:
+        found = judged.of_file(file, seen, namespace, margin, runs)
+        if not found:
+            jobs = ", ".join(dict.fromkeys(place.job for place in file.places))
+            raise UsageError(f"no run of {jobs} was measured in {namespace}", where=what, hint=_others(seen))
+    elif what:
+        job = seen.find(what)
+        if job is None:
+            raise UsageError(f"no run of {what} was measured in {namespace}", hint=_others(seen))
+        found = judged.of_job(job, margin, runs)
+    else:
+        found = [one for job in seen.jobs.values() for one in judged.of_job(job, margin, runs, lower=not components)]
+    if svg:
+        svg.write_text(evidence_svg.draw(found), encoding="utf-8")
+        click.echo(f"drawn in {svg}", err=True)
+    if late := judged.age(seen):
+        click.echo(f"warning: {late}", err=True)
+    if components and form != "json":
+        click.echo(values.text(found), nl=False)
+    elif form != "table":
+        click.echo(structured.text(judged.data(found, margin), form), nl=False)
+    elif patch != "-":
+        click.echo("\n".join(judged.table(found)) if found else "no run of a job has been measured yet")
+    if file and path:
+        _change(file, path, found, patch, write, shown=form == "table")
+
+
+def _change(file: files.File, path: Path, found: list[judged.Judged], patch: str, write: bool, *, shown: bool) -> None:
+    from trainyard.rightsize import files
+
+    for one in found:
+        if one.place and one.changes:
+            one.place.apply(one.new)
+    new = file.edited()
+    difference = files.difference(file.name, file.text, new)
+    if not difference:
+        click.echo("the file fits: nothing is changed", err=True)
+    elif write:
+        path.write_bytes(new.encode())
+        click.echo(difference if shown else "", nl=False)
+        click.echo(f"written to {path}", err=True)
+    elif patch and patch != "-":
+        Path(patch).write_bytes(difference.encode())
+        click.echo(f"the difference is in {patch}: git apply {patch}", err=True)
+    elif patch or shown:
+        click.echo(difference if patch else f"\n{difference}", nl=False)
+        if not patch:
+            click.echo("to be written: add --write", err=True)
+
+
+def _text(path: Path) -> str:
+    """The text with its line ends as they are. Raises UsageError."""
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise UsageError("this is no text in UTF-8", where=str(path)) from None
+    except OSError as error:
+        raise UsageError(error.strerror or str(error), where=str(path), hint="name a file or a job") from None
+
+
+def _others(seen: usage.Usage) -> str:
+    names = list(seen.jobs)[:5]
+    return f"measured are {', '.join(names)}" if names else "a job is measured from minutes after its start on"

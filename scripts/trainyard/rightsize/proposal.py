@@ -1,0 +1,167 @@
+"""What to ask for: from what the last runs used, with a margin.
+
+CPU that is missing slows down, memory that is missing kills. So a request of CPU is what a pod used for 95 % of the
+time, memory is the most that it ever used: both of the run that used most, and with the margin. A limit of CPU stays
+well above the request, since idle cores cost nobody anything; a limit of memory is what must be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trainyard.rightsize.quantity import CPU, MEMORY, rounded, shown, text
+from trainyard.rightsize.usage import Job, Part, Run
+
+LEAST_MARGIN, MARGIN, MOST_MARGIN = 10.0, 15.0, 20.0  # percent
+RUNS = 10  # that are looked at unless told otherwise
+LEAST_SAMPLES = 4  # below them a run is too short to judge: two minutes, at one every 30 s
+THROTTLED = 0.05  # share of its periods in which a container wanted more CPU than it may have
+BURST = 2.0  # a limit of CPU is at least so many times the request: bursts within a minute are not seen
+MORE = 1.5  # what is not enough is proposed that many times, since nobody saw how much is
+IDLE_GPU = 0.3  # below this share of time GPUs count as hardly used
+
+
+@dataclass(frozen=True)
+class Need:
+    """What pods of one template used over some runs; figures of the run that used most."""
+
+    used: Sequence[tuple[Run, Part]] = ()  # newest first, long enough to judge
+    short: int = 0  # runs that were too short
+    throttled: float = 0.0  # in the newest run
+    killed: float = 0.0  # bytes at which the newest run was killed for memory; 0: it was not
+
+    def most(self, resource: str, figure: str) -> float | None:
+        """The largest figure of all runs; None when none has it."""
+        found = [getattr(part, resource).get(figure) for _, part in self.used]
+        return max((one for one in found if one is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """Requests and limits by resource, with why each is what it is."""
+
+    requests: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+def need(job: Job, chosen: Iterable[tuple[str, str]], runs: int = RUNS) -> Need:
+    """What containers of some (role, container) needed in the last runs."""
+    wanted = set(chosen)
+    seen = [(run, part) for run in job.runs[:runs] for part in run.parts if (part.role, part.container) in wanted]
+    if not seen:
+        return Need()
+    newest = [part for run, part in seen if run is seen[0][0]]
+    killed = [part for part in newest if part.oom]
+    used = [(run, part) for run, part in seen if part.samples >= LEAST_SAMPLES and part.cpu and part.memory]
+    return Need(
+        tuple(used),
+        len({id(run) for run, _ in seen} - {id(run) for run, _ in used}),
+        max(part.throttled for part in newest),
+        max((part.limits.get(MEMORY) or part.memory.get("max", 0.0) for part in killed), default=0.0),
+    )
+
+
+def propose(
+    found: Need, requests: Mapping[str, float], limits: Mapping[str, float], margin: float, *, lower: bool = True
+) -> Amounts:
+    """Requests and limits in place of those that stand there; what fits stays.
+
+    Args:
+        margin: percent on top of what was used.
+        lower: whether a limit may become lower, too.
+    """
+    more = 1 + margin / 100
+    made = Amounts(dict(requests), dict(limits), {})
+    _cpu(found, made, more, lower)
+    _memory(found, made, more, lower)
+    return made
+
+
+def _cpu(found: Need, made: Amounts, more: float, lower: bool) -> None:
+    usual, busiest = found.most(CPU, "p95"), found.most(CPU, "max")
+    if usual is None or busiest is None:
+        return
+    limit = made.limits.get(CPU)
+    asked = made.requests.get(CPU, limit)  # Kubernetes takes the limit for a request that nobody wrote
+    request, why = _fit(CPU, usual, asked, more, f"95 % of {_runs(found)}")
+    if limit is not None:
+        if found.throttled > THROTTLED:
+            why += f"; throttled in {found.throttled:.0%} of its time: the limit is raised"
+            limit = max(limit * MORE, request * BURST)
+        elif lower:
+            limit = min(limit, max(busiest * more, request * BURST))
+        made.limits[CPU] = limit = rounded(CPU, max(limit, request))
+    if request != made.requests.get(CPU, limit):
+        made.requests[CPU] = request
+    made.why[CPU] = why
+
+
+def _memory(found: Need, made: Amounts, more: float, lower: bool) -> None:
+    most, limit = found.most(MEMORY, "max"), made.limits.get(MEMORY)
+    asked = made.requests.get(MEMORY, limit)
+    if found.killed:
+        # Whoever has raised it since is left alone.
+        raised = max(limit or 0.0, asked or 0.0) if max(limit or 0.0, asked or 0.0) > found.killed else 0.0
+        amount = raised or rounded(MEMORY, max(found.killed * MORE, (most or 0.0) * more))
+        made.why[MEMORY] = f"the newest run was killed for memory at {shown(MEMORY, found.killed)}"
+    elif most is not None:
+        amount, made.why[MEMORY] = _fit(MEMORY, most, asked, more, f"the most of {_runs(found)}")
+    else:
+        return
+    if limit is not None or asked is None:
+        made.limits[MEMORY] = limit = amount if lower else max(amount, limit or 0.0)
+    if amount != made.requests.get(MEMORY, limit):
+        made.requests[MEMORY] = amount
+
+
+def _fit(resource: str, used: float, asked: float | None, more: float, what: str) -> tuple[float, str]:
+    """The amount for what was used, or what is asked for when its margin is one that is allowed; and why."""
+    said = f"{shown(resource, used)} in {what}"
+    low, high = used * (1 + LEAST_MARGIN / 100), rounded(resource, used * (1 + MOST_MARGIN / 100))
+    if asked is not None and low <= asked <= high:
+        return asked, f"{said}: it fits"
+    return rounded(resource, used * more), said
+
+
+def gpu_notes(found: Need) -> list[str]:
+    """What to think about GPUs: nothing is proposed, since their number is part of how a job trains."""
+    if not found.used:
+        return []
+    part = found.used[0][1]
+    gpus, gpu = part.asked.get("gpus", 0), part.gpu
+    if not gpus or "util" not in gpu:
+        return []
+    held = f"{shown(MEMORY, gpu.get('memory'))} of {shown(MEMORY, gpu.get('of'))} of their memory"
+    notes = []
+    if gpu.get("idle", 0) >= 1:
+        what = "ask for fewer, with fewer processes"
+        notes.append(f"{gpu['idle']:.0f} of {gpus:.0f} GPUs of a pod computed nothing: {what}")
+    elif gpu["util"] < IDLE_GPU:
+        what = "more workers that load data, larger batches or a smaller GPU may do"
+        notes.append(f"its GPUs computed {gpu['util']:.0%} of the time and held {held}: {what}")
+    return notes
+
+
+def _runs(found: Need) -> str:
+    count = len({id(run) for run, _ in found.used})
+    return "the last run" if count == 1 else f"the last {count} runs"
+
+
+def far(resource: str, asked: float, wanted: float) -> str:
+    """`above` or `below` when a request is so far from what is proposed that it is worth a word, else ""."""
+    least = {CPU: 0.5, MEMORY: 512.0 * (1 << 20)}[resource]
+    if asked >= 2 * wanted and asked - wanted >= least:
+        return "above"
+    return "below" if asked * 1.5 <= wanted and wanted - asked >= least else ""
+
+
+def said(resource: str, requests: Mapping[str, float], limits: Mapping[str, float]) -> str:
+    """`2` or `2, at most 4`: a request and its limit in words; "-" for neither."""
+    request, limit = requests.get(resource), limits.get(resource)
+    if request is None and limit is None:
+        return "-"
+    if request is None or request == limit:
+        return text(resource, limit if request is None else request)  # type: ignore[arg-type]
+    return text(resource, request) + ("" if limit is None else f", at most {text(resource, limit)}")

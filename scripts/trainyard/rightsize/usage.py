@@ -1,0 +1,143 @@
+"""What runs used, as the platform's agent publishes it in ConfigMap `trainyard-usage`.
+
+CPU is in cores, memory in bytes, shares are from 0 to 1, times are Unix seconds. Members may write the ConfigMaps of
+their namespace, so a text that is none of the agent's is an error, never taken for figures.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trainyard.errors import TrainyardError
+
+if TYPE_CHECKING:
+    from trainyard.kube import Kube
+
+MAP, KEY = "trainyard-usage", "usage.json"
+SCHEMA = "trainyard.io/usage/v1"
+COMPONENT = "component"  # the kind of a workload of the platform
+RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"  # of which Kubernetes and `trainyard train` make the ends of names
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Figures of one container of one role: of the pod that used most. `samples` is how often memory was measured."""
+
+    role: str
+    container: str
+    pods: int = 1
+    oom: int = 0
+    samples: float = 0
+    throttled: float = 0.0
+    cpu: Figures = field(default_factory=dict)
+    memory: Figures = field(default_factory=dict)
+    asked: Figures = field(default_factory=dict)
+    limits: Figures = field(default_factory=dict)
+    gpu: Figures = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a job: `job` is the name of its object."""
+
+    job: str
+    begin: float
+    at: float
+    seconds: float
+    ended: bool
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs of one job, newest first."""
+
+    name: str
+    kind: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """All jobs of one namespace by name, newest first; `at` is when they were last published."""
+
+    at: float
+    every: float
+    jobs: Mapping[str, Job]
+
+    def find(self, name: str) -> Job | None:
+        """The job of this name, or of a run's name."""
+        if name in self.jobs:
+            return self.jobs[name]
+        short = base(name)
+        if short in self.jobs:
+            return self.jobs[short]
+        return next((job for job in self.jobs.values() if any(run.job == name for run in job.runs)), None)
+
+
+def base(name: str) -> str:
+    """What runs of one job have in common: the name without the end that each run gets anew."""
+    return re.sub(rf"(?<=.)(?:-{RANDOM}{{5}}|-\d{{8,10}})$", "", name)
+
+
+def read(kube: Kube, namespace: str) -> Usage:
+    """What is published of a namespace: one request.
+
+    Raises:
+        TrainyardError: nothing is published there, or not by the agent.
+    """
+    found = kube.find(kube.path("v1", "configmaps", MAP, namespace=namespace))
+    text = str(((found or {}).get("data") or {}).get(KEY, ""))
+    if not text:
+        what = f"nothing is known of what jobs used: there is no content in ConfigMap {MAP} of {namespace}"
+        hint = "the option monitoring measures it, from minutes after a job's start on; ask your platform engineer"
+        raise TrainyardError(what, hint=hint)
+    return parse(text, f"ConfigMap {MAP} of {namespace}")
+
+
+def parse(text: str, where: str) -> Usage:
+    """The same from its text. Raises TrainyardError."""
+    try:
+        found = json.loads(text)
+        if found["schema"] != SCHEMA:
+            raise TrainyardError(
+                f"it is of {str(found['schema'])[:80]}, and this program reads {SCHEMA}",
+                where=where,
+                hint="install the version of trainyard that the platform has",
+            )
+        jobs = [_job(one) for one in found["jobs"]]
+        return Usage(float(found["at"]), float(found["everySeconds"]), {job.name: job for job in jobs if job.runs})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        hint = f"delete the ConfigMap's key {KEY}; the platform writes it again"
+        raise TrainyardError("its content is none of the platform's", where=where, hint=hint) from None
+
+
+def _job(one: Mapping[str, Any]) -> Job:
+    runs = sorted((_run(run) for run in one["runs"]), key=lambda run: -run.begin)
+    return Job(str(one["name"]), str(one["kind"]), tuple(runs))
+
+
+def _run(one: Mapping[str, Any]) -> Run:
+    parts = tuple(_part(part) for part in one["parts"])
+    return Run(str(one["job"]), float(one["begin"]), float(one["at"]), float(one["seconds"]), bool(one["ended"]), parts)
+
+
+def _part(one: Mapping[str, Any]) -> Part:
+    inner = {
+        name: {str(key): float(value) for key, value in (one.get(name) or {}).items()}
+        for name in ("cpu", "memory", "asked", "limits", "gpu")
+    }
+    return Part(
+        str(one["role"]),
+        str(one["container"]),
+        int(one.get("pods", 1)),
+        int(one.get("oom", 0)),
+        float(one.get("samples", 0)),
+        float(one.get("throttled", 0)),
+        **inner,
+    )

@@ -1,0 +1,66 @@
+"""What is proposed for the platform's own pods, as a values file of the chart with the evidence in comments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trainyard import structured
+from trainyard.rightsize import quantity
+from trainyard.rightsize.judged import RESOURCES, Judged
+
+# Where the values have the resources of a container; a name that begins with a hyphen is the end of one.
+PLACES = {
+    "-admission": "volcano.custom.admission_resources",
+    "admission": "volcano.custom.admission_resources",
+    "-controllers": "volcano.custom.controller_resources",
+    "-scheduler": "volcano.custom.scheduler_resources",
+    "training-operator": "training-operator.resources",
+    "nvidia-device-plugin-ctr": "nvidia-device-plugin.resources",
+    "minio": "minio.resources",
+    "ganesha": "nfs.ganesha.resources",
+    "provisioner": "nfs.subdirProvisioner.resources",
+    "metrics-server": "metrics-server.resources",
+    "workflow-controller": "argo.resources",
+    "node-prep": "nodePrep.resources",
+    "gpu-view": "gpuView.resources",
+    "janitor": "janitor.resources",
+    "s3-keys": "storeKeys.resources",
+    "cache": "datasetCache.resources",
+    "backup": "backup.resources",
+}
+
+
+def place(container: str) -> str:
+    """The value of a container's resources; "" where the chart has none."""
+    if container in PLACES:
+        return PLACES[container]
+    return next((path for end, path in PLACES.items() if end.startswith("-") and container.endswith(end)), "")
+
+
+def text(found: Sequence[Judged]) -> str:
+    """The values file: of several workloads with one value, what the largest needs. Limits never become lower."""
+    made: dict[str, Any] = {}
+    said = ["# What the platform's own pods need, by what they used in the last day. Put it beside your values."]
+    for one in found:
+        if not one.changes:
+            continue
+        container = one.title.rpartition("/")[2]
+        why = "; ".join(f"{name} {one.new.why[name]}" for name in RESOURCES if name in one.new.why)
+        path = place(container)
+        if not path:
+            said.append(f"# {one.job.name} {container} has no value of its own: {why}")
+            continue
+        said.append(f"# {path} ({one.job.name}): {why}")
+        at = made
+        for word in path.split("."):
+            at = at.setdefault(word, {})
+        for key, new in (("requests", one.new.requests), ("limits", one.new.limits)):
+            for name in RESOURCES:
+                if name in new:
+                    amounts = at.setdefault(key, {})
+                    largest = max(new[name], quantity.number(amounts.get(name)) or 0)
+                    amounts[name] = quantity.text(name, largest)
+    if not made:
+        said.append("# Everything fits: nothing is to be changed.")
+    return "\n".join(said) + "\n" + (structured.text(made, "yaml") if made else "")

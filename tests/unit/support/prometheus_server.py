@@ -1,0 +1,70 @@
+"""A small server that speaks Prometheus' query API: it answers instant queries by what is in them."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Vector = list[tuple[dict[str, str], float]]
+
+
+class Server:
+    """`answers` are vectors by an expression that finds the query; the first one counts. `asked` are all queries."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, Vector | Callable[[str, float], Vector]]] = []
+        self.asked: list[tuple[str, float]] = []
+        self.address = ""
+        self.refuses = ""
+
+    def answer(self, query: str, at: float) -> Vector:
+        """What there is for a query; nothing for one that nobody has thought of."""
+        for found, vector in self.answers:
+            if re.search(found, query):
+                return vector(query, at) if callable(vector) else vector
+        return []
+
+
+@contextmanager
+def served() -> Iterator[Server]:
+    """The server on a port of its own, for as long as the block lasts."""
+    known = Server()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            status, body = self._of(form) if self.path == "/api/v1/query" else (404, {"status": "error"})
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def _of(self, form: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
+            query, at = form["query"][0], float(form["time"][0])
+            known.asked.append((query, at))
+            if known.refuses:
+                return 400, {"status": "error", "errorType": "bad_data", "error": known.refuses}
+            result = [{"metric": labels, "value": [at, str(value)]} for labels, value in known.answer(query, at)]
+            return 200, {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    known.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield known
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
