@@ -22,6 +22,7 @@ TEAMS = [
     for key, value in (("name", team), ("gid", gid), ("members.groups[0]", f"{team}-members"))
 ]
 CACHE = [f"global.contract.storage.caches[0].{one}" for one in ("name=a", "bucket=datasets", "prefix=shared/a")]
+OPTIONS = ["logs.enabled=true"]
 EXTRA = {"cloud": [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]}
 WRITES = {
     "create",
@@ -43,7 +44,9 @@ VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persiste
 @pytest.fixture(scope="module")
 def installed(chart: Path) -> dict[str, Objects]:
     """Every profile with two teams and all that is optional."""
-    return {name: package.render(name, chart, TEAMS + CACHE + EXTRA.get(name, [])) for name in parts.profiles()}
+    return {
+        name: package.render(name, chart, TEAMS + CACHE + OPTIONS + EXTRA.get(name, [])) for name in parts.profiles()
+    }
 
 
 def bindings(objects: Objects) -> dict[tuple[str, str], set[str]]:
