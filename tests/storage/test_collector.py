@@ -15,7 +15,7 @@ import pytest
 from cluster import FakeApi
 from pod_logs import Collector, Writer
 from servers import Server, free_port, start
-from test_logs import KEY, Pod
+from test_logs import KEY, Names, Pod
 
 from trainyard.observe import kept
 from trainyard_agent import buckets, s3_users
@@ -76,7 +76,7 @@ def read(client: Pod, writer: Writer) -> tuple[list[str], int]:
     raw = 0
 
     class Counting(Pod):
-        def tree(self, place: str, folder: Path) -> list[str]:
+        def tree(self, place: str, folder: Path) -> Names:
             nonlocal raw
             names = super().tree(place, folder)
             raw += sum(1 for name in names for _ in kept.objects.lines((folder / name).read_bytes(), name))

@@ -15,6 +15,7 @@ from trainyard_dev.e2e.checks import (
     buckets,
     gang,
     kernel_nfs,
+    logs,
     metrics,
     network,
     nodes,
@@ -135,6 +136,8 @@ ENTRIES = (
           inputs=RELEASE_CODE),
     Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
           inputs=("charts/metrics-server",)),
+    Entry(logs.IDS, logs.kept, locks=frozenset({ALONE}), images=("otel-collector",),
+          inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/observe/kept", "scripts/trainyard_agent")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(

@@ -15,6 +15,8 @@ from trainyard.kinds.places import ROLES
 KNOWN = sorted({role.lower() for kind in registry.KINDS for role in kind.roles} | set(ROLES), key=len, reverse=True)
 RANK = re.compile(rf"({'|'.join(KNOWN)})(-\d+)?")
 OF_ANOTHER = re.compile(rf".+-({'|'.join(KNOWN)})(-\d+)?")  # whose job has this one's name and a further word
+# What Kubernetes puts after the name of a Job, with the index of an indexed one.
+OF_JOB = re.compile(r"(\d+-)?[bcdfghjklmnpqrstvwxz2456789]{5}")
 # What stands beside a run's own container in its pods: Argo's, and ours.
 BESIDE = re.compile("init|wait|trainyard-.*")
 
@@ -25,6 +27,8 @@ def pods(run: str, names: Iterable[str]) -> list[str]:
     ranks = [name for name in own if RANK.fullmatch(rest(run, name))]
     if ranks:
         return sorted(ranks, key=lambda name: _order(rest(run, name)))
+    if of_job := sorted(name for name in own if OF_JOB.fullmatch(rest(run, name))):
+        return of_job
     return sorted(name for name in own if not OF_ANOTHER.fullmatch(rest(run, name)))
 
 

@@ -75,7 +75,8 @@ def test_a_step_whose_pod_went_without_a_log(on: Any) -> None:
     failed = workflow("mnist-1", "Failed", templateName="train", message="pod deleted")
     failed["status"]["nodes"] = {"mnist-1": failed["status"]["nodes"]["mnist-1"],
                                  "mnist-1-44": {**failed["status"]["nodes"]["n"], "id": "mnist-1-44"}}  # fmt: skip
-    team = Team(**{"workflows.argoproj.io": [failed]})
+    objects: Any = {"workflows.argoproj.io": [failed]}
+    team = Team(**objects)
     team.get = lambda path: failed  # type: ignore[method-assign]
     done = on(team)("mnist-1", "train")
     assert (done.code, done.out) == (0, "loss 3\n"), done.err

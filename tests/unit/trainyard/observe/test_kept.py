@@ -63,7 +63,8 @@ def test_an_object_of_something_else_is_named(content: bytes) -> None:
         ("digits", ["digits-old-worker-0"], []),
         ("mpi", ["mpi-launcher", "mpi-worker-0"], ["mpi-launcher", "mpi-worker-0"]),
         ("mnist-1", ["mnist-1-train-123", "mnist-1-load-77"], ["mnist-1-load-77", "mnist-1-train-123"]),
-        ("plain", ["plain-x2k4d"], ["plain-x2k4d"]),
+        ("plain", ["plain-x2k4d", "plain-more-x2k4d"], ["plain-x2k4d"]),
+        ("plain", ["plain-10-x2k4d"], ["plain-10-x2k4d"]),
         ("digits-worker-0", ["digits-worker-0"], ["digits-worker-0"]),
     ],
 )  # fmt: skip
