@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from copy import copy
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError, options
 
 if TYPE_CHECKING:
+    from trainyard.contract import Contract
     from trainyard.kube import Kube
     from trainyard.observe.kept import Log
     from trainyard.pipelines.runs.model import Run, Step
@@ -70,7 +72,7 @@ class Kept:
 
     def __init__(self, kube: Kube, opened: ExitStack, attempt: int | None) -> None:
         self._kube, self._opened, self._attempt = kube, opened, attempt
-        self._bucket: str | None = None
+        self._contract: Contract | None = None
         self._store: Store | None = None
 
     def read(self, run: str, step: str, otherwise: TrainyardError, attempt: int | None = None) -> list[Log]:
@@ -84,20 +86,36 @@ class Kept:
         """
         from trainyard import contract
         from trainyard.observe import kept
-        from trainyard.pipelines.runs import stored
 
-        if self._bucket is None:
+        if self._contract is None:
             try:
-                self._bucket = contract.live(self._kube).log_bucket
+                self._contract = contract.live(self._kube)
             except TrainyardError:
-                self._bucket = ""
-        if not self._bucket:
+                raise otherwise from None
+        if not self._contract.log_bucket:
             raise otherwise
         if self._store is None:
             _say(f"{otherwise.what}; looking for it in the store")
-            self._store = self._opened.enter_context(stored.reached(self._kube))
-        root = f"{self._bucket}/{self._kube.namespace}"
+            self._store = self._opened.enter_context(_reached(self._kube, self._contract))
+        root = f"{self._contract.log_bucket}/{self._kube.namespace}"
         return list(kept.logs(self._store, root, run, step, attempt=attempt or self._attempt, say=_say))
+
+
+@contextmanager
+def _reached(kube: Kube, found: Contract) -> Iterator[Store]:
+    """The store with the team's keys, or, for who looks into another namespace, with the platform's own."""
+    from trainyard.kinds import TeamConfig
+    from trainyard.pipelines.runs import stored
+    from trainyard.training.transfer import open_store
+
+    if kube.namespace in found.teams:
+        with stored.reached(kube) as store:
+            yield store
+        return
+    inside = copy(kube)
+    inside.namespace = found.namespace
+    with open_store(inside, TeamConfig.of_platform(found)) as store:
+        yield store
 
 
 def _of_pipeline(

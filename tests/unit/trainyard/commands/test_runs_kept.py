@@ -12,8 +12,10 @@ from kept_store import Kept, batch, record
 from runs_cluster import Team, job, of_job, workflow
 
 from trainyard import contract
+from trainyard.kinds import TeamConfig
 from trainyard.kube import Access
 from trainyard.pipelines.runs import stored
+from trainyard.training import transfer
 
 STORE = {
     "vision/digits-master-0/u/pytorch/1.json.gz": batch(record("epoch 1", 1, 0), record("epoch 2", 2, 9)),
@@ -36,7 +38,11 @@ def on(monkeypatch: pytest.MonkeyPatch, trainyard: Callable[..., Any]) -> Callab
     def use(team: Team, bucket: str = "logs") -> Callable[..., Any]:
         monkeypatch.setattr(Access, "connect", lambda self: team)
         monkeypatch.setattr(stored, "reached", reached)
-        monkeypatch.setattr(contract, "live", lambda kube: SimpleNamespace(log_bucket=bucket))
+        monkeypatch.setattr(
+            contract,
+            "live",
+            lambda kube: SimpleNamespace(log_bucket=bucket, teams=["vision"], namespace="trainyard-system"),
+        )
         return lambda *words: trainyard("runs", "logs", *words)
 
     use.opened = opened  # type: ignore[attr-defined]
@@ -81,6 +87,23 @@ def test_a_step_whose_pod_went_without_a_log(on: Any) -> None:
     done = on(team)("mnist-1", "train")
     assert (done.code, done.out) == (0, "loss 3\n"), done.err
     assert on(team)("mnist-1").out == "train: loss 3\n"
+
+
+def test_a_pod_of_the_platform_is_read_with_the_platform_s_key(on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    @contextmanager
+    def opened(kube: Any, config: str) -> Iterator[Kept]:
+        asked.append(f"{kube.namespace} {config}")
+        yield Kept(STORE)
+
+    monkeypatch.setattr(transfer, "open_store", opened)
+    monkeypatch.setattr(TeamConfig, "of_platform", lambda contract: "as the platform")
+    team = Team()
+    team.namespace = "kube-system"  # type: ignore[misc]
+    done = on(team)("coredns-x2k4d")
+    assert done.code == 1 and "AccessDenied" in done.err  # the played store has vision's logs only
+    assert asked == ["trainyard-system as the platform"] and team.namespace == "kube-system"
 
 
 def test_where_no_logs_are_kept_the_reason_is_as_before(on: Any) -> None:
