@@ -21,7 +21,7 @@ from trainyard.observe import kept
 from trainyard_agent import buckets, s3_users
 from trainyard_dev import tools
 from trainyard_dev.chart import package
-from trainyard_dev.tools import build
+from trainyard_dev.tools import build, golang
 
 STOPPED_S = 12.0  # how long each of store, collector and node is stopped
 CALM_S = 4.0
@@ -162,3 +162,9 @@ def test_what_is_stopped_loses_no_line(
           f"{collector.most // 1024} MiB at most")  # fmt: skip
     assert (lost, shown_twice) == (0, 0), collector.tail()
     assert written > 4000 and collector.most < 256 * 1024
+
+
+def test_its_own_lines() -> None:
+    """The tests beside the program: an object holds lines of one container, and a batch that failed comes again."""
+    env = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", **golang.env()}
+    golang.go("test", "-trimpath", "./...", cwd=build.source_dir(build.builder("otel-collector")), env=env)
