@@ -133,6 +133,8 @@ def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]]) -> 
         'logs.bucket is "runs", which global.contract.storage.buckets has for something else: give the logs a bucket '
         "of their own."
     ]
+    unlimited = {"logs": {"enabled": True, "resources": {"limits": {"memory": None}}}}
+    assert [one.partition(":")[0] for one in validation_errors(unlimited)] == ["logs.resources has no limits.memory"]
     external = {"global": {"contract": {"storage": {"s3": {"mode": "external", "endpoint": "https://s3.example.org"}}}}}
     said = validation_errors({"logs": {"enabled": True}, "minio": {"enabled": False}, **external})
     assert len(said) == 1 and said[0].startswith("logs.enabled is true and the store is external: name its addresses")

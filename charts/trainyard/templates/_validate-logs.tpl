@@ -8,6 +8,9 @@
 logs.bucket is {{ $bucket | quote }}, which global.contract.storage.buckets has for something else: give the logs a bucket of their own.
 {{- end }}
 {{- end }}
+{{- if not (dig "limits" "memory" "" $.Values.logs.resources) }}
+logs.resources has no limits.memory: set it, such as 256Mi; a collector keeps itself below four fifths of it.
+{{- end }}
 {{- if and (eq $s3.mode "external") (not $.Values.global.contract.network.s3) (eq $.Values.logs.collector "ours") }}
 logs.enabled is true and the store is external: name its addresses in global.contract.network.s3, or the collector's network policy keeps it from them.
 {{- end }}
