@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     objects = commands.add_parser(
         "objects", help="for `trainyard` on a member's machine: one object, or all of a folder"
     )
-    operations = ("put", "get", "stat", "list", "tree", "idle", "compare", "fill", "sets", "files", "remove")
+    operations = ("put", "get", "stat", "list", "folders", "tree", "idle", "compare", "fill", "sets", "files", "remove")
     objects.add_argument("operation", choices=operations)
     objects.add_argument("place", nargs="?", default="", metavar="BUCKET/KEY", help="of a folder also /its/path")
     objects.add_argument("--size", type=int, default=0, help="put: bytes that come")

@@ -1,7 +1,8 @@
 """Users of an object store that is ours to administer: what the setup job asks of it, whichever store it is.
 
-An owner is `trainyard` (the platform) or `trainyard-team-<team>`. It has one policy and any number of keys, so that a
-new key and a former one can open the store at the same time. What an owner stored stays when its keys go.
+An owner is `trainyard` (the platform), `trainyard-logs` (who writes logs) or `trainyard-team-<team>`. It has one policy
+and any number of keys, so that a new key and a former one can open the store at the same time. What an owner stored
+stays when its keys go.
 """
 
 from __future__ import annotations

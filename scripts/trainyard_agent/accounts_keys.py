@@ -7,7 +7,7 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainyard_agent.s3_policies import PLATFORM, TEAM
+from trainyard_agent.s3_policies import LOGS, PLATFORM, TEAM
 from trainyard_agent.say import PlatformError
 
 # Access keys are no secrets to S3, but nobody has to be able to guess one: 20 of 36 characters are 103 bits.
@@ -35,7 +35,7 @@ def fresh() -> Key:
 
 def is_owner(owner: str) -> bool:
     """Is this an owner that the platform makes and removes?"""
-    return owner == PLATFORM or owner.startswith(TEAM)
+    return owner in (PLATFORM, LOGS) or owner.startswith(TEAM)
 
 
 def refuse_foreign(held: Mapping[str, frozenset[str]], owner: str, key: Key) -> None:

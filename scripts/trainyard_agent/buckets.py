@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainyard_agent import accounts, s3_users, store
+from trainyard_agent import accounts, logs, s3_users, store
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -146,7 +146,7 @@ def ensure(contract: dict[str, Any], clock: Clock) -> None:
 
     Raises PlatformError.
     """
-    wanted = contract["storage"]["buckets"]
+    wanted = logs.all_buckets(contract)
     s3 = contract["storage"]["s3"]
     if not wanted:
         return

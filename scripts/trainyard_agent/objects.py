@@ -116,6 +116,7 @@ def get(client: Minio, bucket: str, key: str, target: IO[bytes]) -> None:
     """Write an object to a stream. Raises PlatformError."""
     with store_errors(f"s3://{bucket}/{key}"):
         answer = client.get_object(bucket, key)
+        answer.decode_content = False  # as it lies there, also where it says that it is compressed
         try:
             while block := answer.read(BLOCK):
                 target.write(block)
@@ -133,12 +134,23 @@ def tree(client: Minio, bucket: str, prefix: str, target: IO[bytes]) -> int:
                 info = tarfile.TarInfo(entry.key)
                 info.size, info.mtime, info.mode = entry.size, 0, 0o644
                 answer = client.get_object(bucket, f"{prefix.rstrip('/')}/{entry.key}")
+                answer.decode_content = False
                 try:
                     tar.addfile(info, answer)
                 finally:
                     answer.close()
                     answer.release_conn()
         return len(entries)
+
+
+def folders(client: Minio, bucket: str, begun: str) -> list[str]:
+    """What stands in keys, up to the next slash, where they begin so: `team/run` finds `team/run-worker-0`.
+
+    Raises PlatformError.
+    """
+    with store_errors(f"s3://{bucket}/{begun}"):
+        found = client.list_objects(bucket, begun)
+        return sorted(str(item.object_name).rstrip("/") for item in found if item.is_dir)
 
 
 def idle(patience: float) -> int:
@@ -162,6 +174,8 @@ def run(operation: str, bucket: str, key: str, size: int, sha256: str) -> int:
     elif operation == "list":
         with store_errors(f"s3://{bucket}/{key}"):
             report["keys"] = [[entry.key, entry.size] for entry in listing(client, bucket, key)]
+    elif operation == "folders":
+        report["folders"] = folders(client, bucket, key)
     else:
         out = Sums(sys.stdout.buffer)
         if operation == "get":

@@ -6,6 +6,7 @@ from typing import Any
 
 PLATFORM = "trainyard"
 TEAM = "trainyard-team-"
+LOGS = "trainyard-logs"  # who writes the logs of pods
 SHARED = "shared"
 
 READ = ["s3:GetObject", "s3:GetObjectVersion"]
@@ -42,9 +43,17 @@ def team_policy(buckets: list[dict[str, Any]], team: str) -> dict[str, Any]:
         if right == "read":
             statements += [_allow(LIST, name), _allow(READ, f"{name}/*")]
             continue
+        if right == "logs":  # its own to read, nobody's to change
+            statements += [_allow(LIST, name, prefixes=[f"{team}/*"]), _allow(READ, f"{name}/{team}/*")]
+            continue
         statements.append(_allow(LIST, name, prefixes=[f"{team}/*", f"{SHARED}/*"]))
         statements.append(_allow(WRITE, f"{name}/{team}/*"))
         statements.append(_allow(READ, f"{name}/{SHARED}/*"))
         # MinIO takes the right to delete an object for the right to delete its versions, unless that is denied.
         statements.append(_allow(["s3:DeleteObjectVersion"], f"{name}/*") | {"Effect": "Deny"})
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def logs_policy(bucket: str) -> dict[str, Any]:
+    """Rights of who writes logs: new objects of one bucket. It sees, reads and removes none, its own neither."""
+    return {"Version": "2012-10-17", "Statement": [_allow(["s3:PutObject"], f"{bucket}/*")]}

@@ -1,4 +1,4 @@
-"""Users of the object store: the platform's own, and one a team that reaches its own prefix only."""
+"""Users of the object store: the platform's own, who writes logs, and one a team that reaches its own prefix only."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from trainyard_agent import accounts, s3_keys, store
+from trainyard_agent import accounts, logs, s3_keys, store
+from trainyard_agent.accounts import Accounts
 from trainyard_agent.accounts_keys import Key
 from trainyard_agent.api import Api, ApiError
-from trainyard_agent.s3_policies import PLATFORM, TEAM, platform_policy, team_policy
+from trainyard_agent.s3_policies import LOGS, PLATFORM, TEAM, logs_policy, platform_policy, team_policy
 from trainyard_agent.say import PlatformError, say
 
 POLICIES = "trainyard-s3-policies"
@@ -19,13 +20,21 @@ MANAGER = "trainyard-setup"
 def ensure_platform(contract: dict[str, Any]) -> None:
     """Make the platform's own user, with the generated keys of the environment."""
     own = store.access()
-    policy = platform_policy(contract["storage"]["buckets"])
     users = accounts.open_store(contract)
-    users.give(PLATFORM, Key(own.user, own.password), policy)
-    for access in sorted(users.held().get(PLATFORM, frozenset()) - {own.user}):
-        users.take(PLATFORM, access)
-        say(f"access key {access} ended: no Secret has it any more")
+    _only(users, PLATFORM, Key(own.user, own.password), platform_policy(logs.all_buckets(contract)))
     say(f"user {own.user} may use the buckets as the contract says")
+    if bucket := logs.bucket(contract):
+        writer = store.access("LOGS")
+        _only(users, LOGS, Key(writer.user, writer.password), logs_policy(bucket["name"]))
+        say(f"user {writer.user} may write logs to bucket {bucket['name']}, and nothing else")
+
+
+def _only(users: Accounts, owner: str, key: Key, policy: dict[str, Any]) -> None:
+    """Have an owner hold this key alone."""
+    users.give(owner, key, policy)
+    for access in sorted(users.held().get(owner, frozenset()) - {key.access}):
+        users.take(owner, access)
+        say(f"access key {access} ended: no Secret has it any more")
 
 
 def _publish(api: Api, policies: dict[str, dict[str, Any]]) -> None:
@@ -51,19 +60,24 @@ def ensure_teams(contract: dict[str, Any], api: Api, keep: timedelta) -> None:
     Args:
         keep: how long a key that is replaced goes on at most.
     """
-    buckets, teams = contract["storage"]["buckets"], [team["name"] for team in contract.get("teams") or []]
+    buckets, teams = logs.all_buckets(contract), [team["name"] for team in contract.get("teams") or []]
+    own = logs.bucket(contract)
     policies = {team: team_policy(buckets, team) for team in teams}
     if not accounts.administered(contract):
-        _publish(api, {PLATFORM: platform_policy(buckets)} | {f"{TEAM}{team}": policies[team] for team in teams})
+        writer = {LOGS: logs_policy(own["name"])} if own else {}
+        named = {f"{TEAM}{team}": policies[team] for team in teams}
+        _publish(api, {PLATFORM: platform_policy(buckets)} | writer | named)
         return
     try:
         users = accounts.open_store(contract)
         held = users.held()
         for team in teams:
             s3_keys.ensure(api, users, team, policies[team], held, keep=keep, ca=store.access().ca)
-        for owner in sorted(set(held) - {PLATFORM, *(f"{TEAM}{team}" for team in teams)}):
+        stay = {PLATFORM, *(f"{TEAM}{team}" for team in teams)} | ({LOGS} if own else set())
+        for owner in sorted(set(held) - stay):
             users.drop(owner)
-            say(f"user {owner} removed: its team is gone from the values; what it stored stays")
+            why = "logs are not kept any more" if owner == LOGS else "its team is gone from the values"
+            say(f"user {owner} removed: {why}; what it stored stays")
     except PlatformError:
         raise
     except Exception as error:

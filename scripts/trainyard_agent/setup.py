@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent import buckets, queues, quotas, s3_users, store_metrics, teams
+from trainyard_agent import buckets, logs, queues, quotas, s3_users, store_metrics, teams
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import say
@@ -56,7 +56,7 @@ def run(plan_file: str, contract_file: str, timeout: float) -> int:
     for name in plan["crds"]:
         clock.wait(f"CRD {name}", lambda name=name: established(api, name))
     teams.close_accounts(api, plan["teams"], clock)
-    removed = teams.remove(api, plan, contract["storage"]["buckets"])
+    removed = teams.remove(api, plan, logs.all_buckets(contract))
     refused = queues.apply_all(api, plan["objects"], clock)
     buckets.ensure(contract, clock)
     s3_users.ensure_teams(contract, api, timedelta(seconds=plan["keepKeysSeconds"]))

@@ -55,6 +55,8 @@ def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buck
     for bucket in buckets:
         if bucket.get("teams") == "own":
             say(f"kept: s3://{bucket['name']}/{team}/")
+        elif bucket.get("teams") == "logs":
+            say(f"kept: s3://{bucket['name']}/{team}/, each log for {bucket['expireDays']} days")
 
 
 def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> list[str]:

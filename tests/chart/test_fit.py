@@ -29,6 +29,12 @@ JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 
 
+OPTIONS = [
+    *("monitoring.enabled=true", "monitoring.mockGpus.enabled=true", "logs.enabled=true"),
+    *(f"global.contract.network.s3[0].{one}" for one in ("cidr=192.0.2.0/24", "port=443")),
+]
+
+
 # Two NVIDIA pools that differ in everything but the resource, one of spot nodes, one of another maker, CPU nodes for
 # special work.
 def _gpu_pool(name: str, maker: str, taint: dict[str, str], **rest: Any) -> dict[str, Any]:
@@ -59,15 +65,14 @@ ZOO = {
 def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
     """Every object of each profile: as it is, with two teams, with a zoo of node pools, and with the overlay."""
     profile, what = request.param
-    sets = ["monitoring.enabled=true", "monitoring.mockGpus.enabled=true"]
     if what == "packed":
-        return package.render(profile, chart, sets, values=[configurations.OVERLAY])
+        return package.render(profile, chart, OPTIONS, values=[configurations.OVERLAY])
     contract: dict[str, Any] = {"no teams": {}, "two teams": {"teams": TEAMS}, "many pools": ZOO}[what]
     if what == "two teams":
         contract |= {"network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}}
     file = tmp_path_factory.mktemp("values") / "values.yaml"
     file.write_text(yaml.safe_dump({"global": {"contract": contract}}))
-    return package.render(profile, chart, sets, values=[file])
+    return package.render(profile, chart, OPTIONS, values=[file])
 
 
 @pytest.fixture(scope="module")

@@ -157,7 +157,7 @@ def differing(old: Any, new: Any, path: str = "") -> Iterator[str]:
 
 
 def test_what_is_random_is_ignored_by_argo_cd(application: Object, chart: Path) -> None:
-    first, second = (rendered(chart, "--set", "metrics-server.enabled=true") for _ in range(2))
+    first, second = (rendered(chart, "--set", "metrics-server.enabled=true,logs.enabled=true") for _ in range(2))
     assert second.keys() == first.keys()
     random = {key: found for key in first if (found := set(differing(first[key], second[key])))}
     assert random, "generated credentials differ at each rendering"

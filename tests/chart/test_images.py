@@ -30,7 +30,7 @@ def _strings(node: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def mirrored(chart: Path) -> dict[str, list[dict[str, Any]]]:
-    sets = [*TEAM, f"global.imageRegistry={MIRROR}", "global.imagePullSecrets[0].name=pull"]
+    sets = [*TEAM, "logs.enabled=true", f"global.imageRegistry={MIRROR}", "global.imagePullSecrets[0].name=pull"]
     return {name: package.render(name, chart, sets) for name in parts.profiles()}
 
 
@@ -51,7 +51,9 @@ def test_nothing_names_another_registry(mirrored: dict[str, list[dict[str, Any]]
 
 def test_the_mirror_keeps_repository_and_tag(chart: Path, mirrored: dict[str, list[dict[str, Any]]]) -> None:
     for profile in parts.profiles():
-        listed = images.listed(profile, chart=chart, sets=[*TEAM, f"global.imageRegistry={MIRROR}"])
+        listed = images.listed(
+            profile, chart=chart, sets=[*TEAM, "logs.enabled=true", f"global.imageRegistry={MIRROR}"]
+        )
         assert images.references(mirrored[profile]) <= {image.pulled for image in listed}
         assert {image.ref for image in listed} == {image.ref for image in images.listed(profile, chart=chart)}
 

@@ -21,8 +21,8 @@ TEAMS = [
     for i, (team, gid) in enumerate((("vision", 20001), ("speech", 20002)))
     for key, value in (("name", team), ("gid", gid), ("members.groups[0]", f"{team}-members"))
 ]
-OPTIONS = ["monitoring.enabled=true", "monitoring.mockGpus.enabled=true"]
 CACHE = [f"global.contract.storage.caches[0].{one}" for one in ("name=a", "bucket=datasets", "prefix=shared/a")]
+OPTIONS = ["monitoring.enabled=true", "monitoring.mockGpus.enabled=true", "logs.enabled=true"]
 EXTRA = {"cloud": [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]}
 WRITES = {
     "create",

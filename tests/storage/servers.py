@@ -45,10 +45,10 @@ def free_port() -> int:
 
 
 def start(
-    folder: Path, certs: Path, ca: str = "", *, user: str = USER, password: str = PASSWORD, **env: str
+    folder: Path, certs: Path, ca: str = "", *, user: str = USER, password: str = PASSWORD, port: int = 0, **env: str
 ) -> tuple[subprocess.Popen[bytes], Server]:
-    """Start a server and wait until it answers. `env`: further variables of it."""
-    port, scheme = free_port(), "https" if ca else "http"
+    """Start a server and wait until it answers. `port` 0: a free one; `env`: further variables of it."""
+    port, scheme = port or free_port(), "https" if ca else "http"
     folder.mkdir(exist_ok=True)
     process = subprocess.Popen(
         [tools.binary("minio"), "server", folder, "--address", f"127.0.0.1:{port}", "--certs-dir", certs],

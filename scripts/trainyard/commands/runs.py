@@ -13,6 +13,7 @@ import click
 from trainyard import structured
 from trainyard.commands.run_names import complete, complete_pipelines
 from trainyard.commands.runs_compare import compare
+from trainyard.commands.runs_logs import logs
 from trainyard.commands.runs_tensorboard import tensorboard
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError, options
@@ -49,6 +50,7 @@ def runs() -> None:
 
 
 runs.add_command(compare)
+runs.add_command(logs)
 runs.add_command(tensorboard)
 
 
@@ -135,65 +137,8 @@ def _lineage_files(kube: Kube, run: Run) -> list[dict[str, Any]]:
         return [json.loads(store.read(f"{place.bucket}/{place.key}")) for place in places]
 
 
-@runs.command()
-@_run
-@click.argument("step", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Wait for the step to start and go on until it ends.")
-@click.option("--tail", type=click.IntRange(min=0), help="Only the last lines.")
-@click.option("--attempt", type=click.IntRange(min=1), help="Of which try; else of the last.")
-@options
-def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: int | None, access: Access) -> None:
-    """Print the log of a step; without STEP, of all that ran, each line with its step's name.
-
-    Of a training job: the log of the rank that speaks for it, or of STEP, such as worker-1.
-    Where a step's pod is gone already, its log comes from the store.
-    """
-    from trainyard.commands.run_names import named
-    from trainyard.pipelines.runs import logs as reading
-    from trainyard.pipelines.runs import nodes, snapshot
-
-    kube = access.connect()
-    this = named(kube, run)
-    if this.job:
-        from trainyard.training import actions
-
-        if attempt:
-            raise UsageError("a training job has no --attempt", hint="leave it out: the log is of the last start")
-        for line in actions.lines(kube, this.job, step or "", follow=follow, tail=tail, say=_say):
-            _write(line)
-        return
-    run = this.name
-    found = nodes.run(snapshot.fetch(kube, run))
-    if step is None:
-        if follow or attempt:
-            raise UsageError("--follow and --attempt need a STEP", hint=f"`trainyard runs show {run}` names them")
-        _all_logs(kube, found, tail)
-        return
-    chosen = found.find(step)
-    for line in reading.lines(kube, found, chosen, follow=follow, tail=tail, attempt=attempt, say=_say):
-        _write(line)
-
-
-def _all_logs(kube: Kube, run: Run, tail: int | None) -> None:
-    from trainyard.pipelines.runs import logs as reading
-
-    for each in run.steps:
-        if not each.nodes and each.state != "cached":
-            continue
-        try:
-            for line in reading.lines(kube, run, each, tail=tail):
-                _write(f"{each.name}: ".encode() + line)
-        except TrainyardError as error:
-            click.echo(str(error), err=True)
-
-
 def _say(text: str) -> None:
     click.echo(text, err=True)
-
-
-def _write(line: bytes) -> None:
-    sys.stdout.buffer.write(line + b"\n")
-    sys.stdout.buffer.flush()
 
 
 @runs.command()

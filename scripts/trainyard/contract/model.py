@@ -158,6 +158,11 @@ class Contract:
         return self.raw.get("pipelines") or {}
 
     @property
+    def log_bucket(self) -> str:
+        """Where logs of pods that are gone lie, each namespace's below its name; "" where the site keeps none."""
+        return str((self.raw.get("logs") or {}).get("bucket", ""))
+
+    @property
     def store(self) -> dict[str, Any]:
         """The object store's endpoint, region and mode: as published, else as the chart would publish it."""
         if found := self.raw.get("s3"):

@@ -109,10 +109,14 @@ def find(kube: Kube, name: str) -> Object:
     return found[0]
 
 
-def missing(kube: Kube, name: str) -> UsageError:
+class MissingError(UsageError):
+    """There is no such job, or not any more."""
+
+
+def missing(kube: Kube, name: str) -> MissingError:
     """That there is no such job."""
     hint = "finished jobs go after a while (`keep`); their results stay in the store"
-    return UsageError(f"there is no job {name} in {kube.namespace}", hint=hint)
+    return MissingError(f"there is no job {name} in {kube.namespace}", hint=hint)
 
 
 def named(kube: Kube, name: str, kinds: Sequence[registry.Kind] = registry.KINDS) -> list[Object]:

@@ -12,6 +12,7 @@ from trainyard.kinds.launcher_log import is_noise
 from trainyard.kinds.places import place_of
 from trainyard.kube import Kube, KubeError
 from trainyard.observe import jobs, pods
+from trainyard.observe.kept import NoLogError
 from trainyard.training import report
 
 Object = dict[str, Any]
@@ -68,7 +69,8 @@ def lines(
         say: is told what is waited for.
 
     Raises:
-        TrainyardError: there is no log, with the reason.
+        NoLogError: there is no log, with the reason.
+        TrainyardError: there is no such rank.
     """
     announced = ""
     while True:
@@ -84,7 +86,7 @@ def lines(
             raise TrainyardError(f"job {name} has no rank {rank}; it has: {known}")
         if not follow or state in report.OVER:
             gone = "its pods are gone" if state in report.OVER and not pod else why or "it has not started"
-            raise TrainyardError(f"job {name} has no log: {gone}", hint=f"`trainyard runs show {name}` says more")
+            raise NoLogError(f"job {name} has no log: {gone}", hint=f"`trainyard runs show {name}` says more")
         if why != announced:
             say(f"{name} has not started yet: {why}")
             announced = why

@@ -16,6 +16,7 @@ from trainyard_dev.e2e.checks import (
     buckets,
     gang,
     kernel_nfs,
+    logs,
     metrics,
     monitoring,
     network,
@@ -139,6 +140,8 @@ ENTRIES = (
           inputs=("charts/metrics-server",)),
     Entry((monitoring.TARGETS,), monitoring.targets, locks=frozenset({RELEASE}), images=monitoring.IMAGES,
           inputs=("charts/monitoring", "components", "scripts/trainyard_agent")),
+    Entry(logs.IDS, logs.kept, locks=frozenset({ALONE}), images=("otel-collector",),
+          inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/observe/kept", "scripts/trainyard_agent")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(

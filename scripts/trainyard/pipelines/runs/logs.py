@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
+from trainyard.observe.kept import NoLogError
 from trainyard.pipelines.runs import nodes, snapshot, stored
 from trainyard.pipelines.runs.model import Run, Step
 from trainyard.pipelines.steps import kfp_log
@@ -40,7 +41,8 @@ def lines(
         say: is told what is waited for.
 
     Raises:
-        TrainyardError: there is no log, with the reason.
+        NoLogError: there is no log, with the reason.
+        TrainyardError: the step has had no such try, or its log can't be read.
     """
     if follow and not step.nodes and not step.ended:
         say(f"{step.name} has not started yet; waiting for it")
@@ -125,6 +127,6 @@ def _archived(kube: Kube, run: Run, step: Step, node: str) -> list[bytes]:
         why = "it never ran" if not step.nodes else "its pod is gone and no log was kept"
         if step.state == "cached":
             why = "it was served from the cache; `trainyard runs show --lineage` names the run that made it"
-        raise TrainyardError(f"step {step.name} has no log: {why}")
+        raise NoLogError(f"step {step.name} has no log: {why}")
     with stored.reached(kube) as store:
         return store.read(f"{place.bucket}/{place.key}").splitlines()

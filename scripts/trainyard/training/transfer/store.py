@@ -53,6 +53,10 @@ class Store:
         """Every object below a place: name below it -> size. Raises TrainyardError."""
         return dict(_again(lambda: self.run("list", place))["keys"])
 
+    def folders(self, begun: str) -> Names:
+        """What stands in keys, up to the next slash, where they begin so. Raises TrainyardError."""
+        return [str(name) for name in _again(lambda: self.run("folders", begun))["folders"]]
+
     def put(self, source: Path, place: str, *, progress: Progress | None = None) -> bool:
         """Copies a file there unless the same is there; returns whether it was copied. Raises TrainyardError."""
         size = source.stat().st_size

@@ -1,0 +1,152 @@
+"""Kept logs, an option of the chart: a deleted job's log is found by its team and by no other, whatever stood still."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from trainyard import contract
+from trainyard.errors import TrainyardError
+from trainyard.kinds import TeamConfig
+from trainyard.kube.access import Access
+from trainyard.training import transfer
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import RELEASE, put
+
+FOUND, STOPPED = IDS = ("seeing.logs", "seeing.logs-stopped")
+TITLES = {
+    FOUND: "a deleted job's log is found in the store by its team, and by a member of another team it is not",
+    STOPPED: "store and collector are stopped while a job writes: no line is lost, none is shown twice",
+}
+JOB, THROUGH, LINES = "e2e-kept", "e2e-kept-through", 400
+GOES_S = 10  # the age of the last line when the pod goes
+DOWN_S = 20  # how long store and collector are stopped
+PATIENCE_S = 120
+WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {pause}; done; sleep 3600'
+
+
+def kept(context: Context) -> None:
+    """On, with a job that is deleted, and one that writes while parts are down; off again."""
+    package = chart.package()
+    try:
+        with context.recorder.check(FOUND, TITLES[FOUND]) as figures:
+            figures["seconds to switch on"] = put(context, "upgrade", package, change="logs.enabled=true")
+            context.contract = read_contract(context.kubectl)
+            _found(context, figures)
+        with context.recorder.check(STOPPED, TITLES[STOPPED]) as figures:
+            _stopped(context, figures)
+    finally:
+        put(context, "upgrade", package, change="logs.enabled=false")
+        context.contract = read_contract(context.kubectl)
+    left = context.kubectl.find("daemonset", f"{RELEASE}-logs", "-n", SYSTEM)
+    require(left is None, f"DaemonSet {RELEASE}-logs is still there after logs.enabled=false")
+
+
+def _found(context: Context, figures: dict[str, Any]) -> None:
+    _write(context, JOB, "((i % 50)) || sleep 0.1")
+    last = _await_line(context, JOB, LINES - 1)
+    time.sleep(GOES_S)
+    _delete(context, JOB)
+    gone = time.monotonic()
+    lines = _read(context, JOB, LINES)
+    figures |= {"lines": len(lines), "age of the last line when the pod went, s": round(gone - last, 1),
+                "found after, s": round(time.monotonic() - gone, 1)}  # fmt: skip
+    _complete(lines)
+    code, out, said = runs.trainyard(context, "runs", "logs", JOB, team=OTHER, check=False)
+    require(code != 0 and not out, f"a member of {OTHER} asked for the log and got {out[:300]!r}")
+    figures["another team is told"] = said.strip().splitlines()[-1][:300]
+    figures["another team's key is told"] = _refused(context)
+
+
+def _stopped(context: Context, figures: dict[str, Any]) -> None:
+    name, daemons = THROUGH, f"app.kubernetes.io/name=logs,app.kubernetes.io/instance={RELEASE}"
+    count = 10 * (2 * DOWN_S + 20)
+    _write(context, name, "sleep 0.1", count)
+    _await_line(context, name, 50)
+    store = f"statefulset/{RELEASE}-minio"
+    context.kubectl("scale", store, "-n", SYSTEM, "--replicas=0")
+    try:
+        time.sleep(DOWN_S)
+        context.kubectl("delete", "pod", "-n", SYSTEM, "-l", daemons, "--force", "--grace-period=0", "--wait=false")
+    finally:
+        context.kubectl("scale", store, "-n", SYSTEM, "--replicas=1")
+    context.kubectl("rollout", "status", store, "-n", SYSTEM, f"--timeout={PATIENCE_S}s", timeout=PATIENCE_S + 10)
+    context.kubectl("rollout", "status", f"daemonset/{RELEASE}-logs", "-n", SYSTEM, f"--timeout={PATIENCE_S}s",
+                    timeout=PATIENCE_S + 10)  # fmt: skip
+    _await_line(context, name, count - 1)
+    time.sleep(GOES_S)
+    _delete(context, name)
+    lines = _read(context, name, count)
+    numbers = [int(line.split()[1]) for line in lines]
+    figures |= {"lines": count, "store stopped, s": DOWN_S, "lost": count - len(set(numbers)),
+                "shown twice": len(numbers) - len(set(numbers))}  # fmt: skip
+    _complete(lines, count)
+
+
+def _write(context: Context, name: str, pause: str, lines: int = LINES) -> None:
+    """A Job of the team whose pod writes lines and stays."""
+    pod = context.pod(name, WRITES.format(lines=lines, pause=pause), image=context.image("base"))
+    spec = {"backoffLimit": 0, "activeDeadlineSeconds": 600, "template": {"metadata": {}, "spec": pod["spec"]}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+    context.kubectl.apply([job], NAMESPACE)
+
+
+def _await_line(context: Context, name: str, number: int) -> float:
+    """When a line was seen where the pod runs, by the monotonic clock."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        said = context.kubectl("logs", "-n", NAMESPACE, f"job/{name}", "--tail=1", check=False).stdout.split()
+        if said[:1] == ["line"] and int(said[1]) >= number:
+            return time.monotonic()
+        time.sleep(0.5)
+    require(False, f"the pod of {name} has not written line {number} within {PATIENCE_S} s")
+    return 0.0
+
+
+def _delete(context: Context, name: str) -> None:
+    """The job and its pod, at once."""
+    context.kubectl("delete", "job", name, "-n", NAMESPACE, "--cascade=foreground", "--timeout=60s", timeout=70)
+    pods = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"batch.kubernetes.io/job-name={name}")
+    require(not pods, f"pods of {name} are still there")
+
+
+def _read(context: Context, name: str, due: int) -> list[str]:
+    """What `trainyard runs logs` finds of a job that is gone, once it is all or the time is over."""
+    end, lines, said = time.monotonic() + PATIENCE_S, list[str](), ""
+    while time.monotonic() < end and len(lines) < due:
+        code, out, said = runs.trainyard(context, "runs", "logs", name, check=False)
+        lines = out.splitlines() if not code else []
+        time.sleep(2)
+    require(lines != [], f"`runs logs {name}` finds nothing: {said[-300:]}; {_state(context)}")
+    return lines
+
+
+def _complete(lines: list[str], due: int = LINES) -> None:
+    numbers = [int(line.split()[1]) for line in lines]
+    lost = sorted(set(range(due)) - set(numbers))
+    require(not lost, f"{len(lost)} of {due} lines are lost, the first {lost[:5]}")
+    require(numbers == list(range(due)), f"{len(numbers)} lines instead of {due}: some came twice, or in another order")
+
+
+def _refused(context: Context) -> str:
+    """What the store says when a pod of another team asks it for this team's logs with that team's key."""
+    kube = Access(kubeconfig=str(context.kubectl.kubeconfig or ""), namespace=OTHER).connect()
+    team = TeamConfig.of(contract.live(kube), OTHER)
+    bucket = contract.live(kube).log_bucket
+    with transfer.open_store(kube, team) as store:
+        try:
+            found = store.folders(f"{bucket}/{NAMESPACE}/")
+        except TrainyardError as error:
+            require("AccessDenied" in str(error), f"the store says {error}")
+            return str(error)[:300]
+    require(False, f"a pod of team {OTHER} lists {len(found)} of {NAMESPACE}'s pods")
+    return ""
+
+
+def _state(context: Context) -> str:
+    log = context.kubectl("logs", "-n", SYSTEM, f"daemonset/{RELEASE}-logs", "--tail=5", check=False)
+    return f"a collector says: {(log.stdout or log.stderr)[-900:]}"

@@ -1,0 +1,150 @@
+"""The option `logs`: off it is nothing, on a collector without rights on the API that writes where it is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard_dev.chart import package
+
+Objects = list[dict[str, Any]]
+ON = ["logs.enabled=true"]
+EXTERNAL = [
+    "minio.enabled=false",
+    "global.contract.storage.s3.mode=external",
+    "global.contract.storage.s3.endpoint=https://s3.example.org",
+    "global.contract.network.s3[0].cidr=203.0.113.0/24",
+    "global.contract.network.s3[0].port=443",
+]
+
+
+@pytest.fixture(scope="module")
+def on(chart: Path) -> Objects:
+    return package.render("kind", chart, ON)
+
+
+def named(objects: Objects) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
+
+
+def container(objects: Objects, kind: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = named(objects)[kind, name]["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def configuration(objects: Objects) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(named(objects)["ConfigMap", "trainyard-logs"]["data"]["collector.yaml"])
+    return found
+
+
+def contract(objects: Objects) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(named(objects)["ConfigMap", "trainyard-contract"]["data"]["contract.json"])
+    return found
+
+
+def test_off_it_is_nothing(rendered: dict[str, Objects]) -> None:
+    for objects in rendered.values():
+        assert "logs" not in contract(objects)
+        assert not [key for key in named(objects) if "logs" in key[1]]
+        assert "LOGS_" not in json.dumps(named(objects)["Job", "trainyard-setup"])
+
+
+def test_on_it_adds_five_objects_and_changes_the_contract_and_the_setup_job(
+    on: Objects, rendered: dict[str, Objects]
+) -> None:
+    added = sorted(set(named(on)) - set(named(rendered["kind"])))
+    assert [kind for kind, _ in added] == ["ConfigMap", "DaemonSet", "NetworkPolicy", "Secret", "ServiceAccount"]
+    assert contract(on)["logs"] == {"bucket": "logs", "retentionDays": 30}
+    names = {env["name"] for env in container(on, "Job", "trainyard-setup")["env"]}
+    assert {"LOGS_ENDPOINT", "LOGS_ACCESS_KEY", "LOGS_SECRET_KEY", "LOGS_REGION", "LOGS_CA"} <= names
+
+
+def test_the_collector_has_no_right_on_the_api_and_reads_the_host_only(on: Objects) -> None:
+    pod = named(on)["DaemonSet", "trainyard-logs"]["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False and "hostNetwork" not in pod
+    roles = [obj for obj in on if obj["kind"].endswith("RoleBinding")]
+    assert not [obj for obj in roles if any(s["name"] == "trainyard-logs" for s in obj["subjects"] or [])]
+    made = container(on, "DaemonSet", "trainyard-logs")
+    assert made["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert made["securityContext"]["readOnlyRootFilesystem"] and not made["securityContext"]["allowPrivilegeEscalation"]
+    writable = [mount["name"] for mount in made["volumeMounts"] if not mount.get("readOnly")]
+    assert writable == ["state"]
+    paths = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume}
+    assert paths == {"pods": "/var/log/pods", "state": "/var/lib/trainyard-logs"}
+    assert made["resources"]["limits"]["memory"] == "256Mi"
+
+
+def test_a_line_is_dropped_nowhere(on: Objects) -> None:
+    made = configuration(on)
+    exporter, receiver = made["exporters"]["pod_store"], made["receivers"]["file_log"]
+    for one in (exporter, receiver):
+        assert one["retry_on_failure"]["enabled"] and one["retry_on_failure"]["max_elapsed_time"] == "0s"
+    queue = exporter["sending_queue"]
+    assert queue["storage"] == receiver["storage"] == "file_storage" and queue["block_on_overflow"]
+    assert queue["queue_size"] == 512 << 20 and queue["batch"]["flush_timeout"] == "10s"
+    assert receiver["start_at"] == "beginning" and receiver["include_file_record_offset"]
+    # Whatever gathers lines in memory before the queue would lose them when it is killed.
+    assert made["service"]["pipelines"]["logs"] == {"receivers": ["file_log"], "exporters": ["pod_store"]}
+    assert "--feature-gates=stanza.synchronousLogEmitter" in container(on, "DaemonSet", "trainyard-logs")["args"]
+
+
+def test_values_reach_the_collector(chart: Path) -> None:
+    more = ["logs.bucket=kept", "logs.retentionDays=7", "logs.flushEvery=2s", "logs.queue.sizeMiB=64"]
+    more += ["logs.excludeNamespaces={kube-system,vision}", "global.imageRegistry=registry.example.org/mirror"]
+    objects = package.render("kind", chart, ON + more)
+    assert contract(objects)["logs"] == {"bucket": "kept", "retentionDays": 7}
+    made = configuration(objects)
+    assert made["exporters"]["pod_store"]["bucket"] == "kept"
+    assert made["exporters"]["pod_store"]["sending_queue"]["queue_size"] == 64 << 20
+    assert made["receivers"]["file_log"]["exclude"] == ["/pods/kube-system_*/*/*", "/pods/vision_*/*/*"]
+    image = container(objects, "DaemonSet", "trainyard-logs")["image"]
+    assert image.startswith("registry.example.org/mirror/trainyard/otel-collector:")
+
+
+def test_its_network_is_names_and_the_store(on: Objects, chart: Path) -> None:
+    egress = named(on)["NetworkPolicy", "trainyard-logs"]["spec"]["egress"]
+    assert len(egress) == 2 and egress[1]["to"][0]["podSelector"]["matchLabels"]["app.kubernetes.io/name"] == "minio"
+    outside = package.render("kind", chart, ON + EXTERNAL)
+    egress = named(outside)["NetworkPolicy", "trainyard-logs"]["spec"]["egress"]
+    assert egress[1]["to"] == [{"ipBlock": {"cidr": "203.0.113.0/24"}}] and egress[1]["ports"][0]["port"] == 443
+
+
+def test_a_site_s_own_collector_gets_bucket_key_and_nothing_of_ours(chart: Path, rendered: dict[str, Objects]) -> None:
+    objects = package.render("kind", chart, [*ON, "logs.collector=site"])
+    added = sorted(set(named(objects)) - set(named(rendered["kind"])))
+    assert added == [("Secret", "trainyard-logs-s3")]
+    assert contract(objects)["logs"]["bucket"] == "logs"
+
+
+def test_a_store_whose_users_are_the_site_s_gets_no_key(chart: Path) -> None:
+    objects = package.render("kind", chart, ON + EXTERNAL)
+    assert ("Secret", "trainyard-logs-s3") not in named(objects)
+    assert "LOGS_" not in json.dumps(named(objects)["Job", "trainyard-setup"])
+
+
+def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]]) -> None:
+    assert validation_errors({"logs": {"enabled": True, "bucket": "runs"}}) == [
+        'logs.bucket is "runs", which global.contract.storage.buckets has for something else: give the logs a bucket '
+        "of their own."
+    ]
+    unlimited = {"logs": {"enabled": True, "resources": {"limits": {"memory": None}}}}
+    assert [one.partition(":")[0] for one in validation_errors(unlimited)] == ["logs.resources has no limits.memory"]
+    external = {"global": {"contract": {"storage": {"s3": {"mode": "external", "endpoint": "https://s3.example.org"}}}}}
+    said = validation_errors({"logs": {"enabled": True}, "minio": {"enabled": False}, **external})
+    assert len(said) == 1 and said[0].startswith("logs.enabled is true and the store is external: name its addresses")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["retentionDays=0", "flushEvery=2m", "queue.sizeMiB=1", "queue.path=/", "collector=fluentd", "bucket=A", "odd=1"],
+)
+def test_a_wrong_value_is_refused_by_name(chart: Path, value: str) -> None:
+    with pytest.raises(TrainyardError) as refusal:
+        package.render("kind", chart, [*ON, f"logs.{value}"])
+    assert value.partition("=")[0].rpartition(".")[2] in str(refusal.value)

@@ -1,0 +1,170 @@
+"""The real collector between pods that are played and a real MinIO: each part is stopped in turn, lines are counted.
+
+It runs where the collector is built: `bin/trainyard tools path otel-collector`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster import FakeApi
+from pod_logs import Collector, Writer
+from servers import Server, free_port, start
+from test_logs import KEY, Names, Pod
+
+from trainyard.observe import kept
+from trainyard_agent import buckets, s3_users
+from trainyard_dev import tools
+from trainyard_dev.chart import package
+from trainyard_dev.tools import build, golang
+
+STOPPED_S = 12.0  # how long each of store, collector and node is stopped
+CALM_S = 4.0
+BUILT = build.is_built(build.builder("otel-collector"))
+pytestmark = pytest.mark.skipif(not BUILT, reason="the collector isn't built: bin/trainyard tools path otel-collector")
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Callable[[Server], Path]:
+    """The Secret of the collector as it is mounted."""
+
+    def made(server: Server) -> Path:
+        folder = tmp_path / "key"
+        folder.mkdir(exist_ok=True)
+        held = {"endpoint": server.root.endpoint, "region": "us-east-1", "access-key": KEY[0], "secret-key": KEY[1]}
+        for name, value in held.items():
+            (folder / name).write_text(value)
+        return folder
+
+    return made
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Any]:
+    """A MinIO that can be stopped and goes on at the same place."""
+
+    class Store:
+        def __init__(self) -> None:
+            self.port = free_port()
+            self.begin()
+
+        def begin(self) -> None:
+            self.process, self.server = start(tmp_path / "data", tmp_path / "certs", port=self.port)
+
+        def stop(self) -> None:
+            self.process.kill()
+            self.process.wait()
+
+    made = Store()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def server(store: Any) -> Server:
+    found: Server = store.server
+    return found
+
+
+def read(client: Pod, writer: Writer) -> tuple[list[str], int]:
+    """(what a member reads of the pod, how many lines lie in the store)."""
+    raw = 0
+
+    class Counting(Pod):
+        def tree(self, place: str, folder: Path) -> Names:
+            nonlocal raw
+            names = super().tree(place, folder)
+            raw += sum(1 for name in names for _ in kept.objects.lines((folder / name).read_bytes(), name))
+            return names
+
+    try:
+        found = list(kept.logs(Counting(client.client), f"logs/{writer.team}", writer.pod))  # type: ignore[arg-type]
+    except kept.NoLogError:
+        return [], 0
+    return [line.text for log in found for line in log.lines], raw
+
+
+def test_what_is_stopped_loses_no_line(
+    tmp_path: Path, store: Any, key: Any, contract: dict[str, Any], clock: Any, environment: Any, monkeypatch: Any
+) -> None:
+    for name, value in (("ENDPOINT", store.server.root.endpoint), ("ACCESS_KEY", KEY[0]), ("SECRET_KEY", KEY[1])):
+        monkeypatch.setenv(f"LOGS_{name}", value)
+    contract |= {"logs": {"bucket": "logs", "retentionDays": 30}}
+    api = FakeApi("vision", "speech")
+    buckets.ensure(contract, clock)
+    s3_users.ensure_teams(contract, api, timedelta(days=7))  # type: ignore[arg-type]
+    pods = tmp_path / "pods"
+    pods.mkdir()
+    chart = package.assemble(tmp_path / "chart", csi=False)
+    collector = Collector(tools.binary("otel-collector"), chart, tmp_path, pods, key(store.server),
+                          (free_port(), free_port()))  # fmt: skip
+    writers = [Writer(pods, team, f"{pod}-worker-0") for team in ("vision", "speech") for pod in ("long", "short")]
+    long = [one for one in writers if one.pod.startswith("long")]
+    short = [one for one in writers if one.pod.startswith("short")]
+    collector.start()
+    for one in writers:
+        one.start()
+    time.sleep(CALM_S)
+
+    store.stop()  # meanwhile two pods end, and go 10 s after their last line
+    for one in short:
+        one.end()
+    time.sleep(10)
+    for one in short:
+        one.remove()
+    time.sleep(STOPPED_S - 10)
+    store.begin()
+    time.sleep(CALM_S)
+
+    collector.stop()  # at once, whatever it has in hand; the pods go on, and their files are rotated
+    time.sleep(STOPPED_S)
+    collector.start()
+    time.sleep(CALM_S)
+
+    for one in long:  # the node: nothing on it goes on, its disk stays
+        one.pause(True)
+    collector.stop()
+    time.sleep(STOPPED_S)
+    collector.start()
+    for one in long:
+        one.pause(False)
+    time.sleep(CALM_S)
+
+    for one in long:
+        one.end()
+    time.sleep(10)
+    for one in long:
+        one.remove()
+    collector.look()
+    collector.stop(hard=False)  # what is in the queue is written first, or stays there
+
+    collector.start()
+    time.sleep(CALM_S)
+    collector.stop(hard=False)
+    lost = doubled = shown_twice = written = 0
+    for one in writers:
+        secret = api.secrets[one.team]
+        lines, raw = read(Pod(store.server.client(secret["access-key"], secret["secret-key"])), one)
+        numbers = [int(line.split()[3]) for line in lines]
+        assert all(line.startswith(f"{one.team} {one.pod} line ") for line in lines)
+        assert all(len(line) > 20_000 for line in lines if int(line.split()[3]) % 50 == 7)
+        assert numbers == sorted(numbers), "lines are out of order"
+        written += one.written
+        lost += one.written - len(set(numbers))
+        shown_twice += len(numbers) - len(set(numbers))
+        doubled += raw - len(set(numbers))
+    print(f"\n{written} lines: {lost} lost, {doubled} doubled in the store, {shown_twice} shown twice; "
+          f"{collector.most // 1024} MiB at most")  # fmt: skip
+    assert (lost, shown_twice) == (0, 0), collector.tail()
+    assert written > 4000 and collector.most < 256 * 1024
+
+
+def test_its_own_lines() -> None:
+    """The tests beside the program: an object holds lines of one container, and a batch that failed comes again."""
+    env = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", **golang.env()}
+    golang.go("test", "-trimpath", "./...", cwd=build.source_dir(build.builder("otel-collector")), env=env)
