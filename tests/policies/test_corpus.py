@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +15,8 @@ from trainyard_dev import tools
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
-from trainyard_dev.corpus import cli, results, run, sources, volcano
+from trainyard_dev.corpus import cli, picked, results, run, sources, started, volcano
+from trainyard_dev.corpus import page as pages
 from trainyard_dev.corpus.asking import Asker
 from trainyard_dev.corpus.judge import judge, typical
 
@@ -62,6 +64,7 @@ def _compare(asker: Asker, group: str, file: str) -> None:
     assert len(found) > 25
     site = run.judged(asker)
     verdicts = [judge(example, site, asker) for example in found]
+    assert [one.file for one in verdicts if one.again] == [], "a second round of hints"
     assert [f"{one.file}: {what}" for one in verdicts for what in one.differences] == []
     _, written = results.read(ROOT, file)
     known = {one.file: results.row(one) for one in written if one.group == group}
@@ -76,7 +79,25 @@ def test_what_is_written_down_is_of_the_pinned_modules_and_holds_names_and_verdi
     assert modules == results.versions()
     assert len({(one.group, one.file) for one in written}) == len(written) > 250
     assert [one.file for one in written if one.differences] == []
+    assert [one.file for one in written if one.again] == [], "following all hints once is enough"
     assert max(len(line) for line in (ROOT / file).read_text().splitlines()) < 700
+
+
+def test_every_file_says_by_which_check_it_is_run_or_why_not() -> None:
+    rows = json.loads((ROOT / results.FILE).read_text())["files"]
+    ran = {row["file"]: row["run"] for row in rows}
+    due = {f"{one.group}/{file}": f"`arrivals.upstream-{one.kind}`" for one in picked.PICKED for file in one.files}
+    assert {file: said for file, said in ran.items() if said.startswith("`arrivals.")} == due
+    assert all(ran.values()) and ran["volcano/jobflow/JobFlow.yaml"] == "stays refused: TY106"
+    assert ran["argo/coinflip.yaml"] == started.MORE
+    page = (ROOT / pages.FILES).read_text()
+    assert all(f"| `{row['file'].partition('/')[2]}` |" in page for row in rows)
+    assert f"({pages.FILES.removeprefix('docs/')})" in (ROOT / pages.PAGE).read_text()
+
+
+def test_a_file_that_could_be_run_and_is_not_needs_a_reason() -> None:
+    with pytest.raises(TrainyardError, match="nothing says why volcano/new"):
+        started.run("volcano", "new.yaml")
 
 
 def test_most_files_need_one_edit_where_the_server_fills_in() -> None:

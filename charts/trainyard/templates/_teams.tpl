@@ -4,6 +4,7 @@ A key that a team sets replaces the default; in the blocks queue, quota, counts,
 Beside the keys of the values every team has
   useQueues   the queues that it may use, its own first
   defaults    what is filled in, as the annotation trainyard.io/defaults of its namespace has it
+  ownFill     what its own block `fill` says; left out where it has none
 */}}
 {{- define "trainyard.teams" -}}
 {{- $c := .Values.global.contract -}}
@@ -26,6 +27,7 @@ Beside the keys of the values every team has
 {{- end -}}
 {{- $_ := set $team "useQueues" (concat (list $team.name) (default list $team.queues) | uniq) -}}
 {{- $_ := set $team "defaults" (include "trainyard.team.defaults" (list $c $team)) -}}
+{{- with $own.fill }}{{ $_ := set $team "ownFill" . }}{{ end -}}
 {{- $teams = append $teams $team -}}
 {{- end -}}
 {{- toJson $teams -}}

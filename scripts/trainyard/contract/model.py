@@ -67,10 +67,15 @@ class Team:
     users: tuple[str, ...] = ()
     defaults: str = ""  # what is filled in, as key=value, joined by commas
     fills: bool = True  # whether its manifests are filled in when they are sent
+    own_fill: dict[str, Any] = field(default_factory=dict)  # what the values say of that for this team alone
 
     def default(self, name: str, otherwise: int) -> int:
         """A number that is filled in: `deadline` or `keep`, in seconds."""
         return int(self._told(name) or otherwise)
+
+    def said(self, name: str, otherwise: int) -> int:
+        """As `default`, but only where the team's values say it themselves: no default of the chart or the site."""
+        return int(self.own_fill.get(f"{name}Seconds") or otherwise)
 
     @property
     def default_priority(self) -> str:

@@ -74,6 +74,7 @@ def _team(raw: Raw) -> Team:
         groups=tuple(members.get("groups") or ()),
         users=tuple(members.get("users") or ()),
         defaults=str(raw.get("defaults") or ""),
+        own_fill=raw.get("ownFill") or {},
         fills=bool((raw.get("fill") or {}).get("enabled", True)),
     )
 

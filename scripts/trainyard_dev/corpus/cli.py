@@ -29,8 +29,8 @@ def corpus() -> None:
 def run_() -> int:
     """Put every example to lint and to a real API server, as it is and with lint's hints followed.
 
-    Then again on a server that fills in what the platform knows. Results go to docs/corpus/, then docs/corpus.md is
-    written. Exit code 1: lint and a server differ.
+    Then again on a server that fills in what the platform knows. Results go to docs/corpus/, then docs/corpus.md and
+    docs/corpus/files.md are written. Exit code 1: lint and a server differ, or a file needs a second round.
     """
     wrong, count = [], 0
     for file, serves in ((results.FILE, ()), (results.FILLED, FILLS)):
@@ -38,8 +38,9 @@ def run_() -> int:
         found = _asked(serves)
         results.write(ROOT, found, results.versions(), file)
         wrong += [f"{one.group}/{one.file}: {what}" for one in found for what in one.differences]
+        wrong += [f"{one.group}/{one.file}: {one.again} edits in a second round" for one in found if one.again]
         count = len(found)
-    (ROOT / pages.PAGE).write_text(pages.render(ROOT))
+    pages.write(ROOT)
     for line in wrong:
         click.echo(line)
     click.echo(f"{count} files, {len(wrong)} differences; written: {results.FILE}, {results.FILLED}, {pages.PAGE}")
@@ -59,6 +60,6 @@ def _asked(serves: Sequence[str]) -> list[Result]:
 
 @corpus.command()
 def page() -> None:
-    """Write docs/corpus.md again."""
-    (ROOT / pages.PAGE).write_text(pages.render(ROOT))
-    click.echo(f"written: {pages.PAGE}")
+    """Write docs/corpus.md and docs/corpus/files.md again."""
+    pages.write(ROOT)
+    click.echo(f"written: {pages.PAGE}, {pages.FILES}")

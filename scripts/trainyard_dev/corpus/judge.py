@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from trainyard.contract import Contract
 from trainyard.pipelines.lint import files
 from trainyard.policy import lint
 from trainyard.policy.lint.codes import registry
@@ -19,7 +20,7 @@ from trainyard_dev.corpus.sources import Example
 
 Object = dict[str, Any]
 TRAINING = "training-operator"
-ROUNDS = 5
+SHAPE = "TY105"
 IMAGE, NAMED = "p17", re.compile(r"image (\S+) is neither")
 LATER = ("TY216", "TY217")  # rights and objects that lack when it runs: what a server can be asked about
 OPERATORS = ("TY109",)  # of training-operator, whose own admission is not asked here
@@ -55,6 +56,7 @@ class Result:
     by_hand: int
     lint_after: Heard
     server_after: Said
+    again: int = 0  # edits that lint would ask for after its hints were followed once: none
 
     @property
     def differences(self) -> list[str]:
@@ -91,10 +93,11 @@ def judge(example: Example, site: Site, asker: Asker) -> Result:
     server = asker.ask(objects) if readable else Said(("schema",))
     if not readable:
         return Result(example.group, example.name, example.digest, kinds, as_it_is, server, 0, 0, as_it_is, server)
-    edits, by_hand = _follow(objects, site, asker)
-    after = Heard.of(_all(_findings(objects, site)))
+    edits, by_hand = follow(objects, site, asker.contract, asker.fills)
+    after, said = Heard.of(_all(_findings(objects, site))), asker.ask(objects)
+    again, _ = follow(objects, site, asker.contract, asker.fills)
     return Result(
-        example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, asker.ask(objects)
+        example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, said, again
     )
 
 
@@ -108,27 +111,23 @@ def _all(found: Iterable[tuple[Object, list[Finding]]]) -> list[Finding]:
     return [one for _, findings in found for one in findings]
 
 
-def _follow(objects: list[Object], site: Site, asker: Asker) -> tuple[int, int]:
-    """How many edits it took, and those of them that a person decides."""
+def follow(objects: list[Object], site: Site, contract: Contract, fills: bool = False) -> tuple[int, int]:
+    """Does once what lint says: how many edits it took, and those of them that a person decides."""
     edits = by_hand = 0
     images: set[str] = set()
-    for _ in range(ROUNDS):
-        done = 0
-        for obj, findings in _findings(objects, site):
-            mender = Mender(obj, asker.contract, asker.team)
-            for one in findings:
-                if one.severity is not Severity.ERROR:
-                    continue
-                count = mender.mend(one)
-                done += count
-                if asker.fills and one.code == IMAGE and count:
-                    known, name = len(images), _image(one)
-                    images.add(name)
-                    count = len(images) - known
-                edits += count
-                by_hand += count if one.code in PERSONAL else 0
-        if not done:
-            break
+    for obj, findings in _findings(objects, site):
+        mender = Mender(obj, contract, site.team())
+        # What else is said is said of the object as it is with its fields under their right names.
+        for one in sorted(findings, key=lambda found: found.code != SHAPE):
+            if one.severity is not Severity.ERROR:
+                continue
+            count = mender.mend(one)
+            if fills and one.code == IMAGE and count:
+                known, name = len(images), _image(one)
+                images.add(name)
+                count = len(images) - known
+            edits += count
+            by_hand += count if one.code in PERSONAL else 0
     return edits, by_hand
 
 

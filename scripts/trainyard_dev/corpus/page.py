@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from trainyard_dev.corpus import picked, results
-from trainyard_dev.corpus.judge import Result, typical
+from trainyard_dev.corpus import picked, results, started
+from trainyard_dev.corpus.asking import Said
+from trainyard_dev.corpus.judge import Heard, Result, typical
 from trainyard_dev.corpus.sources import GROUPS
 
-PAGE = "docs/corpus.md"
+PAGE, FILES = "docs/corpus.md", "docs/corpus/files.md"
 HEAD = Path(__file__).with_name("assets") / "corpus.md"
+HEAD_OF_FILES = Path(__file__).with_name("assets") / "files.md"
 NONE = "None."
 
 
@@ -24,11 +26,43 @@ def render(root: Path) -> str:
         verdicts="\n".join(_verdicts(found)),
         edits="\n".join(_edits(found)),
         run="\n".join(_run()),
-        left_out="\n".join(f"| {files} | {why} |" for files, why in picked.LEFT_OUT),
+        left_out="\n".join(_left_out()),
         filled="\n".join(_filled(filled)),
         codes="\n".join(_codes(found)),
         differences="\n".join(_differences([*found, *filled])),
     )
+
+
+def files(root: Path) -> str:
+    """The page with every file."""
+    _, found = results.read(root)
+    _, filled = results.read(root, results.FILLED)
+    text = HEAD_OF_FILES.read_text()
+    return text.format(**{group.replace("-", "_"): "\n".join(_rows(group, found, filled)) for group in GROUPS})
+
+
+def write(root: Path) -> None:
+    """Both pages."""
+    (root / PAGE).write_text(render(root))
+    (root / FILES).write_text(files(root))
+
+
+def _rows(group: str, found: list[Result], filled: list[Result]) -> Iterator[str]:
+    fills = {(one.group, one.file): one for one in filled}
+    for one in (one for one in found if one.group == group):
+        verdicts = " | ".join((_heard(one.lint), _said(one.server), _heard(one.lint_after), _said(one.server_after)))
+        edits = f"{one.edits}, {one.by_hand} | {fills[group, one.file].edits}"
+        yield f"| `{one.file}` | {verdicts} | {edits} | {results.ran(one)} |"
+
+
+def _heard(one: Heard) -> str:
+    refuses = f"refuses: {', '.join(one.refuses)}" if one.refuses else "passes"
+    return refuses + (f"; would fail: {', '.join(one.fails)}" if one.fails else "")
+
+
+def _said(one: Said) -> str:
+    refuses = f"refuses: {', '.join(one.refusals)}" if one.refused else "takes"
+    return refuses + (f"; lacks: {', '.join(one.lacks)}" if one.lacks else "")
 
 
 def _groups(found: list[Result]) -> Iterator[tuple[str, list[Result]]]:
@@ -68,6 +102,11 @@ def _run() -> Iterator[str]:
         ranks = f"{one.world} ranks, {one.backend}" if one.trainer else "its steps"
         by_hand = "; ".join(picked.EDITS[name][0] for name in one.by_hand) or "nothing"
         yield f"| `arrivals.upstream-{one.kind}` | `{one.group}/{one.files[-1]}` | {by_hand} | {ranks} |"
+
+
+def _left_out() -> Iterator[str]:
+    for group, patterns, why in started.LEFT_OUT:
+        yield f"| {', '.join(f'`{group}/{pattern}`' for pattern in patterns)} | {why} |"
 
 
 def _codes(found: Iterable[Result]) -> Iterator[str]:

@@ -124,25 +124,6 @@ IMAGES = {
     "volcanosh/mxnet-train-mnist-cpu": TRAINER_TORCH,
 }
 
-# Files of these kinds that are not run, and why.
-LEFT_OUT = (
-    ("pytorch/cpu-demo, pytorch/elastic/echo, pytorch/mnist/v1 (nccl, mpi)", "three are run; `mpi` and NCCL ask for a "
-     "torch built with them and for GPUs that compute"),
-    ("pytorch/deepspeed-demo, pytorch/elastic/imagenet", "DeepSpeed; four cores a pod and a data set of their own"),
-    ("tensorflow/mnist_with_summaries", "its volume is a PersistentVolume, which members may not make"),
-    ("mpi/tensorflow-mnist-elastic", "`horovodrun` with host discovery, which no image of the platform has"),
-    ("xgboost/lightgbm-dist", "no image of the platform has LightGBM"),
-    ("xgboost/smoke-dist/xgboostjob_v1alpha1_rabit_test", "fields that the kind doesn't have: `kubectl` refuses it"),
-    ("xgboost/xgboost-dist (predict, local), xgboost/xgboostjob", "a model that an earlier job left on a claim with a "
-     "PersistentVolume, or in a store elsewhere; the last is the same job again"),
-    ("MindSpore-example, integrations/mpi, kubecon-2019-china, task-start-dependency/mpi", "ranks reached by "
-     "`sshd` as root, more cores than the test cluster has, or a queue of their own"),
-    ("job, job-plugin, hierarchical-jobs, task-start-dependency/job", "nginx, which never ends"),
-    ("integrations/paddlepaddle, integrations/ray", "folders of the host, 30Gi; a cluster that never ends"),
-    ("invalid_jobs", "made to be refused"),
-    ("the other 210 Workflows", "three are run; the table above has every one's verdict"),
-)  # fmt: skip
-
 
 def kinds() -> list[str]:
     """Every kind of which something is run."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard_dev.corpus import started
 from trainyard_dev.corpus.asking import Said
 from trainyard_dev.corpus.judge import Heard, Result
 from trainyard_dev.corpus.sources import GROUPS
@@ -30,9 +31,17 @@ def row(one: Result) -> Row:
         "lint": _heard(one.lint),
         "server": _said(one.server),
         "edits": [one.edits, one.by_hand],
+        "again": one.again,
         "lint after": _heard(one.lint_after),
         "server after": _said(one.server_after),
+        "run": ran(one),
     }
+
+
+def ran(one: Result) -> str:
+    """The check that runs it on the cluster, or why none does."""
+    refused = one.lint_after.refuses or one.server_after.refusals
+    return started.run(one.group, one.file, refused, one.lint_after.fails)
 
 
 def result(row: Row) -> Result:
@@ -41,7 +50,8 @@ def result(row: Row) -> Result:
     heard = [Heard(tuple(row[key]["refuses"]), tuple(row[key]["fails"])) for key in ("lint", "lint after")]
     said = [Said(tuple(row[key]["refuses"]), tuple(row[key]["lacks"])) for key in ("server", "server after")]
     edits, by_hand = row["edits"]
-    return Result(group, file, row["sha256"], tuple(row["kinds"]), heard[0], said[0], edits, by_hand, heard[1], said[1])
+    kinds, again = tuple(row["kinds"]), row["again"]
+    return Result(group, file, row["sha256"], kinds, heard[0], said[0], edits, by_hand, heard[1], said[1], again)
 
 
 def read(root: Path, name: str = FILE) -> tuple[dict[str, str], list[Result]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from trainyard.contract.read import contract
+from trainyard.paths import ROOT
 from trainyard.policy import fill
+from trainyard.shell import run
 from trainyard_dev.e2e.context import NAMESPACE, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
 
@@ -46,14 +48,25 @@ def send(
     flags = [word for file in files for word in ("-f", str(file))]
     text = ""
     if not flags or not fills:
-        site = contract(context.contract, "the cluster")
-        sent = objects if fills else [fill.filled(one, site, site.team(NAMESPACE)).obj for one in objects]
-        flags, text = ["-f", "-"], json.dumps({"apiVersion": "v1", "kind": "List", "items": sent})
+        flags, text = ["-f", "-"], json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        text = text if fills else adopted(context, text)
     said = context.kubectl(
         *member(NAMESPACE), verb, "-n", NAMESPACE, *flags, "-o", "name", check=False, input=text or None
     )
     require(said.returncode == 0, f"it was refused: {' '.join(said.stderr.split())[:500]}")
     return said.stdout.split()
+
+
+def adopted(context: Context, text: str) -> str:
+    """What the command `trainyard adopt` makes of manifests, by the cluster's contract. CheckError: it ended badly."""
+    with tempfile.TemporaryDirectory() as folder:
+        site, file = Path(folder) / "contract.json", Path(folder) / "manifests.json"
+        site.write_text(json.dumps(context.contract))
+        file.write_text(text)
+        argv = [ROOT / "bin" / "trainyard", "adopt", file, "--contract", site, "--team", NAMESPACE, "-o", "-"]
+        done = run(argv, check=False, timeout=WAIT_S)
+    require(done.returncode == 0, f"trainyard adopt ended with {done.returncode}: {(done.stderr or '')[-500:]}")
+    return done.stdout
 
 
 def apply(context: Context, objects: Objects, figures: dict[str, Any]) -> None:

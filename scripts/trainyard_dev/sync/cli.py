@@ -129,6 +129,7 @@ def _pages(tree: Tree) -> None:
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
         corpus.PAGE: ("docs/corpus/results.json", lambda: corpus.render(tree.root)),
+        corpus.FILES: ("docs/corpus/results.json", lambda: corpus.files(tree.root)),
         contents.PAGE: ("images/requirements.yaml", lambda: contents.render(tree.root)),
         support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }

@@ -115,12 +115,12 @@ def _corpus(root: Path) -> Iterator[Finding]:
 
     if not (root / results.FILE).exists():
         return
-    page = root / pages.PAGE
     try:
         if results.read(root)[0] != results.versions():
             yield results.FILE, "it is of other versions than versions.yaml pins", "run `bin/trainyard corpus run`"
-        if not page.exists() or page.read_text() != pages.render(root):
-            yield pages.PAGE, "the page is out of date", "run `bin/trainyard corpus page`"
+        for file, text in ((pages.PAGE, pages.render(root)), (pages.FILES, pages.files(root))):
+            if not (root / file).exists() or (root / file).read_text() != text:
+                yield file, "the page is out of date", "run `bin/trainyard corpus page`"
     except TrainyardError as error:
         yield results.FILE, error.what, error.hint
 

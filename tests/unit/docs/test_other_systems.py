@@ -11,8 +11,7 @@ import click
 import pytest
 import yaml
 
-from trainyard.commands.data import data
-from trainyard.commands.submit import submit
+from trainyard import cli
 from trainyard.paths import ROOT
 
 PAGE = (ROOT / "docs" / "other-systems.md").read_text()
@@ -27,11 +26,16 @@ def block(begins: str) -> Any:
 
 def parsed(words: list[str]) -> dict[str, Any]:
     """What the command line makes of `trainyard …`. Raises click.UsageError."""
-    command: click.Command = {"submit": submit, "data": data}[words[1]]
-    rest = [word.replace("/app/train.py", f"{ROOT}/pipelines/mnist.py") for word in words[2:]]
-    if isinstance(command, click.Group):
-        command, rest = command.commands[rest[0]], rest[1:]
-    return command.make_context(words[1], rest).params
+    rest = [word.replace("/app/train.py", f"{ROOT}/pipelines/mnist.py") for word in words[1:]]
+    command: click.Command = cli.trainyard
+    context = click.Context(command, info_name="trainyard", **command.context_settings)
+    while isinstance(command, click.Group):
+        name, *rest = rest
+        found = command.get_command(context, name)
+        assert found, name
+        command = found
+        context = command.make_context(name, list(rest), context, resilient_parsing=isinstance(command, click.Group))
+    return context.params
 
 
 @pytest.mark.parametrize("line", [0, 1])

@@ -56,7 +56,7 @@ def apply(ctx: Context, component: Component, executor: Executor, known: dict[st
         pool = ctx.settings.gpu_pool(name)
         if pool is not None and pool.labels:
             template["nodeSelector"] = dict(pool.labels)
-        template["activeDeadlineSeconds"] = ctx.settings.deadline
+        template["activeDeadlineSeconds"] = ctx.settings.ends(ctx.pipeline.config)
     template["container"]["resources"] = {"requests": requests, **({"limits": limits} if limits else {})}
 
 

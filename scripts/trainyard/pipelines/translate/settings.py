@@ -29,6 +29,8 @@ class Settings:
         step_image: image of steps that run no image of the user: the importer and claims.
         store: the object store's endpoint (a URL), region and mode; empty where it isn't known.
         claim_class: storage class of claims that name none.
+        deadline: of a run that names none, in seconds; `longest` is the most that the site allows.
+        keep: how long a finished run stays, in seconds.
         mlflow: address of the server that metrics go to; empty for none.
     """
 
@@ -47,6 +49,7 @@ class Settings:
     step_image: str = "trainyard/argoexec"
     pools: tuple[NodePool, ...] = ()
     deadline: int = 604800
+    longest: int = 604800
     keep: int = 7 * 86400
     largest: int = MiB
     secret: str = "trainyard-s3"
@@ -76,6 +79,7 @@ class Settings:
         if priority and priority not in found.priority_classes:
             names = ", ".join(found.priority_classes)
             raise UsageError(f"priority class {priority} is not for team {team}", hint=f"take one of {names}")
+        longest = int(contract.parameters.get("maxDeadlineSeconds", cls.longest))
         settings: dict[str, Any] = {
             "team": team,
             "scheduler": contract.scheduler,
@@ -87,13 +91,20 @@ class Settings:
             "claim_class": contract.shared_class,
             "mlflow": contract.tracking_uri,
             "default_priority": found.default_priority,
-            "deadline": int(contract.parameters.get("maxDeadlineSeconds", cls.deadline)),
+            # A pipeline is many jobs one after the other, so only what is said for this very team ends it sooner.
+            "deadline": found.said("deadline", longest),
+            "longest": longest,
+            "keep": found.said("keep", cls.keep),
             "pools": tuple(
                 NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)
                 for pool in contract.pools
             ),
         }
         return cls(**{**settings, **own, "queue": queue, "priority": priority})
+
+    def ends(self, config: Mapping[str, Any]) -> int:
+        """The deadline of a run whose pipeline may name its own, which the site bounds."""
+        return min(config.get("activeDeadlineSeconds") or self.deadline, self.longest)
 
     def gpu_pool(self, resource: str) -> NodePool | None:
         """Where pods with that resource run; None when the platform has no such nodes, or nothing is known of it."""

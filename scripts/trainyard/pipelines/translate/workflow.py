@@ -53,9 +53,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
     if ctx.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in ctx.pull_secrets]
     # A workflow without a deadline is refused; a run may not last longer than the site allows a job to.
-    spec["activeDeadlineSeconds"] = min(
-        pipeline.config.get("activeDeadlineSeconds") or settings.deadline, settings.deadline
-    )
+    spec["activeDeadlineSeconds"] = settings.ends(pipeline.config)
     if workspace := pipeline.config.get("workspace"):
         spec["volumeClaimTemplates"] = [_workspace(workspace)]
         spec["volumeClaimGC"] = {"strategy": "OnWorkflowCompletion"}

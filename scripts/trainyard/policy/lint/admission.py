@@ -18,6 +18,7 @@ BESIDE = {
     ("api-token", "serviceAccountName"): "automountServiceAccountToken",
     ("gpu-limits", "name"): "resources",
     ("idle-command", "name"): "command",
+    ("image-source", "name"): "image",
     ("memory-request", "name"): "resources",
 }
 WHOLE = ("gang-size",)  # compares the job as a whole, so that nothing is learnt from one pod of it

@@ -46,12 +46,13 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights
     _name(obj, lines, report, label)
     if any(len(path) <= 2 for path, _, _ in broken):
         return  # without its main parts nothing more can be said
+    obj, wrong = shapes.mended(obj, broken)
     team = report.site.team(_namespace(obj))
     made = arrival.arriving(obj, report, team, _requester(who, report, team).user)
     if not who.pipeline:
         arrival.tell(made, lines, report, label)
     try:
-        _rules(obj, made.obj, lines, report, label, team, [path for path, _, _ in broken], who)
+        _rules(obj, made.obj, lines, report, label, team, wrong, who)
     except (AttributeError, KeyError, TypeError, ValueError):
         if not broken:  # a shape that no schema here describes, and that no rule could read
             what = "its spec can't be read"

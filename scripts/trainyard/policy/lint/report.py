@@ -165,5 +165,5 @@ def dotted(path: Path | str) -> str:
 
 
 def near(path: Path, broken: Sequence[Path]) -> bool:
-    """Whether the field is one whose shape was found wrong, or stands beside a field that does not exist."""
-    return any(path[: len(one)] == one or path[:-1] == one[:-1] or one[: len(path)] == path for one in broken if path)
+    """Whether the field is one whose shape was found wrong, or lies within it."""
+    return any(path[: len(one)] == one for one in broken if one)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     registry.COUNT: {"type": "integer", "minimum": 1},
 }
 AMOUNTS = {"requests", "limits", "minResources"}
+MEANT, GONE, ADDED, QUOTED = "did you mean ", "remove it", "add ", "write it in quotes"
 WORDS = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a map", "array": "a list"}
 WORDS |= {"boolean": "true or false"}
 
@@ -87,7 +89,7 @@ def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
             unknown = set(error.instance) - set(error.schema.get("properties", {}))
             if error.schema.get("additionalProperties") is False and difflib.get_close_matches(missing, unknown):
                 continue  # it is there under a name that is reported as unknown
-            yield path, f"{_place(path)} has no {missing}", f"add {missing}"
+            yield path, f"{_place(path)} has no {missing}", f"{ADDED}{missing}"
         elif rule == "type":
             yield (
                 path,
@@ -100,6 +102,32 @@ def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
             yield path, f"{_place(path)} is {_shown(error.instance)}", _hint(path, rule, value)
         else:
             yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
+
+
+def mended(obj: dict[str, Any], errors: Iterable[tuple[Place, str, str]]) -> tuple[dict[str, Any], list[Place]]:
+    """The object as it is once the hints that name a field are followed, and the fields that stay wrong.
+
+    Rules judge that, so that what they say of the rest need not wait for another look. Parts that YAML shares stay so.
+    """
+    made, broken = copy.deepcopy(obj), []
+    for path, _, hint in errors:
+        holder = _at(made, path[:-1])
+        name = hint.removeprefix(MEANT) if hint.startswith(MEANT) else ""
+        if name or hint == GONE:
+            value = holder.pop(path[-1], None)
+            if name and value is not None:
+                holder.setdefault(name, value)
+        elif hint.startswith(QUOTED):
+            holder[path[-1]] = str(holder[path[-1]])
+        else:
+            broken.append((*path, hint.removeprefix(ADDED)) if hint.startswith(ADDED) else path)
+    return made, broken
+
+
+def _at(value: Any, path: Place) -> Any:
+    for part in path:
+        value = value[part]
+    return value
 
 
 def _hint(path: Place, rule: str, value: Any) -> str:
@@ -127,10 +155,10 @@ def _quote(value: Any, wanted: Any) -> str:
     if wanted == "string" and isinstance(value, bool):
         return 'YAML reads yes, no, on and off as true or false: write it in quotes, such as "yes"'
     if wanted == "string" and isinstance(value, (int, float)):
-        return f'write it in quotes: "{value}"'
+        return f'{QUOTED}: "{value}"'
     return f"write {_words(wanted)}"
 
 
 def _near(name: str, fields: dict[str, Any]) -> str:
     close = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}" if close else "remove it"
+    return f"{MEANT}{close[0]}" if close else GONE

@@ -40,8 +40,8 @@ def of_template(spec: Object, template: Object, team: Team, contract: Contract) 
     if account := template.get("serviceAccountName") or spec.get("serviceAccountName"):
         pod["serviceAccountName"] = account
     deadline = template.get("activeDeadlineSeconds")
-    if deadline is None and not (spec.get("onExit") == template["name"] and "activeDeadlineSeconds" in spec):
-        # What the workflow has left of its own; one without gets the site's longest when it is sent.
+    if deadline is None and spec.get("onExit") != template["name"]:
+        # What the workflow has left of its own; one without is told to set one, and is judged as if it had.
         deadline = spec.get("activeDeadlineSeconds", contract.parameters["maxDeadlineSeconds"])
     if str(deadline).isdigit():
         pod["activeDeadlineSeconds"] = int(str(deadline))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import socketserver
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart import images as listing
@@ -18,7 +22,7 @@ from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put
+from trainyard_dev.e2e.releases import put, values
 from trainyard_dev.images import registry, transfer
 from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load
@@ -47,6 +51,20 @@ def deny_egress(context: Context) -> None:
         require(set(within.values()) == {"open"}, f"the registry isn't reached any more: {within}")
 
 
+@contextmanager
+def _values(context: Context) -> Iterator[list[Path]]:
+    """The run's values with the mirror, and without stand-ins of upstream's images, which are this run's own."""
+    change = {
+        "global": {"imageRegistry": MIRROR},
+        "minio": {"tls": {"enabled": True}},
+        "policies": {"fill": {"images": None}},
+    }
+    with values(context) as files, tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        yaml.safe_dump(change, file)
+        file.flush()
+        yield [*files, Path(file.name)]
+
+
 def installed(context: Context, dataset: Dataset) -> None:
     """Mirrors every image under a prefix, installs from there, and trains; egress must have been denied before."""
     titles = {"airgap.install": "one helm upgrade from a mirror, the store with TLS", "airgap.train": TRAIN}
@@ -59,8 +77,8 @@ def installed(context: Context, dataset: Dataset) -> None:
     with context.recorder.check("airgap.install", titles["airgap.install"]) as figures:
         figures["images"] = _mirror(context)
         before = egress.dropped(context.engine, nodes)["web"]
-        change = f"global.imageRegistry={MIRROR},minio.tls.enabled=true"
-        figures["seconds"] = put(context, "upgrade", chart.package(), change=change)
+        with _values(context) as files:
+            figures["seconds"] = put(context, "upgrade", chart.package(), files)
         context.contract = read_contract(context.kubectl)
         figures["object_store"] = context.contract["s3"]["endpoint"]
         require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")

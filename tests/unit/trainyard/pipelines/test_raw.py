@@ -163,6 +163,33 @@ def test_a_run_that_names_no_class_gets_the_one_that_is_filled_in_for_the_team()
     assert sent({"podPriorityClassName": "training-low"}, priority="training-normal") == "training-normal"
 
 
+def test_a_run_takes_the_times_that_the_values_say_for_its_team_and_no_default(tmp_path: Path) -> None:
+    values = yaml.safe_load((ROOT / "tests" / "policies" / "teams.yaml").read_text())
+    teams = values["global"]["contract"]["teams"]
+    vision = next(one for one in teams if one["name"] == "vision")
+
+    def sent(own: dict[str, int], **spec: object) -> tuple[int, int]:
+        vision["fill"] = own
+        file = tmp_path / "values.yaml"
+        file.write_text(yaml.safe_dump(values))
+        settings = Settings.of(contract.load(file), "vision")
+        assert settings.ends({"activeDeadlineSeconds": 7200}) == 7200, "what a pipeline says of itself stays"
+        main = {"name": "main", "container": {"image": "docker.io/trainyard/pipeline:0.3.0", "command": ["true"]}}
+        document = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
+        document["spec"] = {"entrypoint": "main", "templates": [main], **spec}
+        found = adapt.workflow(document, settings, {})["spec"]
+        assert found["activeDeadlineSeconds"] == found["templates"][0]["activeDeadlineSeconds"]
+        assert (
+            settings.ends({}) == settings.deadline and settings.keep == found["ttlStrategy"]["secondsAfterCompletion"]
+        )
+        return found["activeDeadlineSeconds"], settings.keep
+
+    assert sent({}) == (604800, 604800)
+    assert sent({"deadlineSeconds": 3600, "keepSeconds": 7200}) == (3600, 7200)
+    assert sent({"deadlineSeconds": 3600}) == (3600, 604800)
+    assert sent({"deadlineSeconds": 3600}, activeDeadlineSeconds=9000)[0] == 9000
+
+
 def test_claims_get_the_team_s_class() -> None:
     claim = {"metadata": {"name": "work"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     named = {"metadata": {"name": "own"}, "spec": {"storageClassName": "mine"}}

@@ -6,7 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
+from trainyard import contract
+from trainyard.paths import ROOT
+from trainyard.policy import fill
 from trainyard_dev.e2e import plain
 from trainyard_dev.e2e.recorder import CheckError
 
@@ -30,3 +34,24 @@ def test_a_server_that_could_fill_in_has_to() -> None:
     """Else a chart without its policies would pass as a cluster that serves none."""
     with pytest.raises(CheckError, match="serves MutatingAdmissionPolicy, and the release has none"):
         plain.served(cluster(serves=True, has=False))
+
+
+def test_where_no_server_fills_in_the_command_adopt_does() -> None:
+    raw = contract.load(ROOT / "tests" / "policies" / "teams.yaml").raw
+    job: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}}
+    container = {"name": "main", "image": "docker.io/trainyard/trainer-torch:0.3.0"}
+    job["spec"] = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    sent: list[str] = []
+
+    def kubectl(*words: str, check: bool, input: str | None) -> SimpleNamespace:
+        sent.append(input or "")
+        return SimpleNamespace(returncode=0, stdout="job.batch/plain\n", stderr="")
+
+    context: Any = SimpleNamespace(kubectl=kubectl, contract=raw)
+    assert plain.send(context, [job], fills=False) == ["job.batch/plain"]
+    (made,) = yaml.safe_load(sent[0])["items"]
+    assert made["spec"]["activeDeadlineSeconds"] and fill.TOLD in made["metadata"]["annotations"]
+    with pytest.raises(CheckError, match=r"trainyard adopt ended with 2: .*without apiVersion and kind"):
+        plain.send(context, [{"spec": {}}], fills=False)
+    plain.send(context, [job], fills=True)
+    assert "activeDeadlineSeconds" not in sent[1]

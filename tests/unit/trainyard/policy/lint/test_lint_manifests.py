@@ -127,6 +127,13 @@ SETTINGS_CASES = [
 ]
 
 
+def test_a_field_under_a_wrong_name_hides_nothing_else_of_its_pod() -> None:
+    """What is said must be all, so that nobody has to ask again after following it."""
+    text = broken(JOB, "          automountServiceAccountToken: false\n", "          parallelism: 2\n")
+    text = broken(text, "          securityContext:\n", "          securityContxt:\n")
+    assert {finding.code for finding in check_text(text, "job.yaml", site())} == {"TY105", "p16"}
+
+
 @pytest.mark.parametrize("text", [JOB, SETTINGS], ids=["job", "settings"])
 def test_what_the_cases_begin_from_is_clean(text: str) -> None:
     assert check_text(text, "file.yaml", site()) == []

@@ -118,3 +118,10 @@ def test_advice_about_steps_is_no_refusal_where_the_rule_is_enforced() -> None:
     text = WORKFLOW.replace(STEP, f"{STEP[:-1]}, --output-dir, /out]")
     enforced = replace(site(), contract=replace(site().contract, modes={"model-path": "enforce"}))
     assert [(one.code, str(one.severity)) for one in check_text(text, "f.yaml", enforced)] == [("p33", "warning")]
+
+
+def test_a_step_at_the_exit_is_told_its_deadline_together_with_the_workflow() -> None:
+    text = broken(WORKFLOW, "  activeDeadlineSeconds: 86400\n", "  onExit: last\n")
+    text += "    - {name: last, container: {image: docker.io/trainyard/trainer-torch:0.2.0, command: [ls]}}\n"
+    found = {finding.code for finding in check_text(text, "workflow.yaml", site())}
+    assert {"p12", "p21"} <= found, found
