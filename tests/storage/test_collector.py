@@ -17,7 +17,7 @@ from pod_logs import Collector, Writer
 from servers import Server, free_port, start
 from test_logs import KEY, Names, Pod
 
-from trainyard.observe import kept
+from trainyard.training import kept
 from trainyard_agent import buckets, s3_users
 from trainyard_dev import tools
 from trainyard_dev.chart import package

@@ -14,7 +14,7 @@ from cluster import FakeApi
 from minio import Minio
 from minio.error import S3Error
 
-from trainyard.observe import kept
+from trainyard.training import kept
 from trainyard_agent import accounts, buckets, objects, s3_users, store
 from trainyard_agent.say import PlatformError
 

@@ -18,8 +18,8 @@ from trainyard.kube import Access, KubeError, options
 if TYPE_CHECKING:
     from trainyard.contract import Contract
     from trainyard.kube import Kube
-    from trainyard.observe.kept import Log
     from trainyard.pipelines.runs.model import Run, Step
+    from trainyard.training.kept import Log
     from trainyard.training.transfer import Store
 
 
@@ -39,7 +39,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
     """
     from trainyard.commands.run_names import named, split
     from trainyard.observe.jobs import MissingError
-    from trainyard.observe.kept import NoLogError
+    from trainyard.training.kept import NoLogError
 
     kube = access.connect()
     with ExitStack() as opened:
@@ -85,7 +85,7 @@ class Kept:
             TrainyardError: `otherwise` where the site keeps no logs; else that nothing is kept of it, either.
         """
         from trainyard import contract
-        from trainyard.observe import kept
+        from trainyard.training import kept
 
         if self._contract is None:
             try:
@@ -121,9 +121,9 @@ def _reached(kube: Kube, found: Contract) -> Iterator[Store]:
 def _of_pipeline(
     kube: Kube, kept: Kept, name: str, step: str | None, follow: bool, tail: int | None, attempt: int | None
 ) -> None:
-    from trainyard.observe.kept import NoLogError
     from trainyard.pipelines.runs import logs as reading
     from trainyard.pipelines.runs import nodes, snapshot
+    from trainyard.training.kept import NoLogError
 
     found = nodes.run(snapshot.fetch(kube, name))
     if step is None:
@@ -145,8 +145,8 @@ def _of_pipeline(
 
 def _one_of_all(kube: Kube, kept: Kept, run: Run, step: Step, tail: int | None) -> None:
     """A step's log, each line with its name; that there is none is said, and doesn't keep from the others."""
-    from trainyard.observe.kept import NoLogError
     from trainyard.pipelines.runs import logs as reading
+    from trainyard.training.kept import NoLogError
 
     try:
         try:

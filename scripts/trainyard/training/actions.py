@@ -12,8 +12,8 @@ from trainyard.kinds.launcher_log import is_noise
 from trainyard.kinds.places import place_of
 from trainyard.kube import Kube, KubeError
 from trainyard.observe import jobs, pods
-from trainyard.observe.kept import NoLogError
 from trainyard.training import report
+from trainyard.training.kept import NoLogError
 
 Object = dict[str, Any]
 POLL_INTERVAL_S = 2.0

@@ -141,7 +141,7 @@ ENTRIES = (
     Entry((monitoring.TARGETS,), monitoring.targets, locks=frozenset({RELEASE}), images=monitoring.IMAGES,
           inputs=("charts/monitoring", "components", "scripts/trainyard_agent")),
     Entry(logs.IDS, logs.kept, locks=frozenset({ALONE}), images=("otel-collector",),
-          inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/observe/kept", "scripts/trainyard_agent")),
+          inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/training/kept", "scripts/trainyard_agent")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(

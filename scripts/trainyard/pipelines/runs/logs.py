@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
-from trainyard.observe.kept import NoLogError
 from trainyard.pipelines.runs import nodes, snapshot, stored
 from trainyard.pipelines.runs.model import Run, Step
 from trainyard.pipelines.steps import kfp_log
+from trainyard.training.kept import NoLogError
 
 CONTAINER = "main"
 ARCHIVED = f"{CONTAINER}-logs"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.observe.kept import names, objects
-from trainyard.observe.kept.objects import Line
+from trainyard.training.kept import names, objects
+from trainyard.training.kept.objects import Line
 
 if TYPE_CHECKING:
     from trainyard.training.transfer import Store

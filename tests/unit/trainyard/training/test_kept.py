@@ -9,8 +9,8 @@ import pytest
 from kept_store import NOON, Kept, batch, record
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.observe import kept
-from trainyard.observe.kept import names, objects
+from trainyard.training import kept
+from trainyard.training.kept import names, objects
 
 ROOT = "logs/vision"
 
