@@ -20,7 +20,8 @@ from trainyard_dev.e2e.releases import RELEASE, put
 
 TARGETS = "seeing.targets"
 TITLE = "monitoring, switched on, asks every endpoint of the platform and each is up; off again its servers are gone"
-IMAGES = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter")
+IMAGES = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "otel-collector")
+ON, OFF = (f"monitoring.enabled={said},logs.enabled={said}" for said in ("true", "false"))  # logs are asked as well
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
@@ -45,6 +46,7 @@ SERVERS = (
     f"deployment/{RELEASE}-kube-state-metrics",
     f"deployment/{RELEASE}-exporter",
     f"daemonset/{RELEASE}-mock-dcgm",
+    f"daemonset/{RELEASE}-logs",
 )
 
 
@@ -53,13 +55,13 @@ def targets(context: Context) -> None:
     with context.recorder.check(TARGETS, TITLE) as figures:
         package = chart.package()
         try:
-            figures["seconds"] = put(context, "upgrade", package, change="monitoring.enabled=true")
+            figures["seconds"] = put(context, "upgrade", package, change=ON)
             with prometheus(context) as port:
                 figures["targets"] = _all_up(port, due(context.gpu))
                 figures["series"] = _full(port, due(context.gpu))
                 figures["rules"] = _rules(port)
         finally:
-            put(context, "upgrade", package, change="monitoring.enabled=false")
+            put(context, "upgrade", package, change=OFF)
             claims = [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")]
             context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)
             context.contract = read_contract(context.kubectl)
