@@ -51,11 +51,12 @@ def test_nothing_names_another_registry(mirrored: dict[str, list[dict[str, Any]]
 
 def test_the_mirror_keeps_repository_and_tag(chart: Path, mirrored: dict[str, list[dict[str, Any]]]) -> None:
     for profile in parts.profiles():
-        listed = images.listed(
-            profile, chart=chart, sets=[*TEAM, "logs.enabled=true", f"global.imageRegistry={MIRROR}"]
-        )
+        sets = [*TEAM, "logs.enabled=true"]
+        listed = images.listed(profile, chart=chart, sets=[*sets, f"global.imageRegistry={MIRROR}"])
         assert images.references(mirrored[profile]) <= {image.pulled for image in listed}
-        assert {image.ref for image in listed} == {image.ref for image in images.listed(profile, chart=chart)}
+        assert {image.ref for image in listed} == {
+            image.ref for image in images.listed(profile, chart=chart, sets=sets)
+        }
 
 
 def test_unset_every_image_comes_from_its_own_registry(chart: Path) -> None:

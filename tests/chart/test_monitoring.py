@@ -137,7 +137,13 @@ def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[s
     }  # fmt: skip
 
 
-def test_each_endpoint_means_pods_that_are_there_and_no_others(objects: Objects) -> None:
+def test_each_endpoint_means_pods_that_are_there_and_no_others(
+    chart: Path,
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(on()))
+    objects = package.render("kind", chart, ["logs.enabled=true"], values=[file])
     workloads = [obj for obj in objects if obj["kind"] in WORKLOADS]
     jobs = {job["job_name"]: job for job in config_of(objects)["scrape_configs"]}
     taken: dict[str, set[str]] = {}
@@ -161,6 +167,7 @@ def test_each_endpoint_means_pods_that_are_there_and_no_others(objects: Objects)
         "workflow-controller": {f"trainyard-workflow-controller-{team['name']}" for team in TEAMS},
         "nfs-provisioner": {"trainyard-nfs-provisioner"},
         "dcgm": {"trainyard-mock-dcgm"},
+        "logs": {"trainyard-logs"},
         **{name.removeprefix("trainyard-"): {name} for name in SERVICES},
     }
     argo = one(objects, "Deployment", "trainyard-workflow-controller-speech")
