@@ -45,6 +45,7 @@ STEP: dict[str, set[str]] = {
     "events": set(READ),
     "pods/log": {"get"},
     "persistentvolumeclaims": {*READ, "create", "delete"},
+    "configmaps": {*READ, "create", "delete"},
     "jobs.batch": {*READ, "create", "delete"},  # global.contract.pipelines.objects, for steps that make any object
 }
 GUARDED = (
