@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.server
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
+from local_server import serving
 
 
 class Maps:
@@ -57,13 +57,5 @@ def served() -> Iterator[Maps]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    known.host = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with serving(Handler) as known.host:
         yield known
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import http.server
 import json
 import re
-import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from local_server import serving
 
 Vector = list[tuple[dict[str, str], float]]
 
@@ -58,13 +59,5 @@ def served() -> Iterator[Server]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    known.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with serving(Handler) as known.address:
         yield known
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
