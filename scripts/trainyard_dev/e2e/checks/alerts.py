@@ -122,7 +122,8 @@ def _wait(port: int, faults: list[Fault], due: bool, found: dict[str, dict[str, 
             return
         names = ", ".join(fault.alert for fault in left)
         what = "does not fire" if due else "does not clear"
-        require(time.monotonic() - began < patience, f"{names} {what} within {patience:.0f} s; firing: {firing}"[:900])
+        others = ", ".join(sorted({labels["alertname"] for labels in firing})) or "none"
+        require(time.monotonic() - began < patience, f"{names} {what} within {patience:.0f} s; firing: {others}")
         time.sleep(POLL_S)
 
 
