@@ -204,7 +204,8 @@ def test_a_pod_of_its_own_is_a_job() -> None:
 
 def test_queues_quotas_and_claims() -> None:
     queue = {"metadata": {**meta("training"), "namespace": None},
-             "spec": {"parent": "root", "deserved": {"cpu": "2k", GPU: "8"}, "guarantee": {"resource": {"memory": "1Gi"}}},
+             "spec": {"parent": "root", "deserved": {"cpu": "2k", GPU: "8"},
+                      "guarantee": {"resource": {"memory": "1Gi"}}},
              "status": {"state": "Open", "allocated": {GPU: "3", "cpu": "no number"}}}  # fmt: skip
     claim = {"metadata": meta("data"), "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
     waits = [gang("one", phase="Pending", queue="training"), gang("two", phase="Running", queue="training")]
