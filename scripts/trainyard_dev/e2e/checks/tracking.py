@@ -5,19 +5,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import tracking_server
 from trainyard_dev.e2e.checks import seeing
 from trainyard_dev.e2e.context import OTHER, Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.listening import Listener
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put
+from trainyard_dev.e2e.releases import changed
 
 ID = "seeing.mlflow"
 SERVER = Listener("mlflow", tracking_server.__file__, tracking_server.PORT)
@@ -32,7 +28,8 @@ def mlflow(context: Context) -> None:
     with context.recorder.check(ID, title) as figures, tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "code"
         shutil.copytree(seeing.FLOW, folder)
-        with SERVER.there(context), _named(context, Path(scratch)) as figures["upgrade_seconds"]:
+        named = changed(context, f"{VALUE}={SERVER.url}", f"{VALUE}=")
+        with SERVER.there(context), named as figures["upgrade_seconds"]:
             run = seeing.trained(context, RATE, folder)
             end = time.monotonic() + SENT_S
             while not (asked := SERVER.heard(context)) or asked[-1]["call"] != "runs/update":
@@ -54,16 +51,3 @@ def _require_sent(asked: list[dict[str, Any]], run: str) -> None:
     require(params.get("rate") == RATE, f"the parameters are {params}")
     require(sorted(steps) == list(range(5)), f"losses came of the steps {sorted(steps)}")
     require(bodies["runs/update"]["status"] == "FINISHED", f"the run ended {bodies['runs/update']['status']}")
-
-
-@contextmanager
-def _named(context: Context, scratch: Path) -> Iterator[float]:
-    """The server is the platform's; gives the seconds of the upgrade."""
-    package = chart.package(scratch)
-    try:
-        seconds = put(context, "upgrade", package, change=f"{VALUE}={SERVER.url}")
-        context.contract = read_contract(context.kubectl)
-        yield seconds
-    finally:
-        put(context, "upgrade", package, change=f"{VALUE}=")
-        context.contract = read_contract(context.kubectl)
