@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import http.server
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scraped import LONG_S, SCRAPE_S, Kubelet
 
 from trainyard.errors import TrainyardError
+from trainyard_agent.prometheus import Prometheus, PrometheusError
 from trainyard_dev import tools
 
 
@@ -17,3 +25,45 @@ def promtool() -> Path:
         return tools.binary("promtool")
     except TrainyardError as error:
         pytest.skip(f"no promtool: {error}")
+
+
+@pytest.fixture(scope="session")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """Prometheus, after it has asked for some time; skips where it can't be built."""
+    try:
+        program = tools.binary("prometheus")
+    except TrainyardError as error:
+        pytest.skip(f"no prometheus: {error}")
+    folder: Path = tmp_path_factory.mktemp("prometheus")
+    Kubelet.begun = time.time()
+    kubelet = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Kubelet)
+    threading.Thread(target=kubelet.serve_forever, daemon=True).start()
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    (folder / "prometheus.yml").write_text(
+        f"global: {{scrape_interval: {SCRAPE_S}s}}\nscrape_configs:\n  - job_name: all\n    honor_labels: true\n"
+        f"    static_configs: [{{targets: ['127.0.0.1:{kubelet.server_port}']}}]\n"
+    )
+    words = [
+        f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data", "--log.level=error",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]  # fmt: skip
+    server = subprocess.Popen([str(program), *words])
+    found = Prometheus(f"http://127.0.0.1:{port}")
+    try:
+        end = time.monotonic() + 120
+        while True:
+            try:
+                taken = found.vector("count_over_time(up[10m])", time.time())
+            except PrometheusError:
+                taken = []
+            if taken and taken[0][1] >= LONG_S:
+                break
+            assert time.monotonic() < end, "Prometheus takes no samples"
+            time.sleep(0.5)
+        yield found
+    finally:
+        server.terminate()
+        server.wait()
+        kubelet.shutdown()

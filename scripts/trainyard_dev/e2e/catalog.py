@@ -6,7 +6,7 @@ they conflict. How to add one: docs/contributing/add-a-check.md.
 
 from __future__ import annotations
 
-from trainyard_dev.e2e import catalog_members
+from trainyard_dev.e2e import catalog_members, options
 from trainyard_dev.e2e.checks import (
     airgap,
     alerts,
@@ -138,8 +138,8 @@ ENTRIES = (
           inputs=RELEASE_CODE),
     Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
           inputs=("charts/metrics-server",)),
-    Entry((monitoring.TARGETS,), monitoring.targets, locks=frozenset({RELEASE}), images=monitoring.IMAGES,
-          inputs=("charts/monitoring", "components", "scripts/trainyard_agent")),
+    Entry(monitoring.IDS, monitoring.targets, locks=frozenset({RELEASE}), images=options.IMAGES,
+          inputs=("charts/monitoring", "charts/logs", "components", "scripts/trainyard_agent")),
     Entry(logs.IDS, logs.kept, locks=frozenset({ALONE}), images=("otel-collector",),
           inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/training/kept", "scripts/trainyard_agent")),
     _training(VCJOB, TORCH),
@@ -219,7 +219,7 @@ ENTRIES = (
           inputs=PIPELINE_CODE),
     # Stops a kubelet, breaks a GPU, scales a controller away.
     Entry((alerts.ALERTS, alerts.PANELS), alerts.seen, needs=(DATA,), locks=frozenset({ALONE}),
-          images=(*monitoring.IMAGES, *PIPELINE_IMAGES),
+          images=(*options.IMAGES, *PIPELINE_IMAGES),
           inputs=("charts/monitoring", "scripts/trainyard_dev/monitoring", "scripts/trainyard_agent")),
     Entry(("nodes.cpu-pods-off",), nodes.cpu_pods_off),
     Entry(("rights.secrets",), rights.secrets, inputs=("charts",)),

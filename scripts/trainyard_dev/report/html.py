@@ -10,13 +10,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from trainyard_dev.report import groups, timeline
+from trainyard_dev.report import costs, groups, timeline
 from trainyard_dev.report.model import Run
 from trainyard_dev.report.plain import clean, duration, figure, words
 
 SYMBOLS = {"passed": "\u2713", "failed": "\u2717", "skipped": "\u2013"}
 SOURCES = {"build": "built here", "pull": "pulled from registries"}
 OWN_COLUMNS = ("accuracy", "device", "backend", "devices")
+BOARDS = "dashboards"  # a figure that has pages of its own: report/dashboards.py
+DRAWN = (BOARDS, costs.FIGURE)  # figures that no cell of the table takes
 _GPU_ID = re.compile(r"((?:MIG-)?GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
 
@@ -24,20 +26,30 @@ def render(run: Run) -> str:
     """The whole page as text."""
     checks = [check for check in run.checks if check.group != groups.ATTACK]
     return (
-        _templates()
+        templates()
         .get_template("report.html")
         .render(
             run=run,
             checks=groups.grouped(checks),
             own=[name for name in OWN_COLUMNS if any(name in check.figures for check in checks)],
             attacks=[check for check in run.checks if check.group == groups.ATTACK],
-            timeline=Markup(timeline.render(run.spans, run.started, run.ended)),  # escapes by itself
+            boards=pages(run),
+            costs=costs.table(run),
+            costs_drawn=Markup(costs.drawn(run)),  # escapes by itself, as the timeline does
+            timeline=Markup(timeline.render(run.spans, run.started, run.ended)),
         )
     )
 
 
+def pages(run: Run) -> dict[str, dict[str, Any]]:
+    """What a run saw of each dashboard, by the name of its page."""
+    seen = [check.figures[BOARDS] for check in run.checks if BOARDS in check.figures]
+    return {f"dashboard-{board['name']}.html": {**one, "board": board} for one in seen for board in one["boards"]}
+
+
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
+    """Templates of all pages, with what they may call."""
     made = Environment(
         loader=PackageLoader(__package__, "assets"),
         autoescape=True,
@@ -47,7 +59,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"symbols": SYMBOLS, "sources": SOURCES}
+    made.globals |= {"symbols": SYMBOLS, "sources": SOURCES, "drawn": DRAWN}
     made.filters |= {
         "duration": duration,
         "figure": figure,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.report import html, junit, timeline
+from trainyard_dev.report import dashboards, html, junit, timeline
 from trainyard_dev.report.model import Run
 from trainyard_dev.report.plain import plain
 
@@ -45,12 +45,15 @@ def summary(run: Run) -> dict[str, Any]:
 def write(run: Run, out: Path) -> list[Path]:
     """Write ``report.html``, ``timeline.svg``, ``junit.xml`` and ``summary.json`` into ``out``; returns their paths.
 
+    A run that looked at dashboards gets a page for each, ``dashboard-<name>.html``.
+
     ``summary.json`` comes last, so whoever finds it finds the others too. Nothing is left half written: what can't be
     written raises ``TrainyardError`` and the files of an earlier run stay whole.
     """
     run.validate()
     texts = {
         "report.html": html.render(run),
+        **dashboards.render(run),
         "timeline.svg": timeline.document(run.spans, run.started, run.ended),
         "junit.xml": junit.render(run),
         "summary.json": json.dumps(summary(run), indent=2, ensure_ascii=False, allow_nan=False) + "\n",

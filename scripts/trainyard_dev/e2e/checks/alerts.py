@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart.previous import TEAMS
 from trainyard_dev.cluster.nodes import mock_gpu_folder
-from trainyard_dev.e2e import alert_receiver, runs
+from trainyard_dev.e2e import alert_receiver, panel_data, runs
 from trainyard_dev.e2e.checks import alert_causes as causes
 from trainyard_dev.e2e.checks.alert_causes import Fault
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
@@ -183,13 +184,15 @@ def _panels(context: Context) -> dict[str, Any]:
                     late = time.monotonic() - began > DATA_S
                     require(not (missing and late), f"without data after {DATA_S:.0f} s: {'; '.join(missing)}"[:1500])
                     time.sleep(POLL_S if missing else 0)
+                drawn = panel_data.shown(partial(ask, port))
             runs.forget(context, line)
         finally:
             if context.gpu == "mock":
                 for gpu in range(context.spec.count):
                     mock.work(folder, gpu, 0, 0)
     seconds = round(time.monotonic() - began, 1)
-    return {"queries": len(answers), "series": sum(answers.values()), "seconds": seconds, "answers": answers}
+    return {"queries": len(answers), "series": sum(answers.values()), "seconds": seconds, "answers": answers,
+            "dashboards": drawn}  # fmt: skip
 
 
 def numbers(answer: dict[str, Any]) -> int:

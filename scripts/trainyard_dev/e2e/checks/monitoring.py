@@ -8,17 +8,21 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from trainyard import components
+from trainyard_dev.e2e import options
+from trainyard_dev.e2e.checks import costs
+from trainyard_dev.e2e.checks.costs import COSTS
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, changed
 
-TARGETS = "seeing.targets"
-TITLE = "monitoring, switched on, asks every endpoint of the platform and each is up; off again its servers are gone"
-IMAGES = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "otel-collector")
+TARGETS, OFF = "seeing.targets", "seeing.off"
+IDS = (TARGETS, COSTS, OFF)
+TITLE = "monitoring, switched on, asks every endpoint of the platform and each is up"
+OFF_TITLE = "monitoring and logs, switched off, leave series and silences and nothing else"
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
@@ -36,27 +40,31 @@ SERIES = {
     "volcano-scheduler": "volcano_e2e_scheduling_latency_milliseconds_count",
 }
 PATIENCE_S, POLL_S = 180.0, 3.0
-SERVERS = (
-    f"statefulset/{RELEASE}-prometheus",
-    f"statefulset/{RELEASE}-alertmanager",
-    f"daemonset/{RELEASE}-node-exporter",
-    f"deployment/{RELEASE}-kube-state-metrics",
-    f"deployment/{RELEASE}-exporter",
-    f"daemonset/{RELEASE}-mock-dcgm",
-    f"daemonset/{RELEASE}-logs",
-)
 
 
 def targets(context: Context) -> None:
-    """On, every target up and full of series, rules without an error; off, and the volumes removed."""
-    with context.recorder.check(TARGETS, TITLE) as figures:
-        logs = (f"logs.enabled={said}" for said in ("true", "false"))  # their collectors are asked as well
-        with monitored(context, *logs) as figures["seconds"], prometheus(context) as port:
-            figures["targets"] = _all_up(port, due(context.gpu))
-            figures["series"] = _full(port, due(context.gpu))
-            figures["rules"] = _rules(port)
-        left = [one for one in SERVERS if context.kubectl.find(one, "-n", SYSTEM)]
-        require(not left, f"still there: {', '.join(left)}")
+    """On, every target up and full of series, rules without an error, and what that costs; off, and what is left."""
+    recorder = context.recorder
+    brought: dict[str, options.Objects] = {}
+    with ExitStack() as on:
+        with recorder.check(TARGETS, TITLE) as figures:
+            figures["seconds"] = on.enter_context(changed(context, options.ON, options.OFF))  # logs are asked as well
+            brought, began, since = options.objects(context), costs.look(context), time.monotonic()
+            with prometheus(context) as port:
+                figures["targets"] = all_up(port, due(context.gpu))
+                figures["series"] = _full(port, due(context.gpu))
+                figures["rules"] = _rules(port)
+        if brought:
+            with recorder.check(COSTS, costs.TITLE) as figures:
+                time.sleep(max(0.0, costs.MEAN_S - (time.monotonic() - since)))
+                costs.since(context, began, figures)
+        with recorder.check(OFF, OFF_TITLE) as figures:
+            on.close()
+            require(brought, "they were never on")
+            left = options.left(context, brought)
+            require(not left, f"still there: {', '.join(left)}")
+            figures |= {"gone": sum(map(len, brought.values())), "stays": options.require_claims(context, options.ALL)}
+    options.drop_claims(context)
 
 
 @contextmanager
@@ -72,8 +80,7 @@ def monitored(context: Context, change: str = "", back: str = "") -> Iterator[fl
         with changed(context, on, off) as seconds:
             yield seconds
     finally:
-        claims = [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")]
-        context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)
+        options.drop_claims(context)
 
 
 @contextmanager
@@ -115,7 +122,8 @@ def missing(active: list[dict[str, Any]], due: set[str]) -> list[str]:
     return said
 
 
-def _all_up(port: int, due: set[str]) -> dict[str, int]:
+def all_up(port: int, due: set[str]) -> dict[str, int]:
+    """How many targets each job has, once all of them are up. Raises CheckError when they are not in time."""
     end = time.monotonic() + PATIENCE_S
     while True:
         active = ask(port, "targets", state="active")["activeTargets"]

@@ -1,0 +1,106 @@
+"""The chart's options on the run's cluster: switched on, what they brought, what they leave, what they must keep."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.chart.helm import parse
+from trainyard.components import MONITORING
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import RELEASE, installed
+
+LOGS = "logs"
+ALL = (MONITORING, LOGS)
+ON, OFF = (",".join(f"{option}.enabled={said}" for option in ALL) for said in ("true", "false"))
+IMAGES = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "otel-collector")
+# What an option's templates don't name: what the umbrella and its own programs make for it.
+BESIDE = {
+    MONITORING: [("ConfigMap", space, f"{RELEASE}-usage") for space in (SYSTEM, NAMESPACE, OTHER)],
+    LOGS: [("Secret", SYSTEM, f"{RELEASE}-logs-s3")],
+}
+# What stays when an option goes, as docs/upgrades.md says: series and silences.
+CLAIMS = {MONITORING: [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")], LOGS: list[str]()}
+GONE_S = 60.0  # for pods and what Kubernetes removes with its owner
+Objects = list[dict[str, Any]]
+
+
+def sets(on: Iterable[str]) -> dict[str, Any]:
+    """Values that switch these on and the others off."""
+    chosen = set(on)
+    return {option: {"enabled": option in chosen} for option in ALL}
+
+
+@contextmanager
+def values(on: Iterable[str], **more: Any) -> Iterator[Path]:
+    """A values file of these options for the time of the block; `more` are further values by option."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        yaml.safe_dump({option: {**one, **more.get(option, {})} for option, one in sets(on).items()}, file)
+        file.flush()
+        yield Path(file.name)
+
+
+def objects(context: Context, on: Sequence[str] = ALL) -> dict[str, Objects]:
+    """What each option's templates brought into the release as it is installed."""
+    return of_text(installed(context).helm("get", "manifest", RELEASE), on)
+
+
+def of_text(rendered: str, on: Sequence[str]) -> dict[str, Objects]:
+    """Of a rendered text what came from the templates of each option."""
+    found: dict[str, Objects] = {option: [] for option in on}
+    for part in rendered.split("\n---\n"):
+        for option in on:
+            if f"# Source: {RELEASE}/charts/{option}/" in part:
+                found[option] += parse(part)
+    return found
+
+
+def left(context: Context, brought: dict[str, Objects]) -> list[str]:
+    """What is still there of what options brought, by names; pods that end have a minute for it."""
+    looked = [obj for listed in brought.values() for obj in listed]
+    beside = [_bare(*one) for option in brought for one in BESIDE[option]]
+    asked = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*looked, *beside]})
+    end = time.monotonic() + GONE_S
+    while True:
+        said = context.kubectl("get", "-f", "-", "--ignore-not-found", "-o", "name", input=asked).stdout.split()
+        said += [f"pod/{pod['metadata']['name']}" for listed in brought.values() for pod in pods(context, listed)]
+        if not said or time.monotonic() > end:
+            return said
+        time.sleep(2)
+
+
+def _bare(kind: str, namespace: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+
+
+def pods(context: Context, brought: Objects) -> Objects:
+    """The pods of these workloads."""
+    found = []
+    for obj in brought:
+        selector = ((obj.get("spec") or {}).get("selector") or {}).get("matchLabels")
+        if obj["kind"] in ("Deployment", "StatefulSet", "DaemonSet") and selector:
+            labels = ",".join(f"{key}={value}" for key, value in selector.items())
+            found += context.kubectl.get("pods", "-n", SYSTEM, "-l", labels)
+    return found
+
+
+def require_claims(context: Context, on: Iterable[str]) -> list[str]:
+    """The claims that stay when these go. Raises CheckError when one is gone."""
+    due = [name for option in on for name in CLAIMS[option]]
+    there = {claim["metadata"]["name"] for claim in context.kubectl.get("pvc", "-n", SYSTEM)}
+    require(set(due) <= there, f"claims are gone: {sorted(set(due) - there)}")
+    return due
+
+
+def drop_claims(context: Context) -> None:
+    """Removes what switched off options leave, so that the next check begins with nothing."""
+    claims = [name for option in ALL for name in CLAIMS[option]]
+    context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)

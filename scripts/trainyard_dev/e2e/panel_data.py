@@ -1,0 +1,78 @@
+"""What the dashboards would show now: every query over the last minutes, small enough for a report.
+
+The report draws it (`trainyard_dev.report.dashboards`), and `summary.json` keeps it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev.monitoring import panels
+from trainyard_dev.monitoring.dashboards import FOLDER
+
+WINDOW_S, STEP_S = 600, 20
+MOST = 8  # series of a query that are kept; those with the largest last value
+DIGITS = 4
+NAME = 80  # letters of a series' name, at most
+AUTO = "__auto"
+_LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+Ask = Callable[..., Any]
+
+
+def shown(ask: Ask, *, now: float | None = None, folder: Path = FOLDER) -> dict[str, Any]:
+    """All dashboards with their panels, and what each query gave.
+
+    Args:
+        ask: `data` of Prometheus' answer to a path and its parameters.
+        now: Unix seconds at which the window ends.
+
+    Returns:
+        `{"from", "step", "count", "boards"}`: moments in Unix seconds and seconds, which all series share; a series has
+        `count` numbers, None where it has none. `more` of a query is how many series it has beside those.
+    """
+    end = float(int(now or time.time()))
+    asked = {"start": str(end - WINDOW_S), "end": str(end), "step": str(STEP_S)}
+    boards = [_board(ask, json.loads(file.read_text()), file.stem, asked) for file in sorted(folder.glob("*.json"))]
+    return {"from": end - WINDOW_S, "step": STEP_S, "count": WINDOW_S // STEP_S + 1, "boards": boards}
+
+
+def _board(ask: Ask, read: Mapping[str, Any], name: str, asked: Mapping[str, str]) -> dict[str, Any]:
+    made: dict[int, dict[str, Any]] = {}
+    for panel, target in panels.targets(read):
+        expr = panels.filled(target["expr"], {})
+        answer = ask("query_range", query=expr, **asked)
+        series = [_series(one, target.get("legendFormat", AUTO), float(asked["start"])) for one in answer["result"]]
+        series.sort(key=lambda one: (-(_last(one["values"]) or 0.0), one["name"]))
+        one = made.setdefault(panel["id"], {
+            "title": panel["title"], "type": panel["type"], "about": panel.get("description", ""),
+            "unit": panel["fieldConfig"]["defaults"]["unit"], "queries": [],
+        })  # fmt: skip
+        one["queries"].append({"expr": expr, "series": series[:MOST], "more": max(0, len(series) - MOST)})
+    return {"name": name, "title": read["title"], "about": read["description"], "panels": list(made.values())}
+
+
+def _series(one: Mapping[str, Any], legend: str, start: float) -> dict[str, Any]:
+    values: list[float | None] = [None] * (WINDOW_S // STEP_S + 1)
+    for moment, text in one["values"]:
+        number = float(text)
+        if math.isfinite(number):
+            values[round((float(moment) - start) / STEP_S)] = float(f"{number:.{DIGITS}g}")
+    return {"name": _named(one["metric"], legend)[:NAME], "values": values}
+
+
+def _named(labels: Mapping[str, str], legend: str) -> str:
+    """A series' name as Grafana makes it: by the panel's legend, or of its labels."""
+    if legend and legend != AUTO:
+        return _LABEL.sub(lambda match: labels.get(match[1], ""), legend).strip()
+    told = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()) if key != "__name__")
+    return told or labels.get("__name__", "")
+
+
+def _last(values: Sequence[float | None]) -> float | None:
+    return next((value for value in reversed(values) if value is not None), None)

@@ -1,0 +1,45 @@
+"""A page for each dashboard that a run has looked at: its panels with their queries, and what these gave, drawn."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from trainyard_dev.report import html, panel_svg, units
+from trainyard_dev.report.model import Run
+
+
+def render(run: Run) -> dict[str, str]:
+    """The pages by the names of their files; none for a run without such a check.
+
+    What is drawn is the figure `dashboards` of a check, of the shape that `trainyard_dev.e2e.panel_data.shown` makes.
+    """
+    template = html.templates().get_template("dashboard.html")
+    return {
+        file: template.render(
+            board=page["board"],
+            ended=page["from"] + page["step"] * (page["count"] - 1),
+            panels=[_panel(panel, float(page["step"])) for panel in page["board"]["panels"]],
+        )
+        for file, page in html.pages(run).items()
+    }
+
+
+def _panel(panel: dict, step: float) -> dict:
+    """A panel as the template takes it: what is drawn, and a row for each series."""
+    series = [one for query in panel["queries"] for one in query["series"]]
+    rows = [
+        {"name": one["name"], "colour": panel_svg.colour(index), "said": _said(one["values"], panel["unit"])}
+        for index, one in enumerate(series)
+    ]
+    drawn = ""
+    if series and panel["type"] == "timeseries":
+        drawn = panel_svg.lines(series, panel["unit"], step)
+    elif series and panel["type"] in ("bargauge", "table"):
+        drawn = panel_svg.bars(series, panel["unit"])
+    more = sum(query["more"] for query in panel["queries"])
+    return {**panel, "rows": rows, "drawn": Markup(drawn), "more": more}  # it escapes by itself
+
+
+def _said(values: panel_svg.Values, unit: str) -> str:
+    number = panel_svg.last(values)
+    return "no number" if number is None else units.shown(number, unit)
