@@ -17,6 +17,7 @@ MIRROR = "registry.example.org:5000/mirror"
 TEAM = [
     f"global.contract.teams[0].{one}" for one in ("name=vision", "gid=20001", "members.groups[0]=vision-members")
 ] + [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]
+OPTIONS = ["logs.enabled=true", "monitoring.enabled=true"]
 HOSTS = re.compile(r"\b(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io)/[\w./-]+")
 
 
@@ -30,7 +31,7 @@ def _strings(node: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def mirrored(chart: Path) -> dict[str, list[dict[str, Any]]]:
-    sets = [*TEAM, "logs.enabled=true", f"global.imageRegistry={MIRROR}", "global.imagePullSecrets[0].name=pull"]
+    sets = [*TEAM, *OPTIONS, f"global.imageRegistry={MIRROR}", "global.imagePullSecrets[0].name=pull"]
     return {name: package.render(name, chart, sets) for name in parts.profiles()}
 
 
@@ -51,7 +52,7 @@ def test_nothing_names_another_registry(mirrored: dict[str, list[dict[str, Any]]
 
 def test_the_mirror_keeps_repository_and_tag(chart: Path, mirrored: dict[str, list[dict[str, Any]]]) -> None:
     for profile in parts.profiles():
-        sets = [*TEAM, "logs.enabled=true"]
+        sets = [*TEAM, *OPTIONS]
         listed = images.listed(profile, chart=chart, sets=[*sets, f"global.imageRegistry={MIRROR}"])
         assert images.references(mirrored[profile]) <= {image.pulled for image in listed}
         assert {image.ref for image in listed} == {

@@ -17,7 +17,8 @@ import yaml
 from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import package as chart
-from trainyard_dev.e2e import egress, jobs
+from trainyard_dev.e2e import egress, jobs, options
+from trainyard_dev.e2e.checks import monitoring
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
@@ -29,7 +30,9 @@ from trainyard_dev.versions import load
 # What a site would name; nobody answers there, so an image that the mirror lacks can't come from elsewhere.
 MIRROR = "registry.example.org/mirror"
 PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
+INSTALL = "one helm upgrade from a mirror, with monitoring and logs, the store with TLS"
 TRAIN = "a training job from the mirror, without a way out"
+SENT = "sum(otelcol_exporter_sent_log_records_total)"  # lines that the store has taken
 ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
 
 
@@ -52,11 +55,12 @@ def deny_egress(context: Context) -> None:
 
 @contextmanager
 def _values(context: Context) -> Iterator[list[Path]]:
-    """The run's values with the mirror, and without stand-ins of upstream's images, which are this run's own."""
+    """The run's values with the mirror and all options, and without stand-ins of upstream's images, this run's own."""
     change = {
         "global": {"imageRegistry": MIRROR},
         "minio": {"tls": {"enabled": True}},
         "policies": {"fill": {"images": None}},
+        **options.sets(options.ALL),
     }
     with values(context) as files, tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.safe_dump(change, file)
@@ -66,7 +70,7 @@ def _values(context: Context) -> Iterator[list[Path]]:
 
 def installed(context: Context, dataset: Dataset) -> None:
     """Mirrors every image under a prefix, installs from there, and trains; egress must have been denied before."""
-    titles = {"airgap.install": "one helm upgrade from a mirror, the store with TLS", "airgap.train": TRAIN}
+    titles = {"airgap.install": INSTALL, "airgap.train": TRAIN}
     if context.recorder.failed("airgap.denied"):
         for check, title in titles.items():
             context.recorder.skip(check, title, "the nodes weren't cut off")
@@ -83,6 +87,9 @@ def installed(context: Context, dataset: Dataset) -> None:
         require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")
         strangers = _strangers(context, SYSTEM)
         require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
+        with monitoring.prometheus(context) as port:
+            figures["targets"] = monitoring.all_up(port, monitoring.due(context.gpu))
+            figures["lines_kept"] = monitoring.number(port, SENT)
         _nothing_left(context, nodes, since, before, figures)
     if context.recorder.failed("airgap.install"):
         context.recorder.skip("airgap.train", TRAIN, "the installation failed")
@@ -131,7 +138,8 @@ def images_of(pod: dict[str, Any]) -> list[str]:
 
 def _mirror(context: Context) -> int:
     """Puts the profile's images, and the one of the checks' own pods, into the registry under the mirror's path."""
-    refs = [*(image.ref for image in listing.listed("kind")), load().image("base")]
+    with options.values(options.ALL) as on:
+        refs = [*(image.ref for image in listing.listed("kind", values=[on])), load().image("base")]
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
     return len(transfer.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))

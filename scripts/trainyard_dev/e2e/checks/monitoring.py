@@ -135,18 +135,20 @@ def all_up(port: int, due: set[str]) -> dict[str, int]:
         time.sleep(POLL_S)
 
 
+def number(port: int, query: str) -> int:
+    """What a query gives, once it is more than nothing. Raises CheckError when it is not in time."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        result = ask(port, "query", query=query)["result"]
+        if found := int(float(result[0]["value"][1])) if result else 0:
+            return found
+        require(time.monotonic() < end, f"{query} gives nothing after {PATIENCE_S:.0f} s")
+        time.sleep(POLL_S)
+
+
 def _full(port: int, due: set[str]) -> dict[str, int]:
     """How many series there are of each name of SERIES."""
-    end, found = time.monotonic() + PATIENCE_S, {name: 0 for job, name in SERIES.items() if job in due}
-    while True:
-        for name in found:
-            result = ask(port, "query", query=f"count({name})")["result"]
-            found[name] = int(result[0]["value"][1]) if result else 0
-        empty = [name for name, count in found.items() if not count]
-        if not empty:
-            return found
-        require(time.monotonic() < end, f"no series of {', '.join(empty)} after {PATIENCE_S:.0f} s")
-        time.sleep(POLL_S)
+    return {name: number(port, f"count({name})") for job, name in SERIES.items() if job in due}
 
 
 def _rules(port: int) -> int:

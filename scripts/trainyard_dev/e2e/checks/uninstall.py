@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 from trainyard.chart.release import inventory, removal
+from trainyard.components import MONITORING
 from trainyard.names import GPU
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import releases, store
+from trainyard_dev.e2e.checks import options_alone
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, read_contract
@@ -31,16 +30,28 @@ TITLES = {
     "uninstall.clean": "helm uninstall with a pod on a shared volume at work: nothing hangs, nothing blocks",
     "uninstall.keeps": "CRDs, teams' namespaces, claims, volumes and generated keys are still there",
     "uninstall.reinstall": "the same values find data, claims and keys again",
+    **options_alone.TITLES,
     "uninstall.purge": "trainyard uninstall --purge leaves nothing of it",
 }
 
 
 def uninstalled(context: Context) -> None:
     """All checks in order, on a release with the two teams; leaves a cluster without it."""
+    alone = options_alone.Alone(context)
+    try:
+        _there_and_back(context, alone)
+    finally:
+        alone.end()
+    if context.recorder.passed("uninstall.clean"):
+        purged(context)
+
+
+def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
     kubectl, recorder = context.kubectl, context.recorder
     held: dict[str, Any] = {}
     with recorder.check("uninstall.clean", TITLES["uninstall.clean"]) as figures:
         context.contract = read_contract(kubectl)
+        alone.both()
         held["sha256"] = _data(context)
         _busy(context)
         held["identities"] = releases.identities(context)
@@ -52,6 +63,7 @@ def uninstalled(context: Context) -> None:
         figures["seconds"] = round(time.monotonic() - began, 1)
         figures["said"] = said[-40:]
         _require_gone(context)
+        alone.require_gone()
     if recorder.failed("uninstall.clean"):
         return
     with recorder.check("uninstall.keeps", TITLES["uninstall.keeps"]) as figures:
@@ -62,11 +74,7 @@ def uninstalled(context: Context) -> None:
         figures |= {"claims_and_keys": len(held["identities"]), "crds": len(held["crds"])}
         require(kubectl.find("namespace", NAMESPACE), f"namespace {NAMESPACE} is gone")
     with recorder.check("uninstall.reinstall", TITLES["uninstall.reinstall"]) as figures:
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(held["values"])
-            file.flush()
-            figures["seconds"] = releases.put(context, "install", chart.package(), [Path(file.name)])
-        context.contract = read_contract(kubectl)
+        figures["seconds"] = alone.install(held["values"], MONITORING)
         lost = releases.lost(held["identities"], releases.identities(context))
         require(not lost, f"after the second installation {lost}")
         with store.connect(kubectl, SYSTEM) as s3:
@@ -77,7 +85,10 @@ def uninstalled(context: Context) -> None:
         phase, log = context.run_pod(read)
         require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
         releases.test(context)
-    purged(context)
+    if recorder.passed("uninstall.reinstall"):
+        alone.monitoring()
+    if recorder.passed(options_alone.ALONE[MONITORING]):
+        alone.logs(held["values"])
 
 
 def purged(context: Context) -> None:

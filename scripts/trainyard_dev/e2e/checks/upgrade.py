@@ -11,7 +11,7 @@ from minio.error import S3Error
 from trainyard_agent.crds import VERSION as CRD_VERSION
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart import previous, summary
-from trainyard_dev.e2e import releases, store
+from trainyard_dev.e2e import options, releases, store, trail
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.probe_job import ProbeJob
 from trainyard_dev.e2e.recorder import CheckError, require
@@ -30,7 +30,9 @@ TITLES = {
     "upgrade.diff": "chart diff tells what the upgrade will change, and changes nothing",
     "upgrade.crds": "one helm upgrade --wait: CRDs move, queues and teams stay",
     "upgrade.keys": "keys that can be guessed are replaced and the store speaks TLS; the job's key and address go on",
+    "upgrade.options-on": "monitoring and logs, switched on by that upgrade, are at work",
     "upgrade.rollback": "helm rollback and helm upgrade again: claims and objects are the same, keys those of each",
+    "upgrade.options": "back on this version monitoring has its series of before, and logs lack no line",
     "upgrade.job-survives": "the training job outlives upgrade, rollback and upgrade, and succeeds",
 }
 
@@ -47,6 +49,7 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
             context.recorder.skip(check_id, title, reason)
         return
     job = ProbeJob(context, previous.job("pytorchjob"), NAMESPACE, load().image("trainer-torch"))
+    lines = trail.Lines(context)
     try:
         _install_previous(context, job, images or source.choose("auto"))
         if not context.recorder.passed("upgrade.previous"):
@@ -57,9 +60,12 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
         _upgrade(context)
         if context.recorder.passed("upgrade.crds"):
             _keys(context, held, former)
+            before = _options_on(context, lines)
             _back_and_forth(context, job, held, former)
+            _options_kept(context, lines, before)
         _survived(context, job)
     finally:
+        lines.remove()
         job.remove()
 
 
@@ -106,8 +112,7 @@ def _words(found: summary.Summary) -> dict[str, str]:
 def _upgrade(context: Context) -> None:
     with context.recorder.check("upgrade.crds", TITLES["upgrade.crds"]) as figures:
         queues = _queues(context)
-        with releases.values(context) as files:
-            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), files)
+        figures["upgrade_seconds"] = _put(context)
         crd = context.kubectl.get("crd", CRD)[0]
         fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
         require(FIELD in fields, f"{CRD} still lacks {FIELD}")
@@ -123,6 +128,33 @@ def _upgrade(context: Context) -> None:
         for team in (NAMESPACE, OTHER):
             require(team in now, f"there is no queue for team {team}")
         figures |= {"queues": sorted(now), "crd_version": noted}
+
+
+def _put(context: Context) -> float:
+    """`helm upgrade` to this version with all options; its seconds."""
+    with releases.values(context) as files, options.values(options.ALL) as on:
+        return releases.put(context, "upgrade", chart.package(), [*files, on])
+
+
+def _options_on(context: Context, lines: trail.Lines) -> trail.Born | None:
+    """Both at work after the first upgrade; which Prometheus it is, None where that failed."""
+    with context.recorder.check("upgrade.options-on", TITLES["upgrade.options-on"]) as figures:
+        context.contract = read_contract(context.kubectl)
+        before = trail.born(context)
+        lines.begin()
+        figures["objects"] = {option: len(found) for option, found in options.objects(context).items()}
+        return before
+    return None
+
+
+def _options_kept(context: Context, lines: trail.Lines, before: trail.Born | None) -> None:
+    title = TITLES["upgrade.options"]
+    if not (before and context.recorder.passed("upgrade.rollback")):
+        context.recorder.skip("upgrade.options", title, "they did not run before, or the release did not come back")
+        return
+    with context.recorder.check("upgrade.options", title) as figures:
+        trail.require_kept(context, before)
+        figures |= lines.complete()
 
 
 def _queues(context: Context) -> dict[str, str]:
@@ -159,14 +191,17 @@ def _goes_on(context: Context, former: dict[str, str]) -> None:
 def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], former: dict[str, str]) -> None:
     with context.recorder.check("upgrade.rollback", TITLES["upgrade.rollback"]) as figures:
         job.require_alive()
+        brought = options.objects(context)
         figures["rollback_seconds"] = releases.roll_back(context, 1)
         meta = releases.installed(context).metadata()
         require(meta["version"] == previous.version(), f"the release is of {meta['version']} after the rollback")
         lost = releases.lost(before, releases.identities(context))
         require(not lost, f"after the rollback {lost}")
+        left = options.left(context, brought)
+        require(not left, f"of options there is still {', '.join(left)}")
+        options.require_claims(context, options.ALL)
         job.require_alive()
-        with releases.values(context) as files:
-            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), files)
+        figures["upgrade_seconds"] = _put(context)
         claims = {name: held for name, held in before.items() if name.startswith("claim ")}
         lost = releases.lost(claims, releases.identities(context))
         require(not lost, f"after the second upgrade {lost}")

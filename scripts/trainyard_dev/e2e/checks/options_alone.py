@@ -1,0 +1,85 @@
+"""Each option alone, between two installations: installed, upgraded, uninstalled, with what it held before."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from trainyard.chart.release import removal
+from trainyard.components import MONITORING
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e import options, releases, trail
+from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.options import LOGS
+from trainyard_dev.e2e.recorder import require
+
+ALONE = {MONITORING: "uninstall.monitoring", LOGS: "uninstall.logs"}
+TITLES = {
+    ALONE[MONITORING]: "monitoring alone: installed, upgraded, uninstalled; each time its series of before are there",
+    ALONE[LOGS]: "logs alone: installed, upgraded; of a pod that wrote on all the time no line is lost",
+}
+# What an upgrade changes so that each option's pods start again.
+RETENTION, FLUSH = "monitoring.prometheus.retention=14d", "logs.flushEvery=5s"
+
+
+class Alone:
+    """What both held before the release went, and the way of each from there."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.lines = context, trail.Lines(context)
+        self.born: trail.Born | None = None
+        self.brought: dict[str, options.Objects] = {}
+
+    def both(self) -> None:
+        """On a release of this version: both at work, switched on where they are off."""
+        self.brought = options.objects(self.context)
+        if not all(self.brought.values()):
+            releases.put(self.context, "upgrade", chart.package(), change=options.ON)
+            self.context.contract = read_contract(self.context.kubectl)
+            self.brought = options.objects(self.context)
+        self.lines.begin()
+        self.born = trail.born(self.context)
+
+    def require_gone(self) -> None:
+        """After an uninstallation: of options nothing but the documented. Raises CheckError."""
+        left = options.left(self.context, self.brought)
+        require(not left, f"of options there is still {', '.join(left)}")
+        options.require_claims(self.context, self.brought)
+
+    def install(self, values: str, option: str) -> float:
+        """`helm install` with these values (YAML) and one of the options; its seconds."""
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file, options.values([option]) as on:
+            file.write(values)
+            file.flush()
+            seconds = releases.put(self.context, "install", chart.package(), [Path(file.name), on])
+        self.context.contract = read_contract(self.context.kubectl)
+        self.brought = options.objects(self.context)
+        found = [one for one, objects in self.brought.items() if objects]
+        require(found == [option], f"{option} was switched on alone, the release has {found}")
+        self.brought = {option: self.brought[option]}
+        return seconds
+
+    def monitoring(self) -> None:
+        """It is installed alone; leaves no release."""
+        context = self.context
+        with context.recorder.check(ALONE[MONITORING], TITLES[ALONE[MONITORING]]) as figures:
+            born = trail.require_kept(context, self.born)
+            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), change=RETENTION)
+            trail.require_kept(context, born)
+            figures["said"] = said = list[str]()
+            removal.uninstall(releases.installed(context), said.append)
+            self.require_gone()
+
+    def logs(self, values: str) -> None:
+        """There is no release; leaves one with it."""
+        context = self.context
+        with context.recorder.check(ALONE[LOGS], TITLES[ALONE[LOGS]]) as figures:
+            figures["install_seconds"] = self.install(values, LOGS)
+            figures["after the installation"] = self.lines.complete()
+            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), change=FLUSH)
+            figures["after the upgrade"] = self.lines.complete()
+
+    def end(self) -> None:
+        """Takes the pod away that writes."""
+        self.lines.remove()

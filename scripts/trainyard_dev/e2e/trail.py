@@ -1,0 +1,120 @@
+"""What options must keep while releases come and go: lines of a pod that writes on, and a series of before."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard.training.kept import objects
+from trainyard.training.kept.objects import Line
+from trainyard_dev.e2e import store
+from trainyard_dev.e2e.checks.monitoring import ask, prometheus
+from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.recorder import CheckError, require
+
+SPACE, NAME = "default", "e2e-trail"  # a namespace that is no team's and no release's: no upgrade touches its pods
+WRITES = 'i=0; while sleep 0.1; do echo "line $i"; i=$((i + 1)); done'
+FIRST = 20  # lines that are in the store before anything is stopped
+PATIENCE_S, POLL_S = 120.0, 3.0
+# Which process of Prometheus's it was: as long as its series are there, it is told of one that is gone as well.
+BORN = 'process_start_time_seconds{job="prometheus"}'
+
+
+class Lines:
+    """A pod that writes ten numbered lines a second until `remove`, and what the store has of it."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def begin(self) -> None:
+        """Starts the pod; returns when the store has its first lines."""
+        pod = self.context.pod(NAME, WRITES, image=self.context.image("base"))
+        self.context.kubectl.apply([pod], SPACE)
+        self.context.kubectl("wait", "-n", SPACE, "--for=condition=Ready", f"pod/{NAME}", "--timeout=60s")
+        self._await(FIRST)
+
+    def complete(self) -> dict[str, Any]:
+        """Waits until the store has every line up to now.
+
+        Raises:
+            CheckError: some are missing after two minutes, or a collector began anew and not where it was.
+        """
+        said = self.context.kubectl("logs", "-n", SPACE, NAME, "--tail=1").stdout.split()
+        found = self._await(int(said[1]))
+        once = objects.whole(found)
+        numbers = [_number(line) for line in once]
+        require(numbers == sorted(set(numbers)), "lines are shown twice, or in another order")
+        # What was on its way when a collector stopped may come twice. These lines were in the store long before.
+        again = [number for number in map(_number, found) if number <= FIRST]
+        require(len(again) == FIRST + 1, "the first lines lie twice in the store: a collector forgot where it was")
+        return {"lines": len(numbers), "lost": 0, "twice in the store": len(found) - len(once)}
+
+    def _await(self, last: int) -> list[Line]:
+        """What the store has, once it has every line up to the last."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            found = self._stored()
+            missing = set(range(last + 1)) - set(map(_number, found))
+            if not missing:
+                return found
+            late = time.monotonic() > end
+            require(not late, f"{len(missing)} of {last + 1} lines are not in the store, the first is {min(missing)}")
+            time.sleep(POLL_S)
+
+    def _stored(self) -> list[Line]:
+        bucket = str(self.context.contract["logs"]["bucket"])
+        with store.connect(self.context.kubectl, SYSTEM) as s3:
+            names = s3.names(bucket, f"{SPACE}/{NAME}/")
+            return [line for name in names for line in objects.lines(s3.read(bucket, name), f"{bucket}/{name}")]
+
+    def remove(self) -> None:
+        """Ends the pod, if it is there."""
+        argv = ["delete", "pod", NAME, "-n", SPACE, "--now", "--ignore-not-found", "--wait=false"]
+        self.context.kubectl(*argv, check=False)
+
+
+def _number(line: Line) -> int:
+    return int(line.text.split()[1])
+
+
+@dataclass(frozen=True)
+class Born:
+    """Which process of Prometheus's ran at a moment (Unix seconds), by its own series."""
+
+    at: float
+    value: str
+
+
+def born(context: Context, after: Born | None = None) -> Born:
+    """The process that runs now, once it has asked itself. Raises CheckError after two minutes.
+
+    Args:
+        after: a former one, which has series for some minutes after its end.
+    """
+    end = time.monotonic() + PATIENCE_S
+    with prometheus(context) as port:
+        while True:
+            told = [(float(one["value"][1]), one["value"]) for one in ask(port, "query", query=BORN)["result"]]
+            moment, value = max(told)[1] if told else (0.0, "")
+            if value and (not after or float(value) > float(after.value)):
+                return Born(float(moment), str(value))
+            what = "was not started again" if told else f"has no {BORN}"
+            require(time.monotonic() < end, f"Prometheus {what} within {PATIENCE_S:.0f} s")
+            time.sleep(POLL_S)
+
+
+def require_kept(context: Context, before: Born | None) -> Born:
+    """Another process runs, and it has the series of the former one. Returns the one that runs.
+
+    Raises:
+        CheckError: it has not, or it is the same process, and nothing was proved.
+    """
+    if not before:
+        raise CheckError("nobody looked before")
+    now = born(context, before)
+    with prometheus(context) as port:
+        answer = ask(port, "query", query=BORN, time=str(before.at))["result"]
+    found = [one["value"][1] for one in answer]
+    require(before.value in found, f"of {before.at:.0f} Prometheus has {found}, it had {before.value} then")
+    return now

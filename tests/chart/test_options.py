@@ -1,0 +1,90 @@
+"""Options: off they cost nothing; each alone names its images to the mirror and needs none of the other's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard import components
+from trainyard.chart import helm
+from trainyard_dev.chart import images, package
+from trainyard_dev.images import transfer
+from trainyard_dev.versions import load
+
+OPTIONS = ("monitoring", "logs")
+MIRROR = "registry.example.org:5000/mirror"
+RELEASE_MORE, PACKAGE_MORE = 5 * 1024, 40 * 1024  # bytes: default values of the parts; all of their files
+TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
+MADE = ("Secret", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart as it was before there were options."""
+    chart = package.assemble(tmp_path_factory.mktemp("bare"), csi=False)
+    for name in OPTIONS:
+        shutil.rmtree(chart / "charts" / name)
+    meta = yaml.safe_load((chart / "Chart.yaml").read_text())
+    meta["dependencies"] = [one for one in meta["dependencies"] if one["name"] not in OPTIONS]
+    (chart / "Chart.yaml").write_text(yaml.safe_dump(meta))
+    return chart
+
+
+def stable(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], str]:
+    """All objects by name, without keys and certificates, which each rendering makes anew."""
+    found = {}
+    for obj in objects:
+        text = json.dumps(obj, sort_keys=True)
+        random = obj["kind"] in MADE or "BEGIN CERTIFICATE" in text or "checksum" in text or "minio" in text
+        key = (obj["kind"], obj["metadata"]["name"], obj["metadata"].get("namespace", ""))
+        found[key] = "" if random else text
+    return found
+
+
+@pytest.mark.parametrize("profile", ["kind", "on-prem"])
+def test_off_they_render_nothing(bare: Path, rendered: dict[str, list[dict[str, Any]]], profile: str) -> None:
+    found, due = stable(rendered[profile]), stable(package.render(profile, bare))
+    assert found.keys() == due.keys() and found == due
+    assert sum(map(bool, due.values())) > len(due) * 0.8  # few were left out
+
+
+def test_off_the_release_and_the_package_are_as_small_as_before(bare: Path, chart: Path, tmp_path: Path) -> None:
+    for profile in ("kind", "on-prem"):
+        more = package.release_secret_size(profile, chart) - package.release_secret_size(profile, bare)
+        assert 0 < more < RELEASE_MORE
+    sizes = []
+    for made in (chart, bare):
+        out = tmp_path / str(len(sizes))
+        out.mkdir()
+        helm.call("package", made, "--destination", out)
+        sizes.append(next(out.iterdir()).stat().st_size)
+    assert 0 < sizes[0] - sizes[1] < PACKAGE_MORE
+
+
+@pytest.fixture(scope="module")
+def alone(chart: Path) -> dict[str, list[dict[str, Any]]]:
+    """What each option alone renders, from a mirror."""
+    sets = [*TEAM, f"global.imageRegistry={MIRROR}"]
+    return {option: package.render("kind", chart, [*sets, f"{option}.enabled=true"]) for option in OPTIONS}
+
+
+def test_each_alone_the_mirror_s_list_has_its_images_and_no_other(
+    chart: Path, alone: dict[str, list[dict[str, Any]]]
+) -> None:
+    off = {image.ref for image in images.listed("kind", chart=chart, sets=TEAM)}
+    for option, rendered in alone.items():
+        listed = {image.ref for image in images.listed("kind", chart=chart, sets=[*TEAM, f"{option}.enabled=true"])}
+        assert off < listed and listed - off == {load().image(name) for name in components.find(option).images}
+        # All that is rendered is in the list, and nothing comes from elsewhere.
+        assert images.references(rendered) <= {transfer.under(MIRROR, ref) for ref in listed}
+
+
+def test_both_bring_what_each_brings_and_nothing_more(chart: Path, alone: dict[str, list[dict[str, Any]]]) -> None:
+    both = package.render("kind", chart, [*TEAM, *(f"{one}.enabled=true" for one in OPTIONS)])
+    first, second = (set(stable(alone[option])) for option in OPTIONS)
+    assert set(stable(both)) == first | second and first - second and second - first
