@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainyard.chart.release import node_folders
 from trainyard.chart.release.compare import KEEP
 from trainyard.chart.release.installed import Installed
 from trainyard.components.registry import crd_names, left_over
@@ -53,6 +54,7 @@ class Remains:
     secrets: list[str] = field(default_factory=list)  # names in the release's namespace
     caches: list[str] = field(default_factory=list)  # the same: ConfigMaps with results of pipelines' steps
     crds: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)  # of every node, as long as the release is there
 
     def lines(self) -> list[str]:
         """One line for each thing."""
@@ -60,7 +62,8 @@ class Remains:
         rows += [str(one) for one in (*self.claims, *self.volumes)]
         rows += [f"Secret {name}" for name in self.secrets]
         rows += [f"cache {name} of a pipeline" for name in self.caches]
-        return rows + [f"CRD {name}" for name in self.crds]
+        rows += [f"CRD {name}" for name in self.crds]
+        return rows + [f"what lies in {path} of each node" for path in self.folders]
 
 
 def remains(installed: Installed) -> Remains:
@@ -88,6 +91,7 @@ def remains(installed: Installed) -> Remains:
         crds=sorted(
             item["metadata"]["name"] for item in kubectl.get("crd", "--show-managed-fields") if _is_our_crd(item, name)
         ),
+        folders=node_folders.written(installed),
     )
 
 

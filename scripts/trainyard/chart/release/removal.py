@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from trainyard.chart.release import node_folders
 from trainyard.chart.release.installed import Installed
 from trainyard.chart.release.inventory import Claim, Remains, goes, remains
 from trainyard.components import all_components
@@ -57,6 +58,7 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
     """
     there = exists(installed)
     found = remains(installed)
+    folders = node_folders.found(installed) if there else node_folders.Folders()
     _open_gates(installed, say)
     _stop_jobs(installed, found, say)
     if there:
@@ -74,6 +76,7 @@ def purge(installed: Installed, say: Say, *, hooks: bool = True) -> None:
             _wait(installed, "pvc", [claim.name], claim.namespace)
         _wait(installed, "pv", sorted(made & {claim.volume for claim in found.claims}))
         uninstall(installed, say, hooks=hooks)
+    node_folders.empty(installed, folders, say)  # after those who write there
     left = remains(installed)
     for claim in left.claims:
         _delete(installed, say, "pvc", claim.name, claim.namespace)

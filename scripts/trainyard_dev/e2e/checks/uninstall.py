@@ -8,7 +8,7 @@ import json
 import time
 from typing import Any
 
-from trainyard.chart.release import inventory, removal
+from trainyard.chart.release import inventory, node_folders, removal
 from trainyard.components import MONITORING
 from trainyard.names import GPU
 from trainyard_dev.e2e import releases, store
@@ -94,13 +94,25 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
 def purged(context: Context) -> None:
     """Everything goes, the teams' data too."""
     with context.recorder.check("uninstall.purge", TITLES["uninstall.purge"]) as figures:
-        release, said = releases.installed(context), []
+        release, said = releases.installed(context), list[str]()
+        folders = node_folders.written(release)
+        held = _lying(context, folders)
         began = time.monotonic()
         removal.purge(release, said.append)
         figures |= {"seconds": round(time.monotonic() - began, 1), "removed": len(said)}
-        left = inventory.remains(release).lines()
+        left = [*inventory.remains(release).lines(), *_lying(context, folders)]
         require(not left, f"still there: {', '.join(left)}")
         _require_gone(context)
+        figures["files_on_nodes"] = len(held)
+
+
+def _lying(context: Context, folders: list[str]) -> list[str]:
+    """What lies in these folders of the nodes."""
+    found = []
+    for node in context.nodes if folders else ():
+        listed = context.engine.exec(node.name, ["find", *folders, "-mindepth", "1"], check=False).stdout
+        found += [f"{node.name}:{path}" for path in listed.split()]
+    return found
 
 
 def _data(context: Context) -> str:
