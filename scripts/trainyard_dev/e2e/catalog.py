@@ -229,7 +229,7 @@ ENTRIES = (
         _without_egress,
         needs=(DATA,),
         locks=frozenset({ALONE}),
-        images=(TORCH,),
+        images=(TORCH, *options.IMAGES),
         inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images"),
         parts=(_AIRGAP, tuple(uninstall.TITLES)),
     ),
@@ -238,7 +238,7 @@ ENTRIES = (
         upgrade.from_previous,
         needs=tuple(uninstall.TITLES)[-1:],  # the cluster has no release then
         locks=frozenset({ALONE}),
-        images=(TORCH,),
+        images=(TORCH, *options.IMAGES),
         inputs=(*RELEASE_CODE, "versions.yaml"),
     ),
     Entry(  # takes the release away first, whoever made it

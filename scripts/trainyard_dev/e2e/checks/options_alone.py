@@ -8,7 +8,8 @@ from pathlib import Path
 from trainyard.chart.release import removal
 from trainyard.components import MONITORING
 from trainyard_dev.chart import package as chart
-from trainyard_dev.e2e import options, releases, trail
+from trainyard_dev.e2e import options, releases
+from trainyard_dev.e2e.checks import trail
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.options import LOGS

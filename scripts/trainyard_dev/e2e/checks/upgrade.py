@@ -11,7 +11,8 @@ from minio.error import S3Error
 from trainyard_agent.crds import VERSION as CRD_VERSION
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart import previous, summary
-from trainyard_dev.e2e import options, releases, store, trail
+from trainyard_dev.e2e import options, releases, store
+from trainyard_dev.e2e.checks import trail
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.probe_job import ProbeJob
 from trainyard_dev.e2e.recorder import CheckError, require
