@@ -11,7 +11,6 @@ from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import options, releases
 from trainyard_dev.e2e.checks import trail
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.options import LOGS
 from trainyard_dev.e2e.recorder import require
 
@@ -37,7 +36,7 @@ class Alone:
         self.brought = options.objects(self.context)
         if not all(self.brought.values()):
             releases.put(self.context, "upgrade", chart.package(), change=options.ON)
-            self.context.contract = read_contract(self.context.kubectl)
+            self.context.contract = releases.read_contract(self.context.kubectl)
             self.brought = options.objects(self.context)
         self.lines.begin()
         self.born = trail.born(self.context)
@@ -54,7 +53,7 @@ class Alone:
             file.write(values)
             file.flush()
             seconds = releases.put(self.context, "install", chart.package(), [Path(file.name), on])
-        self.context.contract = read_contract(self.context.kubectl)
+        self.context.contract = releases.read_contract(self.context.kubectl)
         self.brought = options.objects(self.context)
         found = [one for one, objects in self.brought.items() if objects]
         require(found == [option], f"{option} was switched on alone, the release has {found}")

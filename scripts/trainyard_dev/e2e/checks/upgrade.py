@@ -140,7 +140,7 @@ def _put(context: Context) -> float:
 def _options_on(context: Context, lines: trail.Lines) -> trail.Born | None:
     """Both at work after the first upgrade; which Prometheus it is, None where that failed."""
     with context.recorder.check("upgrade.options-on", TITLES["upgrade.options-on"]) as figures:
-        context.contract = read_contract(context.kubectl)
+        context.contract = releases.read_contract(context.kubectl)
         before = trail.born(context)
         lines.begin()
         figures["objects"] = {option: len(found) for option, found in options.objects(context).items()}
