@@ -18,7 +18,8 @@ from trainyard_dev.e2e.releases import RELEASE, changed
 
 TARGETS = "seeing.targets"
 TITLE = "monitoring, switched on, asks every endpoint of the platform and each is up; off again its servers are gone"
-IMAGES = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "otel-collector")
+SERVED = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter")  # images of the option
+IMAGES = (*SERVED, "otel-collector")
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
