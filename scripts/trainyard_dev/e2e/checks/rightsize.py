@@ -21,6 +21,7 @@ from trainyard_dev.e2e.checks.monitoring import monitored
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, helm
+from trainyard_dev.report.model import Picture
 
 ID = "seeing.rightsize"
 TITLE = "rightsize's patch of a member's file makes the same job smaller and at most 1.1 times as slow"
@@ -106,6 +107,9 @@ def _patched(context: Context, before: Path, after: Path, figures: dict[str, Any
     require("# as for the large model" in after.read_text(), "the patch took a comment away")
     left = _noted(context, after)
     require(not left, f"lint notes of the patched file: {left}")
+    figures["evidence"] = Picture(
+        f"what runs of {JOB} used, what it asked for, and what rightsize proposes", drawing.read_text()
+    )
     root = ElementTree.parse(drawing).getroot()
     text = " ".join("".join(one.itertext()) for one in root.iter())
     require(root.tag.endswith("svg") and JOB in text and "proposed" in text, f"the drawing says {text[:200]}")
