@@ -1,8 +1,9 @@
 """What to ask for: from what the last runs used, with a margin.
 
 CPU that is missing slows down, memory that is missing kills. So a request of CPU is what a pod used for 95 % of the
-time, memory is the most that it ever used: both of the run that used most, and with the margin. A limit of CPU stays
-well above the request, since idle cores cost nobody anything; a limit of memory is what must be there.
+time, memory is the most that it ever used: both of the run that used most, and with the margin. A limit of memory is
+what must be there. A limit of CPU is never lowered: idle cores cost nobody anything, and a burst shorter than a sample,
+which nobody sees, would be throttled.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ LEAST_MARGIN, MARGIN, MOST_MARGIN = 10.0, 15.0, 20.0  # percent
 RUNS = 10  # that are looked at unless told otherwise
 LEAST_SAMPLES = 4  # below them a run is too short to judge: two minutes, at one every 30 s
 THROTTLED = 0.05  # share of its periods in which a container wanted more CPU than it may have
-BURST = 2.0  # a limit of CPU is at least so many times the request: bursts within a minute are not seen
+BURST = 2.0  # a limit of CPU that throttled becomes at least so many times the request
 MORE = 1.5  # what is not enough is proposed that many times, since nobody saw how much is
 IDLE_GPU = 0.3  # below this share of time GPUs count as hardly used
 
@@ -70,18 +71,18 @@ def propose(
 
     Args:
         margin: percent on top of what was used.
-        lower: whether a limit may become lower, too.
+        lower: whether a limit of memory may become lower, too.
     """
     more = 1 + margin / 100
     made = Amounts(dict(requests), dict(limits), {})
-    _cpu(found, made, more, lower)
+    _cpu(found, made, more)
     _memory(found, made, more, lower)
     return made
 
 
-def _cpu(found: Need, made: Amounts, more: float, lower: bool) -> None:
-    usual, busiest = found.most(CPU, "p95"), found.most(CPU, "max")
-    if usual is None or busiest is None:
+def _cpu(found: Need, made: Amounts, more: float) -> None:
+    usual = found.most(CPU, "p95")
+    if usual is None:
         return
     limit = made.limits.get(CPU)
     asked = made.requests.get(CPU, limit)  # Kubernetes takes the limit for a request that nobody wrote
@@ -89,10 +90,8 @@ def _cpu(found: Need, made: Amounts, more: float, lower: bool) -> None:
     if limit is not None:
         if found.throttled > THROTTLED:
             why += f"; throttled in {found.throttled:.0%} of its time: the limit is raised"
-            limit = max(limit * MORE, request * BURST)
-        elif lower:
-            limit = min(limit, max(busiest * more, request * BURST))
-        made.limits[CPU] = limit = rounded(CPU, max(limit, request))
+            limit = rounded(CPU, max(limit * MORE, request * BURST))
+        made.limits[CPU] = limit = max(limit, request)
     if request != made.requests.get(CPU, limit):
         made.requests[CPU] = request
     made.why[CPU] = why

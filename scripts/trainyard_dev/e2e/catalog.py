@@ -25,6 +25,7 @@ from trainyard_dev.e2e.checks import (
     policies,
     readme,
     rights,
+    rightsize,
     storage,
     strict_fifo,
     teams,
@@ -142,6 +143,9 @@ ENTRIES = (
           inputs=("charts/monitoring", "charts/logs", "components", "scripts/trainyard_agent")),
     Entry(logs.IDS, logs.kept, locks=frozenset({ALONE}), images=("otel-collector",),
           inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/training/kept", "scripts/trainyard_agent")),
+    Entry((rightsize.ID,), rightsize.smaller, locks=frozenset({ALONE}), images=(TORCH, *options.SERVERS),
+          inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
+                  "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(

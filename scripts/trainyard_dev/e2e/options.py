@@ -21,7 +21,8 @@ from trainyard_dev.e2e.releases import RELEASE, installed
 LOGS = "logs"
 ALL = (MONITORING, LOGS)
 ON, OFF = (",".join(f"{option}.enabled={said}" for option in ALL) for said in ("true", "false"))
-IMAGES = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "otel-collector")
+SERVERS = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter")  # images of monitoring
+IMAGES = (*SERVERS, "otel-collector")
 # What an option's templates don't name: what the umbrella and its own programs make for it.
 BESIDE = {
     MONITORING: [("ConfigMap", space, f"{RELEASE}-usage") for space in (SYSTEM, NAMESPACE, OTHER)],

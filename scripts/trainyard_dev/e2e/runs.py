@@ -78,9 +78,8 @@ def trainyard(
     env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
     done = run(argv, check=False, timeout=timeout, env=env)
     said = done.stderr or ""
-    require(
-        not check or done.returncode == 0, f"trainyard {args[0]} {args[1]} ended with {done.returncode}: {said[-600:]}"
-    )
+    shown = " ".join(map(str, args[:2]))
+    require(not check or done.returncode == 0, f"trainyard {shown} ended with {done.returncode}: {said[-600:]}")
     return done.returncode, done.stdout, said
 
 

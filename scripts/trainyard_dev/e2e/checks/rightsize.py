@@ -1,0 +1,221 @@
+"""Right sizes: a job that asks for too much is measured, its file patched, and the same job is no slower for it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import yaml
+
+from trainyard.rightsize import files, hints, judged, quantity
+from trainyard.shell import run
+from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e import jobs, runs
+from trainyard_dev.e2e.checks.monitoring import monitored
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.releases import RELEASE, helm
+from trainyard_dev.report.model import Picture
+
+ID = "seeing.rightsize"
+TITLE = "rightsize's patch of a member's file makes the same job smaller and at most 1.1 times as slow"
+FILE = runs.FLOWS / "sized" / "job.yaml"
+JOB, KIND = "e2e-sized", "pytorchjobs.kubeflow.org"
+FIRST, PAIRS, SLOWER = 2, 3, 1.1  # runs before the patch, pairs of runs after it, times as slow at most
+RUN_S, KNOWN_S, POLL_S = 240.0, 180.0, 2.0
+QUICK, USUAL = (f"monitoring.usage.everySeconds={seconds}" for seconds in (30, 120))
+USAGE = "deployment/trainyard-usage"
+SETTINGS = """\
+name: {job}   # as the manifest's
+framework: pytorch
+command: [python3, -c, "print('trained')"]
+deadline: 10m
+cpu: {cpu}   # guessed
+memory: {memory}
+"""
+
+
+def smaller(context: Context) -> None:
+    """Measured, patched, run by turns, with hints before and none after; the platform's own pods; another team."""
+    with (
+        context.recorder.check(ID, TITLE) as figures,
+        tempfile.TemporaryDirectory(prefix="sized-") as scratch,
+        monitored(context, QUICK, USUAL) as figures["upgrade_seconds"],
+    ):
+        before, after = (Path(scratch) / name / FILE.name for name in ("before", "after"))
+        for file in (before, after):
+            file.parent.mkdir()
+            shutil.copy(FILE, file)
+        try:
+            for _ in range(FIRST):
+                _trained(context, before)
+            figures["used"] = _measured(context, before)
+            _patched(context, before, after, figures)
+            _by_turns(context, before, after, figures)
+            figures["hint_of_train"] = _hinted(context, Path(scratch) / "code")
+            figures["platform"] = _platform(context, Path(scratch) / "sizes.yaml")
+            figures["another_team_is_told"] = _hidden(context)
+        finally:
+            found = context.kubectl("get", KIND, "-n", NAMESPACE, "-o", "name", check=False).stdout.split()
+            if made := [name for name in found if f"/{JOB}-" in name]:
+                context.kubectl("delete", *made, "-n", NAMESPACE, "--wait=false", check=False)
+
+
+def _trained(context: Context, file: Path) -> dict[str, float]:
+    """One run of a file to its end, as a member sends it; what it says of itself, in seconds."""
+    made = context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", str(file), "-o", "name")
+    name, end = made.stdout.strip().partition("/")[2], time.monotonic() + RUN_S
+    while not (outcome := jobs.outcome(context.kubectl.get(KIND, name, "-n", NAMESPACE)[0])):
+        require(time.monotonic() < end, f"{name} did not end within {RUN_S:.0f} s")
+        time.sleep(POLL_S)
+    log = context.kubectl(*member(NAMESPACE), "logs", "-n", NAMESPACE, f"{name}-master-0", check=False).stdout.strip()
+    require(outcome == "succeeded", f"{name} {outcome}: {log[-300:]}")
+    said: dict[str, float] = json.loads(log.splitlines()[-1])
+    return said
+
+
+def _measured(context: Context, file: Path) -> list[dict[str, Any]]:
+    """Waits until all runs so far are known to have ended; their figures as a member gets them."""
+    end, said = time.monotonic() + KNOWN_S, ""
+    while True:
+        code, out, said = runs.trainyard(context, "rightsize", file, "-o", "json", check=False)
+        known: list[dict[str, Any]] = json.loads(out)["containers"][0]["runs"] if code == 0 else []
+        if len([one for one in known if one["ended"]]) >= FIRST:
+            return known
+        require(time.monotonic() < end, f"of {FIRST} runs are known after {KNOWN_S:.0f} s: {known or said[-300:]}")
+        time.sleep(POLL_S)
+
+
+def _patched(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
+    """The member's file with the proposed patch: smaller, its comments kept, and without the hint of before."""
+    far = _noted(context, before)
+    require(len(far) == 2, f"lint notes of the file with too much of two resources: {far}")
+    patch, drawing = after.with_name("sizes.patch"), after.with_name("sizes.svg")
+    runs.trainyard(context, "rightsize", before, "--patch", patch, "--svg", drawing)
+    figures["patch"] = patch.read_text()
+    run(["git", "apply", patch.name], cwd=after.parent)
+    asked, asks = (files.read(one.name, one.read_text()).places[0].requests for one in (before, after))
+    figures |= {"asked": dict(asked), "asks": dict(asks)}
+    for resource in judged.RESOURCES:
+        require(asks[resource] < asked[resource], f"of {resource} it asked for {asked}, and patched for {asks}")
+    require("# as for the large model" in after.read_text(), "the patch took a comment away")
+    left = _noted(context, after)
+    require(not left, f"lint notes of the patched file: {left}")
+    figures["evidence"] = Picture(
+        f"what runs of {JOB} used, what it asked for, and what rightsize proposes", drawing.read_text()
+    )
+    root = ElementTree.parse(drawing).getroot()
+    text = " ".join("".join(one.itertext()) for one in root.iter())
+    require(root.tag.endswith("svg") and JOB in text and "proposed" in text, f"the drawing says {text[:200]}")
+
+
+def _noted(context: Context, file: Path) -> list[str]:
+    """What lint notes about sizes of a file, asked as a member."""
+    _, out, _ = runs.trainyard(context, "lint", file, "--live", "-o", "json")
+    return [one["reason"] for one in json.loads(out)["findings"] if one["code"] == hints.CODE]
+
+
+def _by_turns(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
+    """Runs of the patched file and of the old one, in turns: what else the machine does falls on both."""
+    old, new = list[dict[str, float]](), list[dict[str, float]]()
+    for _ in range(PAIRS):
+        new.append(_trained(context, after))
+        old.append(_trained(context, before))
+    for what in ("seconds", "computed"):  # of the training, and of its computing alone
+        figures[f"{what}_before"], figures[f"{what}_after"] = ([round(one[what], 2) for one in of] for of in (old, new))
+        times = median(one[what] for one in new) / median(one[what] for one in old)
+        figures[f"{what}_times_as_slow"] = round(times, 3)
+    slower = figures["seconds_times_as_slow"]
+    require(slower <= SLOWER, f"the smaller job is {slower} times as slow, {SLOWER} are allowed")
+
+
+def _hinted(context: Context, folder: Path) -> list[str]:
+    """`trainyard train` with the same guesses says a hint, and none after `rightsize --write`; returns the first."""
+    folder.mkdir()
+    settings = folder / "trainyard.yaml"
+    guessed = files.read(FILE.name, FILE.read_text()).places[0].requests
+    amounts = {name: quantity.text(name, guessed[name]) for name in judged.RESOURCES}
+    settings.write_text(SETTINGS.format(job=JOB, **amounts))
+    hinted = _sent(context, folder)
+    require(len(hinted) == 2, f"train hints at {hinted}, due are CPU and memory")
+    runs.trainyard(context, "rightsize", settings, "--write")
+    left = _sent(context, folder)
+    require(not left, f"train hints at {left} though rightsize wrote the file")
+    return hinted
+
+
+def _sent(context: Context, folder: Path) -> list[str]:
+    """Sends a folder's job as a member; the hints that it gets."""
+    _, _, said = runs.trainyard(context, "train", "--dir", folder, "--detach")
+    return [line for line in said.splitlines() if line.startswith("hint: ")]
+
+
+def _platform(context: Context, file: Path) -> dict[str, Any]:
+    """`--components` as values that helm takes and that reach containers; the platform engineer asks."""
+    context.kubectl("rollout", "restart", USAGE, "-n", SYSTEM)  # it looks at once then, else twice an hour
+    context.kubectl("rollout", "status", USAGE, "-n", SYSTEM, "--timeout=90s", timeout=100)
+    argv = ["rightsize", "--components", "-n", SYSTEM]
+    end = time.monotonic() + KNOWN_S
+    while not (found := yaml.safe_load(text := _admin(context, *argv)) or {}).get("monitoring"):
+        require(time.monotonic() < end, f"nothing is proposed for monitoring's pods: {text[-600:]}")
+        time.sleep(POLL_S)
+    file.write_text(text)
+    flags = ("-n", SYSTEM, "--reuse-values", "-f", str(file), "--dry-run=server", "-o", "json")
+    made = json.loads(helm(context.kubectl, "upgrade", RELEASE, str(chart.package()), *flags, timeout=120))
+    held = [container.get("resources") or {} for one in yaml.safe_load_all(made["manifest"])
+            for container in _containers(one or {})]  # fmt: skip
+    lost = [path for path, amounts in _resources(found) if not any(_within(amounts, one) for one in held)]
+    require(not lost, f"values that no container got: {', '.join(lost)}")
+    return dict(_resources(found))
+
+
+def _admin(context: Context, *words: str) -> str:
+    env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
+    done = run([runs.ROOT / "bin" / "trainyard", *words], check=False, timeout=60, env=env)
+    return done.stdout or ""
+
+
+def _containers(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    spec = manifest.get("spec") or {}
+    template = (spec.get("jobTemplate") or {}).get("spec", spec).get("template") or {}
+    pod = template.get("spec") or {} if isinstance(template, dict) else {}
+    return [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
+
+
+def _resources(values: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    """Every value that has requests or limits, by its path."""
+    if {"requests", "limits"} & values.keys():
+        return [(path, values)]
+    return [one for key, value in values.items() for one in _resources(value, f"{path}.{key}".lstrip("."))]
+
+
+def _within(amounts: dict[str, Any], held: dict[str, Any]) -> bool:
+    return all(str((held.get(kind) or {}).get(name)) == str(value)
+               for kind, named in amounts.items() for name, value in named.items())  # fmt: skip
+
+
+def _hidden(context: Context) -> str:
+    """A member of another team gets nothing of it, nor a member what the platform's pods use; what they are told."""
+    told = []
+    for team, words in ((OTHER, (JOB, "-n", NAMESPACE)), (NAMESPACE, ("--components", "-n", SYSTEM))):
+        said = _refused(context, team, *words)
+        told.append(said.strip().splitlines()[-1][:300])
+    _, out, _ = runs.trainyard(context, "rightsize", team=OTHER)
+    require(JOB not in out, f"{OTHER} is shown {out[-300:]}")
+    return told[0]
+
+
+def _refused(context: Context, team: str, *words: str) -> str:
+    env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
+    argv = [runs.ROOT / "bin" / "trainyard", "rightsize", *words, *member(team)]
+    done = run(argv, check=False, timeout=60, env=env)
+    seen = (done.stdout or "").strip()
+    require(done.returncode and not seen, f"a member of {team} asked for {' '.join(words)} and got {seen[:300]!r}")
+    require("is forbidden" in done.stderr, f"a member of {team} is told {done.stderr[-300:]}")
+    return done.stderr
