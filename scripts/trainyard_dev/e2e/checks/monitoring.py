@@ -13,6 +13,7 @@ from typing import Any
 
 from trainyard import components
 from trainyard_dev.chart import package as chart
+from trainyard_dev.e2e.checks import network
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
@@ -60,6 +61,7 @@ def targets(context: Context) -> None:
                 figures["targets"] = _all_up(port, due(context.gpu))
                 figures["series"] = _full(port, due(context.gpu))
                 figures["rules"] = _rules(port)
+            figures["endpoints closed to a team's pod"] = network.series_closed(context)
         finally:
             put(context, "upgrade", package, change=OFF)
             claims = [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")]
