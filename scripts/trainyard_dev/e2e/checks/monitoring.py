@@ -13,7 +13,7 @@ from typing import Any
 
 from trainyard import components
 from trainyard_dev.e2e import options
-from trainyard_dev.e2e.checks import costs
+from trainyard_dev.e2e.checks import costs, network
 from trainyard_dev.e2e.checks.costs import COSTS
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
@@ -54,6 +54,7 @@ def targets(context: Context) -> None:
                 figures["targets"] = all_up(port, due(context.gpu))
                 figures["series"] = _full(port, due(context.gpu))
                 figures["rules"] = _rules(port)
+            figures["endpoints closed to a team's pod"] = network.series_closed(context)
         if brought:
             with recorder.check(COSTS, costs.TITLE) as figures:
                 time.sleep(max(0.0, costs.MEAN_S - (time.monotonic() - since)))
