@@ -5,14 +5,14 @@ It travels into a pod as text: `python3 -c TEXT` serves at port 9096.
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 PORT = 9096
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Takes any POST of Alertmanager's webhook."""
+    """Takes any POST of Alertmanager's webhook, one after the other, so that lines stay whole."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -26,4 +26,4 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    sys.exit(ThreadingHTTPServer(("", PORT), Receiver).serve_forever())
+    sys.exit(HTTPServer(("", PORT), Receiver).serve_forever())
