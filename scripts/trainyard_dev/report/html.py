@@ -11,14 +11,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from trainyard_dev.report import costs, groups, timeline
-from trainyard_dev.report.model import Run
+from trainyard_dev.report.model import BOARDS, Run
 from trainyard_dev.report.plain import clean, duration, figure, words
 
 SYMBOLS = {"passed": "\u2713", "failed": "\u2717", "skipped": "\u2013"}
 SOURCES = {"build": "built here", "pull": "pulled from registries"}
 OWN_COLUMNS = ("accuracy", "device", "backend", "devices")
-BOARDS = "dashboards"  # a figure that has pages of its own: report/dashboards.py
-DRAWN = (BOARDS, costs.FIGURE)  # figures that no cell of the table takes
 _GPU_ID = re.compile(r"((?:MIG-)?GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
 
@@ -59,7 +57,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"symbols": SYMBOLS, "sources": SOURCES, "drawn": DRAWN}
+    made.globals |= {"symbols": SYMBOLS, "sources": SOURCES}
     made.filters |= {
         "duration": duration,
         "figure": figure,
