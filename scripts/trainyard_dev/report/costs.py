@@ -6,9 +6,7 @@ from typing import Any
 
 from trainyard_dev.report import panel_svg
 from trainyard_dev.report.assets import text as asset
-from trainyard_dev.report.model import Run
-
-FIGURE = "costs"
+from trainyard_dev.report.model import COSTS, Run
 
 
 def table(run: Run) -> list[dict[str, Any]]:
@@ -18,7 +16,7 @@ def table(run: Run) -> list[dict[str, Any]]:
     `[{"option", "part", "pod", "cores", "memory_mib", "limit_mib", "ready_s"}]`:
     cores are the mean over what was measured, memory is the working set, limits and seconds are of a pod.
     """
-    pods = [pod for check in run.checks for pod in check.figures.get(FIGURE, [])]
+    pods = [pod for check in run.checks for pod in check.figures.get(COSTS, [])]
     rows = []
     for option in dict.fromkeys(pod["option"] for pod in pods):
         mine = [pod for pod in pods if pod["option"] == option]

@@ -12,14 +12,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from trainyard_dev.report import costs, groups, timeline
-from trainyard_dev.report.model import Picture, Run
+from trainyard_dev.report.model import BOARDS, Picture, Run
 from trainyard_dev.report.plain import clean, duration, figure, words
 
 SYMBOLS = {"passed": "\u2713", "failed": "\u2717", "skipped": "\u2013"}
 SOURCES = {"build": "built here", "pull": "pulled from registries"}
 OWN_COLUMNS = ("accuracy", "device", "backend", "devices")
-BOARDS = "dashboards"  # a figure that has pages of its own: report/dashboards.py
-DRAWN = (BOARDS, costs.FIGURE)  # figures that no cell of the table takes
 _GPU_ID = re.compile(r"((?:MIG-)?GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
 
@@ -61,7 +59,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"symbols": SYMBOLS, "sources": SOURCES, "elsewhere": DRAWN}
+    made.globals |= {"symbols": SYMBOLS, "sources": SOURCES}
     made.tests["picture"] = lambda value: isinstance(value, Picture)
     made.filters |= {
         "duration": duration,

@@ -49,5 +49,5 @@ def _case(suite: ET.Element, check: Check) -> None:
         reason = clean(check.reason)
         failure = ET.SubElement(case, "failure", type="CheckFailed", message=reason.strip().splitlines()[0])
         failure.text = reason
-    lines = [clean(check.title), *(f"{clean(k)} = {figure(v)}" for k, v in check.figures.items())]
+    lines = [clean(check.title), *(f"{clean(k)} = {figure(v)}" for k, v in check.told.items())]
     ET.SubElement(case, "system-out").text = "\n".join(lines)

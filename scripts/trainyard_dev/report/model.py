@@ -16,6 +16,8 @@ from trainyard.errors import TrainyardError
 Status = Literal["passed", "failed", "skipped"]
 GpuKind = Literal["mock", "real"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "skipped")
+# Figures that have drawings of their own and are no line of a table: what dashboards showed, what options cost.
+BOARDS, COSTS = DRAWN = ("dashboards", "costs")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*")
 
 
@@ -57,6 +59,11 @@ class Check:
     def group(self) -> str:
         """The part of the id before the first dot."""
         return self.id.split(".", 1)[0]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The figures without those that are drawn."""
+        return {key: value for key, value in self.figures.items() if key not in DRAWN}
 
 
 @dataclass(frozen=True)

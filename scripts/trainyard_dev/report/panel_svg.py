@@ -36,10 +36,10 @@ def lines(series: Sequence[dict[str, Any]], unit: str, step: float) -> str:
         y = TOP + (HEIGHT - TOP - BOTTOM) * (1 - part)
         label = units.shown(low + (high - low) * part, unit)
         out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        out.append(f'<text class="axis" x="{LEFT - 6}" y="{y + 4:.1f}">{_text(label)}</text>')
+        out.append(f'<text class="axis" text-anchor="end" x="{LEFT - 6}" y="{y + 4:.1f}">{_text(label)}</text>')
     ago = f"{duration((count - 1) * step)} ago"
     out.append(f'<text class="tick" x="{LEFT}" y="{HEIGHT - 6}">{ago}</text>')
-    out.append(f'<text class="tick end" x="{WIDTH - RIGHT}" y="{HEIGHT - 6}">now</text>')
+    out.append(f'<text class="tick" text-anchor="end" x="{WIDTH - RIGHT}" y="{HEIGHT - 6}">now</text>')
     for index, one in enumerate(series):
         out += _line(one, index, count, low, high)
     return _svg("".join(out), HEIGHT, "; ".join(f"{one['name']}: {_of(one, unit)}" for one in series))
@@ -55,7 +55,8 @@ def bars(series: Sequence[dict[str, Any]], unit: str) -> str:
         name = str(one["name"])
         fits = int(NAME_W / CHAR)
         cut = name if len(name) <= fits else name[: fits - 1] + "…"
-        out.append(f'<text class="axis" x="{NAME_W - 6}" y="{y + 14}">{_text(cut)}<title>{_text(name)}</title></text>')
+        label = f"{_text(cut)}<title>{_text(name)}</title>"
+        out.append(f'<text class="axis" text-anchor="end" x="{NAME_W - 6}" y="{y + 14}">{label}</text>')
         width = room * abs(number or 0.0) / most
         shape = f'x="{NAME_W}" y="{y}" width="{max(width, 1):.1f}" height="{ROW - 6}" rx="2"'
         out.append(f'<rect class="bar" {shape} fill="{colour(index)}"/>')

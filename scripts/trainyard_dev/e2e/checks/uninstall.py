@@ -97,6 +97,7 @@ def purged(context: Context) -> None:
         release, said = releases.installed(context), list[str]()
         folders = node_folders.written(release)
         held = _lying(context, folders)
+        require(held or not folders, f"nothing lies in {', '.join(folders)} of the nodes, so nothing would be proved")
         began = time.monotonic()
         removal.purge(release, said.append)
         figures |= {"seconds": round(time.monotonic() - began, 1), "removed": len(said)}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from test_report import NASTY, Page, run_of
 
-from trainyard_dev.report import Check, costs, dashboards, html, panel_svg, units, writer
+from trainyard_dev.report import Check, console, costs, dashboards, html, junit, panel_svg, units, writer
 from trainyard_dev.report.model import Run
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -131,7 +131,7 @@ def pod(option: str, part: str, cores: float, memory: float, ready: float = 3.0)
 
 def test_costs_are_summed_by_part_and_option_and_drawn() -> None:
     pods = [pod("logs", "logs", 0.01, 40), pod("logs", "logs", 0.02, 60, 9), pod("monitoring", "prometheus", 0.2, 300)]
-    run = run_of(Check("seeing.costs", "costs", "passed", figures={costs.FIGURE: pods}))
+    run = run_of(Check("seeing.costs", "costs", "passed", figures={"costs": pods}))
     rows = {(row["option"], row["what"]): row for row in costs.table(run)}
     assert list(rows) == [("logs", "logs"), ("logs", "all"), ("monitoring", "prometheus"), ("monitoring", "all")]
     row = rows["logs", "all"]
@@ -139,5 +139,6 @@ def test_costs_are_summed_by_part_and_option_and_drawn() -> None:
     text = html.render(run)
     Page(text)
     assert "What options cost" in text and text.count('<rect class="bar"') == 4 and "300 MiB" in text
-    assert "memory_mib" not in text  # in no cell of the table of checks
+    for told in (text, junit.render(run), console.render(run)):
+        assert "memory_mib" not in told  # in no cell of the table of checks
     assert costs.drawn(run_of()) == "" and "What options cost" not in html.render(run_of())
