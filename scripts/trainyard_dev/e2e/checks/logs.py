@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
 from trainyard import contract
@@ -11,25 +12,27 @@ from trainyard.kinds import TeamConfig
 from trainyard.kube.access import Access
 from trainyard.training import transfer
 from trainyard_dev.chart import package as chart
-from trainyard_dev.e2e import runs
+from trainyard_dev.e2e import runs, stopped_node
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, put, read_contract
 
-FOUND, STOPPED = IDS = ("seeing.logs", "seeing.logs-stopped")
+FOUND, STOPPED, NODE = IDS = ("seeing.logs", "seeing.logs-stopped", "seeing.logs-node")
 TITLES = {
     FOUND: "a deleted job's log is found in the store by its team, and by a member of another team it is not",
     STOPPED: "store and collector are stopped while a job writes: no line is lost, none is shown twice",
+    NODE: "a node is stopped while a job writes there: what it wrote is found, no line lost, none shown twice",
 }
 JOB, THROUGH, LINES = "e2e-kept", "e2e-kept-through", 400
 GOES_S = 10  # the age of the last line when the pod goes
 DOWN_S = 20  # how long store and collector are stopped
 PATIENCE_S = 120
-WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {pause}; done; sleep 3600'
+NODE_DOWN_S = 60  # how long a node is stopped: the cluster takes it for lost after 50
+WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {pause}; done; {end}'
 
 
 def kept(context: Context) -> None:
-    """On, with a job that is deleted, and one that writes while parts are down; off again."""
+    """On, with a job that is deleted, and jobs that write while parts are down; off again."""
     package = chart.package()
     try:
         with context.recorder.check(FOUND, TITLES[FOUND]) as figures:
@@ -38,6 +41,8 @@ def kept(context: Context) -> None:
             _found(context, figures)
         with context.recorder.check(STOPPED, TITLES[STOPPED]) as figures:
             _stopped(context, figures)
+        with context.recorder.check(NODE, TITLES[NODE]) as figures:
+            _node_stopped(context, figures)
     finally:
         put(context, "upgrade", package, change="logs.enabled=false")
         context.contract = read_contract(context.kubectl)
@@ -86,10 +91,38 @@ def _stopped(context: Context, figures: dict[str, Any]) -> None:
     _complete(lines, count)
 
 
-def _write(context: Context, name: str, pause: str, lines: int = LINES) -> None:
-    """A Job of the team whose pod writes lines and stays."""
-    pod = context.pod(name, WRITES.format(lines=lines, pause=pause), image=context.image("base"))
-    spec = {"backoffLimit": 0, "activeDeadlineSeconds": 600, "template": {"metadata": {}, "spec": pod["spec"]}}
+def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
+    """What the node's own files have is due: nobody knows beforehand which line is the last before it stops."""
+    name, node = "e2e-kept-node", context.gpu_nodes[-1]
+    count = 200
+    _write(context, name, "sleep 0.1", count, node=node)
+    _await_line(context, name, 50)
+    lost_to_cluster, seconds = stopped_node.stop(context, node, NODE_DOWN_S)
+    figures |= {"node stopped, s": NODE_DOWN_S, "the cluster took it for lost": lost_to_cluster,
+                "all on again after, s": round(seconds, 1)}  # fmt: skip
+    context.kubectl("wait", "-n", NAMESPACE, f"job/{name}", "--for=condition=complete",
+                    f"--timeout={PATIENCE_S}s", timeout=PATIENCE_S + 10)  # fmt: skip
+    time.sleep(GOES_S)
+    written = stopped_node.log(context, node, NAMESPACE, name)
+    require(len(written) > count, f"the pod wrote {len(written)} lines: it did not go on after the node came back")
+    _delete(context, name)
+    lines = _read(context, name, len(written))
+    lost, doubled = Counter(written) - Counter(lines), Counter(lines) - Counter(written)
+    figures |= {"lines": len(written), "lost": lost.total(), "shown twice": doubled.total()}
+    require(not lost, f"{lost.total()} of {len(written)} lines are lost, such as {next(iter(lost), '')!r}")
+    require(lines == written, f"{doubled.total()} lines came twice, or they are in another order")
+
+
+def _write(context: Context, name: str, pause: str, lines: int = LINES, *, node: str = "") -> None:
+    """A Job of the team whose pod writes lines and stays; on a GPU node it ends, and goes on where that was stopped."""
+    script = WRITES.format(lines=lines, pause=pause, end="exit 0" if node else "sleep 3600")
+    place: dict[str, Any] = {"node": node, "queue": NAMESPACE} if node else {}
+    pod = context.pod(name, script, image=context.image("base"), **place)
+    about = {"annotations": pod["metadata"].get("annotations", {})}
+    if node:
+        pod["spec"]["restartPolicy"] = "OnFailure"
+    spec = {"backoffLimit": 6 if node else 0, "activeDeadlineSeconds": 600, "ttlSecondsAfterFinished": 600,
+            "template": {"metadata": about, "spec": pod["spec"]}}  # fmt: skip
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
     context.kubectl.apply([job], NAMESPACE)
 
