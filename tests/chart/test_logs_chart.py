@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 import yaml
 
 from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
 from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
 ON = ["logs.enabled=true"]
+TEAMS = ROOT / "tests" / "policies" / "teams.yaml"  # vision and speech
 EXTERNAL = [
     "minio.enabled=false",
     "global.contract.storage.s3.mode=external",
@@ -82,16 +85,40 @@ def test_the_collector_has_no_right_on_the_api_and_reads_the_host_only(on: Objec
 
 def test_a_line_is_dropped_nowhere(on: Objects) -> None:
     made = configuration(on)
-    exporter, receiver = made["exporters"]["pod_store"], made["receivers"]["file_log"]
-    for one in (exporter, receiver):
+    for one in (*made["exporters"].values(), *made["receivers"].values()):
         assert one["retry_on_failure"]["enabled"] and one["retry_on_failure"]["max_elapsed_time"] == "0s"
-    queue = exporter["sending_queue"]
-    assert queue["storage"] == receiver["storage"] == "file_storage" and queue["block_on_overflow"]
-    assert queue["queue_size"] == 512 << 20 and queue["batch"]["flush_timeout"] == "10s"
-    assert receiver["start_at"] == "beginning" and receiver["include_file_record_offset"]
+    for receiver in made["receivers"].values():
+        assert receiver["storage"] == "file_storage" and receiver["start_at"] == "beginning"
+        assert receiver["include_file_record_offset"]
+    for exporter in made["exporters"].values():
+        queue = exporter["sending_queue"]
+        assert queue["storage"] == "file_storage" and queue["block_on_overflow"]
+        assert queue["batch"]["flush_timeout"] == "10s"
     # Whatever gathers lines in memory before the queue would lose them when it is killed.
-    assert made["service"]["pipelines"]["logs"] == {"receivers": ["file_log"], "exporters": ["pod_store"]}
+    for name, pipeline in made["service"]["pipelines"].items():
+        team = name.removeprefix("logs")
+        assert pipeline == {"receivers": [f"file_log{team}"], "exporters": [f"pod_store{team}"]}
     assert "--feature-gates=stanza.synchronousLogEmitter" in container(on, "DaemonSet", "trainyard-logs")["args"]
+
+
+def test_each_team_has_a_receiver_and_a_queue_of_its_own_and_each_file_is_read_once(chart: Path) -> None:
+    objects = package.render("kind", chart, ON, values=[TEAMS])
+    made = configuration(objects)
+    assert list(made["service"]["pipelines"]) == ["logs/vision", "logs/speech", "logs"]
+    assert {one["sending_queue"]["queue_size"] for one in made["exporters"].values()} == {(512 << 20) // 3}
+    others = made["receivers"]["file_log"]
+    uid = "6f1c7d1e-2b0a-4c7e-9d1f-0a1b2c3d4e5f"
+    for namespace, reader in (("vision", "/vision"), ("speech", "/speech"), ("vision-2", ""), ("trainyard-system", "")):
+        for file in ("0.log", "0.log.20261124-160000"):
+            path = f"/pods/{namespace}_digits-worker-0_{uid}/pytorch/{file}"
+            readers = [
+                name
+                for name, one in made["receivers"].items()
+                if any(fnmatch(path, glob) for glob in one["include"])
+                and not any(fnmatch(path, glob) for glob in one.get("exclude", []))
+            ]
+            assert readers == [f"file_log{reader}"], path
+    assert others["exclude"] == ["/pods/vision_*/*/*", "/pods/speech_*/*/*"]
 
 
 def test_values_reach_the_collector(chart: Path) -> None:

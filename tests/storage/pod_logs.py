@@ -14,7 +14,10 @@ from pathlib import Path
 import yaml
 
 from trainyard.chart import helm
+from trainyard.paths import ROOT
 from trainyard_dev.chart import package
+
+TEAMS = ROOT / "tests" / "policies" / "teams.yaml"  # vision and speech
 
 
 class Writer(threading.Thread):
@@ -64,6 +67,52 @@ class Writer(threading.Thread):
         shutil.rmtree(self.folder)
 
 
+class Flood(threading.Thread):
+    """A pod whose containers write all they can, without an end; kubelet rotates and keeps five files."""
+
+    PIECE = 16_384  # what the runtime puts into one line, at most
+    KEPT, LARGEST, LOOKS_S = 5, 10 << 20, 10.0
+
+    def __init__(self, root: Path, team: str, pod: str, containers: int, *, mib_s: float, whole: bool) -> None:
+        """`mib_s`: of all containers together; `whole`: lines end, else none ever does."""
+        super().__init__(daemon=True)
+        folder = root / f"{team}_{pod}_{uuid.uuid4()}"
+        self._files = [folder / f"c-{number}" / "0.log" for number in range(containers)]
+        for file in self._files:
+            file.parent.mkdir(parents=True)
+        self._pause_s, self._tag = containers * 0.5 / mib_s, "F" if whole else "P"
+        self._over = threading.Event()
+        self.mib = 0.0
+
+    def run(self) -> None:
+        looked, text = time.monotonic(), "x" * (100 if self._tag == "F" else self.PIECE)
+        while not self._over.is_set():
+            began = time.monotonic()
+            for file in self._files:
+                stamp = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}000Z stdout {self._tag}"
+                line = f"{stamp} {text}\n"
+                with open(file, "a") as out:
+                    out.write(line * ((512 << 10) // len(line)))
+                self.mib += 0.5
+            if time.monotonic() - looked > self.LOOKS_S:
+                looked = time.monotonic()
+                for file in self._files:
+                    self._rotate(file)
+            self._over.wait(max(0.0, began + self._pause_s - time.monotonic()))
+
+    def _rotate(self, file: Path) -> None:
+        if file.stat().st_size > self.LARGEST:
+            file.rename(file.with_name(f"0.log.{datetime.now(UTC):%Y%m%d-%H%M%S}"))
+        for old in sorted(file.parent.glob("0.log.*"))[: -self.KEPT + 1]:
+            old.unlink()
+
+    def end(self) -> None:
+        """It is over, and its files are gone."""
+        self._over.set()
+        self.join()
+        shutil.rmtree(self._files[0].parents[1])
+
+
 class Collector:
     """The real program with the chart's own configuration, its folders and ports replaced."""
 
@@ -72,11 +121,15 @@ class Collector:
         self.state = folder / "state"
         self.state.mkdir()
         sets = ["logs.enabled=true", "logs.flushEvery=1s"]
-        objects = {(o["kind"], o["metadata"]["name"]): o for o in package.render("kind", chart, sets)}
+        rendered = package.render("kind", chart, sets, values=[TEAMS])
+        objects = {(o["kind"], o["metadata"]["name"]): o for o in rendered}
         made = yaml.safe_load(objects["ConfigMap", "trainyard-logs"]["data"]["collector.yaml"])
-        receiver = made["receivers"]["file_log"]
-        receiver["include"] = [one.replace("/pods/", f"{pods}/", 1) for one in receiver["include"]]
-        made["exporters"]["pod_store"]["keys"] = str(key)
+        for receiver in made["receivers"].values():
+            for which in ("include", "exclude"):
+                if which in receiver:
+                    receiver[which] = [one.replace("/pods/", f"{pods}/", 1) for one in receiver[which]]
+        for exporter in made["exporters"].values():
+            exporter["keys"] = str(key)
         made["extensions"]["file_storage"]["directory"] = str(self.state)
         made["extensions"]["file_storage"]["compaction"]["directory"] = str(self.state)
         made["extensions"]["health_check"]["endpoint"] = f"127.0.0.1:{ports[0]}"
@@ -108,6 +161,17 @@ class Collector:
         assert self.process and self.process.poll() is None, self.tail()
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         self.most = max(self.most, int(status.partition("VmHWM:")[2].split()[0]))
+
+    def held(self, seconds: float) -> int:
+        """KiB that it can not give back, at most, over that time: without pages of its queue on disk."""
+        assert self.process
+        most, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert self.process.poll() is None, self.tail()
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
+            most = max(most, int(status.partition("RssAnon:")[2].split()[0]))
+            time.sleep(0.1)
+        return most
 
     def tail(self) -> str:
         """The end of what it said."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cluster import FakeApi
-from pod_logs import Collector, Writer
+from pod_logs import Collector, Flood, Writer
 from servers import Server, free_port, start
 from test_logs import KEY, Names, Pod
 
@@ -25,6 +25,7 @@ from trainyard_dev.tools import build, golang
 
 STOPPED_S = 12.0  # how long each of store, collector and node is stopped
 CALM_S = 4.0
+FLOODED_S = 15.0
 BUILT = build.is_built(build.builder("otel-collector"))
 pytestmark = pytest.mark.skipif(not BUILT, reason="the collector isn't built: bin/trainyard tools path otel-collector")
 
@@ -89,20 +90,29 @@ def read(client: Pod, writer: Writer) -> tuple[list[str], int]:
     return [line.text for log in found for line in log.lines], raw
 
 
-def test_what_is_stopped_loses_no_line(
-    tmp_path: Path, store: Any, key: Any, contract: dict[str, Any], clock: Any, environment: Any, monkeypatch: Any
-) -> None:
+@pytest.fixture
+def teams(store: Any, contract: dict[str, Any], clock: Any, environment: Any, monkeypatch: Any) -> FakeApi:
+    """The store with its bucket, and two teams with their keys."""
     for name, value in (("ENDPOINT", store.server.root.endpoint), ("ACCESS_KEY", KEY[0]), ("SECRET_KEY", KEY[1])):
         monkeypatch.setenv(f"LOGS_{name}", value)
     contract |= {"logs": {"bucket": "logs", "retentionDays": 30}}
     api = FakeApi("vision", "speech")
     buckets.ensure(contract, clock)
     s3_users.ensure_teams(contract, api, timedelta(days=7))  # type: ignore[arg-type]
-    pods = tmp_path / "pods"
-    pods.mkdir()
+    return api
+
+
+@pytest.fixture
+def collector(tmp_path: Path, store: Any, key: Any) -> Collector:
+    """The collector of a node with these teams, whose pods' files lie in pods/."""
+    (tmp_path / "pods").mkdir()
     chart = package.assemble(tmp_path / "chart", csi=False)
-    collector = Collector(tools.binary("otel-collector"), chart, tmp_path, pods, key(store.server),
-                          (free_port(), free_port()))  # fmt: skip
+    ports = (free_port(), free_port())
+    return Collector(tools.binary("otel-collector"), chart, tmp_path, tmp_path / "pods", key(store.server), ports)
+
+
+def test_what_is_stopped_loses_no_line(tmp_path: Path, store: Any, teams: FakeApi, collector: Collector) -> None:
+    pods, api = tmp_path / "pods", teams
     writers = [Writer(pods, team, f"{pod}-worker-0") for team in ("vision", "speech") for pod in ("long", "short")]
     long = [one for one in writers if one.pod.startswith("long")]
     short = [one for one in writers if one.pod.startswith("short")]
@@ -162,6 +172,34 @@ def test_what_is_stopped_loses_no_line(
           f"{collector.most // 1024} MiB at most")  # fmt: skip
     assert (lost, shown_twice) == (0, 0), collector.tail()
     assert written > 4000 and collector.most < 256 * 1024
+
+
+@pytest.mark.parametrize(
+    ("containers", "mib_s", "whole"),
+    [pytest.param(1, 40, True, id="one that writes all the time"),
+     pytest.param(48, 60, False, id="many whose lines never end")],
+)  # fmt: skip
+def test_a_team_that_floods_its_logs_takes_nothing_from_another(
+    tmp_path: Path, store: Any, teams: FakeApi, collector: Collector, containers: int, mib_s: float, whole: bool
+) -> None:
+    flood = Flood(tmp_path / "pods", "vision", "flood", containers, mib_s=mib_s, whole=whole)
+    victim = Writer(tmp_path / "pods", "speech", "calm-worker-0", every_s=0.1)
+    collector.start()
+    flood.start()
+    time.sleep(CALM_S)
+    victim.start()
+    most = collector.held(FLOODED_S)
+    victim.end()
+    most = max(most, collector.held(10))  # the age at which a pod's last line is found
+    victim.remove()
+    flood.end()
+    collector.stop(hard=False)
+    secret = teams.secrets["speech"]
+    lines, _ = read(Pod(store.server.client(secret["access-key"], secret["secret-key"])), victim)
+    lost = victim.written - len({line.split()[3] for line in lines})
+    print(f"\n{flood.mib:.0f} MiB beside {victim.written} lines: {lost} lost; {most // 1024} MiB at most")
+    assert victim.written > 50 and lost == 0, collector.tail()
+    assert most < 256 * 1024
 
 
 def test_its_own_lines() -> None:
