@@ -21,6 +21,7 @@ from trainyard.paths import ROOT
 from trainyard_agent.api import ApiError
 from trainyard_agent.usage import NAME, Usage
 from trainyard_dev.apiserver import ApiServer, Identity
+from trainyard_dev.apiserver.install import policies_in_force
 
 HERE = Path(__file__).parent
 CHARTS = ROOT / "charts"
@@ -40,7 +41,8 @@ def rendered(folder: Path, **usage: Any) -> Objects:
     """The template alone, with the umbrella's helpers, in a chart of its own."""
     (folder / "templates").mkdir(exist_ok=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: monitoring\nversion: 0.0.1\n")
-    files = [CHARTS / "monitoring/templates/usage.yaml", *(CHARTS / "trainyard/templates").glob("_*.tpl")]
+    own = ("usage.yaml", "usage-policy.yaml")
+    files = [*(CHARTS / "monitoring/templates" / name for name in own), *(CHARTS / "trainyard/templates").glob("_*.tpl")]
     for file in files:
         (folder / "templates" / file.name).write_text(file.read_text())
     raw = contract.render.of_values(yaml.safe_load((HERE / "teams.yaml").read_text()), "teams.yaml")
@@ -75,10 +77,16 @@ class Played:
 
 @pytest.fixture(scope="module")
 def objects(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Objects]:
-    """What the template renders, its roles and bindings on the server until the tests end."""
+    """What the templates render, roles, bindings and the policy on the server until the tests end."""
     found = rendered(tmp_path_factory.mktemp("monitoring"))
     made = [obj for obj in found if obj["kind"] in ("Role", "RoleBinding")]
     granted(server, made)
+    for obj in found:
+        if obj["kind"].startswith("ValidatingAdmissionPolicy"):
+            answer = server.create(obj)
+            assert answer.ok, answer.message
+            made.append(obj)
+    policies_in_force(server)
     yield found
     for obj in [*made, *({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": place}}
                          for place in (*TEAMS, SYSTEM))]:  # fmt: skip
@@ -111,13 +119,31 @@ def test_the_agent_makes_the_map_and_the_team_reads_it(server: ApiServer, object
     assert read(server, MEMBER, SYSTEM).status == 403, "what the platform uses is for its engineers"
 
 
-def test_a_map_that_a_member_made_or_removed_is_made_anew(server: ApiServer, objects: Objects) -> None:
+def test_a_member_may_remove_the_map_and_neither_make_nor_change_it(server: ApiServer, objects: Objects) -> None:
     own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": "vision"}}
-    path = f"/api/v1/namespaces/vision/configmaps/{NAME}"
-    assert server.call("DELETE", path, identity=MEMBER).status in (200, 404)
-    answer = server.call("POST", "/api/v1/namespaces/vision/configmaps", own | {"data": {"usage.json": "{}"}},
-                         identity=MEMBER)  # fmt: skip
-    assert answer.ok, answer.message
+    path, forged = f"/api/v1/namespaces/vision/configmaps/{NAME}", {"data": {"usage.json": "{}"}}
+    look(server)
+    changes = (
+        ("PATCH", path, forged, "application/merge-patch+json"),
+        ("PATCH", path, {"binaryData": {"more": "e30="}}, "application/merge-patch+json"),
+        ("PATCH", path, own | forged, "application/apply-patch+yaml"),
+        ("PUT", path, own | forged, "application/json"),
+    )
+    for method, where, body, content in changes:
+        query = {"fieldManager": "trainyard-usage", "force": "true"} if "apply" in content else None
+        answer = server.call(method, where, body, identity=MEMBER, content=content, query=query)
+        assert "ada may not write them" in answer.message, (method, content, answer.message)
+    label = [{"op": "add", "path": "/metadata/labels/mine", "value": "yes"}]
+    answer = server.call("PATCH", path, label, identity=MEMBER, content="application/json-patch+json")
+    assert answer.ok, answer.message  # nobody reads it
+    assert server.call("DELETE", path, identity=MEMBER).ok
+    for where, body in (("/api/v1/namespaces/vision/configmaps", own), (path, own)):
+        method = "PUT" if where == path else "POST"
+        answer = server.call(method, where, body | forged, identity=MEMBER)
+        assert "ada may not write them" in answer.message or answer.status == 404, answer.message
+    other = own | forged | {"metadata": {"name": "trainyard-usage-mine", "namespace": "vision"}}
+    assert server.call("POST", "/api/v1/namespaces/vision/configmaps", other, identity=MEMBER, query={"dryRun": "All"}).ok
+    look(server)
     look(server)
     assert "ddp" in read(server, MEMBER).body["data"]["usage.json"]
 

@@ -27,6 +27,7 @@ from trainyard_dev.versions import load
 
 BEFORE = Version("0.2.0", "eb5fe0f8ee2b8e0537e3d69e81af2304f1e7469e")
 PROFILE = "kind"
+OPTIONS = ("monitoring.enabled=true", "logs.enabled=true")  # off by default; the earlier release had none
 OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
 # Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
 FEATURES = ("ImageVolume",)
@@ -47,7 +48,7 @@ def attack(say: Callable[[str], None]) -> Report:
         file.write(_known_before(VALUES.read_text()))
         file.flush()
         earlier = helm.parse(history.rendered(BEFORE.version, BEFORE.commit, PROFILE, Path(file.name)))
-    now = package.render(PROFILE, values=[VALUES])
+    now = package.render(PROFILE, sets=OPTIONS, values=[VALUES])
     say(f"{len(wanted)} attempts against {BEFORE.version}")
     with running(audit=False, features=FEATURES) as server:
         prepare(server, earlier)

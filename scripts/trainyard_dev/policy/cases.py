@@ -41,6 +41,12 @@ WHO: dict[str, Identity | None] = {
     "speech-argo": Identity(f"system:serviceaccount:{SYSTEM}:trainyard-workflow-controller-speech", ("test-editors",)),
     "janitor": Identity.account(SYSTEM, "trainyard-janitor"),
     "provisioner": Identity.account(SYSTEM, "trainyard-nfs-provisioner"),
+    # Those of options.
+    "prometheus": Identity.account(SYSTEM, "trainyard-prometheus"),
+    "kube-state-metrics": Identity.account(SYSTEM, "trainyard-kube-state-metrics"),
+    "exporter": Identity.account(SYSTEM, "trainyard-exporter"),
+    "usage": Identity.account(SYSTEM, "trainyard-usage"),
+    "logs": Identity.account(SYSTEM, "trainyard-logs"),
     "job-controller": Identity.account(KUBE, "job-controller"),
     "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),
     "ephemeral": Identity.account(KUBE, "ephemeral-volume-controller"),
