@@ -41,8 +41,8 @@ def rendered(folder: Path, **usage: Any) -> Objects:
     """The template alone, with the umbrella's helpers, in a chart of its own."""
     (folder / "templates").mkdir(exist_ok=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: monitoring\nversion: 0.0.1\n")
-    own = ("usage.yaml", "usage-policy.yaml")
-    files = [*(CHARTS / "monitoring/templates" / name for name in own), *(CHARTS / "trainyard/templates").glob("_*.tpl")]
+    own = [CHARTS / "monitoring/templates" / name for name in ("usage.yaml", "usage-policy.yaml")]
+    files = [*own, *(CHARTS / "trainyard/templates").glob("_*.tpl")]
     for file in files:
         (folder / "templates" / file.name).write_text(file.read_text())
     raw = contract.render.of_values(yaml.safe_load((HERE / "teams.yaml").read_text()), "teams.yaml")
@@ -142,7 +142,7 @@ def test_a_member_may_remove_the_map_and_neither_make_nor_change_it(server: ApiS
         answer = server.call(method, where, body | forged, identity=MEMBER)
         assert "ada may not write them" in answer.message or answer.status == 404, answer.message
     other = own | forged | {"metadata": {"name": "trainyard-usage-mine", "namespace": "vision"}}
-    assert server.call("POST", "/api/v1/namespaces/vision/configmaps", other, identity=MEMBER, query={"dryRun": "All"}).ok
+    assert server.create(other, identity=MEMBER, dry_run=True).ok
     look(server)
     look(server)
     assert "ddp" in read(server, MEMBER).body["data"]["usage.json"]
