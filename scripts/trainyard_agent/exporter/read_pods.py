@@ -20,6 +20,12 @@ def word(text: object) -> str:
     return sys.intern(str(text or "")[:LONGEST])
 
 
+def person(notes: Object) -> str:
+    """Who made it, as its note says. Alerts carry it into mails and chats: only what can be printed is taken."""
+    text = str(notes.get(SUBMITTER) or "")[:LONGEST]
+    return word(text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text))
+
+
 def seconds(at: datetime | None) -> float:
     """Since 1970; 0 for none."""
     return at.timestamp() if at else 0.0
@@ -51,7 +57,7 @@ def pod(obj: Object, gpus: tuple[str, ...]) -> Pod:
         seen=seen,
         phase=word(status.get("phase")),
         queue=word(notes.get(QUEUE)),
-        person=word(notes.get(SUBMITTER)),
+        person=person(notes),
         why=why,
         deadline=seconds(began) + float(limit) if limit and began and not seen.over else 0.0,
     )

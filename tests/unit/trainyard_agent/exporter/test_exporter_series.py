@@ -256,6 +256,15 @@ def test_names_of_members_neither_break_a_line_nor_fill_a_page() -> None:
     assert len(looking.page(CONTRACT, NOW.timestamp())) < 5000
 
 
+def test_pods_with_long_names_are_told_apart_and_a_person_is_printed() -> None:
+    long = "x" * 252
+    notes = {read_pods.SUBMITTER: "ada\x1b[2J\u202e\nbob"}
+    looking = look(pods=[pod(f"{long}{end}", on="n1", notes=notes if end == "b" else {}) for end in "ab"])
+    found = samples(looking, "trainyard_pod_job")
+    assert len({re.search(r'pod="(\w+)"', one)[1] for one in found}) == 2  # type: ignore[index]
+    assert any('person="ada?[2J??bob"' in one for one in found)
+
+
 def test_every_series_has_its_help_and_type_before_it() -> None:
     text = look(jobs=[job("a")], nodes=[node("n1")]).page(CONTRACT, NOW.timestamp())
     known = ""
