@@ -7,6 +7,7 @@ The text is `{"schema", "at", "everySeconds", "scrapeSeconds", "jobs": [{"name",
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,7 +96,7 @@ def read(text: str) -> Notes:
         found = json.loads(text)
         if found["schema"] != SCHEMA:
             return Notes()
-        at, jobs = float(found["at"]), list(found["jobs"])[:JOBS]
+        at, jobs = float(_number(found["at"])), list(found["jobs"])[:JOBS]
     except (ValueError, KeyError, TypeError, RecursionError):
         return Notes()
     notes = Notes(at=at)
@@ -115,7 +116,7 @@ def read(text: str) -> Notes:
 
 def _run(run: Object) -> Object:
     made = {"job": _name(run["job"]), "ended": bool(run["ended"])}
-    made |= {name: float(run[name]) for name in ("begin", "at", "seconds")}
+    made |= {name: float(_number(run[name])) for name in ("begin", "at", "seconds")}
     return made | {"parts": [_part(part) for part in run["parts"]][:PARTS]}
 
 
@@ -124,20 +125,20 @@ def _part(part: Object) -> Object:
     for name, value in part.items():
         if name in made:
             continue
-        inner = {str(key)[:TEXT]: _number(one) for key, one in value.items()} if isinstance(value, dict) else None
-        made[str(name)[:TEXT]] = _number(value) if inner is None else dict(list(inner.items())[:PARTS])
+        inner = {_name(key): _number(one) for key, one in value.items()} if isinstance(value, dict) else None
+        made[_name(name)] = _number(value) if inner is None else dict(list(inner.items())[:PARTS])
     if len(made) > PARTS:
         raise ValueError("none of ours")
     return made | {"oom": int(made.get("oom", 0))}
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ValueError("no number")
     return value
 
 
 def _name(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > TEXT:
+    if not isinstance(value, str) or len(value) > TEXT or not value.isprintable():
         raise ValueError("no name")
     return value

@@ -14,6 +14,7 @@ import click
 from trainyard.commands.run_names import complete
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError, options
+from trainyard.terminal import harmless
 
 if TYPE_CHECKING:
     from trainyard.contract import Contract
@@ -190,5 +191,6 @@ def _say(text: str) -> None:
 
 
 def _write(line: bytes) -> None:
-    sys.stdout.buffer.write(line + b"\n")
+    """Into a file or a program every byte as it is."""
+    sys.stdout.buffer.write((harmless(line) if sys.stdout.isatty() else line) + b"\n")
     sys.stdout.buffer.flush()

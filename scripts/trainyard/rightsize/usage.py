@@ -1,12 +1,13 @@
 """What runs used, as the platform's agent publishes it in ConfigMap `trainyard-usage`.
 
-CPU is in cores, memory in bytes, shares are from 0 to 1, times are Unix seconds. Members may write the ConfigMaps of
-their namespace, so a text that is none of the agent's is an error, never taken for figures.
+CPU is in cores, memory in bytes, shares are from 0 to 1, times are Unix seconds. Admission lets nobody else write this
+ConfigMap; a member may have before the option came, so a text that is none of the agent's is an error, never figures.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MAP, KEY = "trainyard-usage", "usage.json"
 SCHEMA = "trainyard.io/usage/v1"
 COMPONENT = "component"  # the kind of a workload of the platform
+LONGEST = 253  # letters of a name
 RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"  # of which Kubernetes and `trainyard train` make the ends of names
 Figures = Mapping[str, float]
 
@@ -106,38 +108,54 @@ def parse(text: str, where: str) -> Usage:
         found = json.loads(text)
         if found["schema"] != SCHEMA:
             raise TrainyardError(
-                f"it is of {str(found['schema'])[:80]}, and this program reads {SCHEMA}",
+                f"it is of {_name(found['schema'])[:80]}, and this program reads {SCHEMA}",
                 where=where,
                 hint="install the version of trainyard that the platform has",
             )
         jobs = [_job(one) for one in found["jobs"]]
-        return Usage(float(found["at"]), float(found["everySeconds"]), {job.name: job for job in jobs if job.runs})
+        return Usage(_number(found["at"]), _number(found["everySeconds"]), {job.name: job for job in jobs if job.runs})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        hint = f"delete the ConfigMap's key {KEY}; the platform writes it again"
+        hint = "delete the ConfigMap; the platform writes it anew within half an hour"
         raise TrainyardError("its content is none of the platform's", where=where, hint=hint) from None
 
 
 def _job(one: Mapping[str, Any]) -> Job:
     runs = sorted((_run(run) for run in one["runs"]), key=lambda run: -run.begin)
-    return Job(str(one["name"]), str(one["kind"]), tuple(runs))
+    return Job(_name(one["name"]), _name(one["kind"]), tuple(runs))
+
+
+def _name(given: Any) -> str:
+    """It is shown, and written into comments of values: only what can be printed is a name."""
+    text = str(given)
+    if not text.isprintable() or len(text) > LONGEST:
+        raise ValueError("no name")
+    return text
+
+
+def _number(given: Any) -> float:
+    number = float(given)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError("no amount")
+    return number
 
 
 def _run(one: Mapping[str, Any]) -> Run:
     parts = tuple(_part(part) for part in one["parts"])
-    return Run(str(one["job"]), float(one["begin"]), float(one["at"]), float(one["seconds"]), bool(one["ended"]), parts)
+    times = [_number(one[name]) for name in ("begin", "at", "seconds")]
+    return Run(_name(one["job"]), *times, bool(one["ended"]), parts)
 
 
 def _part(one: Mapping[str, Any]) -> Part:
     inner = {
-        name: {str(key): float(value) for key, value in (one.get(name) or {}).items()}
+        name: {_name(key): _number(value) for key, value in (one.get(name) or {}).items()}
         for name in ("cpu", "memory", "asked", "limits", "gpu")
     }
     return Part(
-        str(one["role"]),
-        str(one["container"]),
-        int(one.get("pods", 1)),
-        int(one.get("oom", 0)),
-        float(one.get("samples", 0)),
-        float(one.get("throttled", 0)),
+        _name(one["role"]),
+        _name(one["container"]),
+        int(_number(one.get("pods", 1))),
+        int(_number(one.get("oom", 0))),
+        _number(one.get("samples", 0)),
+        _number(one.get("throttled", 0)),
         **inner,
     )

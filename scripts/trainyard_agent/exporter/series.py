@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# Characters of a label's value: members write some of them. Kubernetes' names are never longer, and must not be cut: two
-# pods of one name in a page would fail the rules that join by it, for all teams.
+# Characters of a label's value: members write some of them. Names of Kubernetes are never longer, and must not be cut:
+# two pods of one name in a page would fail the rules that join by it, for all teams.
 LONGEST = 253
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 

@@ -228,6 +228,10 @@ def test_a_member_s_own_text_is_left_out(prometheus: Server, maps: Maps, usage: 
     text = json.dumps({"schema": usage_notes.SCHEMA, "at": 1, "jobs": [
         {"name": "a", "kind": "Job", "runs": [good]}, {"name": "b", "kind": "Job", "runs": [bad]}]})  # fmt: skip
     assert list(usage_notes.read(text).jobs) == ["a"]
+    for forged in ({"job": "a\x1b[2J"}, {"begin": float("nan")}, {"seconds": -1}, {"at": float("inf")}):
+        text = json.dumps({"schema": usage_notes.SCHEMA, "at": 1, "jobs": [
+            {"name": "a", "kind": "Job", "runs": [good | forged]}]})  # fmt: skip
+        assert usage_notes.read(text).jobs == {}, forged
     maps.texts["vision"] = "none of ours"
     usage.look(CONTRACT, 120)
     assert maps.jobs() == []

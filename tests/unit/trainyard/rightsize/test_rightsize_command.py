@@ -219,9 +219,21 @@ def test_what_can_t_be_is_said_in_one_sentence(call: Call, words: list[str], wha
 
 
 def test_a_text_of_a_member_s_own_is_no_evidence(call: Call, maps: Maps) -> None:
+    good = maps.data[MAP]["usage.json"]
     for text in ("{", "[]", '{"schema": "trainyard.io/usage/v1", "jobs": [1]}'):
         maps.data[MAP] = {"usage.json": text}
         assert "ConfigMap trainyard-usage of vision: its content is none of the platform's" in call("rightsize").error()
+    for found, forged in (
+        ('"name": "mnist"', '"name": "mnist\\u001b]0;owned\\u0007"'),
+        ('"job":"mnist-b4x2z"', '"job":"mnist\\n# monitoring"'),
+        ('"seconds":', '"seconds":-'),
+        ('"p95":', '"p95":Infinity,"x":'),
+        ('"p95":', '"p95":NaN,"x":'),
+        ("trainyard.io/usage/v1", "trainyard.io/usage/v2\\u001b[2J"),
+    ):
+        assert found in good, found
+        maps.data[MAP] = {"usage.json": good.replace(found, forged)}
+        assert "its content is none of the platform's" in call("rightsize").error(), forged
     maps.data[MAP] = {"usage.json": '{"schema": "trainyard.io/usage/v9"}'}
     assert "it is of trainyard.io/usage/v9, and this program reads trainyard.io/usage/v1" in call("rightsize").error()
 
