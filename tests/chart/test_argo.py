@@ -213,6 +213,13 @@ def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
         ),
         (
             [
+                "global.contract.pipelines.objects[0].apiGroups[0]=monitoring.coreos.com",
+                "global.contract.pipelines.objects[0].resources[0]=podmonitors",
+            ],
+            ["pipelines.objects names podmonitors", "in any team's name"],
+        ),
+        (
+            [
                 "global.contract.pipelines.objects[0].apiGroups[0]=*",
                 "global.contract.pipelines.objects[0].resources[0]=jobs",
             ],

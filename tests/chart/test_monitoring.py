@@ -351,6 +351,24 @@ def test_a_receiver_of_the_site_s_own_secret_is_not_looked_into(render: Callable
     assert spec["volumes"][0]["secret"]["secretName"] == "receivers"
 
 
+def test_nobody_s_pod_is_asked_because_it_says_so(objects: Objects) -> None:
+    """By labels in the release's namespace alone, where members make nothing; annotations count nowhere."""
+    for job in config_of(objects)["scrape_configs"]:
+        for found in job["kubernetes_sd_configs"]:
+            places = {"pod": ["trainyard-system"], "endpointslice": ["default"]}.get(found["role"])
+            assert found["role"] == "node" or found["namespaces"] == {"names": places}, job["job_name"]
+        assert "annotation" not in json.dumps(job), job["job_name"]
+    bound = [obj for obj in objects if obj["kind"] == "RoleBinding"
+             and any(subject["name"] == "trainyard-prometheus" for subject in obj["subjects"])]  # fmt: skip
+    assert {obj["metadata"]["namespace"] for obj in bound} == {"trainyard-system", "default"}
+
+
+def test_a_team_gives_no_series_of_gpus(validation_errors: Callable[..., list[str]]) -> None:
+    teams = {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}
+    said = validation_errors({"global": teams, MONITORING: {"enabled": True, "dcgm": {"namespace": "vision"}}})
+    assert any(line.startswith("monitoring.dcgm.namespace is vision, a team's") for line in said)
+
+
 def test_the_release_holds_it(chart: Path, tmp_path: Path) -> None:
     """With all its rules and dashboards the release still fits its Secret."""
     file = tmp_path / "values.yaml"

@@ -16,6 +16,11 @@ monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is fal
 {{- if and $values.operator.enabled $values.dcgm.namespace }}
 monitoring.dcgm.namespace is {{ $values.dcgm.namespace }} with monitoring.operator.enabled: the site's own Prometheus asks the DCGM exporter; leave it empty.
 {{- end }}
+{{- range include "trainyard.teams" $ | fromJsonArray }}
+{{- if eq .name $values.dcgm.namespace }}
+monitoring.dcgm.namespace is {{ .name }}, a team's: its members would make pods that give series in anybody's name; put the DCGM exporter into a namespace that is no team's.
+{{- end }}
+{{- end }}
 {{- if and $values.mockGpus.enabled $values.dcgm.namespace }}
 monitoring.mockGpus.enabled is true and monitoring.dcgm.namespace is {{ $values.dcgm.namespace }}: mock GPUs have no DCGM exporter; switch mockGpus off where GPUs are real.
 {{- end }}

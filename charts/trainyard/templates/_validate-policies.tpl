@@ -16,6 +16,8 @@ global.contract.pipelines.serviceAccount is {{ $pipelines.serviceAccount }}, the
 global.contract.pipelines.objects names {{ $resource }}, by which a step would get rights that are not its own: leave it out.
 {{- else if has $resource (list "networkpolicies" "resourcequotas" "limitranges") }}
 global.contract.pipelines.objects names {{ $resource }}, by which a step would take the team's bounds away: leave it out.
+{{- else if has "monitoring.coreos.com" $rule.apiGroups }}
+global.contract.pipelines.objects names {{ $resource }} of monitoring.coreos.com, by which a step would have Prometheus ask whatever it names, in any team's name: leave it out.
 {{- end }}
 {{- end }}
 {{- end }}

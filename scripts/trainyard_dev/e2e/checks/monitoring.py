@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainyard import components
+from trainyard_dev.e2e.checks import network
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, changed
@@ -55,6 +56,7 @@ def targets(context: Context) -> None:
             figures["targets"] = _all_up(port, due(context.gpu))
             figures["series"] = _full(port, due(context.gpu))
             figures["rules"] = _rules(port)
+            figures["endpoints closed to a team's pod"] = network.series_closed(context)
         left = [one for one in SERVERS if context.kubectl.find(one, "-n", SYSTEM)]
         require(not left, f"still there: {', '.join(left)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trainyard import components
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.versions import load
@@ -47,6 +48,24 @@ def first_moment(context: Context) -> None:
         require(figures["from a node"] == "open", f"a node does not reach the service: {figures}")
         seen = set(str(figures["from a pod that begins"]).split())
         require(seen == {"closed"}, f"a team's pod reached the platform's admission as it started: {figures}")
+
+
+def series_closed(context: Context) -> int:
+    """How many endpoints of series run, none of which a team's pod reaches. Raises CheckError for one that it does."""
+    store = next(s for s in context.kubectl.get("services", "-n", SYSTEM) if s["metadata"]["name"] == "trainyard-minio")
+    targets = {"the object store": (store["spec"]["clusterIP"], 9000)}
+    for one in components.endpoints():
+        labels = ",".join(f"{key}={value}" for key, value in one["pods"].items())
+        for pod in context.kubectl.get("pods", "-n", SYSTEM, "-l", labels)[:1]:
+            targets[one["name"]] = (pod["status"]["podIP"], int(one["port"]))
+    connect = "timeout 2 bash -c '</dev/tcp/{}/{}' 2>/dev/null && echo open || echo closed"
+    script = "sleep 3\n" + "\n".join(connect.format(*place) for place in targets.values())
+    seen = context.run_pod(context.pod("net-series", script, image=load().image("base")))[1].split()
+    require(len(seen) == len(targets), f"the pod that looked says {seen}")
+    found = [name for name, answer in zip(targets, seen, strict=True) if answer == "open"]
+    require(found[:1] == ["the object store"], "a team's pod can't reach the object store")
+    require(not found[1:], f"a team's pod reaches {', '.join(found[1:])}, where series of all teams are")
+    return len(targets) - 1
 
 
 def storage_closed(context: Context) -> None:
