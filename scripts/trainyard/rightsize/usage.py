@@ -141,8 +141,8 @@ def _number(given: Any) -> float:
 
 def _run(one: Mapping[str, Any]) -> Run:
     parts = tuple(_part(part) for part in one["parts"])
-    times = [_number(one[name]) for name in ("begin", "at", "seconds")]
-    return Run(_name(one["job"]), *times, bool(one["ended"]), parts)
+    begin, at, seconds = (_number(one[name]) for name in ("begin", "at", "seconds"))
+    return Run(_name(one["job"]), begin, at, seconds, bool(one["ended"]), parts)
 
 
 def _part(one: Mapping[str, Any]) -> Part:
