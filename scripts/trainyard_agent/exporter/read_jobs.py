@@ -12,7 +12,7 @@ from trainyard_agent import gpu_counts, janitor
 from trainyard_agent.exporter.kinds import kind_of
 from trainyard_agent.exporter.model import FAILED, RUNNING, STOPPED, SUCCEEDED, Job, JobKey, Object, Role, Run
 from trainyard_agent.exporter.quantity import numbers
-from trainyard_agent.exporter.read_pods import QUEUE, person, seconds, word
+from trainyard_agent.exporter.read_pods import QUEUE, SUBMITTER, seconds, word
 
 RUN, PIPELINE = janitor.RUN, "trainyard.io/pipeline"  # labels
 SCHEDULE = "workflows.argoproj.io/cron-workflow"  # label
@@ -32,7 +32,7 @@ def job(obj: Object, gpus: tuple[str, ...]) -> Job:
         key=JobKey(word(meta["namespace"]), kind_of(group, word(obj["kind"])), word(meta["name"])),
         state=state,
         queue=_queue(spec, notes),
-        person=person(notes),
+        person=word(notes.get(SUBMITTER)),
         run=word(labels.get(RUN)),
         created=seconds(gpu_counts.time(meta.get("creationTimestamp"))),
         deadline=seconds(began) + float(limit) if limit and began and state == RUNNING else 0.0,

@@ -16,14 +16,13 @@ LONGEST = 253  # characters that are kept of what members write
 
 
 def word(text: object) -> str:
-    """A short text, once in memory however often it comes."""
-    return sys.intern(str(text or "")[:LONGEST])
+    """A short text, once in memory however often it comes.
 
-
-def person(notes: Object) -> str:
-    """Who made it, as its note says. Alerts carry it into mails and chats: only what can be printed is taken."""
-    text = str(notes.get(SUBMITTER) or "")[:LONGEST]
-    return word(text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text))
+    Members write some of them, owners' names and kinds too, which Kubernetes does not look at: alerts carry them into
+    mails and chats, so what can't be printed becomes a question mark.
+    """
+    short = str(text or "")[:LONGEST]
+    return sys.intern(short if short.isprintable() else "".join(one if one.isprintable() else "?" for one in short))
 
 
 def seconds(at: datetime | None) -> float:
@@ -57,7 +56,7 @@ def pod(obj: Object, gpus: tuple[str, ...]) -> Pod:
         seen=seen,
         phase=word(status.get("phase")),
         queue=word(notes.get(QUEUE)),
-        person=person(notes),
+        person=word(notes.get(SUBMITTER)),
         why=why,
         deadline=seconds(began) + float(limit) if limit and began and not seen.over else 0.0,
     )
