@@ -8,6 +8,7 @@ namespace's ConfigMaps, so what stands there is a note of earlier rounds, left o
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -33,6 +34,8 @@ ANEW = 15  # rounds after which notes are written though nothing changed
 PODS = "max by (namespace, pod, team, job, kind) (max_over_time(trainyard_pod_job[{window:.0f}s]))"
 BEGUN = "min by (namespace, pod) (min_over_time(kube_pod_start_time[{window:.0f}s]))"
 GOING = 'max by (namespace, pod) (kube_pod_status_phase{phase=~"Pending|Running"}) == 1'
+
+POD = re.compile(r"[a-z0-9][a-z0-9.-]*")  # what Kubernetes lets a pod be called
 
 Object = dict[str, Any]
 
@@ -100,9 +103,12 @@ class Usage:
         found: dict[str, dict[str, Object]] = {team: {} for team in teams}
         for labels, _ in ask(PODS.format(window=window), at):
             pod, team, job = _pod(labels), labels.get("namespace", ""), labels.get("job", "")
+            kind = labels.get("kind", "")
             if team not in found or not job or pod not in starts:
                 continue
-            new = {"kind": labels.get("kind", ""), "pods": [], "begin": at, "going": False}
+            if not (POD.fullmatch(pod[1]) and f"{job}{kind}".isprintable()):
+                continue  # what is no name goes into no question, and into no note
+            new = {"kind": kind, "pods": [], "begin": at, "going": False}
             one = found[team].setdefault(job, new)
             one["pods"].append(pod[1])
             one["begin"] = min(one["begin"], starts[pod])

@@ -16,8 +16,13 @@ LONGEST = 253  # characters that are kept of what members write
 
 
 def word(text: object) -> str:
-    """A short text, once in memory however often it comes."""
-    return sys.intern(str(text or "")[:LONGEST])
+    """A short text, once in memory however often it comes.
+
+    Members write some of them, owners' names and kinds too, which Kubernetes does not look at: alerts carry them into
+    mails and chats, so what can't be printed becomes a question mark.
+    """
+    short = str(text or "")[:LONGEST]
+    return sys.intern(short if short.isprintable() else "".join(one if one.isprintable() else "?" for one in short))
 
 
 def person(notes: Object) -> str:

@@ -220,6 +220,14 @@ def test_what_was_published_before_is_taken_up(prometheus: Server, maps: Maps, c
     assert "[3240s]" in window, "what ran while nobody looked is seen, too"
 
 
+def test_what_is_no_name_goes_into_no_question_and_no_note(usage: Usage, prometheus: Server, maps: Maps) -> None:
+    for pod, job in (('x"} or up{a="', "ddp"), ("ddp-worker-0", "ddp\x1b[2J"), ("a|.*", "ddp")):
+        runs(prometheus, pod, job=job, begin=START.timestamp() - 600, going=False)
+        before = len(prometheus.asked)
+        usage.look(CONTRACT, 120)
+        assert maps.jobs() == [] and not [query for query, _ in prometheus.asked[before:] if "pod=~" in query]
+
+
 def test_a_member_s_own_text_is_left_out(prometheus: Server, maps: Maps, usage: Usage) -> None:
     for text in ("[]", "{", '{"schema": "trainyard.io/usage/v1", "at": 1, "jobs": [{"name": 1}]}', "[" * 100_000):
         assert usage_notes.read(text).jobs == {}

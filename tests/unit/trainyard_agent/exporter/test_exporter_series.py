@@ -263,6 +263,9 @@ def test_pods_with_long_names_are_told_apart_and_a_person_is_printed() -> None:
     found = samples(looking, "trainyard_pod_job")
     assert len({re.search(r'pod="(\w+)"', one)[1] for one in found}) == 2  # type: ignore[index]
     assert any('person="ada?[2J??bob"' in one for one in found)
+    forged = pod("p", "a\x1b]0;x\x07", kind="Pod\n# TYPE up gauge", on="n1", notes={read_pods.QUEUE: "q\r"})
+    [labels] = samples(look(pods=[forged]), "trainyard_pod_job")
+    assert 'queue="q?",job="a?]0;x?",kind="Pod?# TYPE up gauge"' in labels
 
 
 def test_every_series_has_its_help_and_type_before_it() -> None:
