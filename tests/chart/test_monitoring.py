@@ -15,6 +15,7 @@ from trainyard import components
 from trainyard.chart import helm
 from trainyard.components import MONITORING
 from trainyard.paths import ROOT
+from trainyard.rightsize import values as sizes
 from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart import images, package, parts
@@ -139,13 +140,23 @@ def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[s
     }  # fmt: skip
 
 
-def test_each_endpoint_means_pods_that_are_there_and_no_others(
-    chart: Path,
-    tmp_path: Path,
-) -> None:
-    file = tmp_path / "values.yaml"
+@pytest.fixture(scope="module")
+def everything(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+    """With logs, too."""
+    file = tmp_path_factory.mktemp("values") / "values.yaml"
     file.write_text(yaml.safe_dump(on()))
-    objects = package.render("kind", chart, ["logs.enabled=true"], values=[file])
+    return package.render("kind", chart, ["logs.enabled=true"], values=[file])
+
+
+def test_what_runs_all_the_time_can_be_sized_by_a_value(everything: Objects) -> None:
+    """`trainyard rightsize --components` proposes it; of these alone nobody may choose."""
+    pods = [spec for obj in everything if obj["kind"] in WORKLOADS for spec in helm.pod_specs(obj)]
+    names = {container["name"] for spec in pods for container in spec["containers"]}
+    assert {name for name in names if not sizes.place(name)} == {"launcher-webhook", "mock-dcgm"}
+
+
+def test_each_endpoint_means_pods_that_are_there_and_no_others(everything: Objects) -> None:
+    objects = everything
     workloads = [obj for obj in objects if obj["kind"] in WORKLOADS]
     jobs = {job["job_name"]: job for job in config_of(objects)["scrape_configs"]}
     taken: dict[str, set[str]] = {}
