@@ -14,9 +14,12 @@ import yaml
 from trainyard import components
 from trainyard.chart import helm
 from trainyard.components import MONITORING
+from trainyard.paths import ROOT
+from trainyard.rightsize import values as sizes
 from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart import images, package, parts
+from trainyard_dev.monitoring import rules
 from trainyard_dev.tools import build
 from trainyard_dev.versions import load
 
@@ -137,13 +140,23 @@ def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[s
     }  # fmt: skip
 
 
-def test_each_endpoint_means_pods_that_are_there_and_no_others(
-    chart: Path,
-    tmp_path: Path,
-) -> None:
-    file = tmp_path / "values.yaml"
+@pytest.fixture(scope="module")
+def everything(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+    """With logs, too."""
+    file = tmp_path_factory.mktemp("values") / "values.yaml"
     file.write_text(yaml.safe_dump(on()))
-    objects = package.render("kind", chart, ["logs.enabled=true"], values=[file])
+    return package.render("kind", chart, ["logs.enabled=true"], values=[file])
+
+
+def test_what_runs_all_the_time_can_be_sized_by_a_value(everything: Objects) -> None:
+    """`trainyard rightsize --components` proposes it; of these alone nobody may choose."""
+    pods = [spec for obj in everything if obj["kind"] in WORKLOADS for spec in helm.pod_specs(obj)]
+    names = {container["name"] for spec in pods for container in spec["containers"]}
+    assert {name for name in names if not sizes.place(name)} == {"launcher-webhook", "mock-dcgm"}
+
+
+def test_each_endpoint_means_pods_that_are_there_and_no_others(everything: Objects) -> None:
+    objects = everything
     workloads = [obj for obj in objects if obj["kind"] in WORKLOADS]
     jobs = {job["job_name"]: job for job in config_of(objects)["scrape_configs"]}
     taken: dict[str, set[str]] = {}
@@ -289,13 +302,42 @@ def test_with_the_operator_the_site_s_prometheus_asks(render: Callable[..., Obje
     assert "namespaceSelector" in source
 
 
-def test_dcgm_is_asked_where_the_site_has_it(render: Callable[..., Objects]) -> None:
-    site = {"namespace": "gpu-operator", "podLabels": {"app": "nvidia-dcgm-exporter"}, "port": 9400}
+@pytest.mark.parametrize("labels", [{"app": "nvidia-dcgm-exporter"}, {"app.kubernetes.io/name": "dcgm-exporter"}])
+def test_dcgm_is_asked_where_the_site_has_it(render: Callable[..., Objects], labels: dict[str, str]) -> None:
+    site = {"namespace": "gpu-operator"} | ({} if "app" in labels else {"podLabels": labels})
     found = render(on(dcgm=site, mockGpus={"enabled": False}))
     [job] = [job for job in config_of(found)["scrape_configs"] if job["job_name"] == "dcgm"]
     assert job["honor_labels"] and job["kubernetes_sd_configs"][0]["namespaces"] == {"names": ["gpu-operator"]}
+    pod = {"spec": {"template": {"metadata": {"labels": labels}}}, "metadata": {"name": "dcgm"}}
+    assert relabelled(job["relabel_configs"], meta_of(pod, "10.0.0.7")) == {
+        "job": "dcgm", "instance": "dcgm-0", "address": "10.0.0.7:9400",
+    }  # fmt: skip
+    assert {"action": "keep", "source_labels": ["__name__"], "regex": "DCGM_FI_.*"} in job["metric_relabel_configs"]
     role = one(found, "Role", "trainyard-prometheus", "gpu-operator")
     assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
+    # The GPU operator's own monitor would say of each GPU that it is DCGM's pod's.
+    found = render(on(dcgm=site, mockGpus={"enabled": False}, operator={"enabled": True}))
+    spec = one(found, "PodMonitor", "trainyard-dcgm")["spec"]
+    assert spec["namespaceSelector"] == {"matchNames": ["gpu-operator"]}
+    assert spec["selector"] == {"matchLabels": labels}
+    assert spec["podMetricsEndpoints"][0]["honorLabels"]
+
+
+@pytest.mark.parametrize(
+    ("every", "timeout"), [("5s", "5s"), ("7s", "5s"), ("10s", "10s"), ("55s", "10s"), ("2m", "10s")]
+)
+def test_an_answer_is_not_awaited_longer_than_until_the_next_question(
+    render: Callable[..., Objects], every: str, timeout: str
+) -> None:
+    said = config_of(render(on(prometheus={"scrapeEvery": every})))["global"]
+    assert (said["scrape_interval"], said["scrape_timeout"]) == (every, timeout)
+
+
+def test_alerts_without_a_threshold_are_those_that_the_rules_have() -> None:
+    """Of all others a threshold is taken up."""
+    said = {str(rule["labels"]["alert"]) for rule in rules.all_rules() if rule.get("record") == rules.THRESHOLD}
+    refusing = (ROOT / "charts" / "trainyard" / "templates" / "_validate-monitoring.tpl").read_text()
+    assert set(re.findall(r'"(Trainyard\w+)"', refusing)) == set(rules.names()) - said
 
 
 ROUTE = {"receiver": "ops", "routes": [{"receiver": "night", "matchers": ['team="vision"']}]}
@@ -311,9 +353,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "nobody would send it alerts; set alertmanager.enabled to false, too.",
     ),
     (
-        {"operator": {"enabled": True}, "dcgm": {"namespace": "gpu-operator"}},
-        "monitoring.dcgm.namespace is gpu-operator with monitoring.operator.enabled: "
-        "the site's own Prometheus asks the DCGM exporter; leave it empty.",
+        {"alerts": {"rules": {"TrainyardNodeLost": {"threshold": 600}}}},
+        "monitoring.alerts.rules.TrainyardNodeLost.threshold is 600, and this alert compares with none: "
+        "leave it out, or set `for`.",
     ),
     (
         {"mockGpus": {"enabled": True}, "dcgm": {"namespace": "gpu-operator"}},

@@ -68,11 +68,21 @@ capabilities: {drop: [ALL]}
 {{- if .Values.mockGpus.enabled }}yes{{ end -}}
 {{- end }}
 
-{{/* Endpoints of all components as a JSON list, as components/*.yaml have them; of our own parts those that run. */}}
+{{/*
+Endpoints of all components as a JSON list, as components/*.yaml have them, of our own parts those that run; and the site's DCGM
+exporter, which is in another namespace and of whose series some are taken.
+*/}}
 {{- define "monitoring.endpoints" -}}
 {{- $found := list -}}
 {{- range .Files.Get "files/endpoints.json" | default "[]" | fromJsonArray -}}
 {{- if or (ne .component "monitoring") (include (printf "monitoring.runs.%s" .name) $) }}{{ $found = append $found . }}{{ end -}}
+{{- end -}}
+{{- with .Values.dcgm -}}
+{{- if .namespace -}}
+{{- $pods := .podLabels | default (dict "app" "nvidia-dcgm-exporter") -}}
+{{- $found = append $found (dict "name" "dcgm" "pods" $pods "port" .port "path" "/metrics" "scheme" "http" "honor" true
+      "labels" dict "namespace" .namespace "series" "DCGM_FI_.*") -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $found -}}
 {{- end }}

@@ -30,26 +30,18 @@ keep these labels, and the pod that was asked is noted in `up` only.
 {{/* Prometheus' configuration. */}}
 {{- define "monitoring.config" -}}
 {{- $account := "/var/run/secrets/kubernetes.io/serviceaccount" -}}
-{{- $found := list (dict "role" "pod" "namespaces" (dict "names" (list .Release.Namespace))) -}}
 {{- $unnamed := list (dict "action" "labeldrop" "regex" "instance") -}}
 {{- $jobs := list -}}
 {{- range include "monitoring.endpoints" . | fromJsonArray -}}
+{{- $found := list (dict "role" "pod" "namespaces" (dict "names" (list (.namespace | default $.Release.Namespace)))) -}}
 {{- $job := dict "job_name" .name "metrics_path" .path "scheme" .scheme "kubernetes_sd_configs" $found "relabel_configs" (include "monitoring.relabel" (list .) | fromJsonArray) -}}
 {{- if .honor }}{{ $_ := set $job "honor_labels" true }}{{ $_ := set $job "metric_relabel_configs" $unnamed }}{{ end -}}
+{{- if .series }}{{ $_ := set $job "metric_relabel_configs" (append $unnamed (dict "action" "keep" "source_labels" (list "__name__") "regex" .series)) }}{{ end -}}
 {{- $jobs = append $jobs $job -}}
-{{- end -}}
-{{- with .Values.dcgm -}}
-{{- if .namespace -}}
-{{- $endpoint := dict "name" "dcgm" "pods" .podLabels "port" .port "honor" true "labels" dict -}}
-{{- $jobs = append $jobs (dict "job_name" "dcgm" "honor_labels" true
-      "kubernetes_sd_configs" (list (dict "role" "pod" "namespaces" (dict "names" (list .namespace))))
-      "relabel_configs" (include "monitoring.relabel" (list $endpoint) | fromJsonArray)
-      "metric_relabel_configs" (append $unnamed (dict "action" "keep" "source_labels" (list "__name__") "regex" "DCGM_FI_.*"))) -}}
-{{- end -}}
 {{- end -}}
 global:
   scrape_interval: {{ .Values.prometheus.scrapeEvery }}
-  scrape_timeout: {{ hasPrefix "5s" .Values.prometheus.scrapeEvery | ternary "5s" "10s" }}
+  scrape_timeout: {{ regexMatch "^[5-9]s$" .Values.prometheus.scrapeEvery | ternary "5s" "10s" }}
   evaluation_interval: {{ .Values.prometheus.scrapeEvery }}
 rule_files: [/etc/prometheus/rules/*.yaml]
 # Of the store in the cluster; the init container writes it.

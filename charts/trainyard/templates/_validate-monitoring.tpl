@@ -13,8 +13,10 @@ monitoring.prometheus.retentionSize is {{ . }}, of a volume of {{ $prometheus.st
 {{- if and $alertmanager.enabled (not $prometheus.enabled) (not $values.operator.enabled) }}
 monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: nobody would send it alerts; set alertmanager.enabled to false, too.
 {{- end }}
-{{- if and $values.operator.enabled $values.dcgm.namespace }}
-monitoring.dcgm.namespace is {{ $values.dcgm.namespace }} with monitoring.operator.enabled: the site's own Prometheus asks the DCGM exporter; leave it empty.
+{{- range $alert, $set := dig "rules" dict (default dict $values.alerts) }}
+{{- if and (hasKey (default dict $set) "threshold") (has $alert (list "TrainyardNodeLost" "TrainyardGpuLost" "TrainyardControllerDown" "TrainyardQueueStarved" "TrainyardTargetDown")) }}
+monitoring.alerts.rules.{{ $alert }}.threshold is {{ $set.threshold }}, and this alert compares with none: leave it out, or set `for`.
+{{- end }}
 {{- end }}
 {{- range include "trainyard.teams" $ | fromJsonArray }}
 {{- if eq .name $values.dcgm.namespace }}

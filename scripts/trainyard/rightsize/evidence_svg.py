@@ -7,10 +7,12 @@ from html import escape
 
 from trainyard.rightsize import quantity
 from trainyard.rightsize.judged import RESOURCES, Judged
+from trainyard.rightsize.proposal import THROTTLED
+from trainyard.rightsize.usage import Part
 
 # Okabe and Ito's colours, which people with colour-blindness tell apart.
 USED, PEAK, ASKED, PROPOSED = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
-WIDTH, MARGIN, LABEL, VALUE = 820, 16, 190, 96  # pixels
+WIDTH, MARGIN, LABEL, VALUE = 820, 16, 190, 150  # pixels
 BAR, GAP, HEAD, FOOT = 16, 5, 44, 16
 LONGEST = 28  # characters of a run's name
 LEGEND = (
@@ -68,7 +70,7 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
         head += f" ({why})"
     parts = [f'<text x="{MARGIN}" y="{top + 16}" font-weight="bold">{escape(head)}</text>']
     y = top + HEAD
-    for (run, _), figure in zip(one.found.used, figures, strict=True):
+    for (run, part), figure in zip(one.found.used, figures, strict=True):
         name = run.job if len(run.job) <= LONGEST else run.job[: LONGEST - 1] + "…"
         parts.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(name)}</text>')
         for share, colour, opacity in (("max", PEAK, 0.6), ("p95", USED, 0.75), ("p50", USED, 1.0)):
@@ -78,7 +80,7 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
                     f'<rect x="{left}" y="{y}" width="{wide:.1f}" height="{BAR}" fill="{colour}" '
                     f'fill-opacity="{opacity}"/>'
                 )
-        amount = quantity.shown(resource, figure.get("max"))
+        amount = quantity.shown(resource, figure.get("max")) + _trouble(resource, part)
         parts.append(f'<text x="{left + figure.get("max", 0) * scale + 6:.1f}" y="{y + 12}">{amount}</text>')
         y += BAR + GAP
     for value, colour, name, up in ((asked, ASKED, "asked", 2), (new, PROPOSED, "proposed", 14)):
@@ -95,3 +97,12 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
             )
     parts.append(f'<line x1="{left}" y1="{top + HEAD - 3}" x2="{left}" y2="{y}" stroke="#999999"/>')
     return parts
+
+
+def _trouble(resource: str, part: Part) -> str:
+    """What a bar doesn't show: that the run was killed for memory, or its limit held it back."""
+    if resource == quantity.MEMORY and part.oom:
+        return ", killed for memory"
+    if resource == quantity.CPU and part.throttled > THROTTLED:
+        return f", throttled {part.throttled:.0%}"
+    return ""

@@ -28,6 +28,7 @@ PLACES = {
     "node-exporter": "monitoring.nodeExporter.resources",
     "exporter": "monitoring.exporter.resources",
     "usage": "monitoring.usage.resources",
+    "collector": "logs.resources",
     "node-prep": "nodePrep.resources",
     "gpu-view": "gpuView.resources",
     "janitor": "janitor.resources",

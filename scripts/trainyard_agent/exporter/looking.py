@@ -74,7 +74,8 @@ class Looking:
         found = standings(seen, teams, {(gang.namespace, gang.name) for gang in waiting})
         series_jobs.write(page, found, seen.quotas, now)
         series_platform.write(page, seen, teams, series_platform.owners(contract), _of_live_jobs(waiting, found))
-        self._runs.look(seen.runs, teams)
+        if self._by_name["workflows"].present:  # what is not seen has not ended
+            self._runs.look(seen.runs, teams)
         self._runs.write(page)
         self.aside.write(page, teams, now)
         for kept in self._kept:

@@ -137,6 +137,17 @@ def test_a_job_by_name_or_by_a_run_s_name(call: Call) -> None:
     assert yaml.safe_load(call("rightsize", "mnist", "-o", "yaml").out) == data
 
 
+def test_what_stopped_a_run_stands_beside_its_bar(call: Call, maps: Maps, tmp_path: Path) -> None:
+    maps.data[MAP] = published(
+        ("mnist", "Job", "mnist-b4x2z", part(0.8, GIB)),
+        ("mnist", "Job", "mnist-c5x2z", part(1.0, GIB, oom=1, throttled=0.23)),
+    )
+    call("rightsize", "mnist", "--svg", "sizes.svg")
+    root = ET.fromstring((tmp_path / "sizes.svg").read_text())
+    words = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"1.10, throttled 23%", "0.88", "1.0Gi, killed for memory", "1.0Gi"} <= set(words)
+
+
 def test_all_jobs_of_the_team(call: Call, maps: Maps) -> None:
     maps.data[MAP] = published(("mnist", "Job", "a", part(1, GIB)), ("prep", "Job", "b", part(2, GIB, samples=1)))
     out = call("rightsize").out

@@ -12,6 +12,7 @@ from trainyard import names
 from trainyard.kinds import registry
 from trainyard.observe import pods as product
 from trainyard.pipelines.runs import model as product_runs
+from trainyard_agent.api import ApiError
 from trainyard_agent.exporter import kinds, read_jobs, read_pods, reasons, series
 from trainyard_agent.exporter.looking import Looking
 
@@ -236,6 +237,18 @@ def test_runs_are_counted_as_they_end_and_not_again() -> None:
     kept.take({"type": "DELETED", "object": ended})
     assert samples(looking, "trainyard_runs_total") == counts
     assert samples(looking, "trainyard_run_seconds") == {place: 90}
+
+
+def test_runs_that_are_seen_late_or_again_have_not_ended_now() -> None:
+    looking = Looking(Api({"workflows": [workflow("a", "Succeeded")]}), CONTRACT, KINDS)  # type: ignore[arg-type]
+    place, kept = 'team="vision",pipeline="train"', looking._by_name["workflows"]
+    assert samples(looking, "trainyard_runs_total") == {}, "a page that could not wait for them"
+    kept.list()
+    assert samples(looking, "trainyard_runs_total")[f'{place},outcome="succeeded"'] == 0
+    kept._failed(ApiError(403, "not now"), 1.0)
+    samples(looking, "trainyard_runs_total")
+    kept.list()
+    assert samples(looking, "trainyard_runs_total")[f'{place},outcome="succeeded"'] == 0
 
 
 def test_what_cannot_be_read_is_left_out_and_said(capsys: pytest.CaptureFixture[str]) -> None:
