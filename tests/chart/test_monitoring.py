@@ -252,6 +252,36 @@ def test_teams_reach_none_of_it(objects: Objects) -> None:
         assert not any(name.removeprefix("trainyard-") in words for name in SERVICES)
 
 
+def lets_in(policies: list[dict[str, Any]], obj: dict[str, Any], source: dict[str, str]) -> bool:
+    """Whether policies let pods of a namespace with these labels reach a workload's; without any policy all may."""
+    labels = obj["spec"]["template"]["metadata"]["labels"]
+    own = [policy for policy in policies if fits(policy["podSelector"], labels) and "Ingress" in policy["policyTypes"]]
+    asking = [peer for policy in own for rule in policy.get("ingress", []) for peer in rule.get("from", [])]
+    return not own or any("namespaceSelector" in peer and fits(peer["namespaceSelector"], source) for peer in asking)
+
+
+def fits(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    """Whether labels are what a selector means."""
+    means = {"NotIn": lambda one: labels.get(one["key"]) not in one["values"],
+             "DoesNotExist": lambda one: one["key"] not in labels}  # fmt: skip
+    return selector.get("matchLabels", {}).items() <= labels.items() and all(
+        means[one["operator"]](one) for one in selector.get("matchExpressions", [])
+    )
+
+
+def test_every_endpoint_is_closed_to_teams_and_open_to_the_site_s_prometheus(chart: Path, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(on(operator={"enabled": True})))
+    objects = package.render("kind", chart, ["logs.enabled=true"], values=[file])
+    policies = [o["spec"] for o in objects if o["kind"] == "NetworkPolicy"
+                and o["metadata"]["namespace"] == "trainyard-system"]  # fmt: skip
+    for endpoint in components.endpoints():
+        for obj in (obj for obj in objects if obj["kind"] in WORKLOADS):
+            if endpoint["pods"].items() <= obj["spec"]["template"]["metadata"]["labels"].items():
+                assert lets_in(policies, obj, {"kubernetes.io/metadata.name": "monitoring"}), obj["metadata"]["name"]
+                assert not lets_in(policies, obj, {"trainyard.io/team": "vision"}), obj["metadata"]["name"]
+
+
 def test_the_key_of_the_store_stays_out_of_prometheus(switched: dict[str, Objects]) -> None:
     for profile, found in switched.items():
         [spec] = helm.pod_specs(one(found, "StatefulSet", "trainyard-prometheus"))
@@ -351,6 +381,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"prometheus": {"enabled": False}},
         "monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: "
         "nobody would send it alerts; set alertmanager.enabled to false, too.",
+    ),
+    (
+        {"kubeStateMetrics": {"enabled": False}},
+        "monitoring.kubeStateMetrics.enabled is false: our Prometheus asks no other, so that alerts on nodes, "
+        "controllers and backups could not fire; leave it true.",
     ),
     (
         {"alerts": {"rules": {"TrainyardNodeLost": {"threshold": 600}}}},

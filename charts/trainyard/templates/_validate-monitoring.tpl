@@ -13,6 +13,9 @@ monitoring.prometheus.retentionSize is {{ . }}, of a volume of {{ $prometheus.st
 {{- if and $alertmanager.enabled (not $prometheus.enabled) (not $values.operator.enabled) }}
 monitoring.alertmanager.enabled is true and monitoring.prometheus.enabled is false: nobody would send it alerts; set alertmanager.enabled to false, too.
 {{- end }}
+{{- if and $prometheus.enabled (not $values.operator.enabled) (not $values.kubeStateMetrics.enabled) }}
+monitoring.kubeStateMetrics.enabled is false: our Prometheus asks no other, so that alerts on nodes, controllers and backups could not fire; leave it true.
+{{- end }}
 {{- range $alert, $set := dig "rules" dict (default dict $values.alerts) }}
 {{- if and (hasKey (default dict $set) "threshold") (has $alert (list "TrainyardNodeLost" "TrainyardGpuLost" "TrainyardControllerDown" "TrainyardQueueStarved" "TrainyardTargetDown")) }}
 monitoring.alerts.rules.{{ $alert }}.threshold is {{ $set.threshold }}, and this alert compares with none: leave it out, or set `for`.

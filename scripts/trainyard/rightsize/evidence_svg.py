@@ -12,7 +12,7 @@ from trainyard.rightsize.usage import Part
 
 # Okabe and Ito's colours, which people with colour-blindness tell apart.
 USED, PEAK, ASKED, PROPOSED = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
-WIDTH, MARGIN, LABEL, VALUE = 820, 16, 190, 150  # pixels
+WIDTH, MARGIN, LABEL, VALUE, AMOUNT = 820, 16, 190, 160, 50  # pixels; VALUE has AMOUNT in it
 BAR, GAP, HEAD, FOOT = 16, 5, 44, 16
 LONGEST = 28  # characters of a run's name
 LEGEND = (
@@ -80,7 +80,9 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
                     f'<rect x="{left}" y="{y}" width="{wide:.1f}" height="{BAR}" fill="{colour}" '
                     f'fill-opacity="{opacity}"/>'
                 )
-        amount = quantity.shown(resource, figure.get("max")) + _trouble(resource, part)
+        if trouble := _trouble(resource, part):
+            parts.append(f'<text x="{WIDTH - MARGIN - AMOUNT}" y="{y + 12}" text-anchor="end">{trouble}</text>')
+        amount = quantity.shown(resource, figure.get("max"))
         parts.append(f'<text x="{left + figure.get("max", 0) * scale + 6:.1f}" y="{y + 12}">{amount}</text>')
         y += BAR + GAP
     for value, colour, name, up in ((asked, ASKED, "asked", 2), (new, PROPOSED, "proposed", 14)):
@@ -102,7 +104,7 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
 def _trouble(resource: str, part: Part) -> str:
     """What a bar doesn't show: that the run was killed for memory, or its limit held it back."""
     if resource == quantity.MEMORY and part.oom:
-        return ", killed for memory"
+        return "killed for memory"
     if resource == quantity.CPU and part.throttled > THROTTLED:
-        return f", throttled {part.throttled:.0%}"
+        return f"throttled {part.throttled:.0%}"
     return ""
