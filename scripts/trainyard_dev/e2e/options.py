@@ -25,7 +25,10 @@ SERVERS = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter") 
 IMAGES = (*SERVERS, "otel-collector")
 # What an option's templates don't name: what the umbrella and its own programs make for it.
 BESIDE = {
-    MONITORING: [("ConfigMap", space, f"{RELEASE}-usage") for space in (SYSTEM, NAMESPACE, OTHER)],
+    MONITORING: [
+        ("Secret", SYSTEM, f"{RELEASE}-prometheus-store"),
+        *(("ConfigMap", space, f"{RELEASE}-usage") for space in (SYSTEM, NAMESPACE, OTHER)),
+    ],
     LOGS: [("Secret", SYSTEM, f"{RELEASE}-logs-s3")],
 }
 # What stays when an option goes, as docs/upgrades.md says: series and silences.

@@ -32,7 +32,7 @@ MIRROR = "registry.example.org/mirror"
 PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
 INSTALL = "one helm upgrade from a mirror, with monitoring and logs, the store with TLS"
 TRAIN = "a training job from the mirror, without a way out"
-SENT = "sum(otelcol_exporter_sent_log_records_total)"  # lines that the store has taken
+SENT = "sum(otelcol_exporter_sent_log_records)"  # lines that the store has taken
 ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from trainyard.chart import helm
 from trainyard_dev.chart import package
-from trainyard_dev.e2e import options
+from trainyard_dev.e2e import options, releases
 from trainyard_dev.e2e.checks import costs
 
 
@@ -62,6 +63,10 @@ def test_what_is_beyond_its_bound_is_said(change: dict[str, float], said: str) -
     assert said in found and bool(found) is bool(said)
 
 
+def secrets(text: str) -> set[str]:
+    return {obj["metadata"]["name"] for obj in helm.parse(text) if obj["kind"] == "Secret"}
+
+
 def test_claims_that_stay_are_those_of_the_option_and_what_is_beside_it_is_named_right() -> None:
     """By the chart's own objects: a claim that a new server brings must be said to stay, or this fails."""
     files: dict[str, list[str]] = {}
@@ -79,5 +84,11 @@ def test_claims_that_stay_are_those_of_the_option_and_what_is_beside_it_is_named
     assert {option: sorted(found) for option, found in files.items()} == {
         option: sorted(found) for option, found in options.CLAIMS.items()
     }
-    assert "name: trainyard-logs-s3" in texts[options.LOGS]
-    assert "trainyard-logs-s3" not in texts[options.MONITORING] and "trainyard-usage" in texts[options.MONITORING]
+    # Each key that comes with an option alone goes with it, and no other Secret is new.
+    plain = secrets(package.template("kind"))
+    new = {name for option in options.ALL for name in secrets(texts[option]) - plain}
+    beside = {name for option in options.ALL for kind, _, name in options.BESIDE[option] if kind == "Secret"}
+    own = {
+        obj["metadata"]["name"] for option in options.ALL for obj in options.of_text(texts[option], [option])[option]
+    }
+    assert new - own == beside == releases.PASSING
