@@ -25,7 +25,7 @@ from trainyard_dev.tools import build, golang
 
 STOPPED_S = 12.0  # how long each of store, collector and node is stopped
 CALM_S = 4.0
-FLOODED_S = 15.0
+FLOODED_S = 8.0
 BUILT = build.is_built(build.builder("otel-collector"))
 pytestmark = pytest.mark.skipif(not BUILT, reason="the collector isn't built: bin/trainyard tools path otel-collector")
 

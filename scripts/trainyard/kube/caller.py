@@ -19,6 +19,6 @@ def name(kube: Kube) -> str:
 
 
 def sign(kube: Kube, obj: dict[str, Any]) -> None:
-    """Writes on an object who makes it. It is a note for people and series, and no proof."""
+    """Writes on an object who makes it. It is a note for people and series."""
     if who := name(kube):
         obj["metadata"].setdefault("annotations", {})[SUBMITTER] = who
