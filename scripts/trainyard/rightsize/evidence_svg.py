@@ -83,7 +83,8 @@ def _panel(one: Judged, resource: str, top: int) -> list[str]:
         if trouble := _trouble(resource, part):
             parts.append(f'<text x="{WIDTH - MARGIN - AMOUNT}" y="{y + 12}" text-anchor="end">{trouble}</text>')
         amount = quantity.shown(resource, figure.get("max"))
-        parts.append(f'<text x="{left + figure.get("max", 0) * scale + 6:.1f}" y="{y + 12}">{amount}</text>')
+        # In a column of its own: right behind the bar is the line of what is proposed.
+        parts.append(f'<text x="{WIDTH - MARGIN}" y="{y + 12}" text-anchor="end">{amount}</text>')
         y += BAR + GAP
     for value, colour, name, up in ((asked, ASKED, "asked", 2), (new, PROPOSED, "proposed", 14)):
         if value is not None:
