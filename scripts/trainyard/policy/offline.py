@@ -179,6 +179,7 @@ def annotations_of(team: Team | None) -> dict[str, str]:
         "trainyard.io/max-claim": team.max_claim,
         "trainyard.io/class-quotas": ",".join(sorted(one for one, hard in team.quota.items() if hard and one != "all")),
         "trainyard.io/defaults": team.defaults,
+        **({"trainyard.io/pools": team.pool_labels} if team.pool_labels else {}),
     }
 
 
