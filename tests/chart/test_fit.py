@@ -60,8 +60,12 @@ ZOO = {
 @pytest.fixture(
     scope="module",
     # The overlay's pools have no selectors, by which pods of teams are kept on some.
-    params=[(p, t) for p in parts.profiles() for t in ("no teams", "two teams", "many pools", "packed")
-            if (p, t) != ("services", "packed")],
+    params=[
+        (p, t)
+        for p in parts.profiles()
+        for t in ("no teams", "two teams", "many pools", "packed")
+        if (p, t) != ("services", "packed")
+    ],
     ids=" ".join,
 )
 def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
