@@ -97,9 +97,10 @@ class Gang:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue: amounts by what they are."""
+    """A queue: amounts by what they are. `parent`: the queue that it is part of, empty for the root."""
 
     name: str
+    parent: str
     state: str
     amounts: Mapping[str, Mapping[str, float]]
 

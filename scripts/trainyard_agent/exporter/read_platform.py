@@ -17,7 +17,9 @@ def queue(obj: Object) -> Queue:
         "allocated": status.get("allocated"),
     }
     amounts = {what: numbers(listed) for what, listed in given.items()}
-    return Queue(word(obj["metadata"]["name"]), word(status.get("state")) or "Unknown", amounts)
+    return Queue(
+        word(obj["metadata"]["name"]), word(spec.get("parent")), word(status.get("state")) or "Unknown", amounts
+    )
 
 
 def quota(obj: Object) -> Quota:

@@ -41,7 +41,9 @@ ALL: dict[str, tuple[str, tuple[str, ...], str]] = {
         "gauge", ("queue", "team", "resource", "what"),
         "Of a queue: guarantee, deserved, capability, and what is allocated. Cores, bytes, counts.",
     ),
-    "trainyard_queue_state": ("gauge", ("queue", "state"), "The state of a queue, as Volcano has it."),
+    "trainyard_queue_state": (
+        "gauge", ("queue", "parent", "state"), "The state of a queue, as Volcano has it, and the queue it is part of.",
+    ),
     "trainyard_queue_waiting_jobs": ("gauge", ("queue",), "Gangs without a place, by queue."),
     "trainyard_quota": (
         "gauge", ("team", "quota", "resource", "what"), "A team's quotas: hard and used. Cores, bytes, counts.",

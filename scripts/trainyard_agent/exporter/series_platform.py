@@ -31,7 +31,7 @@ def write(
 
 def _queues(page: Page, queues: Iterable[Queue], whose: Mapping[str, str], waiting: Mapping[str, int]) -> None:
     for queue in queues:
-        page.add("trainyard_queue_state", (queue.name, queue.state), 1)
+        page.add("trainyard_queue_state", (queue.name, queue.parent, queue.state), 1)
         page.add("trainyard_queue_waiting_jobs", (queue.name,), waiting.get(queue.name, 0))
         for what, amounts in queue.amounts.items():
             for resource, amount in amounts.items():

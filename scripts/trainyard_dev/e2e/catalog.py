@@ -9,6 +9,7 @@ from __future__ import annotations
 from trainyard_dev.e2e import catalog_members
 from trainyard_dev.e2e.checks import (
     airgap,
+    alerts,
     attacks,
     attacks_data,
     backup,
@@ -216,6 +217,10 @@ ENTRIES = (
           inputs=PIPELINE_CODE),
     Entry(("pipelines.outages",), pipelines.outages, needs=(DATA,), locks=frozenset({ALONE}), images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE),
+    # Stops a kubelet, breaks a GPU, scales a controller away.
+    Entry((alerts.ALERTS, alerts.PANELS), alerts.seen, needs=(DATA,), locks=frozenset({ALONE}),
+          images=(*monitoring.IMAGES, *PIPELINE_IMAGES),
+          inputs=("charts/monitoring", "scripts/trainyard_dev/monitoring", "scripts/trainyard_agent")),
     Entry(("nodes.cpu-pods-off",), nodes.cpu_pods_off),
     Entry(("rights.secrets",), rights.secrets, inputs=("charts",)),
     Entry(("rights.no-forbidden",), rights.logs, locks=frozenset({ALONE}), inputs=("charts",)),

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import time
 
-import yaml
-
-from trainyard.kube.kubectl import Kubectl
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put, test, values
+from trainyard_dev.e2e.releases import RELEASE, put, read_contract, test, values
 
 CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the ConfigMaps in which steps are remembered
 
@@ -55,13 +52,6 @@ def await_images(context: Context) -> None:
     if context.supply:
         with context.recorder.span("install", "waiting for images"):
             context.supply.wait_stage("install")
-
-
-def read_contract(kubectl: Kubectl) -> dict:
-    """The contract as the chart published it."""
-    found = kubectl.find("configmap", "trainyard-contract", "-n", SYSTEM)
-    require(found, "the chart published no ConfigMap trainyard-contract")
-    return yaml.safe_load(found["data"]["contract.yaml"])  # type: ignore[index]
 
 
 def self_test(context: Context) -> None:

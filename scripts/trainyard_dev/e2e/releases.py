@@ -16,9 +16,11 @@ from trainyard.kube.kubectl import Kubectl
 from trainyard.paths import ROOT
 from trainyard.shell import run
 from trainyard_dev import tools
+from trainyard_dev.chart import package as chart
 from trainyard_dev.chart.previous import TEAMS
 from trainyard_dev.e2e import stand_in
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.recorder import require
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420
@@ -75,6 +77,32 @@ def put(context: Context, verb: str, package: Path, files: Sequence[Path] = (), 
     else:
         flags += ["--reuse-values", "--set", change] if change else ["--reset-values"]
     return _timed(context, verb, RELEASE, str(package), *flags)
+
+
+@contextmanager
+def changed(context: Context, change: str, back: str) -> Iterator[float]:
+    """This tree's chart with other values as long as the block runs; gives the seconds of the upgrade.
+
+    Args:
+        change: what the upgrade sets (`a.b=c,d=e`) on top of the values that the release has.
+        back: what takes it back afterwards, also when the upgrade or the block fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="chart-") as folder:
+        package = chart.package(Path(folder))
+        try:
+            seconds = put(context, "upgrade", package, change=change)
+            context.contract = read_contract(context.kubectl)
+            yield seconds
+        finally:
+            put(context, "upgrade", package, change=back)
+            context.contract = read_contract(context.kubectl)
+
+
+def read_contract(kubectl: Kubectl) -> dict:
+    """The contract as the chart published it."""
+    found = kubectl.find("configmap", "trainyard-contract", "-n", SYSTEM)
+    require(found, "the chart published no ConfigMap trainyard-contract")
+    return yaml.safe_load(found["data"]["contract.yaml"])  # type: ignore[index]
 
 
 def roll_back(context: Context, revision: int) -> float:

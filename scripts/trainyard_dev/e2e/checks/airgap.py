@@ -20,9 +20,8 @@ from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import egress, jobs
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put, values
+from trainyard_dev.e2e.releases import put, read_contract, values
 from trainyard_dev.images import registry, transfer
 from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load

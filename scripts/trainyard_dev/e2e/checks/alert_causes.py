@@ -236,6 +236,6 @@ ALONE = (Fault("TrainyardNodeLost", silent_kubelet),)
 LAST = (
     Fault("TrainyardEtcdFills", filled_etcd),
     Fault("TrainyardCertificateEnds", beside),
-    Fault("TrainyardKeyOld", beside, {"name": NAMESPACE}),
+    Fault("TrainyardKeyOld", beside, {"name": f"team/{NAMESPACE}"}),
 )
 ALL = (*TOGETHER, *ALONE, *LAST)

@@ -17,12 +17,13 @@ from trainyard.paths import ROOT
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart.previous import TEAMS
 from trainyard_dev.cluster.nodes import mock_gpu_folder
-from trainyard_dev.e2e import runs
+from trainyard_dev.e2e import alert_receiver, runs
 from trainyard_dev.e2e.checks import alert_causes as causes
 from trainyard_dev.e2e.checks.alert_causes import Fault
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.listening import Listener
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, put, values
 from trainyard_dev.gpu import mock
@@ -30,10 +31,11 @@ from trainyard_dev.monitoring import panels, rules
 
 ALERTS, PANELS = "seeing.alerts", "seeing.panels"
 TITLES = {
-    ALERTS: "every alert fires by a real cause, and clears when the cause is gone",
+    ALERTS: "every alert fires by a real cause, reaches a receiver, and clears when the cause is gone",
     PANELS: "every query of every dashboard, asked of the real Prometheus, returns data",
 }
-FIRES_S, CLEARS_S, DATA_S, POLL_S = 420.0, 300.0, 240.0, 3.0
+FIRES_S, CLEARS_S, SENT_S, DATA_S, POLL_S = 420.0, 300.0, 300.0, 240.0, 3.0
+RECEIVER = Listener("alerts", alert_receiver.__file__, alert_receiver.PORT)
 # What the queue of the team that waits deserves, so that it can be below it; without reclaim it is kept for it.
 SHARE = {"cpu": "1", "memory": "2Gi", GPU: "4"}
 BUSY, USED_MIB = 80, 8192
@@ -48,10 +50,11 @@ def seen(context: Context) -> None:
         short.write_text(yaml.safe_dump(_values(causes.bounds(causes.etcd_bytes(context)))))
         plain.write_text(yaml.safe_dump(_values({})))
         try:
-            with context.recorder.check(ALERTS, TITLES[ALERTS]) as figures:
+            with context.recorder.check(ALERTS, TITLES[ALERTS]) as figures, RECEIVER.there(context):
                 figures["upgrade_seconds"] = put(context, "upgrade", package, [*files, short])
                 fired = figures["alerts"] = {}
                 _all(context, package, [*files, plain], fired)
+                figures["received"] = _received(context, set(fired))
                 skipped = sorted(set(rules.names()) - set(fired))
                 figures["not_tried"] = dict.fromkeys(skipped, "only mock GPUs can be broken at will")
                 require(context.gpu != "mock" or not skipped, f"nothing fires {', '.join(skipped)}")
@@ -71,7 +74,13 @@ def _values(bounds: dict[str, dict[str, Any]]) -> dict[str, Any]:
     for team in teams:
         if team["name"] == NAMESPACE:
             team["queue"] = {"deserved": SHARE, "guarantee": SHARE}
-    monitoring = {"enabled": True, "alerts": {"rules": bounds}}
+    route = {"receiver": RECEIVER.name, "group_by": ["alertname"], "group_wait": "1s", "group_interval": "5s"}
+    receiver = {"name": RECEIVER.name, "webhook_configs": [{"url": RECEIVER.url}]}
+    monitoring = {
+        "enabled": True,
+        "alerts": {"rules": bounds},
+        "alertmanager": {"config": {"route": route, "receivers": [receiver]}},
+    }
     return {"monitoring": monitoring, "global": {"contract": {"teams": teams}}}
 
 
@@ -122,7 +131,23 @@ def _wait(port: int, faults: list[Fault], due: bool, found: dict[str, dict[str, 
             return
         names = ", ".join(fault.alert for fault in left)
         what = "does not fire" if due else "does not clear"
-        require(time.monotonic() - began < patience, f"{names} {what} within {patience:.0f} s; firing: {firing}"[:900])
+        others = ", ".join(sorted({labels["alertname"] for labels in firing})) or "none"
+        require(time.monotonic() - began < patience, f"{names} {what} within {patience:.0f} s; firing: {others}")
+        time.sleep(POLL_S)
+
+
+def _received(context: Context, due: set[str]) -> int:
+    """How many notices the receiver got, once each of these was sent as firing and as resolved."""
+    end = time.monotonic() + SENT_S
+    while True:
+        heard = RECEIVER.heard(context)
+        sent = {(one["labels"]["alertname"], one["status"]) for one in heard}
+        missing = sorted(
+            f"{alert} {word}" for alert in due for word in ("firing", "resolved") if (alert, word) not in sent
+        )
+        if not missing:
+            return len(heard)
+        require(time.monotonic() < end, f"the receiver did not get, within {SENT_S:.0f} s: {', '.join(missing)}")
         time.sleep(POLL_S)
 
 

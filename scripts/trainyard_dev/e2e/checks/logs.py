@@ -13,9 +13,8 @@ from trainyard.training import transfer
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put
+from trainyard_dev.e2e.releases import RELEASE, put, read_contract
 
 FOUND, STOPPED = IDS = ("seeing.logs", "seeing.logs-stopped")
 TITLES = {

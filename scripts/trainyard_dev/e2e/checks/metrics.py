@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put
+from trainyard_dev.e2e.releases import RELEASE, changed
 from trainyard_dev.versions import load
 
+ON, OFF = (f"metrics-server.enabled={said}" for said in ("true", "false"))
 ID, TITLE = "metrics.top", "metrics-server, switched on, answers a member's kubectl top pods; off again it is gone"
 PATIENCE_S = 120
 API = "v1beta1.metrics.k8s.io"
@@ -20,19 +19,16 @@ BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enoug
 def top(context: Context) -> None:
     """On, asked by a member about a pod of the team that computes, and off again."""
     with context.recorder.check(ID, TITLE) as figures:
-        package = chart.package()
         busy = context.pod("busy", BUSY, image=load().image("base"))
         context.kubectl.apply([busy], NAMESPACE)
         try:
-            figures["seconds"] = put(context, "upgrade", package, change="metrics-server.enabled=true")
-            figures["said"] = said = _answer(context)
+            with changed(context, ON, OFF) as figures["seconds"]:
+                figures["said"] = said = _answer(context)
             name, cpu, memory = said.split()[:3]
             require(name == "busy" and int(cpu.removesuffix("m")) > 0, f"kubectl top says {said}")
             require(memory.endswith("Mi"), f"kubectl top says {said}")
         finally:
             context.kubectl("delete", "pod", "busy", "-n", NAMESPACE, "--now", "--wait=false", check=False)
-            put(context, "upgrade", package, change="metrics-server.enabled=false")
-            context.contract = read_contract(context.kubectl)
         require(context.kubectl.find("apiservice", API) is None, f"APIService {API} is still there")
 
 

@@ -12,16 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from trainyard import components
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put
+from trainyard_dev.e2e.releases import RELEASE, changed
 
 TARGETS = "seeing.targets"
 TITLE = "monitoring, switched on, asks every endpoint of the platform and each is up; off again its servers are gone"
 IMAGES = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "otel-collector")
-ON, OFF = (f"monitoring.enabled={said},logs.enabled={said}" for said in ("true", "false"))  # logs are asked as well
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
@@ -53,20 +50,30 @@ SERVERS = (
 def targets(context: Context) -> None:
     """On, every target up and full of series, rules without an error; off, and the volumes removed."""
     with context.recorder.check(TARGETS, TITLE) as figures:
-        package = chart.package()
-        try:
-            figures["seconds"] = put(context, "upgrade", package, change=ON)
-            with prometheus(context) as port:
-                figures["targets"] = _all_up(port, due(context.gpu))
-                figures["series"] = _full(port, due(context.gpu))
-                figures["rules"] = _rules(port)
-        finally:
-            put(context, "upgrade", package, change=OFF)
-            claims = [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")]
-            context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)
-            context.contract = read_contract(context.kubectl)
+        logs = (f"logs.enabled={said}" for said in ("true", "false"))  # their collectors are asked as well
+        with monitored(context, *logs) as figures["seconds"], prometheus(context) as port:
+            figures["targets"] = _all_up(port, due(context.gpu))
+            figures["series"] = _full(port, due(context.gpu))
+            figures["rules"] = _rules(port)
         left = [one for one in SERVERS if context.kubectl.find(one, "-n", SYSTEM)]
         require(not left, f"still there: {', '.join(left)}")
+
+
+@contextmanager
+def monitored(context: Context, change: str = "", back: str = "") -> Iterator[float]:
+    """Monitoring is on as long as the block runs, then gone with what it kept; gives the seconds of the upgrade.
+
+    Args:
+        change, back: what is set besides (`a.b=c,d=e`), and what takes it back.
+    """
+    on = ",".join(filter(None, ("monitoring.enabled=true", change)))
+    off = ",".join(filter(None, ("monitoring.enabled=false", back)))
+    try:
+        with changed(context, on, off) as seconds:
+            yield seconds
+    finally:
+        claims = [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")]
+        context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)
 
 
 @contextmanager

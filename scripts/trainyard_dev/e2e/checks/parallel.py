@@ -6,8 +6,8 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,13 +16,11 @@ import yaml
 
 from trainyard.names import GPU
 from trainyard.paths import ROOT
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import CheckError, require
-from trainyard_dev.e2e.releases import put
+from trainyard_dev.e2e.releases import changed
 from trainyard_dev.versions import load
 
 EXAMPLES = ROOT / "examples"
@@ -31,7 +29,7 @@ TRAIN_S = 240
 CREATED = re.compile(r"created (\S+)")
 RANKS = 2  # of examples/fsdp
 
-ELASTIC = "train.elastic"
+ELASTIC, PREEMPT = "train.elastic", "global.contract.scheduler.preempt"
 LEAST, MOST, EVERY = 2, 4, 20  # nodes of examples/elastic, and steps from one snapshot to the next
 STEPS = ("--steps", "600", "--pause", "0.25", "--every", str(EVERY))  # two and a half minutes without any change
 CHANGE_S, END_S = 150, 300
@@ -103,7 +101,8 @@ def elastic(context: Context) -> None:
         folder = _copied("elastic", scratch, *STEPS)
         holders = [f"{HOLDER}-{number}" for number in range(total - LEAST)]
         run = ""
-        with _preempting(context, Path(scratch)) as figures["upgrade_seconds"]:
+        # So that the scheduler lets a job of a higher class take the place of a lower one.
+        with changed(context, f"{PREEMPT}=true", f"{PREEMPT}=false") as figures["upgrade_seconds"]:
             try:
                 _hold(context, holders)
                 run = _begun(context, folder)
@@ -129,19 +128,6 @@ def elastic(context: Context) -> None:
                 context.kubectl("delete", "jobs.batch.volcano.sh", CLAIMER, *target, check=False, timeout=90)
                 if run:
                     context.kubectl("delete", "pytorchjobs.kubeflow.org", run, *target, check=False, timeout=90)
-
-
-@contextmanager
-def _preempting(context: Context, scratch: Path) -> Iterator[float]:
-    """The scheduler lets a job of a higher class take the place of a lower one; gives the seconds of the upgrade."""
-    package, switch = chart.package(scratch), "global.contract.scheduler.preempt"
-    try:
-        seconds = put(context, "upgrade", package, change=f"{switch}=true")
-        context.contract = read_contract(context.kubectl)
-        yield seconds
-    finally:
-        put(context, "upgrade", package, change=f"{switch}=false")
-        context.contract = read_contract(context.kubectl)
 
 
 def _begun(context: Context, folder: Path) -> str:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from trainyard.names import GPU
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put
+from trainyard_dev.e2e.releases import changed
 from trainyard_dev.versions import load
 
 ID, TITLE = "queues.strict", "queueingStrategy: StrictFIFO: a small pod doesn't pass the large one that came first"
+STRICT, DEFAULT = (f"global.contract.scheduler.queueingStrategy={one}" for one in ("StrictFIFO", "BestEffortFIFO"))
 WAITS_S = 10  # several rounds of the scheduler
 STARTS_S = 60
 HEAD, LATE = "turn-head", "turn-late"
@@ -28,12 +25,10 @@ def strict(context: Context) -> None:
     if most < 2:
         context.recorder.skip(ID, TITLE, "it needs a node with two GPUs")
         return
-    with context.recorder.check(ID, TITLE) as figures, TemporaryDirectory() as folder:
-        package = chart.package(Path(folder))
+    with context.recorder.check(ID, TITLE) as figures:
         with _line(context, most):
             require(_starts(context, LATE), "with BestEffortFIFO the pod behind should have started")
-        try:
-            figures["upgrade_seconds"] = _upgrade(context, package, "StrictFIFO")
+        with changed(context, STRICT, DEFAULT) as figures["upgrade_seconds"]:
             scheduler = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app=volcano-scheduler")
             names = {one["name"] for pod in scheduler for one in pod["spec"]["containers"]}
             require("queue-gate" in names, f"the scheduler's pod has the containers {sorted(names)}")
@@ -43,8 +38,6 @@ def strict(context: Context) -> None:
                 _remove(context, holders)
                 require(_starts(context, HEAD), "the first of the queue doesn't start though it fits")
                 require(_starts(context, LATE), "the pod behind doesn't start after the first")
-        finally:
-            _upgrade(context, package, "BestEffortFIFO")
 
 
 @contextmanager
@@ -85,9 +78,3 @@ def _starts(context: Context, name: str, seconds: float = STARTS_S) -> bool:
 def _remove(context: Context, names: list[str]) -> None:
     flags = ("--now", "--ignore-not-found", "--wait=true", "--timeout=60s")
     context.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, timeout=90)
-
-
-def _upgrade(context: Context, package: Path, strategy: str) -> float:
-    seconds = put(context, "upgrade", package, change=f"global.contract.scheduler.queueingStrategy={strategy}")
-    context.contract = read_contract(context.kubectl)
-    return seconds

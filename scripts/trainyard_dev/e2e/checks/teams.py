@@ -16,9 +16,8 @@ from trainyard.shell import run
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import store
 from trainyard_dev.e2e.context import SYSTEM, Context, member
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, helm, put
+from trainyard_dev.e2e.releases import RELEASE, helm, put, read_contract
 from trainyard_dev.versions import load
 
 NEW: dict[str, Any] = {

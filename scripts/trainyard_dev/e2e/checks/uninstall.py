@@ -15,9 +15,8 @@ from trainyard.names import GPU
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE
+from trainyard_dev.e2e.releases import RELEASE, read_contract
 
 OBJECT = "uninstall/data.bin"
 WORDS = "workspaces stay"

@@ -13,7 +13,6 @@ from trainyard_dev.chart import package as chart
 from trainyard_dev.chart import previous, summary
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.probe_job import ProbeJob
 from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.images import registry, source
@@ -175,7 +174,7 @@ def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], for
         missing = {NAMESPACE, OTHER} - set(_queues(context))
         require(not missing, f"after the second upgrade there is no queue for {sorted(missing)}")
         figures |= {"compared": len(before), "object": _object(context)}
-        context.contract = read_contract(context.kubectl)
+        context.contract = releases.read_contract(context.kubectl)
 
 
 def _object(context: Context) -> str:

@@ -204,7 +204,8 @@ def test_a_pod_of_its_own_is_a_job() -> None:
 
 def test_queues_quotas_and_claims() -> None:
     queue = {"metadata": {**meta("training"), "namespace": None},
-             "spec": {"deserved": {"cpu": "2k", GPU: "8"}, "guarantee": {"resource": {"memory": "1Gi"}}},
+             "spec": {"parent": "root", "deserved": {"cpu": "2k", GPU: "8"},
+                      "guarantee": {"resource": {"memory": "1Gi"}}},
              "status": {"state": "Open", "allocated": {GPU: "3", "cpu": "no number"}}}  # fmt: skip
     claim = {"metadata": meta("data"), "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
     waits = [gang("one", phase="Pending", queue="training"), gang("two", phase="Running", queue="training")]
@@ -214,7 +215,7 @@ def test_queues_quotas_and_claims() -> None:
         f'{of}"memory",what="guarantee"': 2**30, f'{of}"cpu",what="deserved"': 2000,
         f'{of}"{GPU}",what="deserved"': 8, f'{of}"{GPU}",what="allocated"': 3,
     }  # fmt: skip
-    assert samples(looking, "trainyard_queue_state") == {'queue="training",state="Open"': 1}
+    assert samples(looking, "trainyard_queue_state") == {'queue="training",parent="root",state="Open"': 1}
     assert samples(looking, "trainyard_queue_waiting_jobs") == {'queue="training"': 1}
     assert samples(looking, "trainyard_quota")['team="vision",quota="team",resource="limits.cpu",what="hard"'] == 1.5
     assert samples(looking, "trainyard_claim_bytes") == {'team="vision",claim="data",what="asked"': 2**30}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -91,6 +92,31 @@ def test_values_are_profile_gpus_and_teams_in_this_order() -> None:
             assert [file.stem for file in files] == due
             held = yaml.safe_load(files[-1].read_text())["global"]["contract"]["teams"]
             assert [team["name"] for team in held] == ["vision", "speech"]
+
+
+@pytest.mark.parametrize("broken", ["", "upgrade", "block"])
+def test_what_is_changed_is_taken_back_whatever_fails(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    def helm(context: Any, *args: str) -> float:
+        assert Path(args[2]).parent.is_dir(), "the package is gone"
+        said.append(args[-1])
+        if broken == "upgrade" and len(said) == 1:
+            raise CheckError("the upgrade failed")
+        return 1.5
+
+    def published(*args: str) -> dict[str, Any]:
+        return {"data": {"contract.yaml": f"after: {said[-1]}"}}
+
+    monkeypatch.setattr(releases, "_timed", helm)
+    monkeypatch.setattr(releases.chart, "package", lambda folder: folder / "trainyard.tgz")
+    context: Any = SimpleNamespace(kubectl=SimpleNamespace(find=published), contract={})
+    fails = pytest.raises(CheckError) if broken else nullcontext()
+    with fails, releases.changed(context, "a=on", "a=off") as seconds:
+        assert (seconds, said, context.contract) == (1.5, ["a=on"], {"after": "a=on"})
+        if broken:
+            raise CheckError("the block failed")
+    assert (said, context.contract) == (["a=on", "a=off"], {"after": "a=off"})
 
 
 def test_without_history_all_upgrade_checks_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,29 @@
+"""A receiver of alerts: prints each alert that Alertmanager sends as a line of JSON.
+
+It travels into a pod as text: `python3 -c TEXT` serves at port 9096.
+"""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+PORT = 9096
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Takes any POST of Alertmanager's webhook."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        for alert in body["alerts"]:
+            print(json.dumps({"status": alert["status"], "labels": alert["labels"]}), flush=True)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Alerts are told by `do_POST`."""
+
+
+if __name__ == "__main__":
+    sys.exit(ThreadingHTTPServer(("", PORT), Receiver).serve_forever())

@@ -1,0 +1,56 @@
+"""A program of one file as a server in the cluster, in a namespace that no rule of the platform's concerns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev.e2e.context import Context
+
+START_S = 60
+
+
+@dataclass(frozen=True)
+class Listener:
+    """`program`, the path of one that needs only Python, serves at `port` and prints what it hears as lines of JSON."""
+
+    name: str  # of pod and Service
+    program: str
+    port: int
+
+    @property
+    def namespace(self) -> str:
+        """Its own."""
+        return f"trainyard-e2e-{self.name}"
+
+    @property
+    def url(self) -> str:
+        """As pods reach it."""
+        return f"http://{self.name}.{self.namespace}.svc:{self.port}"
+
+    @contextmanager
+    def there(self, context: Context) -> Iterator[None]:
+        """It serves."""
+        program = Path(self.program).read_text()
+        labels = {"app": self.name}
+        pod = context.pod(self.name, 'exec python3 -c "$PROGRAM"', image=context.image("pipeline"), labels=labels)
+        pod["spec"]["containers"][0]["env"] = [{"name": "PROGRAM", "value": program}]
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": self.name}}
+        service |= {"spec": {"selector": labels, "ports": [{"port": self.port}]}}
+        context.kubectl("create", "namespace", self.namespace)
+        try:
+            context.kubectl.apply([pod, service], self.namespace)
+            words = ("wait", "-n", self.namespace, "--for=condition=Ready", f"pod/{self.name}", f"--timeout={START_S}s")
+            context.kubectl(*words, timeout=START_S + 10)
+            yield
+        finally:
+            context.kubectl("delete", "namespace", self.namespace, "--timeout=60s", check=False, timeout=90)
+
+    def heard(self, context: Context) -> list[dict[str, Any]]:
+        """What it heard, in its order."""
+        said = context.kubectl("logs", "-n", self.namespace, self.name, check=False).stdout
+        return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
