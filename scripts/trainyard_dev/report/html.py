@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from datetime import UTC, datetime
 from functools import cache
@@ -11,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from trainyard_dev.report import groups, timeline
-from trainyard_dev.report.model import Run
+from trainyard_dev.report.model import Picture, Run
 from trainyard_dev.report.plain import clean, duration, figure, words
 
 SYMBOLS = {"passed": "\u2713", "failed": "\u2717", "skipped": "\u2013"}
@@ -30,6 +31,7 @@ def render(run: Run) -> str:
             run=run,
             checks=groups.grouped(checks),
             own=[name for name in OWN_COLUMNS if any(name in check.figures for check in checks)],
+            drawn=[(check.id, one) for check in checks for one in check.figures.values() if isinstance(one, Picture)],
             attacks=[check for check in run.checks if check.group == groups.ATTACK],
             timeline=Markup(timeline.render(run.spans, run.started, run.ended)),  # escapes by itself
         )
@@ -48,8 +50,10 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
     )
     made.globals |= {"symbols": SYMBOLS, "sources": SOURCES}
+    made.tests["picture"] = lambda value: isinstance(value, Picture)
     made.filters |= {
         "duration": duration,
+        "address": _address,
         "figure": figure,
         "group_title": groups.title,
         "moment": _moment,
@@ -64,6 +68,11 @@ def _templates() -> Environment:
 def _shown(value: Any) -> Any:
     """What a template writes, before it is escaped: free of what no page may hold."""
     return value if isinstance(value, Markup) else clean(value)
+
+
+def _address(picture: Picture) -> str:
+    """The picture as an address, whose document can neither run scripts nor ask for anything."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.svg.encode()).decode()}"
 
 
 def _moment(seconds: float) -> str:

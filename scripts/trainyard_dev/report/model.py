@@ -20,11 +20,20 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*")
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure that is drawn. ``svg`` is a whole document, ``text`` says what it shows."""
+
+    text: str
+    svg: str
+
+
+@dataclass(frozen=True)
 class Check:
     """One thing that was checked.
 
     ``id`` is lower case with dots (``train.pytorchjob``); the part before the first dot groups checks. ``reason`` says
-    why a check failed or was skipped. ``figures`` holds what was measured: numbers, texts, lists or maps of these.
+    why a check failed or was skipped. ``figures`` holds what was measured: numbers, texts, lists or maps of these, and
+    pictures.
     """
 
     id: str

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from trainyard_dev.report.model import Picture
+
 # What neither XML 1.0 nor a terminal takes: control characters but tab and newline, surrogates, non-characters.
 _ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -20,7 +22,9 @@ def clean(text: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as strict JSON can hold it: no NaN, no objects, string keys, sets in order."""
+    """``value`` as strict JSON can hold it: no NaN, no objects, string keys, sets in order, what a picture shows."""
+    if isinstance(value, Picture):
+        return clean(value.text)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return plain({f.name: getattr(value, f.name) for f in dataclasses.fields(value)})
     if isinstance(value, Mapping):
@@ -58,6 +62,8 @@ def words(key: str) -> str:
 
 def figure(value: Any) -> str:
     """One figure as text for people: three decimals, lists joined, maps as ``key: value; …``."""
+    if isinstance(value, Picture):
+        return clean(value.text)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import xml.etree.ElementTree as ET
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.report import Check, Gpu, Run, Span, console, html, junit, plain, writer
+from trainyard_dev.report import Check, Gpu, Picture, Run, Span, console, html, junit, plain, writer
 from trainyard_dev.report.sample import sample
 
 NASTY = "<script>alert('x')</script> & \"q\" $title ${css} \x1b[31mred\x00"
@@ -223,6 +224,22 @@ def test_a_run_without_checks_does_not_look_passed() -> None:
     text = html.render(run_of())
     assert '<header class="failed">' in text
     assert "proved nothing" in text
+
+
+def test_pictures_are_drawn_in_the_page_and_told_elsewhere(tmp_path: Path) -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><text>é</text></svg>'
+    run = run_of(Check("a.b", "t", "passed", figures={"evidence": Picture(NASTY, svg), "runs": 3}), passed("c.d"))
+    writer.write(run, tmp_path)
+    page = Page((tmp_path / "report.html").read_text())
+    [image] = [attributes for name, attributes in page.tags if name == "img"]
+    head, _, body = str(image["src"]).partition(",")
+    assert (head, base64.b64decode(body).decode()) == ("data:image/svg+xml;base64", svg), "as an image it runs nothing"
+    assert image["alt"] == plain.clean(NASTY)
+    assert "<script" not in (tmp_path / "report.html").read_text()
+    for text in ((tmp_path / "summary.json").read_text(), (tmp_path / "junit.xml").read_text(), console.render(run)):
+        assert "alert('x')" in text
+        assert "<svg" not in text
+    assert "Drawings" not in html.render(run_of(passed()))
 
 
 # ---- JUnit
