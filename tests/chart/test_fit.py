@@ -209,7 +209,7 @@ def _unknown(given: dict[str, Any], known: dict[str, Any], path: str = "") -> li
 @pytest.mark.parametrize("file", JOBS, ids=lambda file: file.stem)
 @pytest.mark.parametrize("profile", parts.profiles())
 def test_example_jobs_fit_the_nodes_they_are_meant_for(file: Path, profile: str, rendered: dict[str, Objects]) -> None:
-    """A pod with GPUs runs on GPU nodes that are not taken away; one without keeps off all of them, and off others' nodes."""
+    """A pod with GPUs runs on GPU nodes that are not taken away; one without keeps off all of them, and off others'."""
     contract = contract_of(rendered[profile])
     pools = contract["nodePools"]
     gpu = next(pool["gpu"]["resource"] for pool in pools if pool["kind"] == "gpu")

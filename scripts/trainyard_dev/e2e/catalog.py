@@ -25,6 +25,7 @@ from trainyard_dev.e2e.checks import (
     policies,
     readme,
     rights,
+    services,
     storage,
     strict_fifo,
     teams,
@@ -142,6 +143,9 @@ ENTRIES = (
           inputs=("charts/monitoring", "components", "scripts/trainyard_agent")),
     Entry(logs.IDS, logs.kept, locks=frozenset({ALONE}), images=("otel-collector",),
           inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/training/kept", "scripts/trainyard_agent")),
+    Entry((services.ID,), services.beside, locks=frozenset({ALONE}), images=(TORCH,),
+          inputs=("charts/trainyard/profiles/services.yaml", "charts/trainyard/templates", "policies",
+                  "scripts/trainyard_dev/e2e/flows/services")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(

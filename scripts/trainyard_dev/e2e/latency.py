@@ -13,7 +13,7 @@ PERCENTILES = (50, 95, 99)
 
 @dataclass
 class Side:
-    """Requests of one service in windows of one sort. `seconds`: of those that were answered; `lost`: how many were not."""
+    """Requests of one service in windows of one sort: seconds of those that were answered, and how many were lost."""
 
     seconds: list[float] = field(default_factory=list)
     lost: int = 0

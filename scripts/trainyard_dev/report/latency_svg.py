@@ -1,4 +1,4 @@
-"""How long requests take with and without something beside, in an SVG file: a panel for each service, a bar for each figure."""
+"""How long requests take with something beside and without, in an SVG file: a panel a service, a bar a figure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def draw(title: str, panels: Mapping[str, Mapping[str, Mapping[str, float]]], fi
 
 def _panel(service: str, sides: Mapping[str, Mapping[str, float]], figures: Sequence[str], top: int) -> list[str]:
     scale = (WIDTH - 2 * MARGIN - LABEL - VALUE) / max([*(sides[side][one] for side in SIDES for one in figures), 1e-9])
-    asked = ", ".join(f"{side} {sides[side]['requests']:.0f} requests, {sides[side]['lost']:.0f} lost" for side in SIDES)
+    asked = ", ".join(
+        f"{side} {sides[side]['requests']:.0f} requests, {sides[side]['lost']:.0f} lost" for side in SIDES
+    )
     parts = [f'<text x="{MARGIN}" y="{top + 18}"><tspan font-weight="bold">{escape(service)}</tspan> ({asked})</text>']
     y = top + HEAD
     for one in figures:

@@ -15,13 +15,12 @@ from trainyard_dev.chart import parts
 from trainyard_dev.e2e import latency, runs
 from trainyard_dev.e2e.checks import services_pressure as pressure
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
-from trainyard_dev.e2e.install import read_contract
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put, values
-from trainyard_dev.report import latency_svg
+from trainyard_dev.e2e.releases import put, read_contract, values
+from trainyard_dev.report import Picture, latency_svg
 
 ID = "seeing.services"
-TITLE = "a web service and the store beside training that fills its nodes: nobody gives way, and what it does to their answers"
+TITLE = "a web service and the store beside training that fills its nodes: neither gives way, and how they answer"
 SHOP = "e2e-shop"  # the namespace of business
 OWN, BESIDE, PROBE = "web-own-node", "web-beside-training", "e2e-probe"
 STORE = "trainyard-minio-0"
@@ -57,7 +56,10 @@ def beside(context: Context) -> None:
             _undisturbed(context, before)
         pairs = latency.split(lines, WINDOW_S, SETTLING_S)
         figures |= _judged(pairs)
-        figures["drawn"] = latency_svg.picture(pairs, f"windows of {WINDOW_S} s by turns, training idle and at work")
+        text = f"answers of services in windows of {WINDOW_S} s by turns, training beside them idle and at work"
+        panels = {name: {side: figures[name][side] for side in latency_svg.SIDES} for name in pairs}
+        names = [f"p{one}_ms" for one in latency.PERCENTILES]
+        figures["answers"] = Picture(text, latency_svg.draw("Services beside training", panels, names))
 
 
 @contextmanager
@@ -173,7 +175,9 @@ def _measured(context: Context) -> list[str]:
 
 def _kept(context: Context) -> dict[str, list[str]]:
     """Nodes of the team's pods, by what they run for; none is one of business."""
-    nodes = {node["metadata"]["name"]: node["metadata"]["labels"].get(POOL, "") for node in context.kubectl.get("nodes")}
+    nodes = {
+        node["metadata"]["name"]: node["metadata"]["labels"].get(POOL, "") for node in context.kubectl.get("nodes")
+    }
     found: dict[str, set[str]] = {}
     for pod in context.kubectl.get("pods", "-n", NAMESPACE, "-l", pressure.LABEL):
         if name := pod["spec"].get("nodeName"):
@@ -191,6 +195,8 @@ def _judged(pairs: dict[str, latency.Pair]) -> dict[str, Any]:
         for side in (pair.without, pair.beside):
             require(side.lost <= LOST * side.asked, f"{name} lost {side.lost} of {side.asked} requests")
         slow = pair.beside.percentile(50)
-        what = f"{name} takes {slow:.3f} s for half of the requests, {pair.times():.0f} times as long as without training"
+        what = (
+            f"{name} takes {slow:.3f} s for half of the requests, {pair.times():.0f} times as long as without training"
+        )
         require(pair.times() <= SLOWER or slow <= SLOW_S, what)
     return figures

@@ -1,4 +1,4 @@
-"""What presses on services: training that fills the nodes, pods that would take somebody's place, and what is refused."""
+"""What presses on services: training that fills the nodes, pods that would displace somebody, and what is refused."""
 
 from __future__ import annotations
 
@@ -94,7 +94,12 @@ def training(context: Context, script: str, window: float) -> Iterator[dict[str,
             context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
         due = 2 + len(counts)
         until(lambda: _at_work(context) == due, LOAD_S, f"of {due} pods of training {_at_work(context)} are at work")
-        yield {"class": classes(context)[-1], "pods": due, "cores asked for": round(cores, 2), "gpus": most * len(counts)}
+        yield {
+            "class": classes(context)[-1],
+            "pods": due,
+            "cores asked for": round(cores, 2),
+            "gpus": most * len(counts),
+        }
     finally:
         context.kubectl("delete", TRAINING, *JOBS.values(), TOO_LARGE, "-n", NAMESPACE, "--ignore-not-found",
                         "--timeout=90s", timeout=100, check=False)  # fmt: skip
@@ -102,7 +107,7 @@ def training(context: Context, script: str, window: float) -> Iterator[dict[str,
 
 
 def wait(context: Context) -> list[str]:
-    """Sends what is let in and has no room: a gang of the highest class, and a pod of no class by Kubernetes' scheduler."""
+    """Sends what is let in and has no room: a gang of the highest class, and a pod without one by Kubernetes' scheduler."""
     gang = _job(context, "cpu", "", 0, 2, {"cpu": "900m"}) | {"metadata": {"name": TOO_LARGE}}
     plain = _sized(context, PLAIN, 1.5)
     del plain["spec"]["nodeSelector"]
@@ -144,9 +149,7 @@ def _sized(context: Context, name: str, cores: float, **more: str) -> dict[str, 
     return pod
 
 
-def _job(
-    context: Context, kind: str, script: str, window: float, pods: int, amounts: dict[str, str]
-) -> dict[str, Any]:
+def _job(context: Context, kind: str, script: str, window: float, pods: int, amounts: dict[str, str]) -> dict[str, Any]:
     """A Volcano Job whose pods train in every second window."""
     amounts = amounts | {"memory": "512Mi"}
     limits = {"cpu": "2", "memory": "2Gi"} | {key: value for key, value in amounts.items() if key == GPU}

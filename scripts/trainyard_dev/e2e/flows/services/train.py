@@ -1,4 +1,4 @@
-"""A training job that computes in every second window of the clock, so that its neighbours are seen with it and without.
+"""A training job that computes in every second window of the clock: its neighbours are seen with it and without.
 
 What a rank has learnt is nothing worth: it runs until it is removed. One argument: seconds of a window.
 """
