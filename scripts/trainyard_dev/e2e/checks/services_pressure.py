@@ -10,7 +10,7 @@ from typing import Any
 
 from trainyard.kinds.spec import amount_of
 from trainyard.names import GPU
-from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
+from trainyard_dev.e2e.context import CONTAINER_SECURITY, GPU_TOLERATION, NAMESPACE, POD_SECURITY, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.versions import load
 
@@ -18,7 +18,7 @@ LABEL = "e2e/services"  # of training's pods: cpu or gpu
 CLASS = "e2e-displacing"
 GIVES, TAKES = "e2e-gives-way", "e2e-takes-its-place"
 JOBS = {"cpu": "e2e-fills-cpu", "gpu": "e2e-fills-gpus"}
-TOO_LARGE, PLAIN = "e2e-too-large", "e2e-plain"  # what is let in and has to wait
+TOO_LARGE, PLAIN, CLASSED = "e2e-too-large", "e2e-plain", "e2e-classed"  # what is let in and has to wait
 TRAINING = "jobs.batch.volcano.sh"
 SPARE = 0.02  # cores that are left free, for what rounding takes
 START_S, LOAD_S, POLL_S = 60.0, 240.0, 1.0
@@ -54,14 +54,12 @@ def control(context: Context, shop: str) -> str:
 def refused(context: Context, shop: str, node: str) -> dict[str, str]:
     """Pods that would displace somebody, or run on a node of business: what each is told."""
     platform = context.contract["platformPriorityClass"]["name"]
-    highest = classes(context)[-1]
     every = max(context.contract["priorityClasses"], key=lambda one: int(one["value"]))["name"]
     wants: dict[str, tuple[str, dict[str, Any], str]] = {
-        "training class, Kubernetes' scheduler": (
-            NAMESPACE, {"priorityClassName": highest, "schedulerName": "default-scheduler", "nodeSelector": {}},
-            "would displace pods of other namespaces"),
+        "training class, another scheduler": (
+            NAMESPACE, {"priorityClassName": classes(context)[-1], "schedulerName": "another"}, "would displace pods of"),
         "the platform's class": (NAMESPACE, {"priorityClassName": platform}, "is not for this team"),
-        "a node of business": (NAMESPACE, {"nodeSelector": {"kubernetes.io/hostname": node}}, "serve others than teams"),
+        "a node of business": (NAMESPACE, {"nodeSelector": {"kubernetes.io/hostname": node}}, "that serve others"),
         "training class, elsewhere": (shop, {"priorityClassName": every}, "is for training in teams' namespaces"),
         "the platform's class, elsewhere": (shop, {"priorityClassName": platform}, "is for the platform's own pods"),
     }  # fmt: skip
@@ -103,25 +101,36 @@ def training(context: Context, script: str, window: float) -> Iterator[dict[str,
     finally:
         context.kubectl("delete", TRAINING, *JOBS.values(), TOO_LARGE, "-n", NAMESPACE, "--ignore-not-found",
                         "--timeout=90s", timeout=100, check=False)  # fmt: skip
-        context.kubectl("delete", "pod", PLAIN, "-n", NAMESPACE, "--now", "--ignore-not-found", check=False)
+        context.kubectl("delete", "pod", PLAIN, CLASSED, "-n", NAMESPACE, "--now", "--ignore-not-found", check=False)
 
 
 def wait(context: Context) -> list[str]:
-    """Sends what is let in and has no room: a gang of the highest class, and a pod without one by Kubernetes' scheduler."""
+    """Sends what is let in and has no room: a gang of the highest class, and pods by Kubernetes' scheduler.
+
+    One of these has that class: it gets the platform's scheduler where the API server fills in, and is refused elsewhere.
+    """
     gang = _job(context, "cpu", "", 0, 2, {"cpu": "900m"}) | {"metadata": {"name": TOO_LARGE}}
-    plain = _sized(context, PLAIN, 1.5)
-    del plain["spec"]["nodeSelector"]
-    for one in (gang, plain):
+    plain, classed = _sized(context, PLAIN, 1.5), _sized(context, CLASSED, 1.5)
+    classed["spec"] |= {"priorityClassName": classes(context)[-1], "schedulerName": "default-scheduler"}
+    for pod in (plain, classed):
+        pod["spec"]["nodeSelector"] = dict(_labels(context, "cpu"))
+        if _filled(context):
+            del pod["spec"]["nodeSelector"]
+    for one in (gang, plain, *([classed] if _filled(context) else [])):
         context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(one))
-    return [PLAIN, *(f"{TOO_LARGE}-main-{number}" for number in range(2))]
+    return [PLAIN, *([CLASSED] if _filled(context) else []), *(f"{TOO_LARGE}-main-{number}" for number in range(2))]
 
 
 def still_waiting(context: Context, names: list[str]) -> list[str]:
-    """They have no node after all that time. A gang's pods may not be made yet."""
-    moved = [name for name in names if (pod := context.kubectl.find("pod", name, "-n", NAMESPACE))
-             and pod["spec"].get("nodeName")]  # fmt: skip
+    """They have no node after all that time; a gang's pods may not be made yet."""
+    found = {name: context.kubectl.find("pod", name, "-n", NAMESPACE) for name in names}
+    moved = [name for name, pod in found.items() if pod and pod["spec"].get("nodeName")]
     require(not moved, f"found room where there is none: {', '.join(moved)}")
-    require(context.kubectl.find("pod", PLAIN, "-n", NAMESPACE), f"{PLAIN} is gone")
+    gone = [name for name in (PLAIN, CLASSED) if name in found and not found[name]]
+    require(not gone, f"gone: {', '.join(gone)}")
+    if pod := found.get(CLASSED):
+        by = pod["spec"]["schedulerName"]
+        require(by == context.contract["scheduler"]["name"], f"{CLASSED} of a class that displaces is placed by {by}")
     return names
 
 
@@ -159,10 +168,25 @@ def _job(context: Context, kind: str, script: str, window: float, pods: int, amo
     spec = {"containers": [container], "restartPolicy": "Never", "automountServiceAccountToken": False,
             "securityContext": POD_SECURITY, "terminationGracePeriodSeconds": 1,
             "activeDeadlineSeconds": 900, "priorityClassName": classes(context)[-1]}  # fmt: skip
+    if kind == "gpu":
+        spec["tolerations"] = [GPU_TOLERATION]
+    if not _filled(context):
+        spec["nodeSelector"] = dict(_labels(context, kind))
     task = {"name": "main", "replicas": pods, "template": {"metadata": {"labels": {LABEL: kind}}, "spec": spec}}
     whole = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": pods, "ttlSecondsAfterFinished": 600,
              "maxRetry": 1, "priorityClassName": classes(context)[-1], "tasks": [task]}  # fmt: skip
     return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": JOBS[kind]}, "spec": whole}
+
+
+def _labels(context: Context, kind: str) -> dict[str, str]:
+    """Those of the first pool of a kind."""
+    pools: list[dict[str, Any]] = context.contract["nodePools"]
+    return next(pool["labels"] for pool in pools if pool["kind"] == kind)
+
+
+def _filled(context: Context) -> bool:
+    """Whether the API server fills in what manifests leave open."""
+    return bool(context.contract["policies"]["fill"]["served"])
 
 
 def _free(context: Context, node: str) -> float:
