@@ -57,7 +57,7 @@ def refused(context: Context, shop: str, node: str) -> dict[str, str]:
     every = max(context.contract["priorityClasses"], key=lambda one: int(one["value"]))["name"]
     wants: dict[str, tuple[str, dict[str, Any], str]] = {
         "training class, another scheduler": (
-            NAMESPACE, {"priorityClassName": classes(context)[-1], "schedulerName": "another"}, "would displace pods of"),
+            NAMESPACE, {"priorityClassName": classes(context)[-1], "schedulerName": "another"}, "would displace"),
         "the platform's class": (NAMESPACE, {"priorityClassName": platform}, "is not for this team"),
         "a node of business": (NAMESPACE, {"nodeSelector": {"kubernetes.io/hostname": node}}, "that serve others"),
         "training class, elsewhere": (shop, {"priorityClassName": every}, "is for training in teams' namespaces"),
@@ -107,7 +107,7 @@ def training(context: Context, script: str, window: float) -> Iterator[dict[str,
 def wait(context: Context) -> list[str]:
     """Sends what is let in and has no room: a gang of the highest class, and pods by Kubernetes' scheduler.
 
-    One of these has that class: it gets the platform's scheduler where the API server fills in, and is refused elsewhere.
+    One of these has that class: where the API server fills in it gets the platform's scheduler, else it is refused.
     """
     gang = _job(context, "cpu", "", 0, 2, {"cpu": "900m"}) | {"metadata": {"name": TOO_LARGE}}
     plain, classed = _sized(context, PLAIN, 1.5), _sized(context, CLASSED, 1.5)
