@@ -24,6 +24,7 @@ TITLE = "a web service and the store beside training that fills its nodes: neith
 SHOP = "e2e-shop"  # the namespace of business
 OWN, BESIDE, PROBE = "web-own-node", "web-beside-training", "e2e-probe"
 STORE = "trainyard-minio-0"
+DUE = {f"{SHOP}/{OWN}", f"{SHOP}/{BESIDE}", f"{SYSTEM}/{STORE}"}
 FLOW = runs.FLOWS / "services"
 POOL = "trainyard.io/pool"
 PROFILE = "services"
@@ -119,7 +120,7 @@ def _pod(context: Context, node: str, command: list[str], settings: str) -> dict
 
 
 def _running(context: Context) -> dict[str, tuple[str, int]]:
-    """UID and restarts of each pod that must not give way, and of the platform's others."""
+    """UID and restarts of each pod that must not give way: services, the store, and the platform's others."""
     pods = [*context.kubectl.get("pods", "-n", SHOP), *context.kubectl.get("pods", "-n", SYSTEM)]
     found = {}
     for pod in pods:
@@ -128,16 +129,17 @@ def _running(context: Context) -> dict[str, tuple[str, int]]:
         if owner != "Job" and status["phase"] == "Running":
             restarts = sum(one["restartCount"] for one in status.get("containerStatuses", []))
             found[f"{meta['namespace']}/{meta['name']}"] = (meta["uid"], restarts)
-    due = {f"{SHOP}/{OWN}", f"{SHOP}/{BESIDE}", f"{SYSTEM}/{STORE}"}
-    require(due <= set(found), f"not running: {', '.join(sorted(due - set(found)))}")
+    require(DUE <= set(found), f"not running: {', '.join(sorted(DUE - set(found)))}")
     return found
 
 
 def _undisturbed(context: Context, before: dict[str, tuple[str, int]]) -> None:
-    """Each is the same pod as before, was not started anew, and nothing tells of an end."""
+    """All are the same pods as before, services and store have not started anew, and nothing tells of an end."""
     after = _running(context)
-    moved = [name for name, held in before.items() if after.get(name) != held]
-    require(not moved, f"gave way or started anew: {', '.join(moved)}")
+    gone = [name for name, (uid, _) in before.items() if after.get(name, ("", 0))[0] != uid]
+    require(not gone, f"gave way: {', '.join(gone)}")
+    anew = [name for name in DUE if after[name] != before[name]]
+    require(not anew, f"started anew: {', '.join(anew)}")
     for space in (SHOP, SYSTEM):
         told = context.kubectl.get("events", "-n", space)
         ends = [f"{one['involvedObject'].get('name')}: {one['reason']} {one.get('message', '')}" for one in told
@@ -191,9 +193,9 @@ def _judged(pairs: dict[str, latency.Pair]) -> dict[str, Any]:
     """Figures of each service. Raises CheckError where one starved."""
     figures: dict[str, Any] = {}
     for name, pair in pairs.items():
-        figures[name] = {"without": pair.without.told(), "beside": pair.beside.told(), "times": round(pair.times(), 2)}
         for side in (pair.without, pair.beside):
             require(side.lost <= LOST * side.asked, f"{name} lost {side.lost} of {side.asked} requests")
+        figures[name] = {"without": pair.without.told(), "beside": pair.beside.told(), "times": round(pair.times(), 2)}
         slow = pair.beside.percentile(50)
         what = (
             f"{name} takes {slow:.3f} s for half of the requests, {pair.times():.0f} times as long as without training"

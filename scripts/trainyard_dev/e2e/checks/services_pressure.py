@@ -58,7 +58,7 @@ def refused(context: Context, shop: str, node: str) -> dict[str, str]:
     wants: dict[str, tuple[str, dict[str, Any], str]] = {
         "training class, another scheduler": (
             NAMESPACE, {"priorityClassName": classes(context)[-1], "schedulerName": "another"}, "would displace"),
-        "the platform's class": (NAMESPACE, {"priorityClassName": platform}, "is not for this team"),
+        "the platform's class": (NAMESPACE, {"priorityClassName": platform}, f"priority class {platform} is "),
         "a node of business": (NAMESPACE, {"nodeSelector": {"kubernetes.io/hostname": node}}, "that serve others"),
         "training class, elsewhere": (shop, {"priorityClassName": every}, "is for training in teams' namespaces"),
         "the platform's class, elsewhere": (shop, {"priorityClassName": platform}, "is for the platform's own pods"),

@@ -18,7 +18,9 @@ from trainyard_dev.policy import cases
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
 # A team's namespace made by hand, as tests/policies/extra.yaml has it: no LimitRange gives amounts there.
 BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
-SITE = replace(SITE, teams={**SITE.teams, "bare": BARE})
+POOLS = "trainyard.io/pool=gpu,trainyard.io/pool=cpu,site=north trainyard.io/pool=data"
+KEPT = contract.Team("kept", ("vision",), ("training-normal",), 8, "10Gi", pool_labels=POOLS)
+SITE = replace(SITE, teams={**SITE.teams, "bare": BARE, "kept": KEPT})
 PEOPLE = ("member", "speech-member", "editor")
 
 
