@@ -129,7 +129,7 @@ def _running(context: Context) -> dict[str, tuple[str, int]]:
         if owner != "Job" and status["phase"] == "Running":
             restarts = sum(one["restartCount"] for one in status.get("containerStatuses", []))
             found[f"{meta['namespace']}/{meta['name']}"] = (meta["uid"], restarts)
-    require(DUE <= set(found), f"not running: {', '.join(sorted(DUE - set(found)))}")
+    require(set(found) >= DUE, f"not running: {', '.join(sorted(DUE - set(found)))}")
     return found
 
 
