@@ -36,6 +36,7 @@ template:
   spec:
     restartPolicy: Never
     enableServiceLinks: false
+    priorityClassName: {{ .root.Values.global.contract.platformJobPriorityClass.name | quote }}
     {{- with .root.Values.platform.affinity }}
     affinity: {{- toYaml . | nindent 6 }}
     {{- end }}

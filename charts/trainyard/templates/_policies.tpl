@@ -28,6 +28,7 @@ team's controller of Argo but for the team's name, at its end.
 {{- end -}}
 {{- $images := list -}}
 {{- range $name, $_ := $c.images }}{{ $images = append $images (printf "%s/" (dir (include "trainyard.image" (list $ $name)))) }}{{ end -}}
+{{- $teamClasses := list -}}{{- range $c.priorityClasses }}{{ $teamClasses = append $teamClasses .name }}{{ end -}}
 {{- $classes := list $c.storage.sharedClass (dig "workspaceClass" "" $c.storage) -}}
 {{- $operators := list "training-operator" "controllers" -}}
 {{- $users := list -}}{{- range $operators }}{{ $users = append $users (printf "%s-%s" $account .) }}{{ end -}}
@@ -49,6 +50,10 @@ team's controller of Argo but for the team's name, at its end.
       "maxReplicas" ($p.maxReplicas | int64 | toString)
       "maxLoopItems" ($p.maxLoopItems | int64 | toString)
       "allowedResources" (join "," $p.allowedResources)
+      "platformClasses" (printf "%s,%s" $c.platformPriorityClass.name $c.platformJobPriorityClass.name)
+      "platformNamespaces" .Release.Namespace
+      "teamClasses" (join "," $teamClasses)
+      "operatorNamespaces" (join "," (default list .Values.platform.operatorNamespaces))
       "storageClasses" (join "," (concat $classes $p.storageClasses | compact | uniq))
       "maxClaim" $c.teamDefaults.storage.maxClaim
       "teamNamespaces" (join "," $teams)
@@ -86,7 +91,8 @@ holds things of one type, as CEL wants it.
 */}}
 {{- define "trainyard.fillLists" -}}
 {{- $root := . -}}{{- $c := .Values.global.contract -}}{{- $fill := default dict .Values.policies.fill -}}
-{{- $resources := list -}}{{- $labels := list -}}{{- $tolerations := list -}}{{- $cuda := list -}}
+{{- $resources := list -}}{{- $labels := list -}}{{- $tolerations := list -}}{{- $cuda := list -}}{{- $plain := list -}}
+{{- range $c.nodePools }}{{ if and (eq .kind "cpu") .labels (not .taint) }}{{ $plain = append $plain .labels }}{{ end }}{{ end -}}
 {{- range $spot := list false true -}}
 {{- range $c.nodePools -}}
 {{- if and (eq .kind "gpu") (eq (default false .spot) $spot) -}}
@@ -122,7 +128,7 @@ holds things of one type, as CEL wants it.
 {{- if eq (get (default dict .metadata.annotations) "storageclass.kubernetes.io/is-default-class") "true" }}{{ $classes = append $classes .metadata.name }}{{ end -}}
 {{- end -}}
 {{- end -}}
-{{- dict "poolResources" $resources "poolLabels" $labels "poolTolerations" $tolerations "poolCuda" $cuda "imageNames" $names "imageReferences" $references "cudaReferences" $onGpus "clusterClasses" $classes | toJson -}}
+{{- dict "poolResources" $resources "poolLabels" $labels "poolTolerations" $tolerations "poolCuda" $cuda "plainLabels" $plain "imageNames" $names "imageReferences" $references "cudaReferences" $onGpus "clusterClasses" $classes | toJson -}}
 {{- end }}
 
 {{/*

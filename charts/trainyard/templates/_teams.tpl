@@ -5,6 +5,7 @@ Beside the keys of the values every team has
   useQueues   the queues that it may use, its own first
   defaults    what is filled in, as the annotation trainyard.io/defaults of its namespace has it
   ownFill     what its own block `fill` says; left out where it has none
+  poolLabels  labels of the pools that it stays on, as the annotation trainyard.io/pools has them; left out where it has none
 */}}
 {{- define "trainyard.teams" -}}
 {{- $c := .Values.global.contract -}}
@@ -28,9 +29,23 @@ Beside the keys of the values every team has
 {{- $_ := set $team "useQueues" (concat (list $team.name) (default list $team.queues) | uniq) -}}
 {{- $_ := set $team "defaults" (include "trainyard.team.defaults" (list $c $team)) -}}
 {{- with $own.fill }}{{ $_ := set $team "ownFill" . }}{{ end -}}
+{{- with include "trainyard.team.pools" (list $c $team) }}{{ $_ := set $team "poolLabels" . }}{{ end -}}
 {{- $teams = append $teams $team -}}
 {{- end -}}
 {{- toJson $teams -}}
+{{- end }}
+
+{{/* Labels of the pools that a team stays on, of a pool as key=value key=value, pools joined by commas: (list contract team). */}}
+{{- define "trainyard.team.pools" -}}
+{{- $team := index . 1 -}}{{- $found := list -}}
+{{- range $pool := (index . 0).nodePools -}}
+{{- if and (has .name (default list $team.pools)) .labels -}}
+{{- $labels := list -}}
+{{- range $key, $value := .labels }}{{ $labels = append $labels (printf "%s=%v" $key $value) }}{{ end -}}
+{{- $found = append $found (join " " $labels) -}}
+{{- end -}}
+{{- end -}}
+{{- join "," $found -}}
 {{- end }}
 
 {{/* What is filled in for a team, as key=value, joined by commas: (list contract team). */}}

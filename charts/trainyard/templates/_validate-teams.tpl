@@ -5,10 +5,17 @@
 {{- $teams := include "trainyard.teams" . | fromJsonArray -}}
 {{- $gpu := include "trainyard.gpuResource" . -}}
 {{- $classes := list -}}{{- range $c.priorityClasses }}{{ $classes = append $classes .name }}{{ end -}}
-{{- $platform := $c.platformPriorityClass -}}
+{{- $platform := $c.platformPriorityClass -}}{{- $jobs := $c.platformJobPriorityClass -}}
+{{- if eq $jobs.name $platform.name }}
+global.contract.platformJobPriorityClass has the name of platformPriorityClass, {{ $jobs.name | quote }}; give it another one.
+{{- else if ge ($jobs.value | int64) ($platform.value | int64) }}
+global.contract.platformJobPriorityClass has the value {{ $jobs.value | int64 }}, which is not below platformPriorityClass, {{ $platform.value | int64 }}; choose a lower one.
+{{- end }}
 {{- range $c.priorityClasses }}
-{{- if eq .name $platform.name }}
+{{- if has .name (list $platform.name $jobs.name) }}
 global.contract.priorityClasses has {{ .name | quote }}, the class of the platform's own pods; give it another name.
+{{- else if and (ge (.value | int64) ($jobs.value | int64)) (lt (.value | int64) ($platform.value | int64)) }}
+global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | int64 }}, and its pods would go before the platform's jobs; choose one below {{ $jobs.value | int64 }}, or raise platformJobPriorityClass.value.
 {{- else if ge (.value | int64) ($platform.value | int64) }}
 global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | int64 }}, and its pods could displace the platform's; choose one below {{ $platform.value | int64 }}, or raise platformPriorityClass.value.
 {{- end }}
@@ -51,6 +58,23 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- range $team.priorityClasses }}
 {{- if not (has . $classes) }}
 {{ $where }} may use priority class {{ . | quote }}, which is not among global.contract.priorityClasses ({{ join ", " $classes }}).
+{{- end }}
+{{- end }}
+{{- if $team.pools }}
+{{- $plain := false }}
+{{- range $name := $team.pools }}
+{{- $pool := dict }}{{ range $c.nodePools }}{{ if eq .name $name }}{{ $pool = . }}{{ end }}{{ end }}
+{{- if not $pool }}
+{{ $where }} stays on the pool {{ $name | quote }}, which is not among global.contract.nodePools ({{ range $i, $one := $c.nodePools }}{{ if $i }}, {{ end }}{{ $one.name }}{{ end }}); name one of them.
+{{- else if not $pool.labels }}
+{{ $where }} stays on the pool {{ $name | quote }}, which has no labels to keep its pods there; give it some.
+{{- else if not $pool.selector }}
+{{ $where }} stays on the pool {{ $name | quote }}, which has no selector, so that node preparation would make every other node one of it, those of services too; give it one.
+{{- end }}
+{{- if eq (dig "kind" "" $pool) "cpu" }}{{ $plain = true }}{{ end }}
+{{- end }}
+{{- if not $plain }}
+{{ $where }} stays on pools of kind gpu alone ({{ join ", " $team.pools }}), so that none of its pods without GPUs could start, and no step of a pipeline; add a pool of kind cpu.
 {{- end }}
 {{- end }}
 {{- range $class, $limits := $team.quota }}

@@ -68,6 +68,8 @@ class Team:
     defaults: str = ""  # what is filled in, as key=value, joined by commas
     fills: bool = True  # whether its manifests are filled in when they are sent
     own_fill: dict[str, Any] = field(default_factory=dict)  # what the values say of that for this team alone
+    pools: tuple[str, ...] = ()  # names of the node pools that its pods stay on; none: wherever they fit
+    pool_labels: str = ""  # labels of these, as the annotation of its namespace has them
 
     def default(self, name: str, otherwise: int) -> int:
         """A number that is filled in: `deadline` or `keep`, in seconds."""
@@ -122,6 +124,10 @@ class Contract:
             known = ", ".join(self.teams) or "none"
             raise UsageError(f"the contract has no team {name}; its teams: {known}", where=self.source)
         return self.teams[name]
+
+    def pools_of(self, team: Team) -> tuple[Pool, ...]:
+        """Pools that the team's pods may be sent to, in their order: those that they stay on, else all."""
+        return tuple(pool for pool in self.pools if not team.pools or pool.name in team.pools)
 
     @property
     def gpu_pools(self) -> tuple[Pool, ...]:

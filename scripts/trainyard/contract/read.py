@@ -76,6 +76,8 @@ def _team(raw: Raw) -> Team:
         defaults=str(raw.get("defaults") or ""),
         own_fill=raw.get("ownFill") or {},
         fills=bool((raw.get("fill") or {}).get("enabled", True)),
+        pools=tuple(raw.get("pools") or ()),
+        pool_labels=str(raw.get("poolLabels") or ""),
     )
 
 

@@ -10,7 +10,7 @@ from trainyard.errors import UsageError
 from trainyard.kinds import registry
 
 if TYPE_CHECKING:
-    from trainyard.contract import Contract
+    from trainyard.contract import Contract, Pool
 
 GPU, CPU = "gpu", "cpu"
 BUCKET = "runs"  # where code, results and checkpoints of teams are, below the team's name
@@ -64,7 +64,7 @@ class TeamConfig:
             priorities=(),
             most_gpus=0,
             most_cpu="",
-            pools=_pools(contract),
+            pools=_pools(contract.pools),
             registry=_registry(contract),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
@@ -84,7 +84,7 @@ class TeamConfig:
             priorities=tuple(sorted(own.priority_classes, key=lambda name: values.get(name, 0))),
             most_gpus=own.max_gpus,
             most_cpu=str((own.limits.get("limits") or {}).get("cpu", "")),
-            pools=_pools(contract),
+            pools=_pools(contract.pools_of(own)),
             registry=_registry(contract),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
@@ -166,10 +166,10 @@ class TeamConfig:
             raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
 
 
-def _pools(contract: Contract) -> tuple[NodePool, ...]:
+def _pools(pools: tuple[Pool, ...]) -> tuple[NodePool, ...]:
     return tuple(
         NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot, pool.cuda)
-        for pool in contract.pools
+        for pool in pools
     )
 
 

@@ -41,6 +41,8 @@ def workflow(
     meta["labels"] = {PIPELINE: name[:63].rstrip("-."), EXPERIMENT: settings.experiment, **(meta.get("labels") or {})}
     spec.setdefault("serviceAccountName", settings.service_account)
     spec.setdefault("schedulerName", settings.scheduler)
+    if settings.stays:
+        spec.setdefault("nodeSelector", dict(settings.stays))
     # What is said for success or failure alone goes before this.
     spec["ttlStrategy"] = {"secondsAfterCompletion": settings.keep, **(spec.get("ttlStrategy") or {})}
     spec.setdefault("activeDeadlineSeconds", settings.deadline)

@@ -140,10 +140,10 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
         "oldObject": old,
         "request": {
             "operation": "CREATE" if old is None else "UPDATE",
-            "namespace": request.team.name if request.team else "",
+            "namespace": request.team.name if request.team else str(obj.get("metadata", {}).get("namespace", "")),
             "userInfo": {"username": request.requester.user},
         },
-        "namespaceObject": {"metadata": {"annotations": annotations_of(request.team)}},
+        "namespaceObject": {"metadata": {"annotations": annotations_of(request.team), "labels": _labels(request.team)}},
         "authorizer": _Authorizer(request.requester),
     }
     scope["variables"] = Variables(policy.variables, scope, {"params": contract.parameters})
@@ -179,7 +179,12 @@ def annotations_of(team: Team | None) -> dict[str, str]:
         "trainyard.io/max-claim": team.max_claim,
         "trainyard.io/class-quotas": ",".join(sorted(one for one, hard in team.quota.items() if hard and one != "all")),
         "trainyard.io/defaults": team.defaults,
+        **({"trainyard.io/pools": team.pool_labels} if team.pool_labels else {}),
     }
+
+
+def _labels(team: Team | None) -> dict[str, str]:
+    return {"trainyard.io/team": team.name} if team else {}
 
 
 def defaulted(obj: Object, team: Team | None) -> Object:

@@ -26,6 +26,7 @@ from trainyard_dev.e2e.checks import (
     readme,
     rights,
     rightsize,
+    services,
     storage,
     strict_fifo,
     teams,
@@ -146,6 +147,9 @@ ENTRIES = (
     Entry((rightsize.ID,), rightsize.smaller, locks=frozenset({ALONE}), images=(TORCH, *options.SERVERS),
           inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
                   "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized")),
+    Entry((services.ID,), services.beside, locks=frozenset({ALONE}), images=(TORCH,),
+          inputs=("charts/trainyard/profiles/services.yaml", "charts/trainyard/templates", "policies",
+                  "scripts/trainyard_dev/e2e/flows/services")),
     _training(VCJOB, TORCH),
     _training(CPU, TORCH),
     Entry(

@@ -90,7 +90,8 @@ def _gpus(template: Object, settings: Settings) -> None:
             hide_gpus(one)
     for name in dict.fromkeys(asked):
         pool = settings.gpu_pool(name)
-        if pool is not None and pool.labels and not template.get("nodeSelector") and not template.get("affinity"):
+        free = not template.get("nodeSelector") and (settings.stays or not template.get("affinity"))
+        if pool is not None and pool.labels and free:
             template["nodeSelector"] = dict(pool.labels)
         given = template.get("tolerations") or []
         known = {one.get("key") for one in _objects(given)}

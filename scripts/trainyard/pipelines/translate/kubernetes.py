@@ -45,7 +45,7 @@ def apply(
             template["metadata"] = _metadata(value)
         elif field == "nodeSelector":
             chosen = value.get("labels") or _parsed(ctx, component, known.get("nodeSelector"), dict)
-            template["nodeSelector"] = {**template.get("nodeSelector", {}), **chosen}
+            template["nodeSelector"] = {**template.get("nodeSelector", ctx.settings.stays), **chosen}
         elif field == "tolerations":
             template.setdefault("tolerations", []).extend(_tolerations(ctx, component, value, known))
         elif field == "nodeAffinity":

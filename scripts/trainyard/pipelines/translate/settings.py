@@ -32,6 +32,7 @@ class Settings:
         deadline: of a run that names none, in seconds; `longest` is the most that the site allows.
         keep: how long a finished run stays, in seconds.
         mlflow: address of the server that metrics go to; empty for none.
+        stays: labels of the nodes that steps without GPUs stay on; none: wherever they fit.
     """
 
     team: str = "team"
@@ -59,6 +60,7 @@ class Settings:
     store: Mapping[str, Any] = field(default_factory=dict)
     claim_class: str = ""
     mlflow: str = ""
+    stays: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespace", self.namespace or self.team)
@@ -95,9 +97,10 @@ class Settings:
             "deadline": found.said("deadline", longest),
             "longest": longest,
             "keep": found.said("keep", cls.keep),
+            "stays": next((pool.labels for pool in contract.pools_of(found) if found.pools and pool.kind == "cpu"), {}),
             "pools": tuple(
                 NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)
-                for pool in contract.pools
+                for pool in contract.pools_of(found)
             ),
         }
         return cls(**{**settings, **own, "queue": queue, "priority": priority})

@@ -39,6 +39,7 @@ def translate(pipeline: Pipeline, arguments: dict[str, Any] | None = None, setti
         "serviceAccountName": settings.service_account,
         "schedulerName": settings.scheduler,
         **({"podPriorityClassName": priority} if (priority := settings.priority or settings.default_priority) else {}),
+        **({"nodeSelector": dict(settings.stays)} if settings.stays else {}),  # a step with GPUs has its own
         "podMetadata": {
             "labels": {**_labels(ctx), "trainyard.io/api-access": "true"},
             "annotations": {QUEUE: settings.queue},

@@ -141,6 +141,19 @@ def test_a_bucket_by_name_gets_the_store_and_the_team_s_keys() -> None:
     assert spec["arguments"]["artifacts"][0]["s3"] == whole
 
 
+def test_steps_of_a_team_that_stays_on_pools_stay_there() -> None:
+    """Those without GPUs by the workflow's selector; one with GPUs has its own, whatever its affinity says."""
+    settings = replace(SETTINGS, stays={"trainyard.io/pool": "cpu"})
+    limits = {"resources": {"limits": {GPU: 1}}}
+    train = {"name": "train", "container": {"image": "i", **limits}, "affinity": {"nodeAffinity": {}}}
+    document = yaml.safe_load(RAW)
+    document["spec"]["templates"] = [{"name": "main", "container": {"image": "i"}}, train]
+    spec = adapt.workflow(copy.deepcopy(document), settings, {})["spec"]
+    assert spec["nodeSelector"] == {"trainyard.io/pool": "cpu"}
+    assert [one.get("nodeSelector") for one in spec["templates"]] == [None, {"trainyard.io/pool": "gpu"}]
+    assert "nodeSelector" not in adapt.workflow(document, SETTINGS, {})["spec"]
+
+
 def test_the_store_is_known_from_the_contract() -> None:
     assert SITE.store["endpoint"] == STORE["endpoint"]
     assert Settings.of(SITE, "vision").claim_class == "trainyard-shared"

@@ -16,11 +16,14 @@ from trainyard_dev.policy import cases
 SITE = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
 # As tests/policies/extra.yaml makes it.
 BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
+POOLS = "trainyard.io/pool=gpu,trainyard.io/pool=cpu,site=north trainyard.io/pool=data"
+KEPT = contract.Team("kept", ("vision",), ("training-normal",), 8, "10Gi", pool_labels=POOLS)
 
 
 def request(case: Any) -> offline.Request:
     """The case as a request, with what the API server would fill in."""
-    team = BARE if case.namespace == "bare" else SITE.team(case.namespace)
+    own = {"bare": BARE, "kept": KEPT, "default": None, cases.SYSTEM: None}
+    team = own[case.namespace] if case.namespace in own else SITE.team(case.namespace)
     who = cases.WHO[case.who]
     member = case.who in ("member", "speech-member")
     requester = offline.Requester(

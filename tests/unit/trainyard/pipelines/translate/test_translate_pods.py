@@ -101,6 +101,22 @@ def test_placement_and_the_rest(tmp_path: Path) -> None:
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
+def test_steps_of_a_team_that_stays_on_pools_stay_there(tmp_path: Path) -> None:
+    """Steps without GPUs by the workflow's selector, also those that choose; one with GPUs has its own."""
+
+    @dsl.pipeline(name="two")
+    def two():
+        kubernetes.add_node_selector(step(word="b"), "disk", "ssd")
+        plain().set_accelerator_type("nvidia.com/gpu").set_accelerator_limit(1)
+
+    stays = {"trainyard.io/pool": "cpu"}
+    made = of(two, tmp_path, settings=replace(SETTINGS, stays=stays))
+    assert made["spec"]["nodeSelector"] == stays
+    assert template(made, "step")["nodeSelector"] == stays | {"disk": "ssd"}
+    assert template(made, "plain")["nodeSelector"] == GPUS.labels
+    assert "nodeSelector" not in of(two, tmp_path)["spec"]
+
+
 def test_claims_are_made_mounted_and_removed(tmp_path: Path) -> None:
     @dsl.pipeline(name="claims")
     def claims(size: str = "1Gi"):

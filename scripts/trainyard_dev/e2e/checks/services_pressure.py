@@ -1,0 +1,218 @@
+"""What presses on services: training that fills the nodes, pods that would displace somebody, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trainyard.kinds.spec import amount_of
+from trainyard.names import GPU
+from trainyard_dev.e2e.context import CONTAINER_SECURITY, GPU_TOLERATION, NAMESPACE, POD_SECURITY, Context, member
+from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.versions import load
+
+LABEL = "e2e/services"  # of training's pods: cpu or gpu
+CLASS = "e2e-displacing"
+GIVES, TAKES = "e2e-gives-way", "e2e-takes-its-place"
+JOBS = {"cpu": "e2e-fills-cpu", "gpu": "e2e-fills-gpus"}
+TOO_LARGE, PLAIN, CLASSED = "e2e-too-large", "e2e-plain", "e2e-classed"  # what is let in and has to wait
+TRAINING = "jobs.batch.volcano.sh"
+SPARE = 0.02  # cores that are left free, for what rounding takes
+START_S, LOAD_S, POLL_S = 60.0, 240.0, 1.0
+
+
+@contextmanager
+def namespace(context: Context, name: str) -> Iterator[None]:
+    """A namespace that is no team's, as long as the block runs."""
+    context.kubectl("create", "namespace", name)
+    try:
+        yield
+    finally:
+        context.kubectl("delete", "namespace", name, "--wait=true", "--timeout=90s", timeout=100, check=False)
+
+
+def control(context: Context, shop: str) -> str:
+    """What Kubernetes does where no rule holds: a pod of a class that displaces takes the place of one without."""
+    half = _free(context, context.cpu_node) - SPARE
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": CLASS}, "value": 1000}
+    try:
+        context.kubectl.apply([kind, _sized(context, GIVES, half)], shop)
+        until(lambda: _placed(context, shop, GIVES), START_S, f"{GIVES} gets no node")
+        context.kubectl.apply([_sized(context, TAKES, half, priorityClassName=CLASS)], shop)
+        until(lambda: _placed(context, shop, TAKES), START_S, f"{TAKES} did not take the place of {GIVES}")
+        told = [one["message"] for one in context.kubectl.get("events", "-n", shop) if one["reason"] == "Preempted"]
+        require(told and context.kubectl.find("pod", GIVES, "-n", shop) is None, f"{GIVES} is there; events: {told}")
+        return f"{GIVES}: {told[0]}"
+    finally:
+        context.kubectl("delete", "pod", GIVES, TAKES, "-n", shop, "--now", "--ignore-not-found", check=False)
+        context.kubectl("delete", "priorityclass", CLASS, "--ignore-not-found", check=False)
+
+
+def refused(context: Context, shop: str, node: str) -> dict[str, str]:
+    """Pods that would displace somebody, or run on a node of business: what each is told."""
+    platform = context.contract["platformPriorityClass"]["name"]
+    every = max(context.contract["priorityClasses"], key=lambda one: int(one["value"]))["name"]
+    wants: dict[str, tuple[str, dict[str, Any], str]] = {
+        "training class, another scheduler": (
+            NAMESPACE, {"priorityClassName": classes(context)[-1], "schedulerName": "another"}, "would displace"),
+        "the platform's class": (NAMESPACE, {"priorityClassName": platform}, f"priority class {platform} is "),
+        "a node of business": (NAMESPACE, {"nodeSelector": {"kubernetes.io/hostname": node}}, "that serve others"),
+        "training class, elsewhere": (shop, {"priorityClassName": every}, "is for training in teams' namespaces"),
+        "the platform's class, elsewhere": (shop, {"priorityClassName": platform}, "is for the platform's own pods"),
+    }  # fmt: skip
+    told = {}
+    for what, (space, change, says) in wants.items():
+        pod = context.pod("e2e-refused", "sleep 60", image=load().image("base"))
+        pod["spec"] |= change
+        who = member(NAMESPACE) if space == NAMESPACE else []
+        asked = context.kubectl(*who, "create", "-n", space, "-f", "-", input=json.dumps(pod), check=False)
+        if not asked.returncode:
+            context.kubectl("delete", "pod", "e2e-refused", "-n", space, "--now", "--wait=false", check=False)
+        said = (asked.stderr or asked.stdout).strip()
+        require(asked.returncode and says in said, f"{what}: due is a refusal that says {says}, it is {said[:300]}")
+        told[what] = said.partition("denied request: ")[2][:200]
+    return told
+
+
+@contextmanager
+def training(context: Context, script: str, window: float) -> Iterator[dict[str, Any]]:
+    """As a member: jobs of the team's highest class that ask for all GPUs, and for all CPU of the team's pool."""
+    counts = {name: count for name, count in context.gpus.items() if count}
+    most = min(counts.values(), default=0)
+    cores = _free(context, context.cpu_node) - SPARE
+    made = [
+        _job(context, "cpu", script, window, 2, {"cpu": f"{int(500 * cores)}m"}),
+        _job(context, "gpu", script, window, len(counts), {"cpu": "100m", GPU: str(most)}),
+    ]
+    try:
+        for job in made:
+            context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+        due = 2 + len(counts)
+        until(lambda: _at_work(context) == due, LOAD_S, f"of {due} pods of training {_at_work(context)} are at work")
+        yield {
+            "class": classes(context)[-1],
+            "pods": due,
+            "cores asked for": round(cores, 2),
+            "gpus": most * len(counts),
+        }
+    finally:
+        context.kubectl("delete", TRAINING, *JOBS.values(), TOO_LARGE, "-n", NAMESPACE, "--ignore-not-found",
+                        "--timeout=90s", timeout=100, check=False)  # fmt: skip
+        context.kubectl("delete", "pod", PLAIN, CLASSED, "-n", NAMESPACE, "--now", "--ignore-not-found", check=False)
+
+
+def wait(context: Context) -> list[str]:
+    """Sends what is let in and has no room: a gang of the highest class, and pods by Kubernetes' scheduler.
+
+    One of these has that class: where the API server fills in it gets the platform's scheduler, else it is refused.
+    """
+    gang = _job(context, "cpu", "", 0, 2, {"cpu": "900m"}) | {"metadata": {"name": TOO_LARGE}}
+    plain, classed = _sized(context, PLAIN, 1.5), _sized(context, CLASSED, 1.5)
+    classed["spec"] |= {"priorityClassName": classes(context)[-1], "schedulerName": "default-scheduler"}
+    for pod in (plain, classed):
+        pod["spec"]["nodeSelector"] = dict(_labels(context, "cpu"))
+        if _filled(context):
+            del pod["spec"]["nodeSelector"]
+    for one in (gang, plain, *([classed] if _filled(context) else [])):
+        context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(one))
+    return [PLAIN, *([CLASSED] if _filled(context) else []), *(f"{TOO_LARGE}-main-{number}" for number in range(2))]
+
+
+def still_waiting(context: Context, names: list[str]) -> list[str]:
+    """They have no node after all that time; a gang's pods may not be made yet."""
+    found = {name: context.kubectl.find("pod", name, "-n", NAMESPACE) for name in names}
+    moved = [name for name, pod in found.items() if pod and pod["spec"].get("nodeName")]
+    require(not moved, f"found room where there is none: {', '.join(moved)}")
+    gone = [name for name in (PLAIN, CLASSED) if name in found and not found[name]]
+    require(not gone, f"gone: {', '.join(gone)}")
+    if pod := found.get(CLASSED):
+        by = pod["spec"]["schedulerName"]
+        require(by == context.contract["scheduler"]["name"], f"{CLASSED} of a class that displaces is placed by {by}")
+    return names
+
+
+def classes(context: Context) -> list[str]:
+    """The team's priority classes, the lowest first."""
+    values = {one["name"]: int(one["value"]) for one in context.contract["priorityClasses"]}
+    team = next(one for one in context.contract["teams"] if one["name"] == NAMESPACE)
+    return sorted(team["priorityClasses"], key=lambda name: values[name])
+
+
+def until(holds: Callable[[], bool], seconds: float, otherwise: str) -> None:
+    """Waits. Raises CheckError after so many seconds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise CheckError(f"{otherwise} within {seconds:.0f} s")
+        time.sleep(POLL_S)
+
+
+def _sized(context: Context, name: str, cores: float, **more: str) -> dict[str, Any]:
+    """A pod that asks for so many cores of the node of the CPU pool and uses none."""
+    pod = context.pod(name, "sleep 900", image=load().image("base"), node=context.cpu_node)
+    pod["spec"] |= more
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": f"{int(1000 * cores)}m", "memory": "16Mi"}}
+    return pod
+
+
+def _job(context: Context, kind: str, script: str, window: float, pods: int, amounts: dict[str, str]) -> dict[str, Any]:
+    """A Volcano Job whose pods train in every second window."""
+    amounts = amounts | {"memory": "512Mi"}
+    limits = {"cpu": "2", "memory": "2Gi"} | {key: value for key, value in amounts.items() if key == GPU}
+    container = {"name": "main", "image": context.image("trainer-torch"), "securityContext": CONTAINER_SECURITY,
+                 "command": ["python3", "-c", script, str(window)],
+                 "resources": {"requests": amounts, "limits": limits}}  # fmt: skip
+    spec = {"containers": [container], "restartPolicy": "Never", "automountServiceAccountToken": False,
+            "securityContext": POD_SECURITY, "terminationGracePeriodSeconds": 1,
+            "activeDeadlineSeconds": 900, "priorityClassName": classes(context)[-1]}  # fmt: skip
+    if kind == "gpu":
+        spec["tolerations"] = [GPU_TOLERATION]
+    if not _filled(context):
+        spec["nodeSelector"] = dict(_labels(context, kind))
+    task = {"name": "main", "replicas": pods, "template": {"metadata": {"labels": {LABEL: kind}}, "spec": spec}}
+    whole = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": pods, "ttlSecondsAfterFinished": 600,
+             "maxRetry": 1, "priorityClassName": classes(context)[-1], "tasks": [task]}  # fmt: skip
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": JOBS[kind]}, "spec": whole}
+
+
+def _labels(context: Context, kind: str) -> dict[str, str]:
+    """Those of the first pool of a kind."""
+    pools: list[dict[str, Any]] = context.contract["nodePools"]
+    return next(pool["labels"] for pool in pools if pool["kind"] == kind)
+
+
+def _filled(context: Context) -> bool:
+    """Whether the API server fills in what manifests leave open."""
+    return bool(context.contract["policies"]["fill"]["served"])
+
+
+def _free(context: Context, node: str) -> float:
+    """Cores of a node that no pod has asked for."""
+    has = amount_of(context.kubectl.get("node", node)[0]["status"]["allocatable"]["cpu"])
+    pods = context.kubectl.get("pods", "-A", "--field-selector", f"spec.nodeName={node}")
+    for pod in pods:
+        if pod["status"]["phase"] in ("Succeeded", "Failed"):
+            continue
+        plain = [_cores(one) for one in pod["spec"]["containers"]]
+        first = [_cores(one) for one in pod["spec"].get("initContainers", [])]
+        has -= max(sum(plain), *first, 0.0)
+    return has
+
+
+def _cores(container: dict[str, Any]) -> float:
+    return amount_of(container.get("resources", {}).get("requests", {}).get("cpu", "0"))
+
+
+def _placed(context: Context, space: str, name: str) -> bool:
+    pod = context.kubectl.find("pod", name, "-n", space)
+    return bool(pod and pod["spec"].get("nodeName"))
+
+
+def _at_work(context: Context) -> int:
+    """How many pods of training have begun."""
+    pods = [pod["metadata"]["name"] for pod in context.kubectl.get("pods", "-n", NAMESPACE, "-l", LABEL)
+            if pod["status"]["phase"] == "Running"]  # fmt: skip
+    return sum("ready" in context.kubectl("logs", "-n", NAMESPACE, name, check=False).stdout for name in pods)
