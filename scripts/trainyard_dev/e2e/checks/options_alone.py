@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from trainyard.chart.release import removal
 from trainyard.components import MONITORING
@@ -20,7 +21,8 @@ TITLES = {
     ALONE[LOGS]: "logs alone: installed, upgraded; of a pod that wrote on all the time no line is lost",
 }
 # What an upgrade changes so that each option's pods start again.
-RETENTION, FLUSH = "monitoring.prometheus.retention=14d", "logs.flushEvery=5s"
+LONGER: dict[str, Any] = {"prometheus": {"retention": "14d"}}
+SOONER: dict[str, Any] = {"flushEvery": "5s"}
 
 
 class Alone:
@@ -47,12 +49,16 @@ class Alone:
         require(not left, f"of options there is still {', '.join(left)}")
         options.require_claims(self.context, self.brought)
 
-    def install(self, values: str, option: str) -> float:
-        """`helm install` with these values (YAML) and one of the options; its seconds."""
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file, options.values([option]) as on:
+    def put(self, verb: str, values: str, option: str, **more: Any) -> float:
+        """`helm install` or `helm upgrade` with these values (YAML) and one of the options; its seconds.
+
+        Args:
+            more: further values of the option.
+        """
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file, options.values([option], **{option: more}) as on:
             file.write(values)
             file.flush()
-            seconds = releases.put(self.context, "install", chart.package(), [Path(file.name), on])
+            seconds = releases.put(self.context, verb, chart.package(), [Path(file.name), on])
         self.context.contract = releases.read_contract(self.context.kubectl)
         self.brought = options.objects(self.context)
         found = [one for one, objects in self.brought.items() if objects]
@@ -60,12 +66,12 @@ class Alone:
         self.brought = {option: self.brought[option]}
         return seconds
 
-    def monitoring(self) -> None:
+    def monitoring(self, values: str) -> None:
         """It is installed alone; leaves no release."""
         context = self.context
         with context.recorder.check(ALONE[MONITORING], TITLES[ALONE[MONITORING]]) as figures:
             born = trail.require_kept(context, self.born)
-            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), change=RETENTION)
+            figures["upgrade_seconds"] = self.put("upgrade", values, MONITORING, **LONGER)
             trail.require_kept(context, born)
             figures["said"] = said = list[str]()
             removal.uninstall(releases.installed(context), said.append)
@@ -75,9 +81,9 @@ class Alone:
         """There is no release; leaves one with it."""
         context = self.context
         with context.recorder.check(ALONE[LOGS], TITLES[ALONE[LOGS]]) as figures:
-            figures["install_seconds"] = self.install(values, LOGS)
+            figures["install_seconds"] = self.put("install", values, LOGS)
             figures["after the installation"] = self.lines.complete()
-            figures["upgrade_seconds"] = releases.put(context, "upgrade", chart.package(), change=FLUSH)
+            figures["upgrade_seconds"] = self.put("upgrade", values, LOGS, **SOONER)
             figures["after the upgrade"] = self.lines.complete()
 
     def end(self) -> None:

@@ -25,13 +25,15 @@ class Lines:
     """A pod that writes ten numbered lines a second until `remove`, and what the store has of it."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
+        self.context, self.uid = context, ""
 
     def begin(self) -> None:
         """Starts the pod; returns when the store has its first lines."""
         pod = self.context.pod(NAME, WRITES, image=self.context.image("base"))
         self.context.kubectl.apply([pod], SPACE)
         self.context.kubectl("wait", "-n", SPACE, "--for=condition=Ready", f"pod/{NAME}", "--timeout=60s")
+        # Of a former pod of that name, a queue on a node may bring lines yet.
+        self.uid = self.context.kubectl.get("pod", NAME, "-n", SPACE)[0]["metadata"]["uid"]
         self._await(FIRST)
 
     def complete(self) -> dict[str, Any]:
@@ -65,7 +67,7 @@ class Lines:
     def _stored(self) -> list[Line]:
         bucket = str(self.context.contract["logs"]["bucket"])
         with store.connect(self.context.kubectl, SYSTEM) as s3:
-            names = s3.names(bucket, f"{SPACE}/{NAME}/")
+            names = s3.names(bucket, f"{SPACE}/{NAME}/{self.uid}/")
             return [line for name in names for line in objects.lines(s3.read(bucket, name), f"{bucket}/{name}")]
 
     def remove(self) -> None:

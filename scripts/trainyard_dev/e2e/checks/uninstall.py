@@ -74,7 +74,7 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
         figures |= {"claims_and_keys": len(held["identities"]), "crds": len(held["crds"])}
         require(kubectl.find("namespace", NAMESPACE), f"namespace {NAMESPACE} is gone")
     with recorder.check("uninstall.reinstall", TITLES["uninstall.reinstall"]) as figures:
-        figures["seconds"] = alone.install(held["values"], MONITORING)
+        figures["seconds"] = alone.put("install", held["values"], MONITORING)
         lost = releases.lost(held["identities"], releases.identities(context))
         require(not lost, f"after the second installation {lost}")
         with store.connect(kubectl, SYSTEM) as s3:
@@ -86,7 +86,7 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
         require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
         releases.test(context)
     if recorder.passed("uninstall.reinstall"):
-        alone.monitoring()
+        alone.monitoring(held["values"])
     if recorder.passed(options_alone.ALONE[MONITORING]):
         alone.logs(held["values"])
 
