@@ -65,6 +65,8 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
     for option in options.ALL:
         mine = [one for one in rows if one["option"] == option]
         require(mine, f"{option} has no pod")
+        # Of a single pod, 0 is a figure: one that looks every two minutes has slept meanwhile.
+        require(any(one["cores"] > 0 for one in mine), f"none of the pods of {option} is said to use CPU")
         figures[option] = (
             f"{sum(one['cores'] for one in mine):.3f} cores, {sum(one['memory_mib'] for one in mine):.0f} MiB, "
             f"{len(mine)} pods ready after {max(one['ready_s'] for one in mine):.0f} s"
@@ -94,7 +96,7 @@ def row(option: str, pod: Mapping[str, Any], began: Used | None, now: Used) -> d
 def beyond(one: Mapping[str, Any]) -> str:
     """What is wrong with a pod's figures, in a sentence; "" when nothing is."""
     name = one["pod"]
-    if one["cores"] <= 0 or one["memory_mib"] <= 0:
+    if one["cores"] < 0 or one["memory_mib"] <= 0:
         return f"{name} is said to use {one['cores']} cores and {one['memory_mib']} MiB"
     if one["cores"] > CORES:
         return f"{name} uses {one['cores']} cores, {CORES:g} are allowed"
