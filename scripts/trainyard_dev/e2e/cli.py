@@ -44,13 +44,20 @@ def e2e(
         click.echo(selection.table())
         return
     words = tuple(word for word in only.split(",") if word)
+    left: frozenset[str] = frozenset()
     if changed and not full:
-        more = selection.changed(changes.paths())
+        found = selection.changed(changes.paths())
+        left = selection.long(found)
+        more = found - left
         words = tuple(sorted(selection.chosen([], full=False) | more))
         print(
             f"changed since the last good run: {', '.join(sorted(more)) or 'nothing beyond the main job'}", flush=True
         )
+        if left:  # they stay due: only a run with all of them is remembered as good
+            print(
+                f"skipped, minutes each with nothing beside it; FULL=1 runs them: {', '.join(sorted(left))}", flush=True
+            )
     if not run(Options(name, provider, images, gpu, keep, out, words, full, reuse)):
         sys.exit(1)
-    if changed or full:
+    if (changed or full) and not left:
         changes.remember()

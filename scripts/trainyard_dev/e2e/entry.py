@@ -52,6 +52,7 @@ class Entry:
         images: of versions.yaml, by name; the entry waits for them.
         inputs: what it checks beside the chart, as paths from the repository's root; `.ci/run` runs the entry when one
             of them changed.
+        long: it takes minutes with nothing beside it; CHANGED=1 leaves it to FULL=1 and says so.
     """
 
     ids: tuple[str, ...]
@@ -63,6 +64,7 @@ class Entry:
     images: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     parts: tuple[tuple[str, ...], ...] = ()
+    long: bool = False
 
     def conflicts(self, other: Entry) -> bool:
         """Whether the two may not run at the same time."""

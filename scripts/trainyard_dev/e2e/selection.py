@@ -68,6 +68,13 @@ def changed(paths: Sequence[str]) -> frozenset[str]:
     return with_needs(i for entry in ENTRIES if touched(entry) for i in entry.ids)
 
 
+def long(ids: Iterable[str]) -> frozenset[str]:
+    """Those of entries that take minutes with nothing beside them, and that none of the others needs."""
+    wanted = frozenset(ids)
+    slow = {i for entry in entries(wanted) if entry.long for i in entry.ids} & wanted
+    return frozenset(slow - with_needs(wanted - slow))
+
+
 def table() -> str:
     """All checks as a table: in which tier, what they need, what they hold."""
     rows = [("CHECK", "TIER", "NEEDS", "ALONE WITH")]

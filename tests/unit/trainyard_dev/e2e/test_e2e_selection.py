@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
-from trainyard_dev.e2e import selection
+from trainyard_dev.e2e import changes, cli, selection
 from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
 from trainyard_dev.e2e.checks import attacks, attacks_data, policies, training, uninstall, upgrade
 from trainyard_dev.versions import load
@@ -109,6 +110,30 @@ def test_a_changed_file_chooses_the_groups_that_check_it() -> None:
 )
 def test_a_command_that_changes_chooses_the_checks_that_call_it(file: str, chosen: str) -> None:
     assert chosen in selection.changed([file])
+
+
+def test_long_checks_wait_for_a_full_run_unless_another_needs_them() -> None:
+    assert selection.long(["seeing.alerts", "seeing.panels", "seeing.gpus"]) == {"seeing.alerts", "seeing.panels"}
+    assert selection.long(["pipelines.mnist", "storage.bucket"]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("file", "ran", "remembered"),
+    [("charts/monitoring/values.yaml", "seeing.targets", False), ("pipelines/mnist.py", "pipelines.mnist", True)],
+)
+def test_a_run_of_what_changed_names_what_it_leaves_and_is_not_remembered_then(
+    file: str, ran: str, remembered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    good: list[bool] = []
+    monkeypatch.setattr(changes, "paths", lambda: [file])
+    monkeypatch.setattr(changes, "remember", lambda: good.append(True))
+    monkeypatch.setattr(cli, "run", lambda options: not asked.append(options.only))
+    result = CliRunner().invoke(cli.e2e, ["--changed"])
+    assert result.exit_code == 0 and ran in asked[0]
+    assert ("FULL=1 runs them: seeing.alerts" in result.output) is not remembered
+    assert not any(one in asked[0] for one in ("seeing.alerts", "seeing.panels"))
+    assert good == [True] * remembered
 
 
 def test_inputs_are_paths_of_the_repository() -> None:
