@@ -88,8 +88,9 @@ def train(context: Context, script: Script) -> None:
         image = script.image and f"{script.image}{'-cuda' if context.gpu == 'real' else ''}"
         chosen = f"image {image}, which has " if image else ""
         require(chosen in said, f"it did not choose the image {script.image}: {said[:300]}")
-        # Before the line of MPI's rank 0 mpirun may have one of its own.
-        begin = out.splitlines()[: 4 if script.kind == "MPIJob" else 1]
+        # Before the line of MPI's rank 0 stand those of mpirun and of the shells that reach workers: these trace
+        # themselves, both at a time into one log.
+        begin = out.splitlines()[: 16 if script.kind == "MPIJob" else 1]
         first = next((line for line in begin if line.startswith(FIRST)), "")
         require(first, f"the log does not begin with the device: {begin}")
         results = next((path.parent for path in (folder / "results").rglob("metrics.json")), None)
