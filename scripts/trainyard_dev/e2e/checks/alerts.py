@@ -18,15 +18,14 @@ from trainyard.paths import ROOT
 from trainyard_dev.chart import package as chart
 from trainyard_dev.chart.previous import TEAMS
 from trainyard_dev.cluster.nodes import mock_gpu_folder
-from trainyard_dev.e2e import alert_receiver, panel_data, runs
+from trainyard_dev.e2e import alert_receiver, options, panel_data, runs
 from trainyard_dev.e2e.checks import alert_causes as causes
 from trainyard_dev.e2e.checks.alert_causes import Fault
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
-from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard_dev.e2e.install import read_contract
+from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.listening import Listener
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put, values
+from trainyard_dev.e2e.releases import put, read_contract, values
 from trainyard_dev.gpu import mock
 from trainyard_dev.monitoring import panels, rules
 
@@ -64,8 +63,7 @@ def seen(context: Context) -> None:
                 figures |= _panels(context)
         finally:
             put(context, "upgrade", package, files)
-            claims = [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")]
-            context.kubectl("delete", "pvc", "-n", SYSTEM, *claims, "--ignore-not-found", "--wait=false", check=False)
+            options.drop_claims(context)
             context.contract = read_contract(context.kubectl)
 
 
