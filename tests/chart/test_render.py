@@ -24,9 +24,9 @@ STRANGE = {
     "queues": [{"name": "2026", "weight": 1, "reclaimable": True}],
     "defaultQueue": "2026",
     "nodePools": [
-        {"name": "7", "kind": "gpu", "labels": {"trainyard.io/pool": "gpu"}, "gpu": {"resource": "nvidia.com/gpu"},
-         "taint": {"key": "nvidia.com/gpu", "value": "1", "effect": "NoSchedule"}},
-        {"name": "8", "kind": "cpu", "labels": {"trainyard.io/pool": "off"}},
+        {"name": "7", "kind": "gpu", "selector": {"62": "true"}, "labels": {"trainyard.io/pool": "gpu"},
+         "gpu": {"resource": "nvidia.com/gpu"}, "taint": {"key": "nvidia.com/gpu", "value": "1", "effect": "NoSchedule"}},
+        {"name": "8", "kind": "cpu", "selector": {"63": "no"}, "labels": {"trainyard.io/pool": "off"}},
     ],
     "priorityClasses": [{"name": "101", "value": 101, "description": "1"}],
     "teams": [
@@ -34,7 +34,7 @@ STRANGE = {
         {"name": "null", "gid": 20002},
         {"name": "true", "gid": 20003},
     ],
-    "teamDefaults": {"priorityClasses": ["101"]},
+    "teamDefaults": {"priorityClasses": ["101"], "pools": ["7", "8"]},
     "pipelines": {"serviceAccount": "11", "bucket": "2027"},
     "network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]},
     "storage": {

@@ -37,8 +37,9 @@ def space(server: ApiServer) -> Iterator[str]:
 
 
 def refusal(server: ApiServer, space: str, spec: dict[str, Any]) -> str:
-    """What the API server says against a pod; accounts, claims and secrets are not looked for."""
-    bare = {key: value for key, value in spec.items() if not key.startswith("serviceAccount")}
+    """What the level says against a pod; accounts, claims, secrets and classes are the namespace's, and not looked for."""
+    left_out = ("serviceAccount", "serviceAccountName", "priorityClassName")
+    bare = {key: value for key, value in spec.items() if key not in left_out}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": bare}
     bare.setdefault("restartPolicy", "Always")
     # A StatefulSet's claims become volumes of its pods.
