@@ -110,6 +110,8 @@ def test_every_endpoint_of_every_component_is_asked(objects: Objects) -> None:
         job = jobs[endpoint["name"]]
         assert (job["metrics_path"], job["scheme"]) == (endpoint["path"], endpoint["scheme"])
         assert job.get("honor_labels", False) == endpoint["honor"]
+        assert "authorization" not in job
+        assert ("tls_config" in job) == (endpoint["scheme"] == "https")
         assert f"$1:{endpoint['port']}" in [rule.get("replacement") for rule in job["relabel_configs"]]
 
 
@@ -142,10 +144,10 @@ def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[s
 
 @pytest.fixture(scope="module")
 def everything(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
-    """With logs, too."""
+    """With logs and metrics-server, too."""
     file = tmp_path_factory.mktemp("values") / "values.yaml"
     file.write_text(yaml.safe_dump(on()))
-    return package.render("kind", chart, ["logs.enabled=true"], values=[file])
+    return package.render("kind", chart, ["logs.enabled=true", "metrics-server.enabled=true"], values=[file])
 
 
 def test_what_runs_all_the_time_can_be_sized_by_a_value(everything: Objects) -> None:
@@ -181,6 +183,7 @@ def test_each_endpoint_means_pods_that_are_there_and_no_others(everything: Objec
         "nfs-provisioner": {"trainyard-nfs-provisioner"},
         "dcgm": {"trainyard-mock-dcgm"},
         "logs": {"trainyard-logs"},
+        "metrics-server": {"trainyard-metrics-server"},
         **{name.removeprefix("trainyard-"): {name} for name in SERVICES},
     }
     argo = one(objects, "Deployment", "trainyard-workflow-controller-speech")

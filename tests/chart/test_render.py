@@ -25,7 +25,8 @@ STRANGE = {
     "defaultQueue": "2026",
     "nodePools": [
         {"name": "7", "kind": "gpu", "selector": {"62": "true"}, "labels": {"trainyard.io/pool": "gpu"},
-         "gpu": {"resource": "nvidia.com/gpu"}, "taint": {"key": "nvidia.com/gpu", "value": "1", "effect": "NoSchedule"}},
+         "gpu": {"resource": "nvidia.com/gpu"},
+         "taint": {"key": "nvidia.com/gpu", "value": "1", "effect": "NoSchedule"}},
         {"name": "8", "kind": "cpu", "selector": {"63": "no"}, "labels": {"trainyard.io/pool": "off"}},
     ],
     "priorityClasses": [{"name": "101", "value": 101, "description": "1"}],

@@ -37,7 +37,7 @@ def space(server: ApiServer) -> Iterator[str]:
 
 
 def refusal(server: ApiServer, space: str, spec: dict[str, Any]) -> str:
-    """What the level says against a pod; accounts, claims, secrets and classes are the namespace's, and not looked for."""
+    """What the level says against a pod; accounts, claims, secrets and priority classes are not looked for."""
     left_out = ("serviceAccount", "serviceAccountName", "priorityClassName")
     bare = {key: value for key, value in spec.items() if key not in left_out}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": bare}

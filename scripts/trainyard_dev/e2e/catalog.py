@@ -140,7 +140,7 @@ ENTRIES = (
           inputs=RELEASE_CODE),
     Entry((metrics.ID,), metrics.top, locks=frozenset({RELEASE}), images=("metrics-server",),
           inputs=("charts/metrics-server",)),
-    Entry(monitoring.IDS, monitoring.targets, locks=frozenset({RELEASE}), images=options.IMAGES,
+    Entry(monitoring.IDS, monitoring.targets, locks=frozenset({RELEASE}), images=(*options.IMAGES, "metrics-server"),
           inputs=("charts/monitoring", "charts/logs", "components", "scripts/trainyard_agent")),
     Entry(logs.IDS, logs.kept, locks=frozenset({ALONE}), images=("otel-collector",), long=True,
           inputs=("charts/logs", "tools/otel-collector", "scripts/trainyard/training/kept", "scripts/trainyard_agent")),

@@ -25,6 +25,7 @@ TITLE = "monitoring, switched on, asks every endpoint of the platform and each i
 OFF_TITLE = "monitoring and logs, switched off, leave series and silences and nothing else"
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
+METRICS_SERVER = "metrics-server"  # an option of its own
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
 # One series of each job that nothing else gives: a page that answers and has nothing in it is up as well.
 SERIES = {
@@ -34,6 +35,7 @@ SERIES = {
     "exporter": "trainyard_node_gpus",
     "kube-state-metrics": "kube_node_info",
     "kubelet": "kubelet_running_pods",
+    "metrics-server": "metrics_server_storage_points",
     "minio": "minio_cluster_capacity_raw_total_bytes",
     "node-exporter": "node_memory_MemTotal_bytes",
     "nfs-provisioner": "trainyard_nfs_bytes",
@@ -48,7 +50,9 @@ def targets(context: Context) -> None:
     brought: dict[str, options.Objects] = {}
     with ExitStack() as on:
         with recorder.check(TARGETS, TITLE) as figures:
-            figures["seconds"] = on.enter_context(changed(context, options.ON, options.OFF))  # logs are asked as well
+            # Logs and metrics-server are asked as well.
+            switches = f"{options.ON},{METRICS_SERVER}.enabled=true", f"{options.OFF},{METRICS_SERVER}.enabled=false"
+            figures["seconds"] = on.enter_context(changed(context, *switches))
             brought, began, since = options.objects(context), costs.look(context), time.monotonic()
             with prometheus(context) as port:
                 figures["targets"] = all_up(port, due(context.gpu))
@@ -107,10 +111,13 @@ def ask(port: int, path: str, **parameters: str) -> Any:
     return said["data"]
 
 
-def due(gpu: str) -> set[str]:
-    """Names of the jobs that have a target each, on the test cluster; real GPUs have no series there."""
+def due(gpu: str, off: frozenset[str] = frozenset()) -> set[str]:
+    """Names of the jobs that have a target each on the test cluster, without those that are `off`.
+
+    Real GPUs have no series there.
+    """
     named = {str(one["name"]) for one in components.endpoints()} | set(CLUSTER) | {STORE}
-    return named - ({DCGM} if gpu == "real" else set())
+    return named - off - ({DCGM} if gpu == "real" else set())
 
 
 def missing(active: list[dict[str, Any]], due: set[str]) -> list[str]:
