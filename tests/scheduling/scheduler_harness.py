@@ -50,13 +50,16 @@ class SchedulerHarness:
 
     def job(self, name: str, queue: str, *, pods: int = 1, gpus: int = 0, cpu: str = "1", memory: str = "1G",
             priority: str = "", least: int = 0) -> None:  # fmt: skip
-        """A gang of equal pods; with `least` it may run with that many of them."""
+        """A gang of equal pods; with `least` it may run with that many of them.
+
+        The group comes last, so that the scheduler chooses among all pods, not among those that it has heard of so far.
+        """
         asked = [Pod(f"{name}-{index}", _milli(cpu), _mib(memory), gpus) for index in range(pods)]
-        self.harness.create([objects.pod_group(name, least or pods, queue=queue, priority=priority)])
         self.harness.create(
             [objects.pod(one, "volcano", group=name, priority=priority, labels={"job": name}) for one in asked]
         )
         self.harness.sees(one.name for one in asked)
+        self.harness.create([objects.pod_group(name, least or pods, queue=queue, priority=priority)])
 
     def placed(self, job: str) -> list[str]:
         """Nodes of the job's pods that are not being evicted; those just bound start to run."""
