@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import monitored
 import pytest
+import team_values
 import yaml
 from stored import MNIST, Objects, contract
 
@@ -81,3 +83,18 @@ def render(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
 def full(render: Callable[..., Objects]) -> Objects:
     """Everything switched on."""
     return render(contract({"caches": [MNIST]}, backup={"enabled": True}))
+
+
+@pytest.fixture(scope="session")
+def with_monitoring(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Objects]:
+    """Every profile with monitoring on and two teams."""
+    file = tmp_path_factory.mktemp("values") / "values.yaml"
+    file.write_text(yaml.safe_dump(monitored.on()))
+    return {profile: package.render(profile, chart, values=[file]) for profile in parts.profiles()}
+
+
+@pytest.fixture(scope="session")
+def with_teams(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+    """Everything with the teams vision and speech."""
+    values = team_values.write(tmp_path_factory.mktemp("teams"), team_values.VISION, team_values.SPEECH)
+    return package.render("kind", chart, values=[values])

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
+from filled_in import SERVES, SETS, closed
 from hook_api import Objects, granted
 
+from trainyard import contract
+from trainyard.contract import Contract
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
@@ -60,3 +63,31 @@ def made(server: ApiServer) -> Iterator[Any]:
         no_finalizers = {"metadata": {"finalizers": None}}
         server.call("PATCH", path, no_finalizers, content="application/merge-patch+json")
         server.call("DELETE", path, {"gracePeriodSeconds": 0})
+
+
+@pytest.fixture(scope="session")
+def filling() -> Iterator[ApiServer]:
+    """A server with the platform as a cluster has it that serves MutatingAdmissionPolicy."""
+    objects = package.render("kind", values=[HERE / "teams.yaml"], sets=SETS, serves=SERVES)
+    objects += yaml.safe_load_all((HERE / "extra.yaml").read_text())
+    with running() as found:
+        install(found, objects)
+        for name in ("default", "case-launcher"):  # as the setup job leaves the first one
+            closed(found, "vision", name)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Contract:
+    """The contract of the same values."""
+    values = yaml.safe_load((HERE / "teams.yaml").read_text())
+    values["policies"]["fill"] = {
+        "images": {
+            "example.org/well/known": "trainerTorch", "docker.io/well/known": "trainerTorch",
+            "well/known:2.15": "trainerJax",
+        },
+        "clusterStorageClasses": ["cluster-own"],
+    }  # fmt: skip
+    file = tmp_path_factory.mktemp("site") / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    return contract.load(file)

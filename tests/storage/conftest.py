@@ -10,6 +10,7 @@ from typing import Any
 import ceph
 import pytest
 import yaml
+from packaged import Pod
 from servers import Server, start
 
 from trainyard_agent import store
@@ -91,3 +92,20 @@ def clock() -> SimpleNamespace:
         assert ready() == "", what
 
     return SimpleNamespace(wait=wait)
+
+
+@pytest.fixture
+def pod(server: Server, tmp_path: Path) -> Callable[..., Pod]:
+    """`pod(index, **env)` makes the volume of a run's pod; the store has no packages and no wheels before."""
+    client, count = server.admin, iter(range(99))
+    if not client.bucket_exists("runs"):
+        client.make_bucket("runs")
+    for entry in client.list_objects("runs", "vision/packages/", recursive=True):
+        client.remove_object("runs", str(entry.object_name))
+    for entry in client.list_objects("runs", "shared/wheels/", recursive=True):
+        client.remove_object("runs", str(entry.object_name))
+
+    def make(index: str = "", **env: str) -> Pod:
+        return Pod(tmp_path / f"pod-{next(count)}", server, index, env)
+
+    return make

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from lint_cases import one, site
+from lint_texts import IMAGE, MAIN, REPLICAS, SECURITY, VCJOB, WORKFLOW, resource
 
 from trainyard import contract
 from trainyard.paths import ROOT
@@ -22,67 +23,6 @@ from trainyard.policy.lint import site as lint_site
 Run = Callable[..., Any]
 TEAMS = contract.load(ROOT / "tests" / "policies" / "teams.yaml")
 PLAIN = list(yaml.safe_load_all((ROOT / "tests" / "policies" / "plain.yaml").read_text()))
-IMAGE = "docker.io/trainyard/trainer-torch:0.3.0"
-SECURITY = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
-CLOSED = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
-POD = f"""\
-automountServiceAccountToken: false
-          restartPolicy: Never
-          securityContext: {SECURITY}
-          containers:
-            - {{name: main, image: {IMAGE}, command: [python3, train.py], securityContext: {CLOSED}}}
-"""
-VCJOB = f"""\
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {{name: digits}}
-spec:
-  queue: vision
-  ttlSecondsAfterFinished: 600
-  policies:
-    - {{event: PodEvicted, action: RestartJob}}
-  plugins:
-    svc: []
-  tasks:
-    - name: master
-      replicas: 1
-      template:
-        spec:
-          {POD}
-    - name: worker
-      replicas: 3
-      template:
-        spec:
-          {POD}
-"""
-WORKFLOW = f"""\
-apiVersion: argoproj.io/v1alpha1
-kind: Workflow
-metadata: {{generateName: digits-}}
-spec:
-  entrypoint: main
-  serviceAccountName: pipeline
-  activeDeadlineSeconds: 86400
-  ttlStrategy: {{secondsAfterCompletion: 3600}}
-  podMetadata:
-    annotations: {{scheduling.volcano.sh/queue-name: vision}}
-  templates:
-    - name: main
-      container: {{image: {IMAGE}, command: [python3, step.py]}}
-"""
-MAIN = WORKFLOW[WORKFLOW.index("      container:") :]
-
-
-REPLICAS = "      replicas: 3\n"
-MINE = "    - name: main\n"
-FIRST = "  entrypoint: main\n"
-STEP = "[python3, step.py]"
-
-
-def resource(manifest: str, action: str = "create") -> str:
-    """The workflow with a resource template in place of its container."""
-    inner = "".join(f"          {line}\n" for line in manifest.splitlines())
-    return WORKFLOW.replace(MAIN, f"      resource:\n        action: {action}\n        manifest: |\n{inner}")
 
 
 @pytest.mark.parametrize("text", [VCJOB, WORKFLOW, resource(VCJOB)], ids=["vcjob", "workflow", "resource"])
@@ -143,126 +83,6 @@ def test_an_object_of_another_namespace(chosen: str, says: str) -> None:
 def test_the_account_of_pipelines_creates_less_than_members() -> None:
     assert rights.pipeline().creates < rights.member().creates
     assert rights.member().creates - rights.pipeline().creates >= {("", "pods"), ("argoproj.io", "workflows")}
-
-
-# What is wrong, the text, old, new, code, what the line of the finding holds, what the finding says.
-CASES = [
-    ("the manifest's queue", resource(VCJOB), "queue: vision", "queue: default", "p05", "queue: default", "default"),
-    (
-        "a kind that the account may not create",
-        resource("apiVersion: v1\nkind: Secret\nmetadata: {name: digits}\n"),
-        "digits",
-        "digits",
-        "TY110",
-        "kind: Secret",
-        "steps of pipelines may not create a Secret (secrets)",
-    ),
-    ("a step that applies", resource(VCJOB, "apply"), "apply", "apply", "TY216", "action: apply", "may not apply"),
-    (
-        "the pod of a resource template",
-        resource(VCJOB),
-        "    annotations: {scheduling.volcano.sh/queue-name: vision}\n",
-        "    annotations: {}\n",
-        "p03",
-        "annotations",
-        "names no queue",
-    ),
-    ("a template of the kind http", WORKFLOW, MAIN, "      http: {url: https://a.org}\n", "TY216", "http:", "not run"),
-    ("a plugin's template", WORKFLOW, MAIN, "      plugin: {hello: {}}\n", "TY216", "plugin:", "of the kind plugin"),
-    (
-        "a template of elsewhere",
-        WORKFLOW,
-        MAIN,
-        "      steps: [[{name: a, templateRef: {name: lib, template: t}}]]\n",
-        "TY217",
-        "templateRef",
-        "WorkflowTemplate lib",
-    ),
-    (
-        "a template of the whole cluster",
-        WORKFLOW,
-        MAIN,
-        "      steps: [[{name: a, templateRef: {name: lib, template: t, clusterScope: true}}]]\n",
-        "TY216",
-        "templateRef",
-        "no ClusterWorkflowTemplate",
-    ),
-    (
-        "an artifact of git",
-        WORKFLOW,
-        "    - name: main\n",
-        "    - name: main\n      inputs: {artifacts: [{name: code, path: /c, git: {repo: 'https://github.com/a/b'}}]}\n",
-        "TY303",
-        "git:",
-        "github.com",
-    ),
-    (
-        "an artifact in a bucket that is not there",
-        WORKFLOW,
-        "    - name: main\n",
-        "    - name: main\n      outputs: {artifacts: [{name: out, path: /c, s3: {bucket: mine, key: a}}]}\n",
-        "TY504",
-        "bucket: mine",
-        "no bucket mine",
-    ),
-    ("packages of Debian", WORKFLOW, STEP, "[sh, -c, apt-get -y install x]", "TY302", "apt-get", "packages"),
-    ("packages of Alpine", WORKFLOW, STEP, "[sh, -c, apk add git]", "TY302", "apk", "packages"),
-    ("a clone", WORKFLOW, STEP, "[sh, -c, git clone x]", "TY303", "git clone", "fetches"),
-    (
-        "a download",
-        WORKFLOW,
-        STEP,
-        "[sh, -c, 'curl -O https://example.org/x']",
-        "TY303",
-        "curl",
-        "from example.org",
-    ),
-    (
-        "a cache of another name",
-        WORKFLOW,
-        "    - name: main\n",
-        "    - name: main\n      memoize: {key: a, cache: {configMap: {name: mine}}}\n",
-        "p21",
-        "mine",
-        "the cache mine",
-    ),
-    (
-        "a claim without class",
-        WORKFLOW,
-        "  entrypoint: main\n",
-        "  entrypoint: main\n  volumeClaimTemplates:\n    - metadata: {name: v}\n"
-        "      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n",
-        "p24",
-        "accessModes",
-        "no storage class",
-    ),
-    ("two policies for one event", VCJOB, "  plugins:", "    - {event: PodEvicted, action: AbortJob}\n  plugins:",
-     "TY109", "AbortJob", "two policies are for the event PodEvicted"),
-    ("a policy for nothing", VCJOB, "event: PodEvicted, ", "", "TY109", "RestartJob", "for an event or"),
-    ("an init container of a plugin", VCJOB, "    svc: []", "    pytorch: [--wait-master-enabled=true]", "TY109",
-     "pytorch:", "adds a container of busybox"),
-    ("a plugin without its tasks", VCJOB, "    svc: []", "    mpi: [--master=launcher]", "TY109", "mpi:",
-     "task launcher"),
-    ("a task of which more must be there", VCJOB, REPLICAS, f"{REPLICAS}      minAvailable: 4\n",
-     "TY109", "minAvailable: 4", "worker has 3 replicas"),
-    ("a task that waits for another", VCJOB, REPLICAS, f"{REPLICAS}      dependsOn: {{name: [master]}}\n",
-     "p22", "", "a gang starts whole"),
-    ("a part of a gang, in Volcano's defaults", VCJOB, REPLICAS, f"{REPLICAS}      minAvailable: 1\n",
-     "p22", "", "minAvailable is 2, the job has 4 replicas: part of them would start and wait"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("about", "text", "old", "new", "code", "line", "says"), CASES, ids=[case[0] for case in CASES]
-)
-def test_case(about: str, text: str, old: str, new: str, code: str, line: str, says: str) -> None:
-    assert old in text
-    text = text.replace(old, new, 1)
-    found = check_text(text, "file.yaml", site())
-    if code == "TY109" and "minAvailable" in new:
-        found = [finding for finding in found if finding.code != "p22"]
-    one(found, text, code, line)
-    assert says in found[0].reason
 
 
 def test_no_hint_leads_into_a_gang_that_waits_for_ever() -> None:
