@@ -50,7 +50,7 @@ initContainers:
       - --name={{ $v.model.name }}
       - --version={{ $of.version }}
       {{- with $of.digest }}
-      - --sha256={{ . }}
+      - --digest={{ . }}
       {{- end }}
     env:
       - {name: HOME, value: /tmp}
