@@ -1,7 +1,7 @@
 """Registered models: their cards in the store, and how one version comes into the pod that serves it.
 
-A version is a folder `models/NAME/VERSION/` of the team's place. Its card, model.json, is written last, so that a card means that all
-is there.
+A version is a folder `models/NAME/VERSION/` of the team's place. Its card, model.json, is written last, so that a card
+means that all is there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST_CARD = 1 << 20
 
 
 def digest_of(path: Path) -> str:
-    """`sha256:…` of a file's bytes; of a folder, of its files' relative names and digests in order, as the server counts."""
+    """`sha256:…` of a file's bytes; of a folder, of its files' names and digests in order, as the server counts."""
     if path.is_dir():
         files = (file for file in path.rglob("*") if file.is_file())
         lines = sorted(f"{file.relative_to(path).as_posix()} {digest_of(file)}\n" for file in files)
@@ -37,7 +37,7 @@ def digest_of(path: Path) -> str:
 
 
 def cards(client: Minio, bucket: str, prefix: str) -> list[dict[str, Any]]:
-    """Every card below a prefix: `place`, below it, `changed`, in seconds since 1970, and `card`; None for one that is no JSON object.
+    """Every card below a prefix: `place` below it, `changed` in seconds since 1970, and `card`, None for no JSON object.
 
     Raises PlatformError.
     """
@@ -143,7 +143,9 @@ def _checked(folder: Path, source: str, name: str, version: str, digest: str) ->
     said = str(card.get("digest") or _listed(card, file))
     path = folder / file
     if not file or not path.resolve().is_relative_to(folder.resolve()) or not path.exists():
-        raise PlatformError(f"{source} has no file {file or '(none)'}, which its {CARD} names: register the model again")
+        raise PlatformError(
+            f"{source} has no file {file or '(none)'}, which its {CARD} names: register the model again"
+        )
     real = digest_of(path)
     for due, whose in ((said, f"its {CARD}"), (digest, "whoever serves it")):
         if due and due != real:

@@ -5,6 +5,6 @@
     values = plan.values(known, kube.namespace, card, wish)
     apply.send(kube, render.objects(values, kube.namespace), "digits")
 
-A model is registered in the team's folder of the bucket, `models/NAME/VERSION/` with its card, model.json. What serves it is rendered
-from charts/model-server.
+A model is registered in the team's folder of the bucket, `models/NAME/VERSION/` with its card, model.json. What serves
+it is rendered from charts/model-server.
 """

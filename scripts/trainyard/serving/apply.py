@@ -1,4 +1,4 @@
-"""Puts a model's objects into the cluster, takes away what is no longer among them, and waits until the version answers."""
+"""Puts a model's objects into the cluster, takes away what is none of them any more, and waits until it answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Say = Callable[[str], None]
 LABEL = "trainyard.io/model"
 POLL_INTERVAL_S = 1.0
 FORBIDDEN, MISSING = 403, 404
-# All that one model may consist of, in the order in which it is applied; what is not of Kubernetes itself may be absent.
+# All that one model may consist of; what is not of Kubernetes itself may be absent.
 KINDS = (
     ("v1", "configmaps"),
     ("v1", "services"),

@@ -92,7 +92,9 @@ def split(wanted: str) -> tuple[str, str]:
     name, at, version = wanted.partition("@")
     if not NAME.fullmatch(name):
         what = f"{name!r} is no name of a model"
-        raise UsageError(what, hint="a name has small letters, digits and hyphens, at most 40: digits, or digits@VERSION")
+        raise UsageError(
+            what, hint="a name has small letters, digits and hyphens, at most 40: digits, or digits@VERSION"
+        )
     if at and not VERSION.fullmatch(version):
         what = f"{version!r} is no version of a model"
         raise UsageError(what, hint="a version has letters, digits, dots, hyphens and underscores, at most 63")

@@ -28,7 +28,9 @@ class Verdict:
         own = f"{self.candidate.title} has {self.metric} {self.value:g}"
         if self.bar is None:
             return f"{own}; nothing is in service to compare it with"
-        against = f"{self.served.title} in service asks for {self.bar:g}" if self.served else f"{self.bar:g} is asked for"
+        against = (
+            f"{self.served.title} in service asks for {self.bar:g}" if self.served else f"{self.bar:g} is asked for"
+        )
         return f"{own}, {against}: {'it may take its place' if self.passed else 'it stays out'}"
 
     def document(self) -> dict[str, Any]:
@@ -39,7 +41,13 @@ class Verdict:
 
 
 def judge(
-    candidate: Card, served: Card | None, metric: str = METRIC, *, gain: float = 0.0, minimum: float | None = None, lower: bool = False
+    candidate: Card,
+    served: Card | None,
+    metric: str = METRIC,
+    *,
+    gain: float = 0.0,
+    minimum: float | None = None,
+    lower: bool = False,
 ) -> Verdict:
     """Compares a version with the one in service.
 

@@ -1,4 +1,5 @@
-"""From a wish to the values of charts/model-server: what the contract says of images, classes and nodes, and what was said before."""
+"""From a wish to the values of charts/model-server: what the contract says of images, classes and nodes, and what was
+said before."""
 
 from __future__ import annotations
 
@@ -92,7 +93,9 @@ def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values
     runtime = wish.runtime or made.get("runtime") or OWN
     image = wish.image or (image_of(option, contract, card) if runtime == OWN else "")
     if not image:
-        raise UsageError(f"{runtime} has no image of the platform's", hint="name one with --image, pinned by its digest")
+        raise UsageError(
+            f"{runtime} has no image of the platform's", hint="name one with --image, pinned by its digest"
+        )
     version = {"version": card.version, "source": _source(card), "digest": card.digest}
     if wish.canary:
         if not (before.get("model") or {}).get("version"):
@@ -117,7 +120,9 @@ def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
     """The image that serves a card's framework. Raises UsageError."""
     if card.lacks:
         what = f"{card.title} can't be served: its card lacks {', '.join(card.lacks)}"
-        raise UsageError(what, hint="register it again: trainyard models register FOLDER NAME --framework … --input … --output …")
+        raise UsageError(
+            what, hint="register it again: trainyard models register FOLDER NAME --framework … --input … --output …"
+        )
     images = option.get("images") or {}
     if card.framework not in images:
         what = f"{card.title} is of {card.framework}, for which the platform has no server"
@@ -141,7 +146,9 @@ def _source(card: Card) -> Values:
 
 def _nodes(made: Values, config: TeamConfig, wish: Wish) -> None:
     """Where its pods run and what they ask for; with GPUs through the team's queue."""
-    resources = made.setdefault("resources", {"requests": {"cpu": "250m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}})
+    resources = made.setdefault(
+        "resources", {"requests": {"cpu": "250m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}}
+    )
     if wish.replicas is not None:
         made["replicas"] = wish.replicas
     if wish.cpu:

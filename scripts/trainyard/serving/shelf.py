@@ -1,7 +1,7 @@
-"""The team's registered models: `models/NAME/VERSION/` below its folder of the bucket, with a card beside each version's files.
+"""The team's registered models: `models/NAME/VERSION/` below its folder of the bucket, a card beside each one's files.
 
-`models/NAME/newest.json` says which version was registered last. A version never changes: the same name and version with other content
-is refused.
+`models/NAME/newest.json` says which version was registered last. A version never changes: the same name and version with
+other content is refused.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class Shelf:
         there = next((one for one in self.listed(name) if one.version == version), None)
         if there is not None and there.digest != card["digest"]:
             what = f"{name} {version} is registered with another content"
-            raise TrainyardError(what, where=f"s3://{place}", hint="a version never changes: leave --version out, or take a new one")
+            raise TrainyardError(
+                what, where=f"s3://{place}", hint="a version never changes: leave --version out, or take a new one"
+            )
         if there is None:
             for file in _files(folder):
                 self._store.put(file, f"{place}/{file.relative_to(folder).as_posix()}")
@@ -112,7 +114,7 @@ class Shelf:
 
 
 def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The card of what lies in a folder: its own model.json, over it what is given, then digest and version by the content.
+    """The card of what lies in a folder: its own model.json, over it what is given, digest and version by the content.
 
     Args:
         given: keys of the card; what is empty says nothing. `metrics` is added to those of model.json and metrics.json.
@@ -121,9 +123,14 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: the folder has no file, or the card says something wrong or too little.
     """
     if not folder.is_dir():
-        raise UsageError("there is no such folder", where=str(folder), hint="name the folder that the model was saved in")
+        raise UsageError(
+            "there is no such folder", where=str(folder), hint="name the folder that the model was saved in"
+        )
     own = _json(folder / server.CARD)
-    said = {**own, **{key: value for key, value in given.items() if value not in (None, "", [], {}) and key != "metrics"}}
+    said = {
+        **own,
+        **{key: value for key, value in given.items() if value not in (None, "", [], {}) and key != "metrics"},
+    }
     measured = {key: value for key, value in _json(folder / "metrics.json").items() if cards.is_number(value)}
     said["metrics"] = {**measured, **(own.get("metrics") or {}), **(given.get("metrics") or {})}
     cards.split(str(said.get("name") or ""))
@@ -141,7 +148,9 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     beside = [file for file in files if not file.is_relative_to(path)]
     said["files"] = {file.relative_to(folder).as_posix(): _facts(file) for file in beside}
     if not said.get("version"):
-        content = {key: said.get(key) for key in ("framework", "file", "digest", "inputs", "outputs", "files", "builder")}
+        content = {
+            key: said.get(key) for key in ("framework", "file", "digest", "inputs", "outputs", "files", "builder")
+        }
         said["version"] = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     try:
         server.parse(said, server.CARD)
@@ -211,7 +220,11 @@ def _said() -> Iterator[None]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """What is registered of a folder: all files but hidden ones, caches and the card. Raises UsageError for a link out of it."""
+    """What is registered of a folder: all files but hidden ones, caches and the card.
+
+    Raises:
+        UsageError: one is a link out of the folder.
+    """
     found = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts

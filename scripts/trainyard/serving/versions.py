@@ -1,6 +1,6 @@
 """Which versions a model has had in service, and how it goes from one to another by changing nothing but the version.
 
-What Kubernetes keeps of a Deployment, its ReplicaSets, is the history: each has its version, where it came from and its image.
+What Kubernetes keeps of a Deployment, its ReplicaSets, is the history: each has its version, source and image.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ Object = dict[str, Any]
 VERSION, DIGEST, SOURCE = (f"trainyard.io/model-{word}" for word in ("version", "digest", "source"))
 REVISION = "deployment.kubernetes.io/revision"
 STORE = "s3://"
+REPLICAS = 2  # what the chart says where nobody does
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ def of_template(template: Mapping[str, Any], revision: int = 0) -> Served | None
 
 def history(kube: Kube, model: str) -> list[Served]:
     """Versions that were in service, that of now first, each once. Raises KubeError."""
-    sets = kube.list(kube.path("apps/v1", "replicasets"), labelSelector=f"{apply.LABEL}={model},trainyard.io/track=stable")
+    sets = kube.list(
+        kube.path("apps/v1", "replicasets"), labelSelector=f"{apply.LABEL}={model},trainyard.io/track=stable"
+    )
     found = []
     for one in sets:
         revision = int((one["metadata"].get("annotations") or {}).get(REVISION, 0))
@@ -90,12 +93,16 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
     inits = [one["name"] for one in template["spec"].get("initContainers") or []]
     containers = [one["name"] for one in template["spec"]["containers"]]
     if now is None or "model" not in inits or "server" not in containers:
-        raise TrainyardError(f"{name} is no server that trainyard made", hint="serve the model anew: trainyard serve MODEL")
+        raise TrainyardError(
+            f"{name} is no server that trainyard made", hint="serve the model anew: trainyard serve MODEL"
+        )
     if ("claim" in now.place()) != ("claim" in to.place()):
         what = f"{name} has its model from {now.source}, and version {to.version} lies at {to.source}"
         raise TrainyardError(what, hint="the volumes change, too: trainyard serve MODEL@VERSION")
     root, at = "/spec/template", inits.index("model")
-    words = [_word(word, to) for word in template["spec"]["initContainers"][at]["args"] if not word.startswith("--digest=")]
+    words = [
+        _word(word, to) for word in template["spec"]["initContainers"][at]["args"] if not word.startswith("--digest=")
+    ]
     words += [f"--digest={to.digest}"] if to.digest else []
     server = f"{root}/spec/containers/{containers.index('server')}"
     patch = [
@@ -109,14 +116,33 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
             patch.append({"op": "replace", "path": f"{server}/env/{number}/value", "value": to.version})
     notes = {VERSION: to.version, DIGEST: to.digest, SOURCE: to.source}
     patch += [
-        {"op": "add", "path": f"{root}/metadata/annotations/{_escaped(key)}", "value": value} for key, value in notes.items()
+        {"op": "add", "path": f"{root}/metadata/annotations/{_escaped(key)}", "value": value}
+        for key, value in notes.items()
     ]
     settings = plan.settings_of(deployment)
     if settings:
-        settings["model"] = {**settings.get("model", {}), "version": to.version, "source": to.place(), "digest": to.digest}
+        settings["model"] = {
+            **settings.get("model", {}),
+            "version": to.version,
+            "source": to.place(),
+            "digest": to.digest,
+        }
         settings["image"] = {**settings.get("image", {}), "reference": to.image or now.image}
         text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
         patch.append({"op": "add", "path": f"/metadata/annotations/{_escaped(plan.SETTINGS)}", "value": text})
+    return patch
+
+
+def whole(deployment: Mapping[str, Any]) -> list[Object]:
+    """A JSON patch that gives the version in service all replicas again, when its canary goes."""
+    settings = plan.settings_of(deployment)
+    share = settings.pop("canary", None)
+    if share is None:
+        return []
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+    patch: list[Object] = [{"op": "add", "path": f"/metadata/annotations/{_escaped(plan.SETTINGS)}", "value": text}]
+    if (settings.get("autoscaling") or {}).get("by", "none") == "none":
+        patch.append({"op": "replace", "path": "/spec/replicas", "value": int(settings.get("replicas", REPLICAS))})
     return patch
 
 
