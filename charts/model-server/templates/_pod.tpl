@@ -27,7 +27,7 @@ topologySpreadConstraints:
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels: {trainyard.io/model: {{ $v.model.name | quote }}}
-terminationGracePeriodSeconds: {{ add $v.rollout.preStopSeconds $v.rollout.drainSeconds 5 }}
+terminationGracePeriodSeconds: {{ add $v.rollout.preStopSeconds $v.rollout.drainSeconds 10 }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 1000
@@ -110,7 +110,7 @@ volumes:
   {{- end }}
 {{- end }}
 
-{{/* Labels and annotations of such a pod: (list context version track). Keys that change make new pods. */}}
+{{/* Labels and annotations of such a pod: (list context version track). */}}
 {{- define "server.podMeta" -}}
 {{- $root := index . 0 -}}{{- $v := $root.Values -}}{{- $of := index . 1 -}}
 labels:
@@ -123,9 +123,6 @@ annotations:
   trainyard.io/model-source: {{ not $of.source.bucket | ternary (printf "%s:%s" (default "" $of.source.claim) (default "" $of.source.path)) (printf "s3://%s" (default "" $of.source.bucket)) | quote }}
   prometheus.io/scrape: "true"
   prometheus.io/port: {{ eq $v.runtime "vllm" | ternary "8080" "8081" | quote }}
-  {{- if $v.access.keys }}
-  trainyard.io/keys: {{ include "server.keys" $root | sha256sum | trunc 16 | quote }}
-  {{- end }}
   {{- with $v.queue }}
   scheduling.volcano.sh/queue-name: {{ . | quote }}
   {{- end }}

@@ -10,6 +10,9 @@ env:
   - {name: MODEL_VERSION, value: {{ $of.version | quote }}}
   - {name: MAX_BATCH, value: {{ $v.server.maxBatch | quote }}}
   - {name: BATCH_WAIT_MS, value: {{ $v.server.batchWaitMs | quote }}}
+  # Nodes have heard of its end before it does, so it waits no longer than for what it has begun.
+  - {name: DRAIN_S, value: "1"}
+  - {name: GRACE_S, value: {{ $v.rollout.drainSeconds | quote }}}
   {{- if $v.access.keys }}
   - {name: KEYS_FILE, value: /etc/model-server/keys.json}
   {{- end }}

@@ -37,7 +37,7 @@ resources.limits names a GPU: set schedulerName and queue, since GPUs are given 
 server.args is for triton and vllm: the platform's own server is set by server.env.
 {{- end }}
 {{- range $name, $_ := .Values.server.env }}
-{{- if has $name (list "MODEL_DIR" "MODEL_NAME" "MODEL_VERSION" "KEYS_FILE" "MAX_BATCH" "BATCH_WAIT_MS") }}
+{{- if has $name (list "MODEL_DIR" "MODEL_NAME" "MODEL_VERSION" "KEYS_FILE" "MAX_BATCH" "BATCH_WAIT_MS" "DRAIN_S" "GRACE_S" "PORT" "ADMIN_PORT" "HOST") }}
 server.env sets {{ $name }}, which is the platform's to set: leave it out.
 {{- end }}
 {{- end }}

@@ -39,16 +39,21 @@ class Store(Protocol):
         """Copies a file there unless the same is there; whether it was copied. Raises TrainyardError."""
 
 
-def root(team: str) -> str:
+def root(team: str, bucket: str = BUCKET) -> str:
     """Where a team's models are, as `bucket/prefix`."""
-    return f"{BUCKET}/{team}/{FOLDER}"
+    return f"{bucket}/{team}/{FOLDER}"
+
+
+def bucket_of(known: Contract) -> str:
+    """The bucket of registered models: what the option says, else the one that the example pipelines register in."""
+    return str((known.raw.get("serving") or {}).get("bucket") or BUCKET)
 
 
 class Shelf:
     """The registered models of one team."""
 
-    def __init__(self, store: Store, team: str) -> None:
-        self._store, self.root = store, root(team)
+    def __init__(self, store: Store, team: str, bucket: str = BUCKET) -> None:
+        self._store, self.root = store, root(team, bucket)
 
     def listed(self, name: str = "") -> list[Card]:
         """Every version, by name, the one that was registered last first. Raises TrainyardError."""
@@ -163,7 +168,7 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 def opened(kube: Kube, known: Contract) -> Iterator[Shelf]:
     """The team's models, through a pod that lives as long as the block. Raises TrainyardError."""
     with open_store(kube, TeamConfig.of(known, kube.namespace)) as store:
-        yield Shelf(ByPod(store), kube.namespace)
+        yield Shelf(ByPod(store), kube.namespace, bucket_of(known))
 
 
 class ByPod:
