@@ -37,7 +37,7 @@ def digest_of(path: Path) -> str:
 
 
 def cards(client: Minio, bucket: str, prefix: str) -> list[dict[str, Any]]:
-    """Every card below a prefix: `place` below it, `changed` in seconds since 1970, and `card`, None for no JSON object.
+    """Every card below a prefix: `place` below it, `changed` in seconds since 1970, `card`, None for no JSON object.
 
     Raises PlatformError.
     """

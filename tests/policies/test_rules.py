@@ -85,7 +85,10 @@ def test_schema_values_and_docs_name_every_rule() -> None:
         held = values if option else values["policies"]
         assert sorted(held["modes"]) == sorted(modes["properties"]) == sorted(modes["required"]) == own
         for rule in own:
-            assert modes["properties"][rule]["description"] == policy(rule)["metadata"]["annotations"]["trainyard.io/about"]
+            assert (
+                modes["properties"][rule]["description"]
+                == policy(rule)["metadata"]["annotations"]["trainyard.io/about"]
+            )
     assert sorted(seen) == rules()
     for rule in rules():
         notes = policy(rule)["metadata"]["annotations"]

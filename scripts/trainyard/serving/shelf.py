@@ -1,7 +1,7 @@
 """The team's registered models: `models/NAME/VERSION/` below its folder of the bucket, a card beside each one's files.
 
-`models/NAME/newest.json` says which version was registered last. A version never changes: the same name and version with
-other content is refused.
+`models/NAME/newest.json` says which version was registered last. A version never changes: the same name and version
+with other content is refused.
 """
 
 from __future__ import annotations
