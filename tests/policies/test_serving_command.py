@@ -1,6 +1,7 @@
 """`trainyard serve` and `trainyard models` on a real API server, as members, viewers, strangers and steps of pipelines.
 
-What no controller does here is played: it would make ReplicaSets of a Deployment. The store is a folder; tests/storage has a real one.
+What no controller does here is played: it would make ReplicaSets of a Deployment. The store is a folder; tests/storage
+has a real one.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def test_the_next_version_keeps_what_was_said_after_a_rollback(server: ApiServer
 
 
 def test_outside_only_with_a_key_which_the_cluster_has_as_a_digest(server: ApiServer, run: Call) -> None:
-    with pytest.raises(UsageError, match="access.from is outside and access.keys is empty"):
+    with pytest.raises(UsageError, match=r"access.from is outside and access.keys is empty"):
         raise run("serve", "digits@1", "--no-wait", "--from", "outside").exception
     done = run("serve", "digits@1", "--no-wait", "--from", "outside", "--key")
     assert done.exception is None, done.exception

@@ -127,7 +127,7 @@ def model(
     What is not said stays as it was. The new version gets requests once it is warm, and the old one's pods end what
     they have begun.
     """
-    from trainyard.serving import apply, plan, render, shelf
+    from trainyard.serving import apply, plan, render, settings, shelf
     from trainyard.serving.cards import split
 
     split(model)
@@ -137,7 +137,7 @@ def model(
     wish = _wish(said, digest, revoke_keys)
     with shelf.opened(kube, known) as found:
         card = found.find(model)
-    before = plan.settings_of(apply.deployment(kube, card.name))
+    before = settings.read(apply.deployment(kube, card.name))
     values = plan.values(known, kube.namespace, card, wish, before)
     objects = render.objects(values, kube.namespace)
     if dry_run or form != "name":

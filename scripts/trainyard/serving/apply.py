@@ -10,10 +10,10 @@ from trainyard.errors import TrainyardError
 from trainyard.kube import Kube, KubeError
 from trainyard.observe import pods as seen
 from trainyard.observe import refusals
+from trainyard.serving.rollout import LABEL, name_of, ready
 
 Object = dict[str, Any]
 Say = Callable[[str], None]
-LABEL = "trainyard.io/model"
 POLL_INTERVAL_S = 1.0
 FORBIDDEN, MISSING = 403, 404
 # All that one model may consist of; what is not of Kubernetes itself may be absent.
@@ -30,11 +30,6 @@ KINDS = (
     ("serving.kserve.io/v1beta1", "inferenceservices"),
 )
 ORDER = ("ConfigMap", "Service", "PodDisruptionBudget", "Deployment")
-
-
-def name_of(model: str) -> str:
-    """What a model's objects are called."""
-    return f"model-{model}"
 
 
 def deployment(kube: Kube, model: str, *, canary: bool = False) -> Object | None:
@@ -96,27 +91,6 @@ KIND_OF = {
     "httpscaledobjects": "HTTPScaledObject",
     "inferenceservices": "InferenceService",
 }
-
-
-def ready(found: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether all pods of a Deployment are of its newest template and ready; else how far it is.
-
-    Raises:
-        TrainyardError: it gave up.
-    """
-    spec, status = found["spec"], found.get("status") or {}
-    wanted = int(spec.get("replicas", 1))
-    for one in status.get("conditions") or []:
-        if one.get("type") == "Progressing" and one.get("reason") == "ProgressDeadlineExceeded":
-            raise TrainyardError(f"{found['metadata']['name']} did not get ready: {one.get('message', '')}")
-        if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
-            raise TrainyardError(f"{found['metadata']['name']} gets no pods: {one.get('message', '')}")
-    if int(status.get("observedGeneration", 0)) < int(found["metadata"].get("generation", 0)):
-        return False, "its controller has not seen it yet"
-    new, at_all, good = (int(status.get(key, 0)) for key in ("updatedReplicas", "replicas", "availableReplicas"))
-    if new >= wanted and at_all <= new and good >= new:
-        return True, f"{good} of {wanted} replicas are ready"
-    return False, f"{new} of {wanted} replicas are new, {good} ready"
 
 
 def wait(kube: Kube, model: str, seconds: float, say: Say, *, canary: bool = False) -> None:

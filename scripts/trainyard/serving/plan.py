@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from trainyard.serving.cards import Card
 
 Values = dict[str, Any]
 OWN = "model-server"  # the runtime of the platform's own images
-SETTINGS = "trainyard.io/serve-settings"  # annotation of the Deployment: the values that it was rendered from
 KEY = "ty-"  # begins every key, so that a scanner of logs and code knows one
 
 
@@ -59,16 +57,6 @@ def new_key() -> tuple[str, str]:
     return key, hashlib.sha256(key.encode()).hexdigest()
 
 
-def settings_of(deployment: Mapping[str, Any] | None) -> Values:
-    """The values that a Deployment in service was rendered from; {} for none, or one that says nothing."""
-    text = ((deployment or {}).get("metadata", {}).get("annotations") or {}).get(SETTINGS, "")
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def part(contract: Contract) -> dict[str, Any]:
     """What the contract says of serving. Raises TrainyardError where the option is off."""
     found = contract.raw.get("serving")
@@ -82,7 +70,7 @@ def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values
     """Values of the chart for this version.
 
     Args:
-        before: those of what is in service, of `settings_of`; {} for a new service.
+        before: those of what is in service, of `settings.read`; {} for a new service.
 
     Raises:
         UsageError: the card can't be served, or a canary has nothing beside it.

@@ -11,7 +11,7 @@ from typing import Any
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
-from trainyard.serving.plan import SETTINGS
+from trainyard.serving import settings
 
 Object = dict[str, Any]
 CHART = ROOT / "charts" / "model-server"
@@ -40,8 +40,7 @@ def objects(values: Mapping[str, Any], namespace: str) -> list[Object]:
     found = helm.parse(text)
     for obj in found:
         if obj["kind"] in ("Deployment", "InferenceService") and not obj["metadata"]["name"].endswith("-canary"):
-            noted = json.dumps(values, sort_keys=True, separators=(",", ":"))
-            obj["metadata"].setdefault("annotations", {})[SETTINGS] = noted
+            obj["metadata"].setdefault("annotations", {})[settings.NOTE] = settings.text(values)
     return found
 
 

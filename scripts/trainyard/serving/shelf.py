@@ -12,18 +12,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from model_server import contract as server
 from model_server.errors import CardError
-from trainyard.contract import Contract
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.kinds import TeamConfig
 from trainyard.kinds.team_config import BUCKET
-from trainyard.kube import Kube
 from trainyard.serving import cards
 from trainyard.serving.cards import Card
-from trainyard.training.transfer import open_store
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.kube import Kube
 
 FOLDER, NEWEST = "models", "newest.json"
 Say = Callable[[str], None]
@@ -167,6 +167,9 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 @contextmanager
 def opened(kube: Kube, known: Contract) -> Iterator[Shelf]:
     """The team's models, through a pod that lives as long as the block. Raises TrainyardError."""
+    from trainyard.kinds import TeamConfig  # not where a step of a pipeline reads this
+    from trainyard.training.transfer import open_store
+
     with open_store(kube, TeamConfig.of(known, kube.namespace)) as store:
         yield Shelf(ByPod(store), kube.namespace, bucket_of(known))
 

@@ -5,14 +5,16 @@ What Kubernetes keeps of a Deployment, its ReplicaSets, is the history: each has
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.kube import Kube
-from trainyard.serving import apply, plan
+from trainyard.serving import settings
+from trainyard.serving.rollout import LABEL
+
+if TYPE_CHECKING:
+    from trainyard.kube import Kube
 
 Object = dict[str, Any]
 VERSION, DIGEST, SOURCE = (f"trainyard.io/model-{word}" for word in ("version", "digest", "source"))
@@ -50,9 +52,7 @@ def of_template(template: Mapping[str, Any], revision: int = 0) -> Served | None
 
 def history(kube: Kube, model: str) -> list[Served]:
     """Versions that were in service, that of now first, each once. Raises KubeError."""
-    sets = kube.list(
-        kube.path("apps/v1", "replicasets"), labelSelector=f"{apply.LABEL}={model},trainyard.io/track=stable"
-    )
+    sets = kube.list(kube.path("apps/v1", "replicasets"), labelSelector=f"{LABEL}={model},trainyard.io/track=stable")
     found = []
     for one in sets:
         revision = int((one["metadata"].get("annotations") or {}).get(REVISION, 0))
@@ -119,7 +119,7 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
         {"op": "add", "path": f"{root}/metadata/annotations/{_escaped(key)}", "value": value}
         for key, value in notes.items()
     ]
-    settings = plan.settings_of(deployment)
+    said = settings.read(deployment)
     if settings:
         settings["model"] = {
             **settings.get("model", {}),
@@ -129,21 +129,23 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
         }
         settings["image"] = {**settings.get("image", {}), "reference": to.image or now.image}
         text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
-        patch.append({"op": "add", "path": f"/metadata/annotations/{_escaped(plan.SETTINGS)}", "value": text})
+        patch.append({"op": "add", "path": f"/metadata/annotations/{_escaped(settings.NOTE)}", "value": text})
     return patch
 
 
 def whole(deployment: Mapping[str, Any]) -> list[Object]:
     """A JSON patch that gives the version in service all replicas again, when its canary goes."""
-    settings = plan.settings_of(deployment)
-    share = settings.pop("canary", None)
-    if share is None:
+    said = settings.read(deployment)
+    if said.pop("canary", None) is None:
         return []
-    text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
-    patch: list[Object] = [{"op": "add", "path": f"/metadata/annotations/{_escaped(plan.SETTINGS)}", "value": text}]
-    if (settings.get("autoscaling") or {}).get("by", "none") == "none":
-        patch.append({"op": "replace", "path": "/spec/replicas", "value": int(settings.get("replicas", REPLICAS))})
+    patch = [_noted(said)]
+    if (said.get("autoscaling") or {}).get("by", "none") == "none":
+        patch.append({"op": "replace", "path": "/spec/replicas", "value": int(said.get("replicas", REPLICAS))})
     return patch
+
+
+def _noted(said: Mapping[str, Any]) -> Object:
+    return {"op": "add", "path": f"/metadata/annotations/{_escaped(settings.NOTE)}", "value": settings.text(said)}
 
 
 def _word(word: str, to: Served) -> str:

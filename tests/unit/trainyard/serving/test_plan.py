@@ -12,7 +12,7 @@ import yaml
 from trainyard import contract
 from trainyard.contract import Contract
 from trainyard.errors import TrainyardError, UsageError
-from trainyard.serving import cards, plan
+from trainyard.serving import cards, plan, settings
 from trainyard.serving.plan import Wish
 
 SERVING = {
@@ -124,5 +124,5 @@ def test_values_of_a_file_go_before_all_else(known: Contract) -> None:
 
 def test_settings_that_nobody_can_read_are_none() -> None:
     for text in ("", "{", "[]"):
-        assert plan.settings_of({"metadata": {"annotations": {plan.SETTINGS: text}}}) == {}
-    assert plan.settings_of(None) == {}
+        assert settings.read({"metadata": {"annotations": {settings.NOTE: text}}}) == {}
+    assert settings.read(None) == {}
