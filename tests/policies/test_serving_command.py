@@ -200,8 +200,8 @@ def test_stopped_nothing_of_it_is_left(server: ApiServer, run: Call) -> None:
     assert run("serve", "digits@1", "--no-wait", "--from", "outside", "--key", "--scale-by", "cpu").exception is None
     gone = run("serve", "stop", "digits").stderr.splitlines()
     assert {line.removeprefix("deleted ") for line in gone} == {
-        "deployment/model-digits", "service/model-digits", "service/model-digits-outside", "configmap/model-digits-keys",
-        "poddisruptionbudget/model-digits", "horizontalpodautoscaler/model-digits",
+        "deployment/model-digits", "service/model-digits", "service/model-digits-outside",
+        "configmap/model-digits-keys", "poddisruptionbudget/model-digits", "horizontalpodautoscaler/model-digits",
     }  # fmt: skip
     with pytest.raises(TrainyardError, match="vision: digits is not in service"):
         raise run("serve", "stop", "digits").exception

@@ -1,4 +1,4 @@
-"""The chart's values that a model in service was rendered from, noted on its Deployment: what is not said stays as it was."""
+"""The values that a model in service was rendered from, noted on its Deployment: what is not said stays as it was."""
 
 from __future__ import annotations
 

@@ -119,17 +119,10 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
         {"op": "add", "path": f"{root}/metadata/annotations/{_escaped(key)}", "value": value}
         for key, value in notes.items()
     ]
-    said = settings.read(deployment)
-    if settings:
-        settings["model"] = {
-            **settings.get("model", {}),
-            "version": to.version,
-            "source": to.place(),
-            "digest": to.digest,
-        }
-        settings["image"] = {**settings.get("image", {}), "reference": to.image or now.image}
-        text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
-        patch.append({"op": "add", "path": f"/metadata/annotations/{_escaped(settings.NOTE)}", "value": text})
+    if said := settings.read(deployment):
+        said["model"] = {**said.get("model", {}), "version": to.version, "source": to.place(), "digest": to.digest}
+        said["image"] = {**said.get("image", {}), "reference": to.image or now.image}
+        patch.append(_noted(said))
     return patch
 
 
