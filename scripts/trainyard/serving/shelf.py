@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -214,6 +215,29 @@ class Direct:
                 return False
             with open(source, "rb") as file:
                 objects.put(self._client, bucket, key, file, size, digest)
+        return True
+
+
+class Folder:
+    """The store of a run on one machine, where buckets are folders."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def cards(self, place: str) -> list[dict[str, Any]]:
+        """As `Store` says."""
+        below, found = self._root / place, []
+        for file in sorted(below.rglob(server.CARD)):
+            where = file.parent.relative_to(below).as_posix()
+            changed = int(file.stat().st_mtime)
+            found.append({"place": "" if where == "." else where, "changed": changed, "card": _json(file)})
+        return found
+
+    def put(self, source: Path, place: str) -> bool:
+        """As `Store` says."""
+        target = self._root / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
         return True
 
 
