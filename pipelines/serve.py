@@ -1,7 +1,7 @@
 """From data to a model in service: prepare, train, evaluate, register, and put it into the place of the one in service.
 
-Only a version that is at least as accurate goes there; one that does not get ready goes back by itself. Before the first
-run somebody serves the model once: trainyard serve digits
+Only a version that is at least as accurate goes there; one that does not get ready goes back by itself. Before the
+first run somebody serves the model once: trainyard serve digits
 
 trainyard submit pipelines/serve.py --param epochs=3
 trainyard run --local pipelines/serve.py
@@ -27,7 +27,8 @@ def prepare(source: str, samples: int, dataset: dsl.Output[dsl.Dataset]) -> int:
 @dsl.component(base_image=TORCH, install_kfp_package=False)
 def export(model: dsl.Input[dsl.Model], dataset: dsl.Input[dsl.Dataset], served: dsl.Output[dsl.Model]) -> float:
     """Makes the file that the server reads, and its card; returns the accuracy on the test images."""
-    from mnist import evaluate, served as files
+    from mnist import evaluate
+    from mnist import served as files
 
     trained, (x, y) = evaluate.load_model(model.path), evaluate.load_tests(dataset.path)
     accuracy = trained.accuracy(x, y)

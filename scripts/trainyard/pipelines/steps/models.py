@@ -1,7 +1,7 @@
 """Models in pipelines: a version is registered, judged against the one in service, and takes its place or goes back.
 
-A step puts nothing into service that nobody has served before: it changes the version of what a member has put there, which
-is all that its account may do.
+A step puts nothing into service that nobody has served before: it changes the version of what a member has put there,
+which is all that its account may do.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def serve(given: Mapping[str, Any], env: Mapping[str, str], jobs: Jobs | None = 
     """Brings a version into the place of the one in service; returns the version that is there then.
 
     Raises:
-        TrainyardError: nobody has put the model into service, the change is refused, or the version does not get ready in
-            time: then the one of before is back.
+        TrainyardError: nobody has put the model into service, the change is refused, or the version does not get ready
+            in time: then the one of before is back.
     """
     of = Run.of(env)
     name, wanted = str(given["name"]), str(given["version"])
