@@ -168,9 +168,8 @@ def test_a_worse_version_stays_out(jobs: Jobs, env: dict[str, str], tmp_path: Pa
     given = {"name": "digits", "version": version}
     assert models.gate(given, env, jobs) == (False, served)
     assert models.gate({**given, "gain": -0.1}, env, jobs) == (True, served)
-    with pytest.raises(
-        TrainyardError, match=rf"digits@{version} has accuracy 0.85, digits@{served} in service asks for"
-    ):
+    says = rf"digits@{version} has accuracy 0.85, digits@{served} in service asks for"
+    with pytest.raises(TrainyardError, match=says):
         models.gate({**given, "strict": True}, env, jobs)
 
 
