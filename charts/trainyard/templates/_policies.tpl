@@ -71,7 +71,7 @@ team's controller of Argo but for the team's name, at its end.
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners)) -}}
 {{- with $of -}}
 {{- $servers := list -}}{{- range .images }}{{ $servers = append $servers (printf "%s/%s" (include "trainyard.ownRegistry" $) .) }}{{ end -}}
-{{- $made = merge (dict "serverImages" (join "," (uniq $servers | sortAlpha)) "servingClass" .priorityClass.name "modelsBucket" .bucket) $made -}}
+{{- $made = merge (dict "serverImages" (join "," (uniq $servers | sortAlpha)) "servingClass" .priorityClass.name "modelsBucket" .bucket "servingGpus" (toString .gpus)) $made -}}
 {{- end -}}
 {{- toJson $made -}}
 {{- end }}

@@ -7,7 +7,7 @@ and the modes of the rules about servers; empty where the option is off.
 {{- if .enabled -}}
 {{- $prometheus := .prometheus -}}
 {{- if and (not $prometheus) (dig "enabled" false (default dict $.Values.monitoring)) }}{{ $prometheus = printf "http://%s-prometheus.%s.svc:9090" $.Release.Name $.Release.Namespace }}{{ end -}}
-{{- dict "bucket" .bucket "images" .images "priorityClass" .priorityClass "prometheus" $prometheus "allowedNamespaces" .allowedNamespaces "modes" .modes | toJson -}}
+{{- dict "bucket" .bucket "gpus" .gpus "images" .images "priorityClass" .priorityClass "prometheus" $prometheus "allowedNamespaces" .allowedNamespaces "modes" .modes | toJson -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
