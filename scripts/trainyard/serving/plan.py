@@ -77,6 +77,11 @@ def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values
         TrainyardError: serving is off.
     """
     option, config = part(contract), TeamConfig.of(contract, team)
+    if wish.gpus and not option.get("gpus"):
+        what = "this platform gives no GPUs to servers, which would hold them as long as the model is in service"
+        raise UsageError(
+            what, where=contract.source, hint="leave --gpus out, or ask your platform engineer for serving.gpus"
+        )
     made: Values = copy.deepcopy(before)
     runtime = wish.runtime or made.get("runtime") or OWN
     image = wish.image or (image_of(option, contract, card) if runtime == OWN else "")

@@ -17,6 +17,7 @@ from trainyard.serving.plan import Wish
 
 SERVING = {
     "bucket": "runs",
+    "gpus": True,
     "images": {"pytorch": "trainyard/server-torch:0.3.0", "onnx": "trainyard/server-sklearn:0.3.0"},
     "priorityClass": {"name": "trainyard-serving", "value": 20000},
     "prometheus": "http://prometheus:9090",
@@ -108,6 +109,9 @@ def test_what_can_not_be_served_is_said(known: Contract) -> None:
         plan.values(known, "vision", card(framework="sklearn"), Wish(), {})
     with pytest.raises(UsageError, match="vllm has no image of the platform's"):
         plan.values(known, "vision", card(), Wish(runtime="vllm", gpus=1), {})
+    known.raw["serving"] = {**SERVING, "gpus": False}
+    with pytest.raises(UsageError, match=r"gives no GPUs to servers, which would hold them as long as the model is in"):
+        plan.values(known, "vision", card(), Wish(gpus=1), {})
     del known.raw["serving"]
     with pytest.raises(
         TrainyardError, match=r"this platform serves no models. ask your platform engineer to set serving"
