@@ -1,4 +1,4 @@
-"""Models in service, an option of the chart: a pipeline's model answers, versions follow one another under load, keys hold.
+"""Models in service, an option of the chart: a pipeline's model answers, versions change under load, keys hold.
 
 Not in the catalog yet: it has not run on a cluster.
 """
