@@ -138,3 +138,29 @@ def test_off_the_package_has_its_files_and_the_release_nothing_of_them(chart: Pa
     assert (chart / "charts" / "serving" / "values.yaml").is_file()
     objects = package.render("kind", chart)
     assert not any(obj["metadata"].get("labels", {}).get("app.kubernetes.io/name") == "serving" for obj in objects)
+
+
+def test_the_releases_prometheus_asks_servers_where_it_is_told_to(render: Callable[..., Objects]) -> None:
+    values = {**VALUES, "serving": {"enabled": True}, "monitoring": {"enabled": True, "modelServers": True}}
+    objects = render(values)
+    configs = [obj["data"]["prometheus.yml"] for obj in objects if "prometheus.yml" in (obj.get("data") or {})]
+    [job] = [job for job in yaml.safe_load(configs[0])["scrape_configs"] if job["job_name"] == "models"]
+    assert (
+        job["kubernetes_sd_configs"][0]["namespaces"]["names"] == ["vision", "speech"] and job["sample_limit"] == 2000
+    )
+    assert not job.get("honor_labels")
+    role = named(objects, "Role", "trainyard-prometheus", "vision")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
+    egress = named(objects, "NetworkPolicy", "trainyard-prometheus", "trainyard-system")["spec"]["egress"]
+    assert {"protocol": "TCP", "port": 8081} in egress[1]["ports"]
+    # What is asked is what the servers' own network policy lets in.
+    [rule] = named(objects, "NetworkPolicy", "serving-metrics", "vision")["spec"]["ingress"]
+    labels = rule["from"][0]["podSelector"]["matchLabels"]
+    [prometheus] = [
+        obj for obj in objects if obj["kind"] == "StatefulSet" and obj["metadata"]["name"] == "trainyard-prometheus"
+    ]
+    assert labels.items() <= prometheus["spec"]["template"]["metadata"]["labels"].items()
+    assert contract_of(objects)["serving"]["prometheus"] == "http://trainyard-prometheus.trainyard-system.svc:9090"
+    quiet = render({**VALUES, "monitoring": {"enabled": True}})
+    assert not any(obj["metadata"].get("namespace") == "vision" and obj["metadata"]["name"] == "trainyard-prometheus"
+                   for obj in quiet)  # fmt: skip
