@@ -46,7 +46,7 @@ def test_off_neither_rights_nor_rules_nor_a_word_of_the_contract(render: Callabl
     text = json.dumps([obj for obj in objects if obj["metadata"]["name"] != "trainyard-components"])
     assert "serving" not in json.dumps(contract_of(objects))
     assert not RULES & {obj["metadata"]["name"] for obj in objects} and len(RULES) == 4
-    assert "trainyard-serving" not in text and "horizontalpodautoscalers" not in text
+    assert "trainyard-serving" not in text and "trainyard.io/access" not in text
     for obj in objects:
         for rule in obj.get("rules") or []:
             if "role" in obj["kind"].lower() and obj["metadata"]["name"].startswith("trainyard-member"):

@@ -67,7 +67,7 @@ def _delete(kube: Kube, model: str, kept: set[tuple[str, str]]) -> Iterator[str]
         try:
             found = kube.list(place, labelSelector=f"{LABEL}={model},app.kubernetes.io/managed-by=trainyard")
         except KubeError as error:
-            if error.status in (FORBIDDEN, MISSING):  # a kind that the cluster has not, or gives nobody
+            if version in BROUGHT and error.status in (FORBIDDEN, MISSING):
                 continue
             raise
         for obj in found:
@@ -79,6 +79,7 @@ def _delete(kube: Kube, model: str, kept: set[tuple[str, str]]) -> Iterator[str]
                 yield f"{kind.lower()}/{name}"
 
 
+BROUGHT = tuple(version for version, _ in KINDS[-4:])  # by the site: absent, or nobody's to see, where it has none
 KIND_OF = {
     "configmaps": "ConfigMap",
     "services": "Service",
