@@ -1,7 +1,7 @@
 """What the model server costs beside the bare library: latency, throughput, and CPU of each request.
 
-One process each, of one thread. The client is a process of its own on the same machine, so throughput is of both together;
-CPU of a request is the server's alone. Where kserve's Python server is installed in the environment, it is measured, too.
+One process each, of one thread. The client is a process of its own on the same machine, so throughput is of both
+together; CPU of a request is the server's alone. Where kserve's Python server is installed, it is measured, too.
 """
 
 from __future__ import annotations
@@ -98,22 +98,19 @@ def write(found: Found, folder: Path) -> None:
 def table(found: Found) -> str:
     """The figures as a table for a page or a terminal."""
     heads = ["framework", "who", "form", "rows", "connections", "requests/s", "p50 ms", "p99 ms", "CPU ms", "failed"]
-    lines = [
-        [
-            one.framework,
-            one.who,
-            one.form or "a call",
-            str(one.rows),
-            str(one.connections),
-            f"{one.per_second:,.0f}",
-            f"{one.latency_ms['50']:.2f}",
-            f"{one.latency_ms['99']:.2f}",
-            f"{one.cpu_ms:.3f}",
-            str(sum(one.failed.values())),
-        ]  # fmt: skip
-        for one in found.figures
-    ]
+    lines = [_line(one) for one in found.figures]
     return tables.markdown(heads, lines)
+
+
+def _line(one: Figure) -> list[str]:
+    what = [one.framework, one.who, one.form or "a call", str(one.rows), str(one.connections)]
+    times = [
+        f"{one.per_second:,.0f}",
+        f"{one.latency_ms['50']:.2f}",
+        f"{one.latency_ms['99']:.2f}",
+        f"{one.cpu_ms:.3f}",
+    ]
+    return [*what, *times, str(sum(one.failed.values()))]
 
 
 def _asked(

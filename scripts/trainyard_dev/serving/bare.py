@@ -1,4 +1,4 @@
-"""The bare library in a process of its own: the same model and rows, in a loop, without a server. Prints what it measured."""
+"""The bare library in a process of its own: the same model and rows, in a loop. Prints what it measured."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Asks a server over connections that stay open, each one request after another, for some seconds; prints what it measured.
+"""Asks a server for some seconds over connections that stay open, each one request after another.
 
-Runs in the server's environment, as a process of its own. Answers other than 200 are counted, and no latency is noted of
-them.
+Prints what it measured. Runs in the server's environment, as a process of its own. Answers other than 200 are counted,
+and no latency is noted of them.
 """
 
 from __future__ import annotations

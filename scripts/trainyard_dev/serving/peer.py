@@ -1,4 +1,4 @@
-"""The same model behind kserve's Python server, where that is installed: what `trainyard bench serving` measures beside ours."""
+"""The same model behind kserve's Python server, where that is installed: `trainyard bench serving` measures it."""
 
 from __future__ import annotations
 
