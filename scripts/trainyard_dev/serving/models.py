@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
@@ -47,13 +49,15 @@ def make(folder: Path) -> None:
     joblib.dump(logistic, place / "model.joblib")
     outputs = [
         {"name": "label", "datatype": "INT64", "shape": [-1]},
-        {"name": "probabilities", "datatype": "FP64", "shape": [-1, CLASSES], "method": "predict_proba"},
+        {"name": "probabilities", "datatype": "FP32", "shape": [-1, CLASSES], "method": "predict_proba"},
     ]
     rows = [{"name": "image", "datatype": "FP32", "shape": [-1, PIXELS]}]
     accuracy = float(logistic.score(test, wanted))
     tensors = {"inputs": rows, "outputs": outputs}
     card(place, "digits", "sklearn", "model.joblib", tensors, metrics={"accuracy": accuracy}, run="digits-1")
-    network = MLPClassifier((HIDDEN,), max_iter=40, random_state=SEED).fit(images, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is good enough
+        network = MLPClassifier((HIDDEN,), max_iter=20, random_state=SEED).fit(images, labels)
     layers = list(zip(network.coefs_, network.intercepts_, strict=True))
     place = folder / "onnx"
     place.mkdir()
