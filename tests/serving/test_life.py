@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -198,47 +199,44 @@ def test_a_full_queue_sends_away(launch: Start) -> None:
 
 
 class Clients:
-    """Clients that keep their connections, each asking again and again until told to stop."""
+    """Clients that keep their connections; as behind a Service, a new one goes to a server that was just ready."""
 
-    def __init__(self, server: Server, count: int, pause_s: float = 0.0) -> None:
-        self.server, self.pause_s, self.halt = server, pause_s, threading.Event()
-        self.answered, self.closes, self.refused = 0, 0, 0
+    def __init__(self, servers: list[Server], count: int) -> None:
+        self.servers, self.ready, self.halt = servers, list(servers), threading.Event()
+        self.answered: Counter[int] = Counter()  # by the server's port
         self.failed: list[str] = []
         self.lock = threading.Lock()
-        self.threads = [threading.Thread(target=self._ask) for _ in range(count)]
-        for one in self.threads:
+        self.threads = [threading.Thread(target=self._ask, args=(at,)) for at in range(count)]
+        for one in [*self.threads, threading.Thread(target=self._look)]:
             one.start()
 
-    def _ask(self) -> None:
+    def _look(self) -> None:
+        while not self.halt.wait(0.1):
+            self.ready = [one for one in self.servers if one.admin_page("/readyz")[0] == 200]
+
+    def _ask(self, at: int) -> None:
         body = json.dumps({"inputs": [tensor([[0.0] * 64])]})
         connection: http.client.HTTPConnection | None = None
         while not self.halt.is_set():
-            if connection is None:
-                connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
-                try:
-                    connection.connect()
-                except ConnectionRefusedError:  # by now a Service leads to another pod
-                    with self.lock:
-                        self.refused += 1
-                    return
             try:
+                if connection is None:
+                    server = self.ready[at % len(self.ready)]
+                    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
                 connection.request("POST", f"{MODEL}/infer", body)
                 found = connection.getresponse()
                 found.read()
             except (OSError, http.client.HTTPException) as error:
                 with self.lock:
                     self.failed.append(repr(error))
-                return
+                connection = None
+                continue
             with self.lock:
-                self.answered += 1
+                self.answered[server.port] += 1
                 if found.status != 200:
                     self.failed.append(str(found.status))
             if found.getheader("connection") == "close":
-                with self.lock:
-                    self.closes += 1
                 connection.close()
                 connection = None
-            time.sleep(self.pause_s)
 
     def stop(self) -> None:
         """Waits for all."""
@@ -248,21 +246,33 @@ class Clients:
 
 
 def test_it_ends_without_a_failed_request(launch: Start) -> None:
-    """First it is not ready, and still answers; then the port closes, and who was asking has an answer."""
-    server = launch("onnx", DRAIN_S="2")
-    clients = Clients(server, 8)
+    """First it is not ready, and still answers; then, when nobody asks it any more, its ports close."""
+    old, new = launch("onnx", DRAIN_S="3"), launch("onnx")
+    clients = Clients([old, new], 8)
     time.sleep(1)
-    server.process.terminate()
+    old.process.terminate()
     time.sleep(0.5)
-    assert server.admin_page("/readyz") == (503, "not ready: ends\n")
-    before = clients.answered
-    said = ask(server, "POST", "/predict", {"instances": [[0.0] * 64]})
+    assert old.admin_page("/readyz") == (503, "not ready: ends\n")
+    said = ask(old, "POST", "/predict", {"instances": [[0.0] * 64]})
     assert (said.status, said.headers["connection"]) == (200, "close")
-    assert server.process.wait(30) == 0
+    assert old.process.wait(30) == 0
+    before = clients.answered[new.port]
+    time.sleep(1)
     clients.stop()
     assert clients.failed == []
-    assert clients.answered > before > 0
-    assert clients.closes > 0 and clients.refused > 0
+    assert clients.answered[old.port] > 0
+    assert clients.answered[new.port] > before > 0
+
+
+def test_a_server_that_is_killed_fails_requests(launch: Start) -> None:
+    """The control: what the test above counts is there to be seen."""
+    old, new = launch("onnx"), launch("onnx")
+    clients = Clients([old, new], 8)
+    time.sleep(1)
+    old.kill()
+    time.sleep(1)
+    clients.stop()
+    assert clients.failed
 
 
 def test_what_was_begun_is_answered(launch: Start) -> None:
@@ -273,13 +283,3 @@ def test_what_was_begun_is_answered(launch: Start) -> None:
         server.process.terminate()
         assert late.result(30).status == 200
     assert server.process.wait(30) == 0
-
-
-def test_a_server_that_is_killed_fails_requests(launch: Start) -> None:
-    """The control: what the test above counts is there to be seen."""
-    server = launch("onnx")
-    clients = Clients(server, 8)
-    time.sleep(1)
-    server.kill()
-    clients.stop()
-    assert clients.failed
