@@ -12,7 +12,14 @@ from model_server.contract import DATATYPES, Tensor
 from model_server.errors import RequestError
 
 # What numpy finds in lists of JSON values -> what datatypes it may become.
-_KINDS = {"b": "bool", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "texts", "O": "mixed values"}
+_KINDS = {
+    "b": "truth values",
+    "i": "whole numbers",
+    "u": "whole numbers",
+    "f": "numbers",
+    "U": "texts",
+    "O": "mixed values",
+}
 _SHOWN = 40
 
 
