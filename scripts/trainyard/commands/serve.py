@@ -248,19 +248,11 @@ def stop(model: str, access: Access) -> None:
 def _wish(said: dict[str, Any], digest: str, only: bool) -> Wish:
     from trainyard.serving.plan import Wish
 
-    words = ("cpu", "memory", "host", "image")
-    plain = {
-        word: said[word] for word in (*words, "replicas", "gpus", "minimum", "maximum", "target", "kserve", "values")
-    }
-    chosen = {"scale_by": said["scale_by"], "source": said["scale_source"], "access": said["reach"], "by": said["by"],
-              "runtime": said["runtime"]}  # fmt: skip
-    return Wish(
-        **plain,
-        **{name: value or "" for name, value in chosen.items()},
-        canary=said["canary_share"] or 0,
-        keys=(digest,) if digest else (),
-        only=only,
-    )
+    words = ("cpu", "memory", "host", "image", "replicas", "gpus", "minimum", "maximum", "target", "kserve", "values")
+    asked: dict[str, Any] = {word: said[word] for word in words}
+    asked |= {"scale_by": said["scale_by"] or "", "source": said["scale_source"] or "", "access": said["reach"] or "",
+              "by": said["by"] or "", "runtime": said["runtime"] or ""}  # fmt: skip
+    return Wish(**asked, canary=said["canary_share"] or 0, keys=(digest,) if digest else (), only=only)
 
 
 def _address(name: str, namespace: str) -> str:

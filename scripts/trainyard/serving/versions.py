@@ -105,7 +105,7 @@ def change(deployment: Mapping[str, Any], to: Served) -> list[Object]:
     ]
     words += [f"--digest={to.digest}"] if to.digest else []
     server = f"{root}/spec/containers/{containers.index('server')}"
-    patch = [
+    patch: list[Object] = [
         {"op": "test", "path": f"{root}/metadata/annotations/{_escaped(VERSION)}", "value": now.version},
         {"op": "replace", "path": f"{root}/spec/initContainers/{at}/args", "value": words},
         {"op": "replace", "path": f"{server}/image", "value": to.image or now.image},
