@@ -115,7 +115,7 @@ def test_each_refusal_is_one_rule_s_alone(server: ApiServer) -> None:
 def test_modes(server: ApiServer) -> None:
     """A rule each on warn, audit and off; the others still enforce."""
     sets = ["policies.modes.node-name=warn", "policies.modes.root-secrets=audit", "policies.modes.api-token=off"]
-    objects = package.render("kind", values=[HERE / "teams.yaml"], sets=sets)
+    objects = package.render("kind", values=[HERE / "teams.yaml", HERE / "options.yaml"], sets=sets)
     wanted = {o["metadata"]["name"]: o["spec"] for o in objects if o["kind"] == "ValidatingAdmissionPolicyBinding"}
     assert "trainyard-api-token" not in wanted
     pod = bases()["cpu-pod"] | {"metadata": {"name": "case", "namespace": "vision"}}
