@@ -38,7 +38,6 @@ FEATURES = ("ImageVolume",)
 SINCE = (
     ("global", "contract", "gpuImages"),
     ("policies", "modes"),
-    ("serving",),
 )  # values that the earlier release doesn't know
 WRITTEN = (FILE, "docs/attacks.md")  # by the run itself: no change of what is attacked
 
