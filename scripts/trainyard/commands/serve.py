@@ -22,6 +22,11 @@ SERVE = "model"  # the command that `trainyard serve NAME` stands for
 class Serving(click.Group):
     """A group whose first word may be a model."""
 
+    @property
+    def usual(self) -> click.Command:
+        """The command that a word stands for which is none."""
+        return self.commands[SERVE]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """What is no command and doesn't ask for help is a model, or an option before it."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
