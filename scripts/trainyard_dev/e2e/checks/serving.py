@@ -17,8 +17,8 @@ from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, OTHER, Cont
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, read_contract
 
-ANSWERS, ROLLOUT, CANARY, KEYS, GATE, STRANGERS = IDS = (
-    "serving.answers", "serving.rollout", "serving.canary", "serving.keys", "serving.gate", "serving.strangers",
+ANSWERS, ROLLOUT, CANARY, KEYS, GATE, STRANGERS, SCALE = IDS = (
+    "serving.answers", "serving.rollout", "serving.canary", "serving.keys", "serving.gate", "serving.strangers", "serving.scale",
 )  # fmt: skip
 TITLES = {
     ANSWERS: "a pipeline registers a model, a member serves it, and a pod of the team gets predictions",
@@ -26,6 +26,7 @@ TITLES = {
     CANARY: "a canary answers its share of the requests, and goes",
     KEYS: "from outside only with a key: none, a wrong one and a revoked one are refused",
     GATE: "a pipeline serves what is as good; what does not get ready goes back by itself",
+    SCALE: "one pod becomes four under load, by CPU, and one again without",
     STRANGERS: "pods of another team reach no server, and its members change none",
 }
 MODEL, LABEL = "digits", f"{rollout.LABEL}=digits"
@@ -76,7 +77,7 @@ def served(context: Context) -> None:
         put(context, "upgrade", package, change="serving.enabled=true")
         context.contract = read_contract(context.kubectl)
         for check_id, work in ((ANSWERS, _answers), (ROLLOUT, _rollout), (CANARY, _canary), (KEYS, _keys),
-                               (STRANGERS, _strangers), (GATE, _gate)):  # fmt: skip
+                               (STRANGERS, _strangers), (SCALE, _scale), (GATE, _gate)):  # fmt: skip
             with context.recorder.check(check_id, TITLES[check_id]) as figures:
                 work(context, figures)
     finally:
@@ -165,6 +166,36 @@ def _strangers(context: Context, figures: dict[str, Any]) -> None:
         argv = ["serve", *words, "--as", "bob", "--as-group", f"{OTHER}-members"]
         code, _, said = runs.trainyard(context, *argv, check=False)
         require(code != 0, f"a member of {OTHER} did `serve {words[0]}`: {said}")
+
+
+def _scale(context: Context, figures: dict[str, Any]) -> None:
+    """metrics-server is on for its time: the autoscaler asks it."""
+    package = chart.package()
+    put(context, "upgrade", package, change="metrics-server.enabled=true")
+    try:
+        words = ("--scale-by", "cpu", "--min", "1", "--max", "4", "--cpu", "50m")
+        runs.trainyard(context, "serve", MODEL, *words, timeout=400)
+        began = time.monotonic()
+        with _Beside(context, 100000, 400):
+            _await_replicas(context, 4, 300)
+            figures["to four, s"] = round(time.monotonic() - began)
+        began = time.monotonic()
+        _await_replicas(context, 1, 400)
+        figures["back to one, s"] = round(time.monotonic() - began)
+    finally:
+        put(context, "upgrade", package, change="metrics-server.enabled=false")
+    runs.trainyard(context, "serve", MODEL, "--scale-by", "none", "--replicas", "2", "--cpu", "200m", timeout=400)
+
+
+def _await_replicas(context: Context, count: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        found = context.kubectl.find("deployment", f"model-{MODEL}", "-n", NAMESPACE) or {}
+        ready = int((found.get("status") or {}).get("readyReplicas", 0))
+        if ready == count and found["spec"]["replicas"] == count:
+            return
+        require(time.monotonic() < end, f"{ready} replicas are ready after {seconds:.0f} s, due are {count}")
+        time.sleep(2)
 
 
 def _gate(context: Context, figures: dict[str, Any]) -> None:
