@@ -18,7 +18,8 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, read_contract
 
 ANSWERS, ROLLOUT, CANARY, KEYS, GATE, STRANGERS, SCALE = IDS = (
-    "serving.answers", "serving.rollout", "serving.canary", "serving.keys", "serving.gate", "serving.strangers", "serving.scale",
+    "serving.answers", "serving.rollout", "serving.canary", "serving.keys", "serving.gate",
+    "serving.strangers", "serving.scale",
 )  # fmt: skip
 TITLES = {
     ANSWERS: "a pipeline registers a model, a member serves it, and a pod of the team gets predictions",
