@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 def server() -> Iterator[ApiServer]:
     """The server with all that an installation leaves on it. Tests ask by dry run, or remove what they make."""
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
-    objects = package.render("kind", values=[HERE / "teams.yaml"])
+    objects = package.render("kind", values=[HERE / "teams.yaml", HERE / "options.yaml"])
     objects += yaml.safe_load_all((HERE / "extra.yaml").read_text())
     with running() as found:
         install(found, objects)

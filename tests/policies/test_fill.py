@@ -50,7 +50,7 @@ def closed(server: ApiServer, namespace: str, name: str) -> None:
 @pytest.fixture(scope="module")
 def filling() -> Iterator[ApiServer]:
     """A server with the platform as a cluster has it that serves MutatingAdmissionPolicy."""
-    objects = package.render("kind", values=[HERE / "teams.yaml"], sets=SETS, serves=SERVES)
+    objects = package.render("kind", values=[HERE / "teams.yaml", HERE / "options.yaml"], sets=SETS, serves=SERVES)
     objects += yaml.safe_load_all((HERE / "extra.yaml").read_text())
     with running() as found:
         install(found, objects)
@@ -63,6 +63,7 @@ def filling() -> Iterator[ApiServer]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Contract:
     """The contract of the same values."""
     values = yaml.safe_load((HERE / "teams.yaml").read_text())
+    values |= yaml.safe_load((HERE / "options.yaml").read_text())
     values["policies"]["fill"] = {
         "images": {
             "example.org/well/known": "trainerTorch", "docker.io/well/known": "trainerTorch",

@@ -20,7 +20,7 @@ from trainyard_dev.chart import package
 SPACE = "restricted-probe"
 # Kept with their reasons; tests/chart/test_rights.py compares them with what is rendered.
 OPEN = {entry["pod"] for one in all_components() for entry in one.unrestricted}
-OPTIONS = ("metrics-server", "monitoring", "monitoring.mockGpus", "logs")
+OPTIONS = ("metrics-server", "monitoring", "monitoring.mockGpus", "logs", "serving")
 # What training-operator adds to launchers of MPIJobs.
 DELIVERY = {"name": "kubectl-delivery", "image": "docker.io/trainyard/kubectl-delivery:0.2.0"}
 
