@@ -78,7 +78,7 @@ def login(
     arguments = ["--hub"] if hub else settings.arguments
     if output == "-":
         empty = configs.read(Path(os.devnull))
-        click.echo(_text(configs.merged(empty, cluster, arguments, namespace or held)), nl=False)
+        click.echo(_text(configs.merged(empty, cluster, arguments, namespace or held, for_others=True)), nl=False)
         return
     found = _hub_tokens() if hub else session.log_in(settings)
     target = Path(output).expanduser() if output else files[0]

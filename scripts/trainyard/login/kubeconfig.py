@@ -14,9 +14,11 @@ from typing import Any
 import yaml
 
 from trainyard.errors import TrainyardError, UsageError
+from trainyard.paths import ROOT
 
 API_VERSION = "client.authentication.k8s.io/v1"
 OURS = ["login", "--credential"]
+MODULE = ["-m", "trainyard"]
 INSTALL = "`trainyard` logs you in; install it with pip, from the wheel of your platform engineer"
 
 
@@ -84,8 +86,9 @@ def arguments(files: list[Path], context: str) -> list[str]:
         for entry in (e for one in held for e in one["users"] if e.get("name") == user):
             plugin = (entry.get("user") or {}).get("exec") or {}
             found = [str(argument) for argument in plugin.get("args") or []]
-            if found[:2] == OURS:
-                return found[2:]
+            found = found[len(MODULE) :] if found[: len(MODULE)] == MODULE else found
+            if found[: len(OURS)] == OURS:
+                return found[len(OURS) :]
     return []
 
 
@@ -104,15 +107,19 @@ def authority(place: str) -> str:
     return text
 
 
-def merged(config: dict[str, Any], cluster: Cluster, options: list[str], namespace: str) -> dict[str, Any]:
+def merged(
+    config: dict[str, Any], cluster: Cluster, options: list[str], namespace: str, *, for_others: bool = False
+) -> dict[str, Any]:
     """The kubeconfig with our cluster, user and context in it, which is current; everything else stays.
 
     Args:
         options: of `trainyard login`, for the program that logs in.
+        for_others: who reads it has our program somewhere else.
     """
+    command, *before = program(for_others)
     user = f"trainyard-login@{cluster.name}"
     plugin = {
-        "apiVersion": API_VERSION, "command": program(), "args": [*OURS, *options],
+        "apiVersion": API_VERSION, "command": command, "args": [*before, *OURS, *options],
         "interactiveMode": "IfAvailable", "provideClusterInfo": False, "installHint": INSTALL,
     }  # fmt: skip
     space = {"namespace": namespace} if namespace else {}
@@ -126,9 +133,14 @@ def merged(config: dict[str, Any], cluster: Cluster, options: list[str], namespa
     return config | rest | {"current-context": user}
 
 
-def program() -> str:
-    """The command that runs us again: by its name where PATH has it, else by its path."""
-    return "trainyard" if shutil.which("trainyard") else str(Path(sys.argv[0]).resolve())
+def program(for_others: bool) -> list[str]:
+    """The command that runs us again: for others its name, here its place, since PATH changes with environments."""
+    if for_others:
+        return ["trainyard"]
+    if found := shutil.which("trainyard"):
+        return [found]
+    launcher = ROOT / "bin" / "trainyard"
+    return [str(launcher)] if launcher.is_file() else [sys.executable, *MODULE]
 
 
 def write(place: Path, config: dict[str, Any]) -> None:
