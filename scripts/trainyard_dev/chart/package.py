@@ -51,7 +51,9 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
         crds = chart / "charts" / name / "crds"
         crds.mkdir()
         for file in files:
-            (crds / file.name).write_text(adapt.slim_crd(file.read_text(), version=load().raw["components"][pin_of(name)]))
+            (crds / file.name).write_text(
+                adapt.slim_crd(file.read_text(), version=load().raw["components"][pin_of(name)])
+            )
     for part in parts.upstream():
         target = chart / "charts" / part.name
         source = other.folder(part, others[part.name]) if part.name in others else parts.chart_folder(part.name)
