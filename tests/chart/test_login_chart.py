@@ -1,4 +1,4 @@
-"""The option `login`, and what an API server is told: off it is nothing, on a restricted Dex with rights on its own objects."""
+"""The option `login`, and what an API server is told: off it is nothing, on a restricted Dex that keeps its own objects."""
 
 from __future__ import annotations
 
@@ -109,11 +109,15 @@ def test_dex_gives_codes_to_programs_of_this_machine_and_to_the_hub(on: Objects)
     assert not {"password", "implicit"} & set(made["oauth2"]["grantTypes"])
     laptop, hub = made["staticClients"]
     assert laptop == {"id": "trainyard", "name": "trainyard", "public": True}
-    assert hub["redirectURIs"] == HUB["redirectURIs"] and "public" not in hub and len(hub["secret"]) == 40
+    assert hub["redirectURIs"] == HUB["redirectURIs"] and "public" not in hub
+    (dex,) = named(on)["Deployment", "trainyard-login"]["spec"]["template"]["spec"]["containers"]
+    reference = {"secretKeyRef": {"name": "trainyard-login-notebooks", "key": "client-secret"}}
+    assert dex["env"] == [{"name": hub["secretEnv"], "valueFrom": reference}]
     assert made["expiry"]["idTokens"] == "15m"
     copies = [obj for obj in on if obj["metadata"]["name"] == "trainyard-login-notebooks"]
     assert {obj["metadata"]["namespace"] for obj in copies} == {"trainyard-system", "notebooks"}
-    assert {obj["stringData"]["client-secret"] for obj in copies} == {hub["secret"]}
+    (secret,) = {obj["stringData"]["client-secret"] for obj in copies}
+    assert len(secret) == 40
 
 
 def test_each_person_has_a_password_of_their_own_and_none_is_in_plain_where_dex_reads(on: Objects) -> None:
@@ -131,6 +135,8 @@ def test_a_hash_of_the_sites_is_taken_and_no_password_made(render: Callable[...,
     objects = render(values(people=[{"email": "ada@example.org", "hash": mine}]))
     held = json.loads(named(objects)["Secret", "trainyard-login-people"]["stringData"]["people.json"])
     assert set(held["ada@example.org"]) == {"hash", "id"} and held["ada@example.org"]["hash"] == mine
+    again = render(values(people=[{"email": "ada@example.org", "hash": mine}]))
+    assert configuration(again) == configuration(objects)  # GitOps renders it again and again
 
 
 def test_the_api_server_is_told_the_same_issuer_and_its_authority(on: Objects) -> None:

@@ -57,6 +57,12 @@ class Dex:
         return {email: one["password"] for email, one in json.loads(held).items()}
 
     @property
+    def hub_secret(self) -> str:
+        """What the notebooks' hub proves itself with."""
+        secret: str = named(self.objects, "Secret", "trainyard-login-notebooks")["stringData"]["client-secret"]
+        return secret
+
+    @property
     def log(self) -> str:
         """What it has said since it began."""
         return (self.folder / "dex.log").read_text()
@@ -71,7 +77,8 @@ class Dex:
             made["storage"] = {"type": "kubernetes", "config": {**made["storage"]["config"], **self.storage}}
         file = self.folder / "config.yaml"
         file.write_text(yaml.safe_dump(made))
-        self._server = Server([tools.binary("dex"), "serve", file], self.folder / "dex.log")
+        env = {"NOTEBOOKS_SECRET": self.hub_secret}
+        self._server = Server([tools.binary("dex"), "serve", file], self.folder / "dex.log", env)
         self._server.wait(self._ready, START_S)
 
     def stop(self) -> None:

@@ -12,14 +12,15 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ .Release.Name }}-login
 {{- end -}}
 {{- /* Everyone with a password of ours, by email, as JSON {password, hash, id}: made once and found again, so that an upgrade
-       changes nobody's. Who leaves the values and comes back is another person: the id is new, and old log-ins end. */ -}}
+       changes nobody's. Who leaves the values and comes back is another person: the id is new with the password, and old log-ins
+       end. */ -}}
 {{- define "login.people" -}}
 {{- $held := get (include "trainyard.secretData" (list . "trainyard-login-people") | fromJson) "people.json" | default "{}" | fromJson -}}
 {{- $people := dict -}}
 {{- range .Values.people -}}
 {{- $one := get $held .email | default dict -}}
 {{- if .hash -}}
-{{- $one = dict "hash" .hash "id" (get $one "id" | default uuidv4) -}}
+{{- $one = dict "hash" .hash "id" (printf "%s %s" .email .hash | sha256sum | trunc 32) -}}
 {{- else if not (get $one "password") -}}
 {{- $password := randAlphaNum 24 -}}
 {{- $one = dict "password" $password "hash" (bcrypt $password) "id" (get $one "id" | default uuidv4) -}}
@@ -28,7 +29,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- toJson $people -}}
 {{- end -}}
-{{- /* Dex's configuration: (list context people notebooks' secret). */ -}}
+{{- /* Dex's configuration: (list context people). The hub's secret is in the environment. */ -}}
 {{- define "login.configuration" -}}
 {{- $root := index . 0 -}}{{- $people := index . 1 -}}
 {{- $v := $root.Values -}}{{- $login := $v.global.contract.login -}}
@@ -41,7 +42,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- /* A program on a laptop keeps no secret: PKCE instead, and no way back but to the laptop itself. */ -}}
 {{- $clients := list (dict "id" $login.clientId "name" "trainyard" "public" true) -}}
 {{- with $v.notebooks.redirectURIs -}}
-{{- $clients = append $clients (dict "id" $login.notebooksClientId "name" "Notebooks" "secret" (index $ 2) "redirectURIs" .) -}}
+{{- $clients = append $clients (dict "id" $login.notebooksClientId "name" "Notebooks" "secretEnv" "NOTEBOOKS_SECRET" "redirectURIs" .) -}}
 {{- end -}}
 {{- $storage := dict "type" "memory" -}}
 {{- if eq $v.storage "kubernetes" -}}
