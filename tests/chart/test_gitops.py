@@ -156,12 +156,17 @@ def differing(old: Any, new: Any, path: str = "") -> Iterator[str]:
         yield path
 
 
-# Options that make something anew at each rendering. Of the issuer what a page says to name where nothing asks the cluster.
+# Options that make something anew at each rendering; of the issuer as docs/login.md says for GitOps.
 RANDOM = (
-    "metrics-server.enabled=true", "logs.enabled=true", "login.enabled=true", "global.contract.login.issuer=https://login.example.org", "login.people[0].email=ada@example.org",
-    "login.people[0].hash=$2a$10$" + "a" * 53, "login.tls.secret=login-tls",
+    "metrics-server.enabled=true",
+    "logs.enabled=true",
+    "login.enabled=true",
+    "global.contract.login.issuer=https://login.example.org",
+    "login.people[0].email=ada@example.org",
+    "login.people[0].hash=$2a$10$" + "a" * 53,
+    "login.tls.secret=login-tls",
     "login.notebooks.redirectURIs[0]=https://hub.example.org/hub/oauth_callback",
-)  # fmt: skip
+)
 
 
 def test_what_is_random_is_ignored_by_argo_cd(application: Object, chart: Path) -> None:

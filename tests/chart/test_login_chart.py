@@ -1,4 +1,4 @@
-"""The option `login`, and what an API server is told: off it is nothing, on a restricted Dex that keeps its own objects."""
+"""The option `login`: off it is nothing, on a restricted Dex, and what an API server is told of it."""
 
 from __future__ import annotations
 
