@@ -173,7 +173,8 @@ def window(*, width: int = 1280, height: int = 900, trusted: str = "") -> Iterat
     argv = [
         found, "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={folder}", "--no-first-run",
         f"--window-size={width},{height}", "--disable-gpu", "--disable-dev-shm-usage",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--no-proxy-server",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+        "--no-proxy-server",
         *(["--no-sandbox"] if os.geteuid() == 0 else []),  # it refuses root otherwise
         *([f"--ignore-certificate-errors-spki-list={trusted}"] if trusted else []), "about:blank",
     ]  # fmt: skip
