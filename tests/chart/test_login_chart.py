@@ -111,10 +111,10 @@ def test_dex_gives_codes_to_programs_of_this_machine_and_to_the_hub(on: Objects)
     assert laptop == {"id": "trainyard", "name": "trainyard", "public": True}
     assert hub["redirectURIs"] == HUB["redirectURIs"] and "public" not in hub
     (dex,) = named(on)["Deployment", "trainyard-login"]["spec"]["template"]["spec"]["containers"]
-    reference = {"secretKeyRef": {"name": "trainyard-login-notebooks", "key": "client-secret"}}
+    reference = {"secretKeyRef": {"name": "trainyard-notebooks-oidc", "key": "client-secret"}}
     assert dex["env"] == [{"name": hub["secretEnv"], "valueFrom": reference}]
     assert made["expiry"]["idTokens"] == "15m"
-    copies = [obj for obj in on if obj["metadata"]["name"] == "trainyard-login-notebooks"]
+    copies = [obj for obj in on if obj["metadata"]["name"] == "trainyard-notebooks-oidc"]
     assert {obj["metadata"]["namespace"] for obj in copies} == {"trainyard-system", "notebooks"}
     (secret,) = {obj["stringData"]["client-secret"] for obj in copies}
     assert len(secret) == 40

@@ -59,7 +59,7 @@ class Dex:
     @property
     def hub_secret(self) -> str:
         """What the notebooks' hub proves itself with."""
-        secret: str = named(self.objects, "Secret", "trainyard-login-notebooks")["stringData"]["client-secret"]
+        secret: str = named(self.objects, "Secret", "trainyard-notebooks-oidc")["stringData"]["client-secret"]
         return secret
 
     @property

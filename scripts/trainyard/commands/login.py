@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from trainyard.login.tokens import Tokens
 
 CLIENT = "trainyard"
-# Where a pod finds the cluster's authority; a notebook has the second, which needs no account's token.
-POD_CA = (
-    "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
-    "/etc/trainyard/cluster/ca.crt",
-)
+POD_CA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"  # a notebook has none: TRAINYARD_CLUSTER_CA says where
 _issuer = click.option("--issuer", default="", envvar="TRAINYARD_ISSUER", metavar="URL",
                        help="The OpenID Connect issuer; else the one that the kubeconfig has.")  # fmt: skip
 _client = click.option("--client-id", default=CLIENT, show_default=True, metavar="ID", help="What trainyard is there.")
@@ -153,7 +149,7 @@ def _cluster(server: str, authority: str, files: list[Path], context: str, hub: 
         if not host:
             raise TrainyardError("this is no pod: KUBERNETES_SERVICE_HOST is not set", hint="give --server")
         server = f"https://{f'[{host}]' if ':' in host else host}:{port or 443}"
-        authority = authority or next((place for place in POD_CA if Path(place).is_file()), "")
+        authority = authority or os.environ.get("TRAINYARD_CLUSTER_CA", POD_CA)
     if not server:
         return configs.chosen(files, context)
     if not server.startswith("https://"):
