@@ -154,8 +154,9 @@ def test_the_api_server_is_told_the_same_issuer_and_its_authority(on: Objects) -
 def test_an_older_kubernetes_gets_the_file_of_its_api(chart: Path, tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(values()))
-    text = helm.call("template", "x", chart, "--values", CHART / "profiles" / "kind.yaml", "--values", file,
-                     "--kube-version", "1.33.1", "--show-only", "charts/login/templates/login.yaml")  # fmt: skip
+    kind = CHART / "profiles" / "kind.yaml"
+    text = helm.call("template", "x", chart, "--namespace", "x", "--values", kind, "--values", file, "--kube-version",
+                     "1.33.1", "--show-only", "charts/login/templates/login.yaml")  # fmt: skip
     assert "apiVersion: apiserver.config.k8s.io/v1beta1" in text
 
 
