@@ -5,216 +5,56 @@ It runs where Dex is built: `bin/trainyard tools path dex`.
 
 from __future__ import annotations
 
-import base64
+import http.server
 import json
 import os
 import re
 import stat
 import subprocess
 import sys
-import textwrap
+import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
-from dex_issuer import Dex, Forger, Person, dex, named
+from dex_issuer import Person
+from login_world import (
+    ADA,
+    BOB,
+    RELOADED_S,
+    REUSED_S,
+    SYSTEM,
+    World,
+    authentication,
+    kept,
+    made,
+    rendered,
+    stale,
+    token,
+    until,
+    values,
+)
 
+from trainyard.errors import TrainyardError
 from trainyard.login.browser import challenge
-from trainyard.paths import ROOT
-from trainyard_dev import tools
-from trainyard_dev.apiserver import ApiServer, running
-from trainyard_dev.apiserver.install import install
-from trainyard_dev.apiserver.processes import free_ports
-from trainyard_dev.chart import package
+from trainyard_dev import browser, tools
 from trainyard_dev.tools import build
 
 pytestmark = pytest.mark.skipif(
     not build.is_built(build.builder("dex")), reason="Dex isn't built: bin/trainyard tools path dex"
 )
-SYSTEM = "trainyard-system"
-ADA, BOB = "ada@example.org", "bob@example.org"
-PEOPLE = [{"email": ADA, "groups": ["vision-members"]}, {"email": BOB, "groups": ["speech-members"]}]
-REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-RELOADED_S = 90.0  # the API server looks at its file at least once a minute
-LOGIN_S = 180
-REUSED_S = 4  # Dex answers whoever asks twice within 3 s as it did the first time
-
-
-def values(issuer: str, **login: Any) -> dict[str, Any]:
-    """Two teams whose members come from the issuer, and the chart's issuer."""
-    teams = [
-        {"name": name, "gid": gid, "members": {"groups": [f"oidc:{name}-members"]}}
-        for name, gid in (("vision", 20001), ("speech", 20002))
-    ]
-    contract = {"gpuImages": "cpu", "teams": teams, "login": {"issuer": issuer, **login}}
-    notebooks = {"redirectURIs": ["https://notebooks.example.org/hub/oauth_callback"]}
-    return {"global": {"contract": contract}, "login": {"enabled": True, "people": PEOPLE, "notebooks": notebooks}}
-
-
-def rendered(folder: Path, said: dict[str, Any]) -> list[dict[str, Any]]:
-    """The chart's objects for these values."""
-    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
-    file = folder / "values.yaml"
-    file.write_text(yaml.safe_dump(said))
-    return package.render("kind", values=[file])
-
-
-def authentication(objects: list[dict[str, Any]]) -> str:
-    """What the chart tells an API server."""
-    text: str = named(objects, "ConfigMap", "trainyard-login")["data"]["authentication.yaml"]
-    return text
-
-
-class World:
-    """An API server that takes the tokens of a Dex, which keeps its log-ins in it by the rights of its own account."""
-
-    def __init__(self, folder: Path, server: ApiServer, issuer: Dex, file: Path) -> None:
-        self.folder, self.server, self.issuer, self.file = folder, server, issuer, file
-        config = yaml.safe_load(server.kubeconfig.read_text())["clusters"][0]["cluster"]
-        self.address = config["server"]
-        self.ca = folder / "cluster.crt"
-        self.ca.write_bytes((server.folder / "pki" / "ca.crt").read_bytes())
-
-    def environment(self, **more: str) -> dict[str, str]:
-        """Of a person's shell: a home of its own, nothing of this machine's log-ins."""
-        kept = {
-            name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "HOME", "TRAINYARD_CACHE")
-        }
-        return kept | {"KUBECONFIG": str(self.folder / "none"), "PYTHONPATH": str(ROOT / "scripts")} | more
-
-    def trainyard(self, *argv: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """One command of the product."""
-        return subprocess.run(
-            [sys.executable, "-m", "trainyard", *argv],
-            env=self.environment(**env), capture_output=True, text=True, timeout=LOGIN_S,
-        )  # fmt: skip
-
-    def login_arguments(self) -> list[str]:
-        """Of a log-in at this issuer for this cluster."""
-        found = [f"--issuer={self.issuer.url}", f"--issuer-ca={self.issuer.ca}"]
-        return [*found, f"--server={self.address}", f"--certificate-authority={self.ca}"]
-
-    def person(self, email: str = ADA) -> Person:
-        """Somebody with a browser."""
-        return Person(self.issuer, email, self.issuer.passwords[email])
-
-    def browser(self, email: str = ADA) -> str:
-        """A program for $BROWSER that logs this person in, as webbrowser starts it."""
-        script = self.folder / f"browser-{email.partition('@')[0]}"
-        script.write_text(
-            textwrap.dedent(f"""\
-                #!{sys.executable}
-                import sys
-                sys.path[:0] = {[str(ROOT / "scripts"), str(Path(__file__).parent)]!r}
-                from types import SimpleNamespace
-                import ssl
-                from dex_issuer import Person
-                tls = ssl.create_default_context(cafile={str(self.issuer.ca)!r})
-                page = Person(SimpleNamespace(tls=tls), {email!r}, {self.issuer.passwords[email]!r}).log_in(sys.argv[1])
-                open({str(self.folder / "page.html")!r}, "w").write(page[1])
-            """)
-        )
-        script.chmod(0o700)
-        return f"{script} %s &"
-
-    def logged_in(self, home: Path, email: str = ADA) -> Path:
-        """The kubeconfig of somebody who has logged in with a browser."""
-        file = home / "kubeconfig"
-        done = self.trainyard(
-            "login", *self.login_arguments(), "-n", "vision", "-o", str(file),
-            BROWSER=self.browser(email), TRAINYARD_LOGIN=str(home / "login"),
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert f"logged in as {email}" in done.stdout
-        return file
-
-    def kubectl(self, home: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-        """kubectl with the kubeconfig of `logged_in`."""
-        return subprocess.run(
-            [tools.binary("kubectl"), "--kubeconfig", home / "kubeconfig", *argv],
-            env=self.environment(TRAINYARD_LOGIN=str(home / "login")),
-            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def asked(self, token: str) -> tuple[int, dict[str, Any]]:
-        """(status, who the API server takes the bearer for)."""
-        done = subprocess.run(
-            [tools.binary("kubectl"), "--kubeconfig", "/dev/null", "--server", self.address,
-             "--certificate-authority", self.ca, "--token", token, "create", "--raw",
-             "/apis/authentication.k8s.io/v1/selfsubjectreviews", "-f", "-"],
-            input=json.dumps(REVIEW), env=self.environment(), capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
-        if done.returncode:
-            assert "Unauthorized" in done.stderr or "must be logged in" in done.stderr, done.stderr
-            return 401, {}
-        found: dict[str, Any] = json.loads(done.stdout)["status"]["userInfo"]
-        return 201, found
-
-    @property
-    def log(self) -> str:
-        """What the API server has said."""
-        return (self.server.folder / "kube-apiserver.log").read_text()
-
-    def refused(self, token: str, why: str) -> None:
-        """The API server takes the token for nobody's, and its log says why."""
-        before = len(self.log)
-        assert self.asked(token)[0] == 401
-        end = time.monotonic() + 5
-        while why not in self.log[before:] and time.monotonic() < end:
-            time.sleep(0.1)
-        assert why in self.log[before:], self.log[before:][-2000:]
+needs_browser = pytest.mark.skipif(browser.program() is None, reason="no Chromium: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("login")
-    port, telemetry = free_ports(2)
-    objects = rendered(folder, values(f"https://127.0.0.1:{port}/dex"))
-    file = folder / "authentication.yaml"
-    file.write_text(authentication(objects))
-    (folder / "dex").mkdir()
-    with running(authentication=file) as server, dex(folder / "dex", objects, port, telemetry) as issuer:
-        install(server, objects)
-        issuer.storage = {"inCluster": False, "kubeConfigFile": str(_account(folder, server))}
-        issuer.start()
-        made = World(folder, server, issuer, file)
-        _until(lambda: made.asked(_token(made))[0] == 201, 30)  # it asks for the issuer's keys now and then
-        yield made
-
-
-def _account(folder: Path, server: ApiServer) -> Path:
-    """A kubeconfig with a token of Dex's own account: what the chart's Role lacks would stop it."""
-    path = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/trainyard-login"
-    answer = server.call("POST", f"{path}/token", {"spec": {"expirationSeconds": 7200}})
-    assert answer.ok, answer.message
-    config = yaml.safe_load(server.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": answer.body["status"]["token"]}
-    config["contexts"][0]["context"]["namespace"] = SYSTEM
-    file = folder / "dex" / "kubeconfig"
-    file.write_text(yaml.safe_dump(config))
-    return file
-
-
-def _until(true: Any, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"not within {seconds:.0f} s"
-        time.sleep(1)
-
-
-def _forger(world: World) -> Forger:
-    keys = world.server.call("GET", f"/apis/dex.coreos.com/v1/namespaces/{SYSTEM}/signingkeies")
-    assert keys.ok, keys.message
-    return Forger(world.issuer.url, keys.body)
-
-
-def _token(world: World, **changed: Any) -> str:
-    return _forger(world).token(**changed)
+    with made(tmp_path_factory.mktemp("login")) as found:
+        yield found
 
 
 @pytest.fixture
@@ -222,21 +62,6 @@ def home(world: World, tmp_path: Path) -> Path:
     """Of somebody who has just logged in as ada."""
     world.logged_in(tmp_path)
     return tmp_path
-
-
-def _kept(home: Path) -> tuple[Path, dict[str, str]]:
-    """The file with the tokens, and what is in it."""
-    (file,) = (home / "login").glob("*.json")
-    return file, json.loads(file.read_text())
-
-
-def _stale(home: Path) -> dict[str, str]:
-    """Makes the kept ID token one that has ended; the one that renews stays."""
-    file, held = _kept(home)
-    claims = {"exp": time.time() - 5}
-    ended = "e30." + base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=") + ".x"
-    file.write_text(json.dumps(held | {"id_token": ended}))
-    return held
 
 
 def test_a_member_logs_in_by_a_browser_and_works_in_her_team_only(world: World, home: Path) -> None:
@@ -255,7 +80,7 @@ def test_a_member_logs_in_by_a_browser_and_works_in_her_team_only(world: World, 
 def test_tokens_are_in_one_file_that_its_owner_alone_reads_and_the_kubeconfig_has_none(
     world: World, home: Path
 ) -> None:
-    file, held = _kept(home)
+    file, held = kept(home)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     config = (home / "kubeconfig").read_text()
     assert held["id_token"] not in config and held["refresh_token"] not in config
@@ -267,16 +92,16 @@ def test_tokens_are_in_one_file_that_its_owner_alone_reads_and_the_kubeconfig_ha
 
 def test_an_ended_token_is_renewed_once_whoever_asks_at_the_same_time(world: World, home: Path) -> None:
     time.sleep(REUSED_S)
-    before = _stale(home)
+    before = stale(home)
     argv = ("login", "--credential", f"--issuer={world.issuer.url}", f"--issuer-ca={world.issuer.ca}")
     with ThreadPoolExecutor(6) as pool:
         done = list(pool.map(lambda _: world.trainyard(*argv, TRAINYARD_LOGIN=str(home / "login")), range(6)))
     assert [one.returncode for one in done] == [0] * 6, [one.stderr for one in done]
     # Each renewal makes another token: all six got that of the first.
-    (token,) = {json.loads(one.stdout)["status"]["token"] for one in done}
-    after = _kept(home)[1]
-    assert after["id_token"] == token and after["refresh_token"] != before["refresh_token"]
-    assert world.asked(token)[1]["username"] == f"oidc:{ADA}"
+    (given,) = {json.loads(one.stdout)["status"]["token"] for one in done}
+    after = kept(home)[1]
+    assert after["id_token"] == given and after["refresh_token"] != before["refresh_token"]
+    assert world.asked(given)[1]["username"] == f"oidc:{ADA}"
 
 
 def test_a_machine_without_a_browser_logs_in_by_a_code(world: World, tmp_path: Path) -> None:
@@ -334,36 +159,80 @@ def test_a_token_is_refused(world: World, what: str) -> None:
     for key in ("iat", "exp"):
         if key in changed:
             changed[key] = int(time.time()) + int(str(changed[key]))
-    assert world.asked(_token(world))[0] == 201  # the same token but for what is wrong with it
-    world.refused(_token(world, **changed), why)
+    assert world.asked(token(world))[0] == 201  # the same token but for what is wrong with it
+    world.refused(token(world, **changed), why)
 
 
 def test_a_signature_of_somebody_else_counts_for_nobody(world: World) -> None:
-    token = _token(world)
-    head, claims, signature = token.split(".")
+    head, claims, signature = token(world).split(".")
     other = "A" if signature[10] != "A" else "B"
     world.refused(f"{head}.{claims}.{signature[:10]}{other}{signature[11:]}", "failed to verify signature")
 
 
 def test_names_of_kubernetes_own_are_nobodys(world: World) -> None:
     """The prefix is before each name and group, so that `system:masters` of an issuer is a group like any other."""
-    _, who = world.asked(_token(world, groups=["system:masters"], email="system:admin"))
+    _, who = world.asked(token(world, groups=["system:masters"], email="system:admin"))
     assert who["username"] == "oidc:system:admin"
     assert sorted(who["groups"]) == ["oidc:system:masters", "system:authenticated"]
 
 
 def test_a_foreign_group_gets_nothing_in_a_team(world: World) -> None:
-    token = _token(world, groups=["vision-members-2", "oidc:vision-members", "members"])
+    found = token(world, groups=["vision-members-2", "oidc:vision-members", "members"])
     done = subprocess.run(
         [tools.binary("kubectl"), "--kubeconfig", "/dev/null", "--server", world.address, "--certificate-authority",
-         world.ca, "--token", token, "get", "pods", "-n", "vision"],
+         world.ca, "--token", found, "get", "pods", "-n", "vision"],
         env=world.environment(), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 1 and f'User "oidc:{ADA}" cannot list resource "pods"' in done.stderr
 
 
 def test_the_hubs_tokens_are_taken_as_well(world: World) -> None:
-    assert world.asked(_token(world, aud="trainyard-notebooks"))[1]["username"] == f"oidc:{ADA}"
+    assert world.asked(token(world, aud="trainyard-notebooks"))[1]["username"] == f"oidc:{ADA}"
+
+
+class _Hub(http.server.BaseHTTPRequestHandler):
+    """Answers as a hub does that holds tokens of its users and gives each notebook that of its own."""
+
+    held: ClassVar[dict[str, tuple[str, str]]] = {}  # path -> (the notebook's key, the user's token)
+
+    def do_GET(self) -> None:
+        key, found = self.held.get(self.path, ("", ""))
+        right = bool(key) and self.headers["Authorization"] == f"token {key}"
+        body = json.dumps({"name": self.path, "auth_state": {"id_token": found} if right else None}).encode()
+        self.send_response(200 if right else 403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_in_a_notebook_the_hub_says_who_one_is_and_another_user_s_key_gets_nothing(
+    world: World, tmp_path: Path
+) -> None:
+    of = {email: f"/hub/api/users/{urllib.parse.quote(email)}" for email in (ADA, BOB)}
+    _Hub.held = {
+        of[ADA]: ("ada-key", token(world, aud="trainyard-notebooks")),
+        of[BOB]: ("bob-key", token(world, aud="trainyard-notebooks", email=BOB, groups=["speech-members"])),
+    }
+    host, port = world.address.removeprefix("https://").split(":")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hub) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        notebook = {
+            "JUPYTERHUB_API_URL": f"http://127.0.0.1:{server.server_address[1]}/hub/api", "JUPYTERHUB_USER": ADA,
+            "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "TRAINYARD_CLUSTER_CA": str(world.ca),
+        }  # fmt: skip
+        ada = notebook | {"JUPYTERHUB_API_TOKEN": "ada-key"}
+        file = tmp_path / "kubeconfig"
+        done = world.trainyard("login", "--hub", "-n", "vision", "-o", str(file), **ada)
+        assert done.returncode == 0 and f"logged in as {ADA}" in done.stdout, done.stderr
+        assert "ada-key" not in file.read_text() and _Hub.held[of[ADA]][1] not in file.read_text()
+        asked = world.kubectl(tmp_path, "auth", "can-i", "create", "pytorchjobs.kubeflow.org", **ada)
+        assert asked.stdout == "yes\n", asked.stderr
+        stolen = world.kubectl(tmp_path, "get", "pods", **notebook, JUPYTERHUB_API_TOKEN="bob-key")
+        assert stolen.returncode == 1 and "the hub answers 403 Forbidden" in stolen.stderr
+        server.shutdown()
 
 
 class TestDoors:
@@ -426,10 +295,50 @@ class TestDoors:
 
 
 def test_a_restart_of_the_issuer_is_noticed_by_nobody(world: World, home: Path) -> None:
-    _stale(home)
+    stale(home)
     world.issuer.start()
     done = world.kubectl(home, "auth", "whoami", "-o", "name")
     assert done.returncode == 0, done.stderr
+
+
+@needs_browser
+def test_a_person_logs_in_and_sees_it(world: World, tmp_path: Path) -> None:
+    trusted = browser.key_digest((world.issuer.folder / "tls.crt").read_bytes())
+    argv = [sys.executable, "-m", "trainyard", "login", *world.login_arguments(), "-n", "vision", "-o",
+            str(tmp_path / "kubeconfig")]  # fmt: skip
+    env = world.environment(TRAINYARD_LOGIN=str(tmp_path / "login"), BROWSER="true")
+    with (
+        browser.window(trusted=trusted) as page,
+        subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stderr
+        process.stderr.readline()
+        page.open(process.stderr.readline().strip())
+        page.wait_text("Log in to Your Account")
+        page.fill("#login", ADA)
+        page.fill("#password", world.issuer.passwords[BOB])
+        page.click("#submit-login")
+        page.wait_text("Invalid Email Address and password.")
+        page.fill("#password", world.issuer.passwords[ADA])
+        page.picture(pictures(tmp_path) / "login.png")
+        page.click("#submit-login")
+        page.wait_text("Logged in")
+        assert page.url.startswith("http://127.0.0.1:") and "Close this window" in page.text
+        out, err = process.communicate(timeout=60)
+        assert not page.errors
+    assert process.returncode == 0 and f"logged in as {ADA}" in out, err
+    assert world.kubectl(tmp_path, "auth", "can-i", "create", "pods").stdout == "yes\n"
+
+
+@needs_browser
+def test_a_certificate_that_nobody_vouches_for_is_not_taken(world: World) -> None:
+    with browser.window() as page, pytest.raises(TrainyardError, match="ERR_CERT_AUTHORITY_INVALID"):
+        page.open(f"{world.issuer.url}/device")
+
+
+def pictures(folder: Path) -> Path:
+    """Where pictures go: $TRAINYARD_PICTURES, for people, else beside the test's files."""
+    return Path(os.environ.get("TRAINYARD_PICTURES") or folder)
 
 
 class TestOffboarding:
@@ -438,12 +347,12 @@ class TestOffboarding:
     def test_who_left_the_values_gets_no_new_token_and_the_last_one_counts_until_it_ends(
         self, world: World, home: Path
     ) -> None:
-        held = _kept(home)[1]
+        held = kept(home)[1]
         left = [one for one in world.issuer.config["staticPasswords"] if one["email"] != ADA]
         world.issuer.start(staticPasswords=left)
         assert world.asked(held["id_token"])[0] == 201
         time.sleep(REUSED_S)
-        _stale(home)
+        stale(home)
         refused = world.kubectl(home, "get", "pods")
         assert refused.returncode == 1 and "the issuer does not renew the log-in" in refused.stderr, refused.stderr
         page = Person(world.issuer, ADA, world.issuer.passwords[ADA]).log_in(
@@ -455,14 +364,14 @@ class TestOffboarding:
     def test_a_blocked_name_is_refused_at_once_everywhere_and_others_are_not(
         self, world: World, tmp_path: Path
     ) -> None:
-        ada, bob = _token(world), _token(world, email=BOB, groups=["speech-members"])
-        hub = _token(world, aud="trainyard-notebooks")
+        ada, bob = token(world), token(world, email=BOB, groups=["speech-members"])
+        hub = token(world, aud="trainyard-notebooks")
         assert [world.asked(one)[0] for one in (ada, bob, hub)] == [201, 201, 201]
         objects = rendered(tmp_path, values(world.issuer.url, blocked=[ADA]))
         said = yaml.safe_load(authentication(objects))
         said["jwt"][0]["issuer"]["certificateAuthority"] = world.issuer.ca.read_text()
         world.file.write_text(yaml.safe_dump(said))
-        _until(lambda: world.asked(ada)[0] == 401, RELOADED_S)
+        until(lambda: world.asked(ada)[0] == 401, RELOADED_S)
         assert [world.asked(one)[0] for one in (ada, hub)] == [401, 401]
         assert "this member is blocked" in world.log
         assert world.asked(bob)[1]["username"] == f"oidc:{BOB}"
