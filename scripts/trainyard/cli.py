@@ -23,6 +23,8 @@ COMMANDS = {
     "gpus": "trainyard.commands.gpus",
     "init": "trainyard.commands.train",
     "lint": "trainyard.commands.lint",
+    "login": "trainyard.commands.login",
+    "logout": "trainyard.commands.login",
     "models": "trainyard.commands.models",
     "rightsize": "trainyard.commands.rightsize",
     "run": "trainyard.commands.run",
