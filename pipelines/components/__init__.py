@@ -22,6 +22,7 @@ from components.mpi import mpi_job
 from components.objects import create_object
 from components.paddle import paddle_job
 from components.pytorch import pytorch_job
+from components.serving import gate_model, register_model, serve_model
 from components.store import with_store
 from components.tensorflow import tf_job
 from components.volcano import volcano_job
@@ -29,10 +30,13 @@ from components.xgboost import xgboost_job
 
 __all__ = [
     "create_object",
+    "gate_model",
     "jax_job",
     "mpi_job",
     "paddle_job",
     "pytorch_job",
+    "register_model",
+    "serve_model",
     "tf_job",
     "volcano_job",
     "with_store",

@@ -84,7 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     objects = commands.add_parser(
         "objects", help="for `trainyard` on a member's machine: one object, or all of a folder"
     )
-    operations = ("put", "get", "stat", "list", "folders", "tree", "idle", "compare", "fill", "sets", "files", "remove")
+    operations = ("put", "get", "stat", "list", "folders", "tree", "idle", "compare", "fill", "sets", "files", "remove",
+                  "models")  # fmt: skip
     objects.add_argument("operation", choices=operations)
     objects.add_argument("place", nargs="?", default="", metavar="BUCKET/KEY", help="of a folder also /its/path")
     objects.add_argument("--size", type=int, default=0, help="put: bytes that come")
@@ -113,6 +114,13 @@ def _parser() -> argparse.ArgumentParser:
     events.add_argument("places", nargs="+", metavar="BUCKET/PREFIX=FOLDER")
     events.add_argument("--into", required=True, help="folder that TensorBoard reads")
     events.add_argument("--every", type=float, default=10.0, help="seconds between two looks")
+
+    model = commands.add_parser("model", help="before a server starts: bring the version that it serves, and check it")
+    model.add_argument("--from", dest="source", required=True, metavar="s3://BUCKET/PREFIX|FOLDER")
+    model.add_argument("--into", required=True, help="folder that the server reads")
+    model.add_argument("--name", required=True)
+    model.add_argument("--version", required=True)
+    model.add_argument("--digest", default="", help="of the model's file; empty: what its card says")
 
     gate = commands.add_parser("queue-gate", help="beside the scheduler: keep the order of queues, for ever")
     gate.add_argument("--port", type=int, required=True)
@@ -217,6 +225,10 @@ def main(argv: list[str] | None = None) -> int:
                 from trainyard_agent import data_sets
 
                 return data_sets.run(args.operation, args.place)
+            if args.operation == "models":
+                from trainyard_agent import models
+
+                return models.listed(args.place)
             bucket, _, key = args.place.partition("/")
             return objects.run(args.operation, bucket, key, args.size, args.sha256)
         if args.command == "run-files":
@@ -234,6 +246,10 @@ def main(argv: list[str] | None = None) -> int:
             from trainyard_agent import event_files
 
             return event_files.run(args.places, args.into, args.every)
+        if args.command == "model":
+            from trainyard_agent import models
+
+            return models.run(args.source, args.into, args.name, args.version, args.digest)
         if args.command == "queue-gate":
             from trainyard_agent import gate
 

@@ -43,7 +43,7 @@ class Api:
         self,
         method: str,
         path: str,
-        body: dict[str, Any] | None = None,
+        body: Any = None,
         *,
         content: str = "application/json",
         query: dict[str, str] | None = None,

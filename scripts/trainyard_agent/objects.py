@@ -184,6 +184,11 @@ def run(operation: str, bucket: str, key: str, size: int, sha256: str) -> int:
             report["files"] = tree(client, bucket, key, out)  # type: ignore[arg-type]
         sys.stdout.buffer.flush()
         report |= {"size": out.size, SHA256: out.sha256}
+    return tell(report)
+
+
+def tell(report: dict[str, Any]) -> int:
+    """The last line of standard error, which says what was moved."""
     print(json.dumps(report), file=sys.stderr, flush=True)
     return 0
 

@@ -31,6 +31,11 @@ TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 
 OPTIONS = [
     *("monitoring.enabled=true", "monitoring.mockGpus.enabled=true", "logs.enabled=true"),
+    *(
+        "login.enabled=true",
+        "global.contract.login.issuer=https://login.example.org",
+        "login.people[0].email=ada@example.org",
+    ),
     *(f"global.contract.network.s3[0].{one}" for one in ("cidr=192.0.2.0/24", "port=443")),
 ]
 

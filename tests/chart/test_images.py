@@ -17,7 +17,13 @@ MIRROR = "registry.example.org:5000/mirror"
 TEAM = [
     f"global.contract.teams[0].{one}" for one in ("name=vision", "gid=20001", "members.groups[0]=vision-members")
 ] + [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]
-OPTIONS = ["logs.enabled=true", "monitoring.enabled=true"]
+OPTIONS = [
+    "logs.enabled=true",
+    "monitoring.enabled=true",
+    "login.enabled=true",
+    "global.contract.login.issuer=https://login.example.org",
+    "login.people[0].email=ada@example.org",
+]
 HOSTS = re.compile(r"\b(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io)/[\w./-]+")
 
 

@@ -17,6 +17,14 @@ from trainyard.chart import helm
 from trainyard.rightsize import values as sizes
 from trainyard_dev.chart import package
 
+OPTIONS = [
+    "logs.enabled=true",
+    "metrics-server.enabled=true",
+    "login.enabled=true",
+    "global.contract.login.issuer=https://login.example.org",
+    "login.people[0].email=ada@example.org",
+]
+
 
 @pytest.fixture(scope="module")
 def objects(with_monitoring: dict[str, Objects]) -> Objects:
@@ -64,10 +72,10 @@ def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[s
 
 @pytest.fixture(scope="module")
 def everything(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
-    """With logs and metrics-server, too."""
+    """With every option that has series of its own."""
     file = tmp_path_factory.mktemp("values") / "values.yaml"
     file.write_text(yaml.safe_dump(on()))
-    return package.render("kind", chart, ["logs.enabled=true", "metrics-server.enabled=true"], values=[file])
+    return package.render("kind", chart, OPTIONS, values=[file])
 
 
 def test_what_runs_all_the_time_can_be_sized_by_a_value(everything: Objects) -> None:
@@ -104,6 +112,7 @@ def test_each_endpoint_means_pods_that_are_there_and_no_others(everything: Objec
         "dcgm": {"trainyard-mock-dcgm"},
         "logs": {"trainyard-logs"},
         "metrics-server": {"trainyard-metrics-server"},
+        "login": {"trainyard-login"},
         **{name.removeprefix("trainyard-"): {name} for name in SERVICES},
     }
     argo = one(objects, "Deployment", "trainyard-workflow-controller-speech")

@@ -14,7 +14,8 @@ from trainyard.policy import rules
 from trainyard_dev.chart import package
 
 Objects = list[dict[str, Any]]
-RULES = [file.stem for file in rules.policy_files()]
+OF_OPTIONS = {rule.name for rule in rules.rules() if rule.option}  # there with what they are about
+RULES = [file.stem for file in rules.policy_files() if file.stem not in OF_OPTIONS]
 ADVICE = ["memory-request", "model-path"]
 TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
 
@@ -45,6 +46,8 @@ def test_every_rule_is_installed_as_its_file_says_and_enforced(objects: Objects)
     policies, bindings = (named(objects, f"ValidatingAdmissionPolicy{suffix}") for suffix in ("", "Binding"))
     assert sorted(policies) == sorted(bindings) == RULES
     for file in rules.policy_files():
+        if file.stem in OF_OPTIONS:
+            continue
         plain = rules.policy(file)["spec"]
         assert without_parameters(policies[file.stem]["spec"]) == without_parameters(plain)
         assert "paramKind" not in plain, "an API server loses parameter objects: kubernetes#133827"

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 def server() -> Iterator[ApiServer]:
     """The server with all that an installation leaves on it. Tests ask by dry run, or remove what they make."""
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
-    objects = package.render("kind", values=[HERE / "teams.yaml"])
+    objects = package.render("kind", values=[HERE / "teams.yaml", HERE / "options.yaml"])
     objects += yaml.safe_load_all((HERE / "extra.yaml").read_text())
     with running() as found:
         install(found, objects)
@@ -68,7 +68,7 @@ def made(server: ApiServer) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def filling() -> Iterator[ApiServer]:
     """A server with the platform as a cluster has it that serves MutatingAdmissionPolicy."""
-    objects = package.render("kind", values=[HERE / "teams.yaml"], sets=SETS, serves=SERVES)
+    objects = package.render("kind", values=[HERE / "teams.yaml", HERE / "options.yaml"], sets=SETS, serves=SERVES)
     objects += yaml.safe_load_all((HERE / "extra.yaml").read_text())
     with running() as found:
         install(found, objects)
@@ -81,6 +81,7 @@ def filling() -> Iterator[ApiServer]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Contract:
     """The contract of the same values."""
     values = yaml.safe_load((HERE / "teams.yaml").read_text())
+    values |= yaml.safe_load((HERE / "options.yaml").read_text())
     values["policies"]["fill"] = {
         "images": {
             "example.org/well/known": "trainerTorch", "docker.io/well/known": "trainerTorch",

@@ -33,7 +33,7 @@ def resources(server: ApiServer) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("who", "account", "beside"),
-    [(MEMBER, rights.member(), set()), (STEPS, rights.pipeline(), MADE_BY_ARGO)],
+    [(MEMBER, rights.member(serving=True), set()), (STEPS, rights.pipeline(), MADE_BY_ARGO)],
     ids=["member", "pipeline"],
 )
 def test_rights(

@@ -37,6 +37,13 @@ RUN: dict[str, set[str]] = {
     "pods/exec": {"get", "create"},
     "pods/portforward": {"get", "create"},
 }
+# What serving brings: here it is on. Without it none of this is there, which tests/chart/test_serving.py says.
+SITES = ("httproutes.gateway.networking.k8s.io", "scaledobjects.keda.sh", "httpscaledobjects.http.keda.sh",
+         "inferenceservices.serving.kserve.io")  # fmt: skip
+SERVED = ("deployments.apps", "horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy",
+          "ingresses.networking.k8s.io", *SITES)  # fmt: skip
+SEE |= {resource: set(READ) for resource in (*SERVED, "replicasets.apps")}
+RUN |= {resource: {*READ, *WRITE} for resource in (*SERVED, "services")}
 # What a step of a pipeline may do.
 STEP: dict[str, set[str]] = {
     "workflowtaskresults.argoproj.io": {"create", "patch"},
@@ -47,14 +54,16 @@ STEP: dict[str, set[str]] = {
     "persistentvolumeclaims": {*READ, "create", "delete"},
     "configmaps": {*READ, "create", "delete"},
     "jobs.batch": {*READ, "create", "delete"},  # global.contract.pipelines.objects, for steps that make any object
+    "deployments.apps": {"get", "list", "patch"},  # serving: another version of what is in service
+    "replicasets.apps": {"get", "list"},
 }
 GUARDED = (
     "workflowtaskresults.argoproj.io", "workflowtasksets.argoproj.io", "cronworkflows.argoproj.io",
     "secrets", "serviceaccounts", "serviceaccounts/token", "roles.rbac.authorization.k8s.io",
     "rolebindings.rbac.authorization.k8s.io", "networkpolicies.networking.k8s.io", "namespaces/finalize", "pods/attach",
-    "pods/ephemeralcontainers", "pods/eviction", "pods/binding", "cronjobs.batch", "deployments.apps",
+    "pods/ephemeralcontainers", "pods/eviction", "pods/binding", "cronjobs.batch", "deployments.apps/scale",
     "daemonsets.apps", "statefulsets.apps", "endpoints", "endpointslices.discovery.k8s.io",
-    "ingresses.networking.k8s.io", "replicationcontrollers",
+    "replicationcontrollers", "gateways.gateway.networking.k8s.io",
 )  # fmt: skip
 CLUSTER = (
     "nodes", "nodes/proxy", "persistentvolumes", "clusterroles.rbac.authorization.k8s.io",

@@ -26,12 +26,18 @@ FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 
 def resource(obj: dict[str, Any]) -> str:
     """Group and plural name of the kind of a base object."""
-    return f"{obj['apiVersion'].partition('/')[0] if '/' in obj['apiVersion'] else ''}/{obj['kind'].lower()}s"
+    plural = obj["kind"].lower() + ("es" if obj["kind"].endswith("ss") else "s")
+    return f"{obj['apiVersion'].partition('/')[0] if '/' in obj['apiVersion'] else ''}/{plural}"
 
 
-def test_there_are_35_rules_with_numbers_of_their_own() -> None:
+def option_of(rule: str) -> str:
+    """The component that brings what a rule is about; "" where it is always there."""
+    return str(policy(rule)["metadata"]["annotations"].get("trainyard.io/option", ""))
+
+
+def test_there_are_39_rules_with_numbers_of_their_own() -> None:
     numbers = sorted(policy(rule)["metadata"]["annotations"]["trainyard.io/id"] for rule in rules())
-    assert numbers == [f"p{number:02}" for number in range(1, 36)]
+    assert numbers == [f"p{number:02}" for number in range(1, 40)]
 
 
 @pytest.mark.parametrize("rule", rules())
@@ -67,14 +73,25 @@ def test_a_shared_variable_means_the_same_in_every_rule() -> None:
 
 
 def test_schema_values_and_docs_name_every_rule() -> None:
-    values = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())["policies"]["modes"]
-    schema = json.loads((parts.UMBRELLA / "values.schema.json").read_text())
-    modes = schema["properties"]["policies"]["properties"]["modes"]
-    assert sorted(values) == sorted(modes["properties"]) == sorted(modes["required"]) == rules()
-    page = (ROOT / "docs" / "policies.md").read_text()
+    """Modes of a rule that an option brings are among the option's values."""
+    page, seen = (ROOT / "docs" / "policies.md").read_text(), []
+    for option in sorted({option_of(rule) for rule in rules()}):
+        folder = ROOT / "charts" / option if option else parts.UMBRELLA
+        values = yaml.safe_load((folder / "values.yaml").read_text())
+        schema = json.loads((folder / "values.schema.json").read_text())["properties"]
+        modes = schema["modes"] if option else schema["policies"]["properties"]["modes"]
+        own = [rule for rule in rules() if option_of(rule) == option]
+        seen += own
+        held = values if option else values["policies"]
+        assert sorted(held["modes"]) == sorted(modes["properties"]) == sorted(modes["required"]) == own
+        for rule in own:
+            assert (
+                modes["properties"][rule]["description"]
+                == policy(rule)["metadata"]["annotations"]["trainyard.io/about"]
+            )
+    assert sorted(seen) == rules()
     for rule in rules():
         notes = policy(rule)["metadata"]["annotations"]
-        assert modes["properties"][rule]["description"] == notes["trainyard.io/about"]
         row = f"| {notes['trainyard.io/id']} | [`{rule}`](../policies/{rule}.yaml) | {notes['trainyard.io/about']} |"
         assert row in page, row
 
@@ -98,7 +115,7 @@ def test_each_refusal_is_one_rule_s_alone(server: ApiServer) -> None:
 def test_modes(server: ApiServer) -> None:
     """A rule each on warn, audit and off; the others still enforce."""
     sets = ["policies.modes.node-name=warn", "policies.modes.root-secrets=audit", "policies.modes.api-token=off"]
-    objects = package.render("kind", values=[HERE / "teams.yaml"], sets=sets)
+    objects = package.render("kind", values=[HERE / "teams.yaml", HERE / "options.yaml"], sets=sets)
     wanted = {o["metadata"]["name"]: o["spec"] for o in objects if o["kind"] == "ValidatingAdmissionPolicyBinding"}
     assert "trainyard-api-token" not in wanted
     pod = bases()["cpu-pod"] | {"metadata": {"name": "case", "namespace": "vision"}}

@@ -56,6 +56,30 @@ alerting:
 {{- end }}
 scrape_configs:
   {{- toYaml $jobs | nindent 2 }}
+  {{- if .Values.modelServers }}
+  {{- $teams := list }}{{ range include "trainyard.teams" . | fromJsonArray }}{{ $teams = append $teams .name }}{{ end }}
+  {{- with $teams }}
+  # Pods of teams, which say what they like: how much of it is taken is bounded, and whose it is they can't say.
+  - job_name: models
+    sample_limit: 2000
+    body_size_limit: 1MB
+    label_limit: 30
+    kubernetes_sd_configs:
+      - role: pod
+        namespaces: {names: {{ toJson . }}}
+    relabel_configs:
+      - {action: keep, source_labels: [__meta_kubernetes_pod_label_trainyard_io_model], regex: ".+"}
+      - {action: keep, source_labels: [__meta_kubernetes_pod_phase], regex: Running}
+      - {action: keep, source_labels: [__meta_kubernetes_pod_container_name], regex: server}
+      - {source_labels: [__meta_kubernetes_pod_ip], regex: "([0-9.]+)", target_label: __address__, replacement: "$1:8081"}
+      - {source_labels: [__meta_kubernetes_pod_ip], regex: "(.*:.*)", target_label: __address__, replacement: "[$1]:8081"}
+      - {source_labels: [__meta_kubernetes_namespace], target_label: namespace}
+      - {source_labels: [__meta_kubernetes_pod_name], target_label: pod}
+      - {source_labels: [__meta_kubernetes_pod_name], target_label: instance}
+    metric_relabel_configs:
+      - {action: keep, source_labels: [__name__], regex: "trainyard_model_.*|process_.*"}
+  {{- end }}
+  {{- end }}
   - job_name: apiserver
     scheme: https
     authorization: {credentials_file: {{ $account }}/token}

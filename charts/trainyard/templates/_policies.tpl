@@ -38,7 +38,9 @@ team's controller of Argo but for the team's name, at its end.
 {{- range $c.storage.volumes -}}
 {{- if .gid }}{{ $groups = append $groups (printf "%d:%s" (int64 .gid) (join "+" (has "*" .teams | ternary $teams .teams))) }}{{ end -}}
 {{- end -}}
-{{- dict
+{{- $of := include "trainyard.serving" . | default "{}" | fromJson -}}
+{{- with $of }}{{ $teamClasses = append $teamClasses .priorityClass.name }}{{ end -}}
+{{- $made := dict
       "gpuResources" (join "," (uniq $resources | default (list (include "trainyard.gpuResource" .))))
       "gpuTaints" (join "," (uniq $taints))
       "openGpuNodes" (toString $open)
@@ -66,8 +68,12 @@ team's controller of Argo but for the team's name, at its end.
       "deadlineSeconds" (dig "fill" "deadlineSeconds" 86400 $c.teamDefaults | int64 | toString)
       "keepSeconds" (dig "fill" "keepSeconds" 86400 $c.teamDefaults | int64 | toString)
       "standIns" (include "trainyard.standIns" .)
-      "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners))
-    | toJson -}}
+      "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners)) -}}
+{{- with $of -}}
+{{- $servers := list -}}{{- range .images }}{{ $servers = append $servers (printf "%s/%s" (include "trainyard.ownRegistry" $) .) }}{{ end -}}
+{{- $made = merge (dict "serverImages" (join "," (uniq $servers | sortAlpha)) "servingClass" .priorityClass.name "modelsBucket" .bucket "servingGpus" (toString .gpus)) $made -}}
+{{- end -}}
+{{- toJson $made -}}
 {{- end }}
 
 {{/*

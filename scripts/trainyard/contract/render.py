@@ -9,6 +9,7 @@ import functools
 import json
 import shutil
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from trainyard.shell import CommandError, run
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 TEMPLATE = "templates/contract.yaml"
+PARTS = ("serving",)  # whose own values stand in the contract
 RELEASE, NAMESPACE = "trainyard", "trainyard-system"
 Raw = dict[str, Any]
 
@@ -53,7 +55,7 @@ def of_values(values: Raw, where: str) -> Raw:
 
 @functools.lru_cache(maxsize=16)
 def _rendered(values: str, where: str) -> str:
-    """The published text, by Helm from the one template and its helpers: a chart without its parts."""
+    """The published text, by Helm from the one template and its helpers: a chart without its parts but their values."""
     try:
         helm = programs.find("helm")
     except TrainyardError as error:
@@ -64,7 +66,11 @@ def _rendered(values: str, where: str) -> str:
         (chart / "templates").mkdir(parents=True)
         meta = yaml.safe_load((CHART / "Chart.yaml").read_text())
         (chart / "Chart.yaml").write_text(yaml.safe_dump({key: meta[key] for key in ("apiVersion", "name", "version")}))
-        shutil.copy(CHART / "values.yaml", chart)
+        own_values = (CHART / "values.yaml").read_text()
+        for part in PARTS:
+            defaults_of = (CHART.parent / part / "values.yaml").read_text()
+            own_values += f"\n{part}:\n{textwrap.indent(defaults_of, '  ')}"
+        (chart / "values.yaml").write_text(own_values)
         for file in [*(CHART / "templates").glob("_*.tpl"), CHART / TEMPLATE]:
             shutil.copy(file, chart / "templates")
         own = Path(folder) / "values.json"

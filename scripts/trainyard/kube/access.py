@@ -96,9 +96,12 @@ class Access:
                 hint="choose another with --context or --kubeconfig; `kubectl config get-contexts` lists them",
             ) from None
         if warnings.found:
-            raise TrainyardError(
-                f"the log-in of the kubeconfig failed: {warnings.found[-1]}", where=where, hint="log in again"
-            )
+            said = warnings.found[-1]
+            if (
+                "NoneType" in said
+            ):  # on a terminal the loader lets the program speak for itself, and then looks for its words
+                said = "its program ended with the error above"
+            raise TrainyardError(f"the log-in of the kubeconfig failed: {said}", where=where, hint="log in again")
         return found
 
 

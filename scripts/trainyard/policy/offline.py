@@ -26,6 +26,13 @@ RESOURCES = {
     ("", "Namespace"): "namespaces",
     ("apps", "Deployment"): "deployments",
     ("apps", "StatefulSet"): "statefulsets",
+    ("", "Service"): "services",
+    ("autoscaling", "HorizontalPodAutoscaler"): "horizontalpodautoscalers",
+    ("networking.k8s.io", "Ingress"): "ingresses",
+    ("gateway.networking.k8s.io", "HTTPRoute"): "httproutes",
+    ("keda.sh", "ScaledObject"): "scaledobjects",
+    ("http.keda.sh", "HTTPScaledObject"): "httpscaledobjects",
+    ("serving.kserve.io", "InferenceService"): "inferenceservices",
     ("batch", "CronJob"): "cronjobs",
     **{(kind.group, kind.kind): kind.plural for kind in registry.KINDS},
     ("scheduling.volcano.sh", "PodGroup"): "podgroups",
@@ -78,6 +85,11 @@ class Policy:
     variables: Mapping[str, str]
     validations: tuple[tuple[str, str, str], ...]  # expression, message, messageExpression
     advice: bool = False  # by default it only warns
+    option: str = ""  # what brings it
+
+    def in_force(self, contract: Contract) -> bool:
+        """Whether the site has it: a rule of an option that is off is not there."""
+        return contract.modes.get(self.name, "off" if self.option else "enforce") != "off"
 
     def concerns(self, request: Request) -> bool:
         """Whether the request is one that the rule matches by kind, operation and namespace."""
@@ -120,6 +132,7 @@ def _policy(name: str, raw: Object) -> Policy:
             (one["expression"], one["message"].strip(), one.get("messageExpression", "")) for one in spec["validations"]
         ),
         advice="trainyard.io/advice" in notes,
+        option=notes.get("trainyard.io/option", ""),
     )
 
 
@@ -128,7 +141,7 @@ def violations(request: Request, contract: Contract) -> list[Violation]:
     found: list[Violation] = []
     obj, old = cel.place(request.obj), None if request.old is None else cel.place(request.old)
     for policy in policies():
-        if contract.modes.get(policy.name) != "off" and policy.concerns(request):
+        if policy.in_force(contract) and policy.concerns(request):
             found += judge(policy, obj, old, request, contract)
     return found
 

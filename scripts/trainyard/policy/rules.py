@@ -24,12 +24,16 @@ REPLICAS = "@REPLICAS@"
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: `id` is its number, `about` one sentence. `advice`: by default it only warns."""
+    """One rule: `id` is its number, `about` one sentence. `advice`: by default it only warns.
+
+    `option`: the component that brings what it is about; it is there with that one, and its mode among its values.
+    """
 
     name: str
     id: str
     about: str
     advice: bool = False
+    option: str = ""
 
 
 def policy_files() -> list[Path]:
@@ -65,7 +69,8 @@ def rules() -> list[Rule]:
     for file in policy_files():
         notes = yaml.safe_load(file.read_text())["metadata"]["annotations"]
         advice = "trainyard.io/advice" in notes
-        found.append(Rule(file.stem, notes["trainyard.io/id"], notes["trainyard.io/about"], advice))
+        option = notes.get("trainyard.io/option", "")
+        found.append(Rule(file.stem, notes["trainyard.io/id"], notes["trainyard.io/about"], advice, option))
     return sorted(found, key=lambda rule: rule.id)
 
 

@@ -27,11 +27,18 @@ from trainyard_dev.versions import load
 
 BEFORE = Version("0.2.0", "eb5fe0f8ee2b8e0537e3d69e81af2304f1e7469e")
 PROFILE = "kind"
-OPTIONS = ("monitoring.enabled=true", "logs.enabled=true")  # off by default; the earlier release had none
+OPTIONS = (
+    "monitoring.enabled=true",
+    "logs.enabled=true",
+    "serving.enabled=true",
+)  # off by default; the earlier release had none
 OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
 # Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
 FEATURES = ("ImageVolume",)
-SINCE = (("global", "contract", "gpuImages"), ("policies", "modes"))  # values that the earlier release doesn't know
+SINCE = (
+    ("global", "contract", "gpuImages"),
+    ("policies", "modes"),
+)  # values that the earlier release doesn't know
 WRITTEN = (FILE, "docs/attacks.md")  # by the run itself: no change of what is attacked
 
 

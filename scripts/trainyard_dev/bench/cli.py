@@ -19,6 +19,7 @@ from trainyard_dev.bench import (
     registry,
     results,
     runner,
+    serving,
     sizes,
     summary,
     tables,
@@ -212,6 +213,22 @@ def run_sizes(cores: int, seconds: float, published: bool) -> None:
     folder = page.FOLDER if published else runner.FOLDER
     sizes.write(found, folder)
     click.echo(sizes.table(found) + f"\n{found.cores} cores of {found.machine}: {folder / sizes.FILE}")
+
+
+@bench.command("serving")
+@click.option("--seconds", type=click.FloatRange(0.2), default=5, show_default=True, help="Of each measurement.")
+@click.option("--publish", "published", is_flag=True, help="Write the figures into docs/benchmarks/.")
+def run_serving(seconds: float, published: bool) -> None:
+    """Measure the model server beside the bare library: latency, throughput, CPU of a request; one process each.
+
+    Figures go into out/bench/, or with --publish into docs/benchmarks/. kserve's Python server is measured, too, where
+    TRAINYARD_SERVER_PYTHON names a Python that has it. Nothing else should run beside it.
+    """
+    found = serving.measure(seconds, lambda text: click.echo(text, err=True))
+    folder = page.FOLDER if published else runner.FOLDER
+    serving.write(found, folder)
+    memory = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in found.memory_mib.items())
+    click.echo(f"{serving.table(found)}\n{found.machine}; in memory {memory}: {folder / serving.FILE}")
 
 
 @bench.command("page")

@@ -83,6 +83,8 @@ def _rendered(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
         if contract := _contract(obj):
             for key, image in contract["images"].items():
                 yield f"{contract['imageRegistry']}/{image}", f"contract {key}"
+            for key, image in ((contract.get("serving") or {}).get("images") or {}).items():
+                yield f"{contract['imageRegistry']}/{image}", f"models of {key}"
             known = read.contract(contract, name)
             if any(pool.cuda for pool in known.pools):
                 for key, ref in known.cuda_images.items():

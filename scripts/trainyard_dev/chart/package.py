@@ -16,6 +16,7 @@ import yaml
 from trainyard import components
 from trainyard.chart import helm
 from trainyard.chart.helm import NAME, NAMESPACE, RELEASE
+from trainyard.components.registry import pin_of
 from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard.paths import OUT, cache_dir
@@ -50,7 +51,9 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
         crds = chart / "charts" / name / "crds"
         crds.mkdir()
         for file in files:
-            (crds / file.name).write_text(adapt.slim_crd(file.read_text(), version=load().raw["components"][name]))
+            (crds / file.name).write_text(
+                adapt.slim_crd(file.read_text(), version=load().raw["components"][pin_of(name)])
+            )
     for part in parts.upstream():
         target = chart / "charts" / part.name
         source = other.folder(part, others[part.name]) if part.name in others else parts.chart_folder(part.name)

@@ -37,12 +37,13 @@ def cluster() -> None:
 )
 @click.option("--gpu", default="auto", type=click.Choice(["auto", "mock", "real"]), show_default=True)
 @click.option("--gpus", default=4, show_default=True, help="Mock GPUs per GPU node.")
-def up(name: str, provider: str, images: str, gpu: str, gpus: int) -> None:
+@click.option("--login", is_flag=True, help="Its API server takes tokens of an issuer, once it is told of one.")
+def up(name: str, provider: str, images: str, gpu: str, gpus: int, login: bool) -> None:
     """Make a cluster: a control plane, two GPU nodes, one CPU node."""
     spec = MockGpuSpec(count=gpus)
     engine = engines.find(provider)
     chosen = detect.choose(gpu, engine=engine.name)
-    options = lifecycle.Options(name, source.choose(images), chosen.kind, spec, chosen.uuids, chosen.reason)
+    options = lifecycle.Options(name, source.choose(images), chosen.kind, spec, chosen.uuids, chosen.reason, login)
     lifecycle.up(engine, options)
     click.echo(f"\nThe cluster is up. Use it with:\n  export KUBECONFIG={lifecycle.kubeconfig(name)}")
 

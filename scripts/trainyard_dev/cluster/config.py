@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,14 +57,14 @@ def nodes(cluster: str) -> list[Node]:
     return made
 
 
-def render(image: str, mounts: dict[str, list[Mount]], cluster: str) -> str:
-    """The YAML for `kind create cluster --config`; `mounts` by node name."""
+def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Sequence[dict[str, Any]] = ()) -> str:
+    """The YAML for `kind create cluster --config`; `mounts` by node name, `patches` of what kubeadm is told."""
     config = template()
     pins = load().tools
     # kubeadm of another minor asks for others.
     held = {"kind": "ClusterConfiguration", "etcd": {"local": {"imageTag": f"{pins['etcd'].number}-0"}},
             "dns": {"imageTag": pins["coredns"].version}}  # fmt: skip
-    config["kubeadmConfigPatches"].append(yaml.safe_dump(held))
+    config["kubeadmConfigPatches"] += [yaml.safe_dump(one) for one in (held, *patches)]
     for spec, node in zip(config["nodes"], nodes(cluster), strict=True):
         spec["image"] = image
         spec["extraMounts"] = [

@@ -14,7 +14,7 @@ from trainyard.names import GPU
 from trainyard.paths import cache_dir
 from trainyard.shell import run, uninterrupted
 from trainyard_dev import proxies, tools
-from trainyard_dev.cluster import config, nodes
+from trainyard_dev.cluster import config, login, nodes
 from trainyard_dev.engine import Engine, check_builder
 from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import registry
@@ -32,7 +32,8 @@ STEPS = 8
 class Options:
     """How a cluster is to be made.
 
-    `gpu` is mock or real, and `gpu_reason` says why; `spec` says what mock GPUs are, `uuids` which real ones.
+    `gpu` is mock or real, and `gpu_reason` says why; `spec` says what mock GPUs are, `uuids` which real ones. `login`:
+    the API server takes tokens of an issuer that it is told of later.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Options:
     spec: MockGpuSpec = field(default_factory=MockGpuSpec)
     uuids: tuple[str, ...] = ()
     gpu_reason: str = ""
+    login: bool = False
 
 
 def kubeconfig(name: str) -> Path:
@@ -107,7 +109,8 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
         image = options.source.node_image(engine, base)
     with progress.step("node folders"):
         mounts = _mounts(engine, options, base)
-        file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name))
+        patches = [login.patch()] if options.login else []
+        file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name, patches))
     with progress.step("kind create cluster"):
         _raise_inotify()
         run(
@@ -233,6 +236,8 @@ def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes
         mounts[node.name] = list(shared)
         if node.has_gpus and options.gpu == "mock":
             mounts[node.name].append(nodes.mock_gpus(options.name, node.name, options.spec))
+    if options.login:
+        mounts[f"{options.name}-{login.CONTROL_PLANE}"].append(login.prepared(options.name))
     if options.gpu == "real":
         gpu_nodes = [node.name for node in config.nodes(options.name) if node.has_gpus]
         for name, uuids in share_gpus(options.uuids, gpu_nodes).items():

@@ -53,6 +53,7 @@ class Entry:
         inputs: what it checks beside the chart, as paths from the repository's root; `.ci/run` runs the entry when one
             of them changed.
         long: it takes minutes with nothing beside it; CHANGED=1 leaves it to FULL=1 and says so.
+        login: its cluster's API server takes tokens of an issuer; chosen with it, a new cluster is made so.
     """
 
     ids: tuple[str, ...]
@@ -65,6 +66,7 @@ class Entry:
     inputs: tuple[str, ...] = ()
     parts: tuple[tuple[str, ...], ...] = ()
     long: bool = False
+    login: bool = False
 
     def conflicts(self, other: Entry) -> bool:
         """Whether the two may not run at the same time."""

@@ -56,8 +56,11 @@ def run(options: Options) -> bool:
     engine, images = engines.find(options.provider), source.choose(options.images)
     chosen = detect.choose(options.gpu, engine=engine.name)
     name = config.check_name(options.name)
-    cluster = lifecycle.Options(name, images, chosen.kind, MockGpuSpec(), chosen.uuids, chosen.reason)
-    there, ids = lifecycle.exists(engine, cluster.name), selection.chosen(options.only, full=options.full)
+    ids = selection.chosen(options.only, full=options.full)
+    cluster = lifecycle.Options(
+        name, images, chosen.kind, MockGpuSpec(), chosen.uuids, chosen.reason, selection.login(ids)
+    )
+    there = lifecycle.exists(engine, cluster.name)
     if there and not options.reuse:
         raise TrainyardError(
             f"a cluster named {cluster.name} exists already",

@@ -59,6 +59,11 @@ def images(ids: Iterable[str], *, cuda: bool = False) -> set[str]:
     return named | ({f"{image}-cuda" for image in named} & load().images.keys() if cuda else set())
 
 
+def login(ids: Iterable[str]) -> bool:
+    """Whether one of these checks needs an API server that takes tokens."""
+    return any(entry.login for entry in entries(ids))
+
+
 def changed(paths: Sequence[str]) -> frozenset[str]:
     """Ids of the checks beyond the main job whose inputs are among the changed paths, with what they need."""
 

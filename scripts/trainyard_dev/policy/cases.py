@@ -71,7 +71,8 @@ TEMPLATES = {
     "deployment": "/spec/template",
     "statefulset": "/spec/template",
 }
-NOT_FOR_MEMBERS = ("cronjob", "deployment", "statefulset")
+NOT_FOR_MEMBERS = ("cronjob", "statefulset")
+PLATFORMS = ("deployment",)  # members' serve models, so what other rules say of any is asked as the platform's
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ def _as(base: str, change: dict[str, Any]) -> dict[str, Any]:
 
 def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> Case:
     name = (raw.get("allow") or raw.get("deny")) + ("" if base == raw["of"] else f", in a {base}")
-    who = raw.get("as", "editor" if base in NOT_FOR_MEMBERS else "member")
+    usual = "admin" if base in PLATFORMS else "editor" if base in NOT_FOR_MEMBERS else "member"
+    who = raw.get("as", usual)
     return Case(
         rule=rule, name=name, allowed="allow" in raw, base=base, namespace=raw.get("in", "vision"), who=who,
         change=change, update=raw.get("update"), sub=raw.get("sub", ""), says=raw.get("says", ""),

@@ -24,6 +24,7 @@ TITLES = {
     "teams": "Teams",
     "policies": "Policies",
     "rights": "Rights",
+    "login": "Log-in",
     "seeing": "Seeing as a member",
     ATTACK: "Attacks tried and refused",
     "upgrade": "Upgrade",

@@ -13,7 +13,12 @@ from trainyard.kinds import registry
 from trainyard.kinds.registry import Kind
 
 FOLDER = "pipelines/components"
-BY_HAND = [("objects", "create_object"), ("store", "with_store")]  # files beside them, and what they give
+# Files beside them, and what they give.
+BY_HAND = [
+    ("objects", "create_object"),
+    ("serving", "gate_model, register_model, serve_model"),
+    ("store", "with_store"),
+]
 STEP = '''\
 """The {title} as a step."""
 
@@ -91,7 +96,8 @@ def files(root: Path) -> Iterator[tuple[str, str]]:
         yield f"{FOLDER}/{kind.framework}.py", _step(kind)
     modules = sorted([(kind.framework, kind.step) for kind in kinds] + BY_HAND)
     imports = "".join(f"from components.{module} import {name}\n" for module, name in modules)
-    names = "".join(f'    "{name}",\n' for name in sorted(name for _, name in modules))
+    given = sorted(name for _, listed in modules for name in listed.split(", "))
+    names = "".join(f'    "{name}",\n' for name in given)
     head = (root / FOLDER / "__init__.py").read_text().partition("from components.")[0].rstrip("\n")
     yield f"{FOLDER}/__init__.py", f"{head}\n\n{imports}\n__all__ = [\n{names}]\n"
 

@@ -17,7 +17,8 @@ import pytest
 
 from trainyard.paths import ROOT
 
-OURS = ("trainyard", "trainyard_agent")
+PACKAGES = ("trainyard", "trainyard_agent")
+OURS = (*PACKAGES, "model_server")
 OF_IMAGES = {"pip"}  # which a job's image has; runs nowhere else
 
 
@@ -47,7 +48,7 @@ def declared() -> set[str]:
     return own.union(*(names(requires(one) or []) for one in own))
 
 
-@pytest.mark.parametrize("package", OURS)
+@pytest.mark.parametrize("package", PACKAGES)
 def test_what_is_imported_is_installed_with_it(package: str, declared: set[str]) -> None:
     known = packages_distributions()
     missing = {
@@ -58,3 +59,11 @@ def test_what_is_imported_is_installed_with_it(package: str, declared: set[str])
         if not {normal(one) for one in known.get(name, [])} & declared
     }
     assert not missing, f"pyproject.toml doesn't name what these import: {sorted(missing)}"
+
+
+@pytest.mark.parametrize("module", ["__init__", "contract", "errors"])
+def test_the_product_reads_cards_without_the_servers_packages(module: str) -> None:
+    """What the model server runs on is in its images alone."""
+    file = ROOT / "scripts" / "model_server" / f"{module}.py"
+    others = {name for name in imports(file) if name not in sys.stdlib_module_names}
+    assert others <= {"model_server"}

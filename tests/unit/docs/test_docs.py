@@ -38,6 +38,7 @@ def test_commands_and_options_exist(name: str) -> None:
         context, command = click.Context(trainyard), trainyard
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
             found = command.get_command(context, words.pop(0).rstrip(",.:;"))  # in a sentence
+            found = found or getattr(command, "usual", None)  # what is no command may be its argument
             assert found, line
             command = found
         options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}

@@ -49,3 +49,62 @@ def create_object(given: Mapping[str, Any]) -> Made:
     except TrainyardError as error:
         sys.stdout.flush()
         sys.exit(f"error: {error}")
+
+
+class Registered(NamedTuple):
+    """What `register_model` hands on."""
+
+    uri: str
+    version: str
+
+
+def register_model(given: Mapping[str, Any]) -> Registered:
+    """Registers a folder as a version of a model. An error ends the process with one sentence.
+
+    Args:
+        given: all arguments of the component, with `registered` to fill.
+    """
+    from trainyard.pipelines.steps import models
+
+    try:
+        return Registered(*models.register(given, os.environ))
+    except TrainyardError as error:
+        sys.stdout.flush()
+        sys.exit(f"error: {error}")
+
+
+class Judged(NamedTuple):
+    """What `gate_model` hands on."""
+
+    passed: bool
+    served: str
+
+
+def gate_model(given: Mapping[str, Any]) -> Judged:
+    """Compares a version with the one in service. An error ends the process with one sentence.
+
+    Args:
+        given: all arguments of the component.
+    """
+    from trainyard.pipelines.steps import models
+
+    try:
+        return Judged(*models.gate(given, os.environ))
+    except TrainyardError as error:
+        sys.stdout.flush()
+        sys.exit(f"error: {error}")
+
+
+def serve_model(given: Mapping[str, Any]) -> str:
+    """Brings a version into service and waits for it; returns what is in service then. An error ends the process.
+
+    Args:
+        given: all arguments of the component.
+    """
+    from trainyard.pipelines.steps import models
+
+    try:
+        return models.serve(given, os.environ)
+    except TrainyardError as error:
+        sys.stdout.flush()
+        sys.exit(f"error: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig, manifest
@@ -14,6 +14,9 @@ from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.pipelines.steps.request import Request
 from trainyard.pipelines.steps.wait import Watch
 from trainyard_agent.api import Api, ApiError
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
 
 
 def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> None:
@@ -31,6 +34,11 @@ def run(request: Request, env: Mapping[str, str], api: Api | None = None) -> Non
 
 def team_config(jobs: Jobs, request: Request, env: Mapping[str, str]) -> TeamConfig:
     """What the contract says to this step's team."""
+    return TeamConfig.of(contract(jobs, env), request.run.team)
+
+
+def contract(jobs: Jobs, env: Mapping[str, str]) -> Contract:
+    """The platform's contract, as the cluster has it. Raises TrainyardError."""
     from trainyard.contract import CONFIG_MAP, read, system
 
     path = f"/api/v1/namespaces/{system(env)}/configmaps/{CONFIG_MAP}"
@@ -39,7 +47,7 @@ def team_config(jobs: Jobs, request: Request, env: Mapping[str, str]) -> TeamCon
     except ApiError as error:
         hint = "ask the platform's engineers: pipelines must be able to read it"
         raise TrainyardError(f"the platform's contract can't be read: {error.message}", hint=hint) from None
-    return TeamConfig.of(read.contract(json.loads(found["data"]["contract.json"]), path), request.run.team)
+    return read.contract(json.loads(found["data"]["contract.json"]), path)
 
 
 def connect() -> Api:

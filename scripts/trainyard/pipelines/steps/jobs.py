@@ -34,14 +34,21 @@ class Jobs:
         self.api, self.namespace, self.clock, self.sleep = api, namespace, clock, sleep
         self._core = f"/api/v1/namespaces/{namespace}"
 
-    def ask(self, method: str, path: str, body: Object | None = None, query: dict[str, str] | None = None) -> Object:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: dict[str, str] | None = None,
+        content: str = "application/json",
+    ) -> Object:
         """One request, again while the API is away, for ten minutes. Raises ApiError when it refuses."""
         end, wait, announced = self.clock() + PATIENCE_S, 0.5, False
         while True:
             try:
-                return self.api.call(method, path, body, query=query)
+                return self.api.call(method, path, body, query=query, content=content)
             except ApiError as error:
-                if error.status not in PASSING or (error.status == 409 and method == "POST"):
+                if error.status not in PASSING or (error.status == 409 and method in ("POST", "PATCH")):
                     raise
                 if self.clock() + wait > end:
                     what = f"the API server stayed away for {PATIENCE_S:.0f} s: {error.message}"

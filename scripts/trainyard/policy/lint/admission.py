@@ -57,7 +57,7 @@ def violations(
     """
     obj = request.obj if cel.path(request.obj) is not None else cel.place(request.obj)
     for policy in policies():
-        if contract.modes.get(policy.name) == "off" or not policy.concerns(request):
+        if not policy.in_force(contract) or not policy.concerns(request):
             continue
         if advice not in (None, policy.advice):
             continue

@@ -37,7 +37,7 @@ def check(obj: Object, lines: Lines, report: Report, task: str = "", who: rights
     Args:
         who: would create it; left out: a member of the team.
     """
-    label, who = task or named(obj), who or rights.member()
+    label, who = task or named(obj), who or rights.member(bool(report.site.contract.raw.get("serving")))
     if not _allowed(obj, lines, report, label, who):
         return
     broken = [one for one in shapes.validation_errors(obj) if not _filled_later(obj, one[0])]

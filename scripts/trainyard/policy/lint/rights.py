@@ -19,6 +19,13 @@ Object = dict[str, Any]
 Said = tuple[str, str]
 CORE = (("", "pods"), ("", "persistentvolumeclaims"), ("", "configmaps"))
 PIPELINE_CORE = tuple(one for one in CORE if one != ("", "pods"))
+# What `trainyard serve` makes.
+SERVED = (
+    ("", "services"), ("apps", "deployments"), ("autoscaling", "horizontalpodautoscalers"),
+    ("policy", "poddisruptionbudgets"), ("networking.k8s.io", "ingresses"),
+    ("gateway.networking.k8s.io", "httproutes"), ("keda.sh", "scaledobjects"), ("http.keda.sh", "httpscaledobjects"),
+    ("serving.kserve.io", "inferenceservices"),
+)  # fmt: skip
 VOLCANO = (("scheduling.volcano.sh", "queues"), ("batch.volcano.sh", "cronjobs"))  # of its chart's CRDs
 # Versions in which the API server has the kinds of a group; those of jobs are in the registry.
 VERSIONS = {"": "v1", "apps": "v1", "batch": "v1", "argoproj.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}
@@ -50,8 +57,8 @@ class Account:
 
 
 @functools.cache
-def member() -> Account:
-    """Somebody of a team."""
+def member(serving: bool = False) -> Account:
+    """Somebody of a team. `serving`: whether the platform serves models, which members then put into service."""
     jobs = {(kind.group, kind.plural) for kind in registry.KINDS}
     brought = {
         (group, plural)
@@ -61,7 +68,7 @@ def member() -> Account:
         for group in rule["apiGroups"]
         for plural in rule["resources"]
     }
-    return Account("members of a team", frozenset({*jobs, *brought, *CORE}))
+    return Account("members of a team", frozenset({*jobs, *brought, *CORE, *(SERVED if serving else ())}))
 
 
 def pipeline(contract: Contract | None = None) -> Account:
@@ -132,5 +139,7 @@ def refused(obj: Object, who: Account) -> Said | None:
 def _brought() -> frozenset[tuple[str, str]]:
     """What the platform's parts bring, beside what members may create."""
     crds = {(one.crds.group, plural) for one in all_components() if one.crds for plural in one.crds.plurals}
-    listed = {(group, resource) for (group, _), resource in RESOURCES.items()}
+    listed = {(group, resource) for (group, _), resource in RESOURCES.items()} - {
+        one for one in SERVED if "." in one[0]
+    }
     return frozenset({*crds, *listed, *VOLCANO, *member().creates})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_a_log_in_that_fails(tmp_path: Path) -> None:
     plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "false", "interactiveMode": "Never"}}
     with pytest.raises(TrainyardError, match="the log-in of the kubeconfig failed"):
         Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
+
+
+def test_a_log_in_that_fails_before_a_person_s_eyes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal its program says itself what is wrong; the loader has nothing to say then."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    said = ["-c", "echo nobody is logged in >&2; exit 1"]
+    plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": said}}
+    with pytest.raises(TrainyardError, match="failed: its program ended with the error above"):
+        Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
+    assert "nobody is logged in" in capfd.readouterr().err
 
 
 def test_groups_without_a_user(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from kfp import dsl
 
+from model_server import contract
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard.pipelines.local import folders
@@ -63,6 +64,21 @@ def test_mnist_from_data_to_a_registered_model(tmp_path: Path) -> None:
     assert again.stderr.startswith(
         f"trainyard: step evaluate failed: accuracy {facts['accuracy']:.4f} is below the bar of 1.5000"
     )
+
+
+def test_from_data_to_a_version_that_the_server_takes(tmp_path: Path) -> None:
+    file = str(ROOT / "pipelines" / "serve.py")
+    done = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=2", "-p", "minimum=0.9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing is in service to compare it with" not in done.stdout and "0.9 is asked for: it may" in done.stdout
+    (card,) = (tmp_path / "out" / "local" / "buckets" / "runs" / "local" / "models" / "digits").glob("*/model.json")
+    read = contract.read(card.parent)
+    contract.check(card.parent, read)
+    assert read.metrics["accuracy"] > 0.9 and read.inputs[0].shape == (-1, 784)
+    assert f"not honoured here: digits@{read.version} is not served" in done.stdout
+    again = command(tmp_path, "--local", file, "-p", "samples=1200", "-p", "nodes=2", "-p", "minimum=1.5")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "1.5 is asked for: it stays out" in again.stdout and "is not served" not in again.stdout
 
 
 def test_sweep_by_halving_keeps_the_best(tmp_path: Path) -> None:

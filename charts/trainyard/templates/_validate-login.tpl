@@ -1,0 +1,31 @@
+{{/* Validation errors of log-in, one a line. */}}
+{{- define "trainyard.validate.login" -}}
+{{- $login := .Values.global.contract.login }}
+{{- $ours := dig "login" dict .Values.AsMap }}
+{{- if $ours.enabled }}
+{{- if not $login.issuer }}
+login.enabled is true and global.contract.login.issuer is empty: write the https address at which browsers, pods and the API server reach it.
+{{- end }}
+{{- if not (or $ours.people $ours.connectors) }}
+login.enabled is true and nobody could log in: name login.people, or login.connectors.
+{{- end }}
+{{- $seen := dict }}
+{{- range $ours.people }}
+{{- if hasKey $seen .email }}
+login.people names {{ .email }} twice: write each once.
+{{- end }}
+{{- $_ := set $seen .email true }}
+{{- end }}
+{{- if and $ours.service.nodePort (ne $ours.service.type "NodePort") }}
+login.service.nodePort is {{ $ours.service.nodePort }} and login.service.type {{ $ours.service.type }}: write NodePort, or leave the port out.
+{{- end }}
+{{- end }}
+{{- if and $login.issuer (eq $login.clientId $login.notebooksClientId) }}
+global.contract.login.clientId and notebooksClientId are both {{ $login.clientId }}: give the hub, which has a secret, a name of its own.
+{{- end }}
+{{- if not $login.issuer }}
+{{- with $login.blocked }}
+global.contract.login.blocked names {{ first . }} and no issuer is set: nobody logs in by one.
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,74 @@
+"""A trained model as steps: registered, judged against the version in service, put in its place or not."""
+
+from typing import NamedTuple
+
+from kfp import dsl
+
+from components.images import PIPELINE
+from components.store import stored
+
+
+@stored
+@dsl.component(base_image=PIPELINE, install_kfp_package=False)
+def register_model(
+    model: dsl.Input[dsl.Model],
+    name: str,
+    registered: dsl.Output[dsl.Model],
+    card: dict = {},
+    metrics: dict = {},
+) -> NamedTuple("Registered", [("uri", str), ("version", str)]):
+    """Registers the files of a model as a version, whose name is made of the content.
+
+    Args:
+        name: the model's name: small letters, digits and hyphens.
+        card: what the files' own model.json does not say: framework, inputs, outputs, data, code; see
+            docs/serving-models.md.
+        metrics: numbers by which it is compared, beside those of the artifact and of metrics.json.
+
+    Returns where it is, and its `version`.
+    """
+    from trainyard.pipelines import steps
+
+    return steps.register_model(locals())
+
+
+@stored
+@dsl.component(base_image=PIPELINE, install_kfp_package=False)
+def gate_model(
+    name: str,
+    version: str,
+    metric: str = "accuracy",
+    gain: float = 0.0,
+    minimum: float = -1e308,
+    lower: bool = False,
+    strict: bool = False,
+) -> NamedTuple("Judged", [("passed", bool), ("served", str)]):
+    """Compares a registered version with the one in service.
+
+    Args:
+        metric: which number of their cards.
+        gain: how much better it has to be; below 0: how much worse it may be.
+        minimum: what it has to reach in any case.
+        lower: less is better, as for a loss.
+        strict: the run fails when it does not pass.
+
+    Returns whether it `passed`, and the version that is `served`, "" for none.
+    """
+    from trainyard.pipelines import steps
+
+    return steps.gate_model(locals())
+
+
+@stored
+@dsl.component(base_image=PIPELINE, install_kfp_package=False)
+def serve_model(name: str, version: str, timeout: str = "10m") -> str:
+    """Brings a registered version into the place of the one in service, and waits until every replica of it answers.
+
+    A version that does not get ready in time goes back to the one before, and the step fails. The model is put into
+    service once by a member: trainyard serve NAME.
+
+    Returns the version that is in service.
+    """
+    from trainyard.pipelines import steps
+
+    return steps.serve_model(locals())

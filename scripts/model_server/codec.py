@@ -1,0 +1,224 @@
+"""Requests into arrays, each checked against the card, and arrays into answers.
+
+Two forms: the Open Inference Protocol's tensors, with its extension for binary data, and plain `{"instances": [...]}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+
+from model_server.contract import ANY, DATATYPES, Card, Tensor
+from model_server.errors import RequestError
+from model_server.tensors import array, from_bytes, to_bytes
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request's arrays by input, and the outputs that are wanted: name -> whether in binary form."""
+
+    arrays: Arrays
+    outputs: dict[str, bool] = field(default_factory=dict)
+    id: str = ""
+
+
+def document(body: bytes) -> dict[str, Any]:
+    """A body as JSON. Raises RequestError."""
+    try:
+        said = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise RequestError(f"is no JSON: {error}", where="body", hint="send a JSON object") from None
+    if not isinstance(said, dict):
+        raise RequestError("is no object", where="body", hint="send a JSON object")
+    return said
+
+
+def infer_request(card: Card, body: bytes, header_length: str = "") -> Request:
+    """A request of the Open Inference Protocol.
+
+    Args:
+        header_length: the header Inference-Header-Content-Length: bytes of JSON, behind which binary tensors lie.
+    """
+    head, tail = _parts(body, header_length)
+    said = document(head)
+    inputs = said.get("inputs")
+    if not isinstance(inputs, list) or not all(isinstance(one, dict) for one in inputs):
+        raise RequestError("are missing", where="inputs", hint="send a list of {name, datatype, shape, data}")
+    wanted, arrays = {one.name: one for one in card.inputs}, {}
+    for at, one in enumerate(inputs):
+        where, name = f"inputs[{at}]", one.get("name")
+        tensor = wanted.get(name) if isinstance(name, str) else None
+        if tensor is None or name in arrays:
+            hint = f"the model takes {', '.join(wanted)}, each once"
+            raise RequestError(f"is {name!r}", where=f"{where}.name", hint=hint)
+        shape = _shape(tensor, one, where)
+        size = _parameters(one, where).get("binary_data_size")
+        if size is None:
+            arrays[tensor.name] = array(tensor, one.get("data"), shape, f"{where}.data")
+            continue
+        if not isinstance(size, int) or not 0 <= size <= len(tail):
+            hint = f"{len(tail)} bytes lie behind the JSON"
+            raise RequestError(f"is {size!r}", where=f"{where}.parameters.binary_data_size", hint=hint)
+        arrays[tensor.name] = from_bytes(tensor, tail[:size], shape, where)
+        tail = tail[size:]
+    if tail:
+        hint = "give each input its parameters.binary_data_size"
+        raise RequestError(f"has {len(tail)} bytes that no input takes", where="body", hint=hint)
+    identity = said.get("id", "")
+    if not isinstance(identity, str):
+        raise RequestError(f"is {identity!r}", where="id", hint="send a text")
+    return Request(_whole(card, arrays), _outputs(card, said), identity)
+
+
+def predict_request(card: Card, body: bytes) -> Request:
+    """A plain request: a list of rows, or of {input: row} where the model has several inputs."""
+    rows = document(body).get("instances")
+    if not isinstance(rows, list) or not rows:
+        raise RequestError("are missing", where="instances", hint="send a list with a row for each prediction")
+    if not card.batches:
+        hint = "use the Open Inference Protocol, /v2/models/NAME/infer"
+        raise RequestError("are no rows of this model, whose tensors have a fixed length", where="instances", hint=hint)
+    if len(card.inputs) == 1 and not isinstance(rows[0], dict):
+        tensor = card.inputs[0]
+        return Request({tensor.name: _stacked(tensor, rows, "instances")})
+    arrays: Arrays = {}
+    names = {one.name for one in card.inputs}
+    for at, row in enumerate(rows):
+        if not isinstance(row, dict) or set(row) != names:
+            hint = f"send an object with {', '.join(sorted(names))}"
+            raise RequestError("has other inputs than the model", where=f"instances[{at}]", hint=hint)
+    for tensor in card.inputs:
+        arrays[tensor.name] = _stacked(tensor, [row[tensor.name] for row in rows], f"instances[*].{tensor.name}")
+    return Request(arrays)
+
+
+def infer_answer(card: Card, request: Request, outputs: Arrays) -> tuple[bytes, int]:
+    """The protocol's answer, and the bytes of JSON in front of binary tensors; 0 where there are none."""
+    said: list[dict[str, Any]] = []
+    tail: list[bytes] = []
+    for tensor in card.outputs:
+        if request.outputs and tensor.name not in request.outputs:
+            continue
+        found = outputs[tensor.name]
+        one: dict[str, Any] = {"name": tensor.name, "datatype": tensor.datatype, "shape": list(found.shape)}
+        if request.outputs.get(tensor.name):
+            blob = to_bytes(tensor, found)
+            one["parameters"] = {"binary_data_size": len(blob)}
+            tail.append(blob)
+        else:
+            one["data"] = _plain(tensor, found.ravel())
+        said.append(one)
+    answer: dict[str, Any] = {"model_name": card.name, "model_version": card.version, "outputs": said}
+    if request.id:
+        answer["id"] = request.id
+    head = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+    return b"".join((head, *tail)), len(head) if tail else 0
+
+
+def predict_answer(card: Card, outputs: Arrays) -> bytes:
+    """A prediction for each row: a value or list, or {output: value} where the model has several outputs."""
+    plain = {one.name: _plain(one, outputs[one.name]) for one in card.outputs}
+    if len(plain) == 1:
+        (predictions,) = plain.values()
+    else:
+        listed = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in plain.items()}
+        predictions = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
+    return orjson.dumps({"predictions": predictions}, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def metadata(card: Card) -> dict[str, Any]:
+    """What the protocol says of a model."""
+    platforms = {"onnx": "onnxruntime_onnx", "tensorflow": "tensorflow_savedmodel", "pytorch": "pytorch_libtorch"}
+
+    def tensors(some: Sequence[Tensor]) -> list[dict[str, Any]]:
+        return [{"name": one.name, "datatype": one.datatype, "shape": list(one.shape)} for one in some]
+
+    return {
+        "name": card.name,
+        "versions": [card.version],
+        "platform": platforms.get(card.framework, card.framework),
+        "inputs": tensors(card.inputs),
+        "outputs": tensors(card.outputs),
+    }
+
+
+def _parts(body: bytes, header_length: str) -> tuple[bytes, memoryview]:
+    if not header_length:
+        return body, memoryview(b"")
+    if not header_length.isdecimal() or int(header_length) > len(body):
+        hint = f"the body has {len(body)} bytes"
+        raise RequestError(f"is {header_length!r}", where="Inference-Header-Content-Length", hint=hint)
+    return body[: int(header_length)], memoryview(body)[int(header_length) :]
+
+
+def _parameters(said: Mapping[str, Any], where: str) -> dict[str, Any]:
+    found = said.get("parameters") or {}
+    if not isinstance(found, dict):
+        raise RequestError(f"is {found!r}", where=f"{where}.parameters", hint="send an object")
+    return found
+
+
+def _shape(tensor: Tensor, said: Mapping[str, Any], where: str) -> tuple[int, ...]:
+    if said.get("datatype") != tensor.datatype:
+        raise RequestError(
+            f"is {said.get('datatype')!r}", where=f"{where}.datatype", hint=f"{tensor.name} is {tensor.datatype}"
+        )
+    shape = said.get("shape")
+    hint = f"{tensor.name} is {list(tensor.shape)}, {ANY} for any length"
+    if not isinstance(shape, list) or not all(type(one) is int and one > 0 for one in shape):
+        raise RequestError(f"is {shape!r}", where=f"{where}.shape", hint=hint)
+    if not fits(tensor.shape, shape):
+        raise RequestError(f"is {shape}", where=f"{where}.shape", hint=hint)
+    return tuple(shape)
+
+
+def fits(wanted: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether a shape is one of those that a card allows."""
+    return len(wanted) == len(shape) and all(a in (ANY, b) for a, b in zip(wanted, shape, strict=True))
+
+
+def _stacked(tensor: Tensor, rows: list[Any], where: str) -> np.ndarray:
+    found = array(tensor, rows, None, where)
+    if not fits(tensor.shape, found.shape):
+        one = list(tensor.shape[1:]) or "one value"
+        raise RequestError(f"have the shape {list(found.shape)}", where=where, hint=f"a row of {tensor.name} is {one}")
+    return found
+
+
+def _whole(card: Card, arrays: Arrays) -> Arrays:
+    if missing := [one.name for one in card.inputs if one.name not in arrays]:
+        raise RequestError(f"lack {', '.join(missing)}", where="inputs", hint="send every input of the model")
+    if card.batches and len({len(one) for one in arrays.values()}) > 1:
+        counts = ", ".join(f"{name} {len(one)}" for name, one in arrays.items())
+        raise RequestError(f"have different numbers of rows: {counts}", where="inputs", hint="send as many of each")
+    return arrays
+
+
+def _outputs(card: Card, said: Mapping[str, Any]) -> dict[str, bool]:
+    every = _parameters(said, "request").get("binary_data_output") is True
+    known = [one.name for one in card.outputs]
+    asked = said.get("outputs")
+    if asked is None or asked == []:
+        return dict.fromkeys(known, True) if every else {}
+    if not isinstance(asked, list) or not all(isinstance(one, dict) for one in asked):
+        raise RequestError(f"is {asked!r}", where="outputs", hint="send a list of {name}")
+    wanted: dict[str, bool] = {}
+    for at, one in enumerate(asked):
+        if one.get("name") not in known:
+            hint = f"the model gives {', '.join(known)}"
+            raise RequestError(f"is {one.get('name')!r}", where=f"outputs[{at}].name", hint=hint)
+        wanted[one["name"]] = _parameters(one, f"outputs[{at}]").get("binary_data", every) is True
+    return wanted
+
+
+def _plain(tensor: Tensor, found: np.ndarray) -> Any:
+    """What orjson writes: arrays of numbers as they are, texts and halves as lists."""
+    if tensor.datatype in ("BYTES", "FP16"):
+        return found.tolist()
+    return np.ascontiguousarray(found, DATATYPES[tensor.datatype])

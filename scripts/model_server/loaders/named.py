@@ -1,0 +1,33 @@
+"""What PyTorch's and Keras' models return, one tensor, several, or some by name, as the card's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from model_server.contract import Card
+from model_server.errors import CardError
+
+
+def outputs(card: Card, value: Any, plain: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs by name: those of a mapping by its keys, several in the card's order.
+
+    Args:
+        plain: makes a numpy array of the framework's tensor.
+
+    Raises:
+        CardError: the model returns fewer or others.
+    """
+    names = [one.name for one in card.outputs]
+    if isinstance(value, Mapping):
+        if missing := [name for name in names if name not in value]:
+            what = f"lacks {', '.join(missing)}; it returns {', '.join(map(str, value))}"
+            raise CardError(what, where=card.file, hint="write the names that the model returns")
+        return {name: plain(value[name]) for name in names}
+    several = list(value) if isinstance(value, list | tuple) else [value]
+    if len(several) != len(names):
+        what = f"returns {len(several)} outputs, and the card has {len(names)}"
+        raise CardError(what, where=card.file, hint="write all outputs, in the model's order")
+    return {name: plain(one) for name, one in zip(names, several, strict=True)}

@@ -1,0 +1,118 @@
+"""Data of a request as an array of exactly the datatype that the card says, and back as bytes."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from model_server.contract import DATATYPES, Tensor
+from model_server.errors import RequestError
+
+# What numpy finds in lists of JSON values -> what datatypes it may become.
+_KINDS = {
+    "b": "truth values",
+    "i": "whole numbers",
+    "u": "whole numbers",
+    "f": "numbers",
+    "U": "texts",
+    "O": "mixed values",
+}
+_SHOWN = 40
+
+
+def array(tensor: Tensor, data: Any, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
+    """Lists of JSON values, nested or flat, as an array of this shape; None: of the shape that they have.
+
+    Raises:
+        RequestError: other values than the datatype's, too large ones, or not as many as the shape says.
+    """
+    if not isinstance(data, list):
+        raise RequestError(f"is {_short(data)}", where=where, hint=f"send a list of {tensor.datatype}")
+    made = _texts if tensor.datatype == "BYTES" else _numbers
+    found = made(tensor, data, where)
+    if shape is None or found.shape == shape:
+        return found
+    if found.ndim != 1 or found.size != math.prod(shape):
+        what = f"has {found.size} values of the shape {list(found.shape)}, and shape says {list(shape)}"
+        raise RequestError(what, where=where, hint="send as many values as the shape says, flat or nested")
+    return found.reshape(shape)
+
+
+def from_bytes(tensor: Tensor, blob: memoryview, shape: tuple[int, ...], where: str) -> np.ndarray:
+    """Raw data, little-endian and row by row; texts each behind its length of four bytes. Raises RequestError."""
+    count = math.prod(shape)
+    if tensor.datatype == "BYTES":
+        return _split_texts(blob, count, where).reshape(shape)
+    kind = np.dtype(DATATYPES[tensor.datatype]).newbyteorder("<")
+    if len(blob) != count * kind.itemsize:
+        what = f"is {len(blob)} bytes, and {list(shape)} of {tensor.datatype} are {count * kind.itemsize}"
+        raise RequestError(what, where=f"{where}.parameters.binary_data_size", hint="send the whole tensor")
+    if tensor.datatype == "BOOL" and np.frombuffer(blob, np.uint8).max(initial=0) > 1:
+        raise RequestError("holds bytes other than 0 and 1", where=where, hint="send one byte for each BOOL")
+    return np.frombuffer(blob, kind).reshape(shape)
+
+
+def to_bytes(tensor: Tensor, found: np.ndarray) -> bytes:
+    """The form that `from_bytes` reads."""
+    if tensor.datatype != "BYTES":
+        return np.ascontiguousarray(found).astype(np.dtype(DATATYPES[tensor.datatype]).newbyteorder("<")).tobytes()
+    blobs = [str(one).encode() for one in found.ravel()]
+    return b"".join(struct.pack("<I", len(one)) + one for one in blobs)
+
+
+def _numbers(tensor: Tensor, data: list[Any], where: str) -> np.ndarray:
+    wanted = np.dtype(DATATYPES[tensor.datatype])
+    try:
+        found = np.asarray(data)
+    except (ValueError, OverflowError) as error:
+        hint = "send rows of one length"
+        raise RequestError(f"is no tensor: {str(error).partition('.')[0]}", where=where, hint=hint) from None
+    kind = found.dtype.kind
+    allowed = {"b": "b", "i": "iu", "u": "iu", "f": "fiu"}[wanted.kind]
+    if kind not in allowed:
+        said = _KINDS.get(kind, "other values")
+        raise RequestError(f"holds {said}", where=where, hint=f"{tensor.name} is {tensor.datatype}")
+    if wanted.kind in "iu" and found.size:
+        limits = np.iinfo(wanted)
+        least, most = int(found.min()), int(found.max())
+        if least < limits.min or most > limits.max:
+            hint = f"{tensor.datatype} holds {limits.min} to {limits.max}"
+            raise RequestError(f"has {least if least < limits.min else most}", where=where, hint=hint)
+    with np.errstate(over="ignore"):
+        cast = found.astype(wanted, copy=False)
+    if wanted.kind == "f" and not np.isfinite(cast).all():
+        raise RequestError(f"holds numbers too large for {tensor.datatype}", where=where, hint="send smaller ones")
+    return cast
+
+
+def _texts(tensor: Tensor, data: list[Any], where: str) -> np.ndarray:
+    found = np.asarray(data, dtype=object)
+    if not all(isinstance(one, str) for one in found.ravel()):
+        raise RequestError("holds other values than texts", where=where, hint=f"{tensor.name} is BYTES: send texts")
+    return found
+
+
+def _split_texts(blob: memoryview, count: int, where: str) -> np.ndarray:
+    found, at = [], 0
+    while at < len(blob):
+        end = at + 4
+        length = struct.unpack_from("<I", blob, at)[0] if end <= len(blob) else len(blob)
+        if end + length > len(blob):
+            break
+        found.append(bytes(blob[end : end + length]))
+        at = end + length
+    if at != len(blob) or len(found) != count:
+        what = f"is no {count} texts, each behind its length of four bytes"
+        raise RequestError(what, where=where, hint="send as many as the shape says")
+    try:
+        return np.array([one.decode() for one in found], dtype=object)
+    except UnicodeDecodeError:
+        raise RequestError("holds a text that is no UTF-8", where=where, hint="send UTF-8") from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,215 @@
+"""Commands under `trainyard models`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard import structured
+from trainyard.errors import UsageError
+from trainyard.kube import Access, options
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.kube import Kube
+
+TENSOR = re.compile(r"([A-Za-z0-9_.-]+):([A-Z0-9]+):(-?\d+(?:,-?\d+)*)(?::(\w+))?")
+SPELLED = "write NAME:DATATYPE:SHAPE, such as image:FP32:-1,784; -1 stands for any length"
+
+
+def _output(*forms: str) -> Callable[..., Any]:
+    return click.option("-o", "--output", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+
+
+@click.group()
+def models() -> None:
+    """Register models, list and compare their versions, and ask whether one may go into service.
+
+    MODEL is a model's name, which means the version that was registered last, or NAME@VERSION; the beginning of a
+    version will do.
+    """
+
+
+@models.command("list")
+@click.argument("name", default="")
+@_output("table", "json", "yaml", "name")
+@options
+def list_(name: str, form: str, access: Access) -> None:
+    """List the team's registered models, or the versions of one, and which of them is in service."""
+    from trainyard.serving import comparison, shelf
+
+    kube, known = _connected(access)
+    with shelf.opened(kube, known) as found:
+        cards = found.listed(name)
+    if form in ("json", "yaml"):
+        served = _served(kube)
+        rows = [card.document() | {"inService": served.get(card.name) == card.version} for card in cards]
+        click.echo(structured.text(rows, form), nl=False)
+    elif form == "name":
+        click.echo("\n".join(card.title for card in cards))
+    elif cards:
+        click.echo(comparison.listing(cards, _served(kube)))
+    else:
+        hint = "`trainyard models register FOLDER NAME` brings one"
+        click.echo(f"no models{f' called {name}' if name else ''} in {kube.namespace}; {hint}", err=True)
+
+
+@models.command()
+@click.argument("first", metavar="MODEL")
+@click.argument("second", metavar="MODEL", default="")
+@_output("table", "json", "yaml")
+@options
+def compare(first: str, second: str, form: str, access: Access) -> None:
+    """Compare two versions: data, code, run, metrics, digest. With one MODEL: it, and the version in service."""
+    from trainyard.serving import comparison, shelf
+
+    kube, known = _connected(access)
+    with shelf.opened(kube, known) as found:
+        one = found.find(first)
+        if not second:
+            now = _served(kube).get(one.name)
+            if not now:
+                raise UsageError(f"{one.name} is not in service", hint="name a second version to compare it with")
+            one, second = found.find(f"{one.name}@{now}"), one.title
+        other = found.find(second)
+    if form == "table":
+        click.echo(comparison.table(one, other))
+    else:
+        click.echo(structured.text(comparison.compared(one, other), form), nl=False)
+
+
+@models.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("name")
+@click.option("--framework", default="", help="pytorch, tensorflow, sklearn or onnx.")
+@click.option("--file", default="", help="The model's file, or folder, in FOLDER; needed where there are several.")
+@click.option("--input", "inputs", multiple=True, metavar="NAME:DATATYPE:SHAPE", help="What goes in; may be repeated.")
+@click.option(
+    "--output-tensor", "outputs", multiple=True, metavar="NAME:DATATYPE:SHAPE[:METHOD]", help="What comes out."
+)
+@click.option(
+    "--builder", default="", metavar="FILE.py:FUNCTION", help="Of PyTorch's weights alone: what makes the module."
+)
+@click.option("--metric", "metrics", multiple=True, metavar="NAME=VALUE", help="How good it is; may be repeated.")
+@click.option("--data", default="", help="What it was trained on.")
+@click.option("--code", default="", help="What trained it: a commit, a digest.")
+@click.option("--run", default="", help="The run that trained it.")
+@click.option(
+    "--version", default="", help="Default: made of the content, so that the same content is the same version."
+)
+@click.option("--dry-run", is_flag=True, help="Print the card, and send nothing.")
+@_output("name", "json", "yaml")
+@options
+def register(
+    folder: Path,
+    name: str,
+    framework: str,
+    file: str,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    builder: str,
+    metrics: tuple[str, ...],
+    data: str,
+    code: str,
+    run: str,
+    version: str,
+    dry_run: bool,
+    form: str,
+    access: Access,
+) -> None:
+    """Register what lies in FOLDER as a version of model NAME.
+
+    What FOLDER/model.json and FOLDER/metrics.json say counts, and options go before them. All files of FOLDER are sent;
+    a version never changes afterwards.
+
+    \b
+    trainyard models register results digits --framework pytorch \\
+      --input image:FP32:-1,784 --output-tensor logits:FP32:-1,10
+    """
+    from trainyard.serving import shelf
+
+    given = {
+        "name": name, "framework": framework, "file": file, "builder": builder, "data": data, "code": code, "run": run,
+        "version": version, "inputs": [_tensor(one) for one in inputs], "outputs": [_tensor(one) for one in outputs],
+        "metrics": dict(_number(one) for one in metrics),
+    }  # fmt: skip
+    card = shelf.complete(folder, given)
+    if dry_run:
+        click.echo(structured.text(card, "yaml" if form == "yaml" else "json"), nl=False)
+        return
+    kube, known = _connected(access)
+    with shelf.opened(kube, known) as found:
+        made = found.register(folder, card, lambda text: click.echo(text, err=True))
+    click.echo(structured.text(made.document(), form) if form != "name" else made.title, nl=form == "name")
+
+
+@models.command()
+@click.argument("model")
+@click.option("--metric", default="accuracy", show_default=True, help="Which number of the cards is compared.")
+@click.option(
+    "--gain", type=float, default=0.0, show_default=True, help="How much better it has to be; below 0: may be worse."
+)
+@click.option("--minimum", type=float, help="What it has to reach in any case.")
+@click.option("--lower", is_flag=True, help="Less is better, as for a loss.")
+@_output("text", "json", "yaml")
+@options
+def gate(model: str, metric: str, gain: float, minimum: float | None, lower: bool, form: str, access: Access) -> None:
+    """Ask whether a version may take the place of the one in service; exit code 1 when it may not."""
+    from trainyard.serving import gate as gates
+    from trainyard.serving import shelf
+
+    kube, known = _connected(access)
+    with shelf.opened(kube, known) as found:
+        candidate = found.find(model)
+        now = _served(kube).get(candidate.name)
+        served = found.find(f"{candidate.name}@{now}") if now else None
+    verdict = gates.judge(candidate, served, metric, gain=gain, minimum=minimum, lower=lower)
+    if form != "text":
+        click.echo(structured.text(verdict.document(), form), nl=False)
+    if not verdict.passed:
+        raise gates.held(verdict)
+    if form == "text":
+        click.echo(verdict.text)
+
+
+def _connected(access: Access) -> tuple[Kube, Contract]:
+    from trainyard import contract
+
+    kube = access.connect()
+    return kube, contract.live(kube)
+
+
+def _served(kube: Kube) -> dict[str, str]:
+    """By model the version in service. {} where nothing may be seen of it."""
+    from trainyard.kube import KubeError
+    from trainyard.serving import apply, versions
+
+    try:
+        found = kube.list(kube.path("apps/v1", "deployments"), labelSelector=f"{apply.LABEL},trainyard.io/track=stable")
+    except KubeError as error:
+        if error.status != apply.FORBIDDEN:
+            raise
+        return {}
+    named = ((one, versions.of_template(one["spec"]["template"])) for one in found)
+    return {one["metadata"]["labels"][apply.LABEL]: served.version for one, served in named if served}
+
+
+def _tensor(text: str) -> dict[str, Any]:
+    match = TENSOR.fullmatch(text)
+    if not match:
+        raise UsageError(f"{text!r} says no tensor", hint=SPELLED)
+    name, datatype, shape, method = match.groups()
+    said: dict[str, Any] = {"name": name, "datatype": datatype, "shape": [int(one) for one in shape.split(",")]}
+    return said | ({"method": method} if method else {})
+
+
+def _number(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise UsageError(f"{text!r} says no number", hint="write --metric NAME=VALUE, such as accuracy=0.97") from None

@@ -1,0 +1,275 @@
+"""Commands under `trainyard serve`; without another word it serves a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trainyard import structured
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kube import Access, options
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.kube import Kube
+    from trainyard.serving.plan import Wish
+
+SERVE = "model"  # the command that `trainyard serve NAME` stands for
+
+
+class Serving(click.Group):
+    """A group whose first word may be a model."""
+
+    @property
+    def usual(self) -> click.Command:
+        """The command that a word stands for which is none."""
+        return self.commands[SERVE]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """What is no command and doesn't ask for help is a model, or an option before it."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [SERVE, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Serving)
+def serve() -> None:
+    """Put a registered model into service, and take it back: trainyard serve MODEL.
+
+    \b
+    trainyard serve digits                        the version that was registered last
+    trainyard serve digits@3f2a --canary-share 25 beside the one in service
+    trainyard serve digits@3f2a                   in its place
+    trainyard serve rollback digits               back to the one before
+    """
+
+
+def _yaml(ctx: click.Context, param: click.Parameter, value: Path | None) -> dict[str, Any]:
+    import yaml
+
+    if value is None:
+        return {}
+    try:
+        found = yaml.safe_load(value.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"the values can't be read: {error.strerror}", where=str(value), hint="correct --values"
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise UsageError("the values are no YAML", where=str(value), hint="correct the file") from None
+    if not isinstance(found, dict):
+        raise UsageError(
+            "the values are no mapping", where=str(value), hint="write keys of charts/model-server/values.yaml"
+        )
+    return found
+
+
+@serve.command(SERVE)
+@click.argument("model")
+@click.option("--replicas", type=click.IntRange(0), help="Pods. Default at first: 2.")
+@click.option("--cpu", default="", help="CPU that one pod asks for, such as 500m.")
+@click.option("--memory", default="", help="Memory of one pod, such as 1Gi.")
+@click.option("--gpus", type=click.IntRange(0), help="GPUs of one pod, through the team's queue.")
+@click.option(
+    "--scale-by", type=click.Choice(("cpu", "requests", "concurrency", "none")), help="What the number of pods follows."
+)
+@click.option("--min", "minimum", type=click.IntRange(0), help="Fewest pods then.")
+@click.option("--max", "maximum", type=click.IntRange(1), help="Most pods then.")
+@click.option(
+    "--target", type=click.IntRange(1), help="What one pod should have: percent, requests a second, or at a time."
+)
+@click.option("--scale-source", type=click.Choice(("adapter", "keda", "keda-http")), help="Who counts requests.")
+@click.option(
+    "--from", "reach", type=click.Choice(("team", "namespaces", "outside")), help="Who may ask it. Default: team."
+)
+@click.option(
+    "--by", type=click.Choice(("nodePort", "loadBalancer", "ingress", "gateway")), help="The way in from outside."
+)
+@click.option("--host", default="", help="Host name of ingress or gateway.")
+@click.option("--key", is_flag=True, help="Make a key, which is printed once, and ask for one from now on.")
+@click.option("--revoke-keys", is_flag=True, help="Keys of before are taken no more.")
+@click.option(
+    "--canary-share", type=click.IntRange(1, 99), help="Beside the version in service, with this share in percent."
+)
+@click.option(
+    "--runtime", type=click.Choice(("model-server", "triton", "vllm")), help="What answers. Default: model-server."
+)
+@click.option("--image", default="", help="The server's image, where it is none of the platform's.")
+@click.option("--kserve/--no-kserve", default=None, help="As KServe's InferenceService.")
+@click.option(
+    "--values",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=_yaml,
+    help="Further values of charts/model-server.",
+)
+@click.option("--wait/--no-wait", default=True, help="Until every replica of it answers.")
+@click.option("--timeout", type=click.IntRange(1), default=600, show_default=True, help="Seconds to wait at most.")
+@click.option("--dry-run", is_flag=True, help="Print what would be applied, and send nothing.")
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(("name", "yaml", "json")),
+    default="name",
+    help="With yaml or json: print the objects.",
+)
+@options
+def model(
+    model: str,
+    key: bool,
+    revoke_keys: bool,
+    wait: bool,
+    timeout: int,
+    dry_run: bool,
+    form: str,
+    access: Access,
+    **said: Any,
+) -> None:
+    """Put a registered version of MODEL into service: NAME, or NAME@VERSION.
+
+    What is not said stays as it was. The new version gets requests once it is warm, and the old one's pods end what
+    they have begun.
+    """
+    from trainyard.serving import apply, plan, render, settings, shelf
+    from trainyard.serving.cards import split
+
+    split(model)
+    kube, known = _connected(access)
+    plan.part(known)
+    text, digest = plan.new_key() if key else ("", "")
+    wish = _wish(said, digest, revoke_keys)
+    with shelf.opened(kube, known) as found:
+        card = found.find(model)
+    before = settings.read(apply.deployment(kube, card.name))
+    values = plan.values(known, kube.namespace, card, wish, before)
+    objects = render.objects(values, kube.namespace)
+    if dry_run or form != "name":
+        click.echo(structured.text(objects, form) if form == "json" else _documents(objects), nl=False)
+        if dry_run:
+            return
+    gone = apply.send(kube, objects, card.name)
+    for name in gone:
+        click.echo(f"deleted {name}", err=True)
+    if text:
+        click.echo("this key is shown once, and the cluster has only its digest:", err=True)
+        click.echo(text)
+    canary = bool(wish.canary)
+    share = f" with {wish.canary} % of the replicas" * canary
+    click.echo(f"{card.title} goes into service{share} at {_address(card.name, kube.namespace)}", err=True)
+    if wait and not values.get("inferenceService", {}).get("enabled"):
+        apply.wait(kube, card.name, timeout, lambda line: click.echo(line, err=True), canary=canary)
+        click.echo(f"{card.title} is in service", err=True)
+    if form == "name" and not text:
+        click.echo(_address(card.name, kube.namespace))
+
+
+@serve.command()
+@click.argument("model")
+@click.option(
+    "--to", default="", metavar="VERSION", help="An earlier version, or its beginning. Default: the one before."
+)
+@click.option("--wait/--no-wait", default=True, help="Until every replica of it answers.")
+@click.option("--timeout", type=click.IntRange(1), default=600, show_default=True, help="Seconds to wait at most.")
+@click.option("--dry-run", is_flag=True, help="Say which version it would be, and change nothing.")
+@options
+def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, access: Access) -> None:
+    """Take back what went into service last: the canary where there is one, else the version, for the one before.
+
+    Nothing is rendered and nothing is read from the store for it: the earlier version stands in the cluster's history.
+    """
+    from trainyard.kube.client import JSON_PATCH
+    from trainyard.serving import apply, versions
+    from trainyard.serving.cards import split
+
+    name, _ = split(model)
+    kube = access.connect()
+    now = apply.deployment(kube, name)
+    if now is None:
+        raise TrainyardError(
+            f"{name} is not in service", where=kube.namespace, hint="`trainyard serve list` shows what is"
+        )
+    path = kube.path("apps/v1", "deployments", apply.name_of(name))
+    if not to and apply.deployment(kube, name, canary=True):
+        if not dry_run:
+            kube.delete(f"{path}-canary")
+            kube.patch(path, versions.whole(now), content=JSON_PATCH)
+        click.echo(
+            f"the canary of {name} {'would go' if dry_run else 'is gone'}; the version in service stays", err=True
+        )
+    else:
+        served = versions.of_template(now["spec"]["template"])
+        target = versions.before(versions.history(kube, name), served.version if served else "", to)
+        change = versions.change(now, target)
+        click.echo(f"{name} {'would go' if dry_run else 'goes'} back to {target.version}", err=True)
+        if not dry_run:
+            kube.patch(path, change, content=JSON_PATCH)
+        click.echo(f"{name}@{target.version}")
+    if wait and not dry_run:
+        apply.wait(kube, name, timeout, lambda line: click.echo(line, err=True))
+
+
+@serve.command("list")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(("table", "json", "yaml", "name")), default="table", show_default=True
+)
+@options
+def list_(form: str, access: Access) -> None:
+    """List the team's models in service: version, replicas, who may ask them, and where."""
+    from trainyard.serving import overview
+
+    kube = access.connect()
+    rows = overview.rows(kube)
+    if form in ("json", "yaml"):
+        click.echo(structured.text([row.document() for row in rows], form), nl=False)
+    elif form == "name":
+        click.echo("\n".join(dict.fromkeys(row.model for row in rows)))
+    elif rows:
+        click.echo(overview.table(rows))
+    else:
+        click.echo(f"no models are in service in {kube.namespace}; `trainyard serve MODEL` brings one", err=True)
+
+
+@serve.command()
+@click.argument("model")
+@options
+def stop(model: str, access: Access) -> None:
+    """Take MODEL out of service. Its versions stay registered."""
+    from trainyard.serving import apply
+    from trainyard.serving.cards import split
+
+    name, _ = split(model)
+    kube = access.connect()
+    gone = apply.stop(kube, name)
+    if not gone:
+        raise TrainyardError(
+            f"{name} is not in service", where=kube.namespace, hint="`trainyard serve list` shows what is"
+        )
+    for one in gone:
+        click.echo(f"deleted {one}", err=True)
+
+
+def _wish(said: dict[str, Any], digest: str, only: bool) -> Wish:
+    from trainyard.serving.plan import Wish
+
+    words = ("cpu", "memory", "host", "image", "replicas", "gpus", "minimum", "maximum", "target", "kserve", "values")
+    asked: dict[str, Any] = {word: said[word] for word in words}
+    asked |= {"scale_by": said["scale_by"] or "", "source": said["scale_source"] or "", "access": said["reach"] or "",
+              "by": said["by"] or "", "runtime": said["runtime"] or ""}  # fmt: skip
+    return Wish(**asked, canary=said["canary_share"] or 0, keys=(digest,) if digest else (), only=only)
+
+
+def _address(name: str, namespace: str) -> str:
+    return f"http://model-{name}.{namespace}.svc"
+
+
+def _documents(objects: list[dict[str, Any]]) -> str:
+    return "".join(f"---\n{structured.text(obj, 'yaml')}" for obj in objects)
+
+
+def _connected(access: Access) -> tuple[Kube, Contract]:
+    from trainyard import contract
+
+    kube = access.connect()
+    return kube, contract.live(kube)

@@ -1,0 +1,69 @@
+"""An OpenID Connect issuer as its discovery document describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainyard.errors import TrainyardError
+from trainyard.login.asking import Asker, RefusedError, checked
+
+DISCOVERY = "/.well-known/openid-configuration"
+# What is asked for, of what the issuer has; offline_access is what brings a token to renew with.
+SCOPES = ("openid", "email", "profile", "groups", "offline_access")
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """Where an issuer is asked for what; an endpoint that it does not have is ""."""
+
+    url: str
+    authorization: str
+    token: str
+    device: str = ""
+    revocation: str = ""
+    scopes: tuple[str, ...] = SCOPES
+
+    @property
+    def asked_scopes(self) -> str:
+        """The scopes of a log-in, separated by spaces."""
+        return " ".join(self.scopes)
+
+
+def discover(asker: Asker, url: str, scopes: Sequence[str] = ()) -> Issuer:
+    """Reads the issuer's document.
+
+    Args:
+        scopes: asked for instead of those of ours that the issuer names.
+
+    Raises:
+        TrainyardError: it can't be reached, is not the issuer that it is asked for, or lacks what a log-in needs.
+    """
+    base = checked(url).rstrip("/")
+    try:
+        found = asker.get(base + DISCOVERY)
+    except RefusedError as error:
+        raise TrainyardError(f"it has no discovery document ({error})", where=url, hint="check --issuer") from None
+    said = str(found.get("issuer", ""))
+    if said.rstrip("/") != base:
+        raise TrainyardError(
+            f"it calls itself {said or 'nothing'}", where=url, hint="give --issuer exactly as the issuer calls itself"
+        )
+    ends = {key: str(found.get(f"{key}_endpoint") or "") for key in ("authorization", "token")}
+    for key, end in ends.items():
+        if not end:
+            raise TrainyardError(f"it names no {key}_endpoint", where=url, hint="is this an OpenID Connect issuer?")
+        checked(end)
+    methods = found.get("code_challenge_methods_supported")
+    if isinstance(methods, list) and "S256" not in methods:
+        raise TrainyardError("it takes no PKCE with S256", where=url, hint="switch it on at the issuer")
+    offered = found.get("scopes_supported")
+    known = tuple(s for s in SCOPES if s in offered or s == "openid") if isinstance(offered, list) else SCOPES
+    optional = {key: str(found.get(f"{key}_endpoint") or "") for key in ("device_authorization", "revocation")}
+    return Issuer(
+        url=said,
+        **ends,
+        device=optional["device_authorization"],
+        revocation=optional["revocation"],
+        scopes=tuple(scopes) or known,
+    )

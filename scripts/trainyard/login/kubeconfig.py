@@ -1,0 +1,159 @@
+"""What kubectl is told: a cluster, a user that a program logs in, and the context of both. No token is in it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.paths import ROOT
+
+API_VERSION = "client.authentication.k8s.io/v1"
+OURS = ["login", "--credential"]
+MODULE = ["-m", "trainyard"]
+INSTALL = "`trainyard` logs you in; install it with pip, from the wheel of your platform engineer"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where an API server is, and by which authority it is known ("": by the machine's)."""
+
+    name: str
+    server: str
+    ca: str = ""  # PEM
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """As a kubeconfig has it."""
+        ca = {"certificate-authority-data": base64.b64encode(self.ca.encode()).decode()} if self.ca else {}
+        return {"name": self.name, "cluster": {"server": self.server, **ca}}
+
+
+def read(place: Path) -> dict[str, Any]:
+    """A kubeconfig as data, an empty one where there is none. Raises TrainyardError for one that can't be read."""
+    empty = {"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []}
+    try:
+        found = yaml.safe_load(place.read_text())
+    except FileNotFoundError:
+        return empty
+    except (OSError, yaml.YAMLError) as error:
+        raise TrainyardError("the kubeconfig can't be read", where=str(place), hint=str(error).split("\n")[0]) from None
+    if found is None:
+        return empty
+    if not isinstance(found, dict) or not all(isinstance(found.get(k) or [], list) for k in ("clusters", "users")):
+        raise TrainyardError("this is no kubeconfig", where=str(place), hint="choose another file with -o")
+    return empty | {key: value for key, value in found.items() if value is not None}
+
+
+def chosen(files: list[Path], context: str) -> tuple[Cluster, str]:
+    """The cluster of a context of these files, the current one if "", and the context's namespace.
+
+    Raises:
+        UsageError: there is no such context, or its cluster is not in the files.
+    """
+    held = [read(place) for place in files]
+    first = lambda key, name: next((e for one in held for e in one[key] if e.get("name") == name), None)  # noqa: E731
+    wanted = context or next((str(one["current-context"]) for one in held if one.get("current-context")), "")
+    at = first("contexts", wanted)
+    found = first("clusters", (at or {}).get("context", {}).get("cluster"))
+    if not at or not found:
+        raise UsageError(
+            f"no kubeconfig says where the cluster is (context {wanted})" if wanted else
+            "no kubeconfig says where the cluster is",
+            hint="give --server and --certificate-authority, or --kubeconfig and --context",
+        )  # fmt: skip
+    said = found["cluster"]
+    ca = base64.b64decode(said.get("certificate-authority-data") or b"").decode()
+    if named := said.get("certificate-authority"):
+        base = next(place for place, one in zip(files, held, strict=True) if found in one["clusters"])
+        ca = authority(str(base.parent / Path(named).expanduser()))
+    return Cluster(str(found["name"]), str(said["server"]), ca), str(at["context"].get("namespace") or "")
+
+
+def arguments(files: list[Path], context: str) -> list[str]:
+    """What our program is called with by the user of a context, the current one if ""; [] where it is not ours."""
+    held = [read(place) for place in files]
+    wanted = context or next((str(one["current-context"]) for one in held if one.get("current-context")), "")
+    for user in (e["context"].get("user") for one in held for e in one["contexts"] if e.get("name") == wanted):
+        for entry in (e for one in held for e in one["users"] if e.get("name") == user):
+            plugin = (entry.get("user") or {}).get("exec") or {}
+            found = [str(argument) for argument in plugin.get("args") or []]
+            found = found[len(MODULE) :] if found[: len(MODULE)] == MODULE else found
+            if found[: len(OURS)] == OURS:
+                return found[len(OURS) :]
+    return []
+
+
+def authority(place: str) -> str:
+    """The PEM text of an authority's file. Raises UsageError when it is none."""
+    try:
+        text = Path(place).expanduser().read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the authority can't be read: {getattr(error, 'strerror', '') or error}",
+            where=place,
+            hint="name the PEM file of the cluster's authority",
+        ) from None
+    if "BEGIN CERTIFICATE" not in text:
+        raise UsageError("this is no certificate", where=place, hint="name the PEM file of the cluster's authority")
+    return text
+
+
+def merged(
+    config: dict[str, Any], cluster: Cluster, options: list[str], namespace: str, *, for_others: bool = False
+) -> dict[str, Any]:
+    """The kubeconfig with our cluster, user and context in it, which is current; everything else stays.
+
+    Args:
+        options: of `trainyard login`, for the program that logs in.
+        for_others: who reads it has our program somewhere else.
+    """
+    command, *before = program(for_others)
+    user = f"trainyard-login@{cluster.name}"
+    plugin = {
+        "apiVersion": API_VERSION, "command": command, "args": [*before, *OURS, *options],
+        "interactiveMode": "IfAvailable", "provideClusterInfo": False, "installHint": INSTALL,
+    }  # fmt: skip
+    space = {"namespace": namespace} if namespace else {}
+    context = {"cluster": cluster.name, "user": user, **space}
+    made = {
+        "clusters": cluster.entry,
+        "users": {"name": user, "user": {"exec": plugin}},
+        "contexts": {"name": user, "context": context},
+    }
+    rest = {key: [e for e in config[key] if e.get("name") != new["name"]] + [new] for key, new in made.items()}
+    return config | rest | {"current-context": user}
+
+
+def program(for_others: bool) -> list[str]:
+    """The command that runs us again: for others its name, here its place, since PATH changes with environments."""
+    if for_others:
+        return ["trainyard"]
+    if found := shutil.which("trainyard"):
+        return [found]
+    launcher = ROOT / "bin" / "trainyard"
+    return [str(launcher)] if launcher.is_file() else [sys.executable, *MODULE]
+
+
+def write(place: Path, config: dict[str, Any]) -> None:
+    """Puts the file in place whole, with the mode that it had, 0600 if it is new."""
+    target = place.resolve() if place.is_symlink() else place
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    descriptor, name = tempfile.mkstemp(prefix=".trainyard-", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w") as opened:
+            yaml.safe_dump(config, opened, sort_keys=False)
+        os.chmod(name, mode)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,153 @@
+"""Puts a model's objects into the cluster, takes away what is none of them any more, and waits until it answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainyard.errors import TrainyardError
+from trainyard.kube import Kube, KubeError
+from trainyard.observe import pods as seen
+from trainyard.observe import refusals
+from trainyard.serving.rollout import LABEL, name_of, ready
+
+Object = dict[str, Any]
+Say = Callable[[str], None]
+POLL_INTERVAL_S = 1.0
+FORBIDDEN, MISSING = 403, 404
+# All that one model may consist of; what is not of Kubernetes itself may be absent.
+KINDS = (
+    ("v1", "configmaps"),
+    ("v1", "services"),
+    ("policy/v1", "poddisruptionbudgets"),
+    ("apps/v1", "deployments"),
+    ("autoscaling/v2", "horizontalpodautoscalers"),
+    ("networking.k8s.io/v1", "ingresses"),
+    ("gateway.networking.k8s.io/v1", "httproutes"),
+    ("keda.sh/v1alpha1", "scaledobjects"),
+    ("http.keda.sh/v1alpha1", "httpscaledobjects"),
+    ("serving.kserve.io/v1beta1", "inferenceservices"),
+)
+ORDER = ("ConfigMap", "Service", "PodDisruptionBudget", "Deployment")
+
+
+def deployment(kube: Kube, model: str, *, canary: bool = False) -> Object | None:
+    """What serves a model, or its canary; None where nothing does. Raises KubeError."""
+    return kube.find(kube.path("apps/v1", "deployments", name_of(model) + ("-canary" if canary else "")))
+
+
+def send(kube: Kube, wanted: Sequence[Object], model: str) -> list[str]:
+    """Applies the objects and deletes others of the same model; returns what was deleted, as kind/name.
+
+    A number of replicas that an autoscaler keeps is left as it is.
+
+    Raises:
+        KubeError: one of them is refused; what was applied before it stays.
+    """
+    scaled = {str(obj["spec"]["scaleTargetRef"]["name"]) for obj in wanted if "scaleTargetRef" in obj.get("spec", {})}
+    for obj in sorted(wanted, key=lambda one: ORDER.index(one["kind"]) if one["kind"] in ORDER else len(ORDER)):
+        if obj["kind"] == "Deployment" and obj["metadata"]["name"] in scaled:
+            live = kube.find(kube.path("apps/v1", "deployments", obj["metadata"]["name"]))
+            if live is not None:
+                obj = {**obj, "spec": {**obj["spec"], "replicas": live["spec"].get("replicas", 1)}}
+        kube.apply(obj)
+    kept = {(obj["kind"], obj["metadata"]["name"]) for obj in wanted}
+    return list(_delete(kube, model, kept))
+
+
+def stop(kube: Kube, model: str) -> list[str]:
+    """Takes a model out of service; returns what was deleted. Its versions stay registered."""
+    return list(_delete(kube, model, set()))
+
+
+def _delete(kube: Kube, model: str, kept: set[tuple[str, str]]) -> Iterator[str]:
+    for version, plural in reversed(KINDS):
+        place = kube.path(version, plural)
+        try:
+            found = kube.list(place, labelSelector=f"{LABEL}={model},app.kubernetes.io/managed-by=trainyard")
+        except KubeError as error:
+            if version in BROUGHT and error.status in (FORBIDDEN, MISSING):
+                continue
+            raise
+        for obj in found:
+            name = obj["metadata"]["name"]
+            kind = obj.get("kind") or KIND_OF[plural]
+            if obj["metadata"].get("ownerReferences") or (kind, name) in kept:
+                continue
+            if kube.delete(f"{place}/{name}"):
+                yield f"{kind.lower()}/{name}"
+
+
+BROUGHT = tuple(version for version, _ in KINDS[-4:])  # by the site: absent, or nobody's to see, where it has none
+KIND_OF = {
+    "configmaps": "ConfigMap",
+    "services": "Service",
+    "poddisruptionbudgets": "PodDisruptionBudget",
+    "deployments": "Deployment",
+    "horizontalpodautoscalers": "HorizontalPodAutoscaler",
+    "ingresses": "Ingress",
+    "httproutes": "HTTPRoute",
+    "scaledobjects": "ScaledObject",
+    "httpscaledobjects": "HTTPScaledObject",
+    "inferenceservices": "InferenceService",
+}
+
+
+def wait(kube: Kube, model: str, seconds: float, say: Say, *, canary: bool = False) -> None:
+    """Until the version that was sent serves, with every replica.
+
+    Raises:
+        TrainyardError: it doesn't within that time; the sentence says what its newest pod says.
+    """
+    end, said = time.monotonic() + seconds, ""
+    while True:
+        found = deployment(kube, model, canary=canary)
+        if found is None:
+            raise TrainyardError(f"{name_of(model)} was deleted while it was waited for")
+        try:
+            good, text = ready(found)
+        except TrainyardError as error:
+            raise _failed(kube, model, error.what) from None
+        if text != said:
+            say(text)
+            said = text
+        if good:
+            return
+        if time.monotonic() > end:
+            raise _failed(kube, model, f"{found['metadata']['name']} is not ready after {seconds:.0f} s: {text}")
+        time.sleep(POLL_INTERVAL_S)
+
+
+def _failed(kube: Kube, model: str, what: str) -> TrainyardError:
+    why = blamed(kube, model)
+    hint = f"what served before still does; `trainyard serve rollback {model}` takes the new version away"
+    return TrainyardError(f"{what}{f'; {why}' if why else ''}", where=kube.namespace, hint=hint)
+
+
+def blamed(kube: Kube, model: str) -> str:
+    """What keeps the newest pod that is not ready; "" where nothing is known."""
+    pods = kube.list(kube.path("v1", "pods"), labelSelector=f"{LABEL}={model}")
+    pods.sort(key=lambda pod: str(pod["metadata"].get("creationTimestamp")), reverse=True)
+    for pod in pods:
+        for one in seen.containers(pod):
+            waiting, over = seen.state(one, "waiting"), seen.state(one, "terminated")
+            last = (one.get("lastState") or {}).get("terminated") or over
+            if last.get("exitCode"):
+                return _last_words(kube, pod["metadata"]["name"], str(one["name"]), last)
+            if waiting.get("reason") in seen.STUCK:
+                return f"{one['name']}: {waiting['reason']} {waiting.get('message', '')}".strip()
+        if told := seen.unplaced(pod):
+            return f"no node takes it: {told.get('message', '')}"
+    events = kube.list(kube.path("v1", "events"), fieldSelector="type=Warning,involvedObject.kind=ReplicaSet")
+    events = [one for one in events if one["involvedObject"]["name"].startswith(f"{name_of(model)}-")]
+    return refusals.refusal(events) or ""
+
+
+def _last_words(kube: Kube, pod: str, container: str, ended: Mapping[str, Any]) -> str:
+    try:
+        lines = [line.decode(errors="replace") for line in kube.logs(pod, container, tail=3)]
+    except KubeError:
+        lines = []
+    said = " | ".join(line.strip() for line in lines if line.strip())
+    return f"{container} ended with code {ended['exitCode']}{f': {said}' if said else ''}"

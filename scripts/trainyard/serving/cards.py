@@ -1,0 +1,101 @@
+"""What is known of a registered version: the card beside its file, as people and servers read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.errors import UsageError
+
+# A server's objects are called after its model, so the name is shorter than a registry alone would want.
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+VERSION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+SERVED = ("framework", "file", "inputs", "outputs")  # without these nothing can answer for it
+SHOWN = 12  # characters of a version in a table
+
+
+@dataclass(frozen=True)
+class Card:
+    """One version of a model.
+
+    Args:
+        place: `bucket/prefix` of its folder.
+        digest: `sha256:…` of its file; empty on cards of old.
+        metrics: numbers that it was measured by.
+        changed: when it was registered, in seconds since 1970.
+        raw: all that the card says.
+    """
+
+    name: str
+    version: str
+    place: str
+    framework: str = ""
+    file: str = ""
+    digest: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    data: Any = None
+    code: Any = None
+    run: Any = None
+    changed: int = 0
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """`digits@3f2a…`, as every command takes it."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What a server would need and the card doesn't say."""
+        return tuple(key for key in SERVED if not self.raw.get(key))
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        said = {"uri": f"s3://{self.place}", "servable": not self.lacks, "metrics": dict(self.metrics)}
+        return {**{key: value for key, value in self.raw.items() if key != "uri"}, **said}
+
+
+def read(raw: Mapping[str, Any], place: str, changed: int = 0) -> Card:
+    """The card of a version that lies at `place`, of any age; what it doesn't say stays empty."""
+    folder, _, version = place.rpartition("/")
+    file, files = str(raw.get("file") or ""), raw.get("files")
+    facts = files.get(file) if isinstance(files, Mapping) else None
+    listed = f"sha256:{facts['sha256']}" if isinstance(facts, Mapping) and facts.get("sha256") else ""
+    metrics = raw.get("metrics") if isinstance(raw.get("metrics"), Mapping) else {}
+    if not metrics and is_number(raw.get("accuracy")):
+        metrics = {"accuracy": raw["accuracy"]}  # as the example pipelines of old wrote it
+    return Card(
+        name=str(raw.get("name") or folder.rpartition("/")[2]),
+        version=str(raw.get("version") or version),
+        place=place,
+        framework=str(raw.get("framework") or ""),
+        file=file,
+        digest=str(raw.get("digest") or listed),
+        metrics={key: float(value) for key, value in (metrics or {}).items() if is_number(value)},
+        data=raw.get("data"),
+        code=raw.get("code"),
+        run=raw.get("run"),
+        changed=changed,
+        raw=raw,
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number that can be compared."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def split(wanted: str) -> tuple[str, str]:
+    """`digits` or `digits@VERSION` as name and version, which may be empty. Raises UsageError."""
+    name, at, version = wanted.partition("@")
+    if not NAME.fullmatch(name):
+        what = f"{name!r} is no name of a model"
+        raise UsageError(
+            what, hint="a name has small letters, digits and hyphens, at most 40: digits, or digits@VERSION"
+        )
+    if at and not VERSION.fullmatch(version):
+        what = f"{version!r} is no version of a model"
+        raise UsageError(what, hint="a version has letters, digits, dots, hyphens and underscores, at most 63")
+    return name, version

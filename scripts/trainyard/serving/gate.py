@@ -1,0 +1,83 @@
+"""Whether a version may take the place of the one in service: a number of its card against the other's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.serving.cards import Card
+
+METRIC = "accuracy"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was compared, and what comes of it. Without a version in service only `minimum` counts."""
+
+    metric: str
+    candidate: Card
+    value: float
+    served: Card | None
+    bar: float | None
+    passed: bool
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        own = f"{self.candidate.title} has {self.metric} {self.value:g}"
+        if self.bar is None:
+            return f"{own}; nothing is in service to compare it with"
+        against = (
+            f"{self.served.title} in service asks for {self.bar:g}" if self.served else f"{self.bar:g} is asked for"
+        )
+        return f"{own}, {against}: {'it may take its place' if self.passed else 'it stays out'}"
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        served = self.served.title if self.served else None
+        return {"metric": self.metric, "candidate": self.candidate.title, "value": self.value, "served": served,
+                "bar": self.bar, "passed": self.passed}  # fmt: skip
+
+
+def judge(
+    candidate: Card,
+    served: Card | None,
+    metric: str = METRIC,
+    *,
+    gain: float = 0.0,
+    minimum: float | None = None,
+    lower: bool = False,
+) -> Verdict:
+    """Compares a version with the one in service.
+
+    Args:
+        gain: how much better it has to be; below zero: how much worse it may be.
+        minimum: what it must reach in any case; with `lower` what it may not exceed.
+        lower: less is better, as for a loss.
+
+    Raises:
+        UsageError: a card doesn't have that number.
+    """
+    value = _number(candidate, metric)
+    sign = -1.0 if lower else 1.0
+    bars = [] if minimum is None else [minimum]
+    if served is not None:
+        bars.append(_number(served, metric) + sign * gain)
+    bar = max(bars, key=lambda one: sign * one) if bars else None
+    passed = bar is None or sign * value >= sign * bar
+    return Verdict(metric, candidate, value, served, bar, passed)
+
+
+def held(verdict: Verdict) -> TrainyardError:
+    """For a version that stays out."""
+    hint = "train longer, or lower what the gate asks for; what is in service stays there"
+    return TrainyardError(verdict.text, hint=hint)
+
+
+def _number(card: Card, metric: str) -> float:
+    if metric not in card.metrics:
+        there = ", ".join(sorted(card.metrics)) or "none"
+        what = f"{card.title} was not measured by {metric}; its card has {there}"
+        raise UsageError(what, hint="name another metric, or register it again with --metric NAME=VALUE")
+    return card.metrics[metric]

@@ -1,0 +1,188 @@
+"""From a wish to the values of charts/model-server: what the contract says of images, classes and nodes, and what was
+said before."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainyard.contract import Contract
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds import TeamConfig
+from trainyard.serving.cards import Card
+
+Values = dict[str, Any]
+OWN = "model-server"  # the runtime of the platform's own images
+KEY = "ty-"  # begins every key, so that a scanner of logs and code knows one
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a command asks for. What is empty or None stays as it was.
+
+    Args:
+        canary: the version gets this share in percent beside the one in service; 0: it takes that one's place.
+        keys: digests of keys that are added; `only`: those of before go.
+        values: further values of the chart, which go before all else.
+    """
+
+    replicas: int | None = None
+    cpu: str = ""
+    memory: str = ""
+    gpus: int | None = None
+    scale_by: str = ""
+    minimum: int | None = None
+    maximum: int | None = None
+    target: int | None = None
+    source: str = ""
+    access: str = ""
+    by: str = ""
+    host: str = ""
+    keys: tuple[str, ...] = ()
+    only: bool = False
+    canary: int = 0
+    runtime: str = ""
+    image: str = ""
+    kserve: bool | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def new_key() -> tuple[str, str]:
+    """A key, 32 bytes at random, and its SHA-256, which is all that the cluster gets."""
+    key = KEY + secrets.token_urlsafe(32)
+    return key, hashlib.sha256(key.encode()).hexdigest()
+
+
+def part(contract: Contract) -> dict[str, Any]:
+    """What the contract says of serving. Raises TrainyardError where the option is off."""
+    found = contract.raw.get("serving")
+    if not found:
+        what = "this platform serves no models"
+        raise TrainyardError(what, where=contract.source, hint="ask your platform engineer to set serving.enabled")
+    return dict(found)
+
+
+def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values) -> Values:
+    """Values of the chart for this version.
+
+    Args:
+        before: those of what is in service, of `settings.read`; {} for a new service.
+
+    Raises:
+        UsageError: the card can't be served, or a canary has nothing beside it.
+        TrainyardError: serving is off.
+    """
+    option, config = part(contract), TeamConfig.of(contract, team)
+    if wish.gpus and not option.get("gpus"):
+        what = "this platform gives no GPUs to servers, which would hold them as long as the model is in service"
+        raise UsageError(
+            what, where=contract.source, hint="leave --gpus out, or ask your platform engineer for serving.gpus"
+        )
+    made: Values = copy.deepcopy(before)
+    runtime = wish.runtime or made.get("runtime") or OWN
+    image = wish.image or (image_of(option, contract, card) if runtime == OWN else "")
+    if not image:
+        raise UsageError(
+            f"{runtime} has no image of the platform's", hint="name one with --image, pinned by its digest"
+        )
+    version = {"version": card.version, "source": _source(card), "digest": card.digest}
+    if wish.canary:
+        if not (before.get("model") or {}).get("version"):
+            hint = f"serve it without --canary-share first: trainyard serve {card.name}"
+            raise UsageError(f"{card.name} is not in service, so there is nothing beside a canary", hint=hint)
+        made["canary"] = {**version, "image": image, "share": wish.canary}
+    else:
+        made["model"] = {"name": card.name, **version}
+        made["image"] = {"reference": image}
+        made.pop("canary", None)
+    made |= {"runtime": runtime, "fetch": {"image": config.platform_image}, "storeSecret": config.secret}
+    made.setdefault("priorityClassName", str((option.get("priorityClass") or {}).get("name") or ""))
+    _nodes(made, config, wish)
+    _scaling(made, wish, option)
+    _access(made, wish)
+    if wish.kserve is not None:
+        made["inferenceService"] = {**made.get("inferenceService", {}), "enabled": wish.kserve}
+    return merged(made, wish.values)
+
+
+def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
+    """The image that serves a card's framework. Raises UsageError."""
+    if card.lacks:
+        what = f"{card.title} can't be served: its card lacks {', '.join(card.lacks)}"
+        raise UsageError(
+            what, hint="register it again: trainyard models register FOLDER NAME --framework … --input … --output …"
+        )
+    images = option.get("images") or {}
+    if card.framework not in images:
+        what = f"{card.title} is of {card.framework}, for which the platform has no server"
+        raise UsageError(what, hint=f"there are servers for {', '.join(sorted(images))}; or name an image with --image")
+    registry = str(contract.raw.get("imageRegistry") or "docker.io").rstrip("/")
+    return f"{registry}/{images[card.framework]}"
+
+
+def merged(base: Values, over: Mapping[str, Any]) -> Values:
+    """One tree over another; lists are replaced."""
+    found = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = merged(dict(found[key]), value) if both else value
+    return found
+
+
+def _source(card: Card) -> Values:
+    return {"bucket": card.place}
+
+
+def _nodes(made: Values, config: TeamConfig, wish: Wish) -> None:
+    """Where its pods run and what they ask for; with GPUs through the team's queue."""
+    resources = made.setdefault(
+        "resources", {"requests": {"cpu": "250m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}}
+    )
+    if wish.replicas is not None:
+        made["replicas"] = wish.replicas
+    if wish.cpu:
+        resources["requests"]["cpu"] = wish.cpu
+    if wish.memory:
+        resources["requests"]["memory"] = resources["limits"]["memory"] = wish.memory
+    held = any("/" in name for name in resources["limits"])
+    if wish.gpus is None and held:
+        return
+    gpus = wish.gpus or 0
+    pool = config.pool("", gpus=gpus > 0)
+    for amounts in resources.values():
+        for name in [name for name in amounts if "/" in name]:
+            del amounts[name]
+        if gpus:
+            amounts[pool.resource] = gpus
+    made["nodeSelector"] = dict(pool.labels)
+    made["tolerations"] = [dict(one) for one in pool.tolerations] if gpus else []
+    made["schedulerName"] = config.scheduler if gpus else ""
+    made["queue"] = config.queues[0] if gpus else ""
+    if gpus:
+        made["priorityClassName"] = config.priority  # the class of serving is for Kubernetes' own scheduler
+
+
+def _scaling(made: Values, wish: Wish, option: Mapping[str, Any]) -> None:
+    asked = {"by": wish.scale_by or None, "min": wish.minimum, "max": wish.maximum, "target": wish.target,
+             "source": wish.source or None}  # fmt: skip
+    given = {key: value for key, value in asked.items() if value is not None}
+    if wish.scale_by and "target" not in given:
+        given["target"] = 0  # another unit: the number of before says nothing
+    if given:
+        made["autoscaling"] = {**made.get("autoscaling", {}), **given}
+    scaling = made.get("autoscaling") or {}
+    if scaling.get("source") == "keda" and not scaling.get("prometheus"):
+        scaling["prometheus"] = str(option.get("prometheus") or "")
+
+
+def _access(made: Values, wish: Wish) -> None:
+    asked = {"from": wish.access, "by": wish.by, "host": wish.host}
+    access = {**made.get("access", {}), **{key: value for key, value in asked.items() if value}}
+    if wish.keys or wish.only:
+        access["keys"] = sorted({*([] if wish.only else access.get("keys", [])), *wish.keys})
+    if access:
+        made["access"] = access

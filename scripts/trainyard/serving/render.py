@@ -1,0 +1,50 @@
+"""Renders charts/model-server: the objects of one model in service."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trainyard.chart import helm
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.paths import ROOT
+from trainyard.serving import settings
+
+Object = dict[str, Any]
+CHART = ROOT / "charts" / "model-server"
+KUBERNETES = "1.34.0"  # what it is rendered for; the chart asks the cluster nothing
+TOLD = "The values don't fit together:"
+
+
+def objects(values: Mapping[str, Any], namespace: str) -> list[Object]:
+    """The objects, the Deployment in service with the values that it is made from.
+
+    Raises:
+        UsageError: the values don't fit together, or the schema refuses one.
+        TrainyardError: Helm is not there.
+    """
+    with tempfile.TemporaryDirectory(prefix="serve-") as folder:
+        file = Path(folder) / "values.json"
+        file.write_text(json.dumps(values))
+        try:
+            text = helm.call(
+                "template", "model", CHART, "--namespace", namespace, "--kube-version", KUBERNETES, "--values", file
+            )
+        except TrainyardError as error:
+            if not error.where and "is not installed" in error.what:
+                raise
+            raise UsageError(_plain(error.what), hint="correct the option, or the file of --values") from None
+    found = helm.parse(text)
+    for obj in found:
+        if obj["kind"] in ("Deployment", "InferenceService") and not obj["metadata"]["name"].endswith("-canary"):
+            obj["metadata"].setdefault("annotations", {})[settings.NOTE] = settings.text(values)
+    return found
+
+
+def _plain(text: str) -> str:
+    """The chart's sentences without what Helm puts before them."""
+    said = text.partition(TOLD)[2]
+    return said.strip().removeprefix("- ").replace(" - ", " ") if said else text

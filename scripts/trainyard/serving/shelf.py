@@ -1,0 +1,287 @@
+"""The team's registered models: `models/NAME/VERSION/` below its folder of the bucket, a card beside each one's files.
+
+`models/NAME/newest.json` says which version was registered last. A version never changes: the same name and version
+with other content is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from model_server import contract as server
+from model_server.errors import CardError
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.kinds.team_config import BUCKET
+from trainyard.serving import cards
+from trainyard.serving.cards import Card
+
+if TYPE_CHECKING:
+    from trainyard.contract import Contract
+    from trainyard.kube import Kube
+
+FOLDER, NEWEST = "models", "newest.json"
+Say = Callable[[str], None]
+
+
+class Store(Protocol):
+    """What it needs of a store: a member's, through a pod, or a step's own."""
+
+    def cards(self, place: str) -> list[dict[str, Any]]:
+        """Every card below a place: `place` below it, `changed` and `card`. Raises TrainyardError."""
+
+    def put(self, source: Path, place: str) -> bool:
+        """Copies a file there unless the same is there; whether it was copied. Raises TrainyardError."""
+
+
+def root(team: str, bucket: str = BUCKET) -> str:
+    """Where a team's models are, as `bucket/prefix`."""
+    return f"{bucket}/{team}/{FOLDER}"
+
+
+def bucket_of(known: Contract) -> str:
+    """The bucket of registered models: what the option says, else the one that the example pipelines register in."""
+    return str((known.raw.get("serving") or {}).get("bucket") or BUCKET)
+
+
+class Shelf:
+    """The registered models of one team."""
+
+    def __init__(self, store: Store, team: str, bucket: str = BUCKET) -> None:
+        self._store, self.root = store, root(team, bucket)
+
+    def listed(self, name: str = "") -> list[Card]:
+        """Every version, by name, the one that was registered last first. Raises TrainyardError."""
+        below = f"{self.root}/{name}" if name else self.root
+        found = [
+            cards.read(one["card"], f"{below}/{one['place']}", int(one.get("changed") or 0))
+            for one in self._store.cards(below)
+            if one["card"] is not None
+        ]
+        return sorted(found, key=lambda card: (card.name, -card.changed, card.version))
+
+    def find(self, wanted: str) -> Card:
+        """`digits` for the version that was registered last, or `digits@VERSION`; the version's beginning will do.
+
+        Raises:
+            TrainyardError: there is none of that name or version, or several begin so.
+        """
+        name, version = cards.split(wanted)
+        known = self.listed(name)
+        if not known:
+            hint = "`trainyard models list` shows what is, and `trainyard models register` brings one"
+            raise TrainyardError(f"no model {name} is registered", where=f"s3://{self.root}", hint=hint)
+        if not version:
+            return known[0]
+        found = [card for card in known if card.version == version]
+        found = found or [card for card in known if card.version.startswith(version)]
+        if len(found) == 1:
+            return found[0]
+        there = ", ".join(card.version for card in (found or known)[:8])
+        what = f"several versions of {name} begin with {version}" if found else f"{name} has no version {version}"
+        raise TrainyardError(what, where=f"s3://{self.root}/{name}", hint=f"take one of {there}")
+
+    def register(self, folder: Path, card: Mapping[str, Any], say: Say = lambda text: None) -> Card:
+        """Brings a folder's files and its card as a version; one that is there with the same content stays as it is.
+
+        Args:
+            card: of `complete`.
+
+        Raises:
+            TrainyardError: that version is there with other content, or the store refuses.
+        """
+        name, version = str(card["name"]), str(card["version"])
+        place = f"{self.root}/{name}/{version}"
+        there = next((one for one in self.listed(name) if one.version == version), None)
+        if there is not None and there.digest != card["digest"]:
+            what = f"{name} {version} is registered with another content"
+            raise TrainyardError(
+                what, where=f"s3://{place}", hint="a version never changes: leave --version out, or take a new one"
+            )
+        if there is None:
+            for file in _files(folder):
+                self._store.put(file, f"{place}/{file.relative_to(folder).as_posix()}")
+                say(f"sent {file.relative_to(folder).as_posix()}")
+            self._put(f"{place}/{server.CARD}", card)  # last: a card means all is there
+        self._put(f"{self.root}/{name}/{NEWEST}", {"version": version})
+        return there or cards.read(card, place)
+
+    def _put(self, place: str, document: Mapping[str, Any]) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            file = Path(scratch) / "object"
+            file.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
+            self._store.put(file, place)
+
+
+def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The card of what lies in a folder: its own model.json, over it what is given, digest and version by the content.
+
+    Args:
+        given: keys of the card; what is empty says nothing. `metrics` is added to those of model.json and metrics.json.
+
+    Raises:
+        UsageError: the folder has no file, or the card says something wrong or too little.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            "there is no such folder", where=str(folder), hint="name the folder that the model was saved in"
+        )
+    own = _json(folder / server.CARD)
+    said = {
+        **own,
+        **{key: value for key, value in given.items() if value not in (None, "", [], {}) and key != "metrics"},
+    }
+    measured = {key: value for key, value in _json(folder / "metrics.json").items() if cards.is_number(value)}
+    said["metrics"] = {**measured, **(own.get("metrics") or {}), **(given.get("metrics") or {})}
+    cards.split(str(said.get("name") or ""))
+    files = _files(folder)
+    if not said.get("file"):
+        usual = [file.relative_to(folder).as_posix() for file in files if file.suffix != ".json"]
+        if len(usual) != 1:
+            what = f"which file is the model? There are {', '.join(usual[:8]) or 'none'}"
+            raise UsageError(what, where=str(folder), hint="name it with --file; a SavedModel is its folder")
+        said["file"] = usual[0]
+    path = folder / str(said["file"])
+    if not path.exists() or not path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"there is no {said['file']} in it", where=str(folder), hint="correct --file")
+    said["digest"] = server.digest_of(path)
+    beside = [file for file in files if not file.is_relative_to(path)]
+    said["files"] = {file.relative_to(folder).as_posix(): _facts(file) for file in beside}
+    if not said.get("version"):
+        content = {
+            key: said.get(key) for key in ("framework", "file", "digest", "inputs", "outputs", "files", "builder")
+        }
+        said["version"] = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    try:
+        server.parse(said, server.CARD)
+    except CardError as error:
+        raise UsageError(str(error).rstrip("."), where=str(folder)) from None
+    return said
+
+
+@contextmanager
+def opened(kube: Kube, known: Contract) -> Iterator[Shelf]:
+    """The team's models, through a pod that lives as long as the block. Raises TrainyardError."""
+    from trainyard.kinds import TeamConfig  # not where a step of a pipeline reads this
+    from trainyard.training.transfer import open_store
+
+    with open_store(kube, TeamConfig.of(known, kube.namespace)) as store:
+        yield Shelf(ByPod(store), kube.namespace, bucket_of(known))
+
+
+class ByPod:
+    """The store through the pod of a member's command."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def cards(self, place: str) -> list[dict[str, Any]]:
+        """As `Store` says."""
+        return list(self._store.run("models", place)["cards"])
+
+    def put(self, source: Path, place: str) -> bool:
+        """As `Store` says."""
+        return bool(self._store.put(source, place))
+
+
+class Direct:
+    """The store by the keys of a step's environment."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def cards(self, place: str) -> list[dict[str, Any]]:
+        """As `Store` says."""
+        from trainyard_agent import models
+
+        bucket, _, prefix = place.partition("/")
+        with _said():
+            return models.cards(self._client, bucket, prefix)
+
+    def put(self, source: Path, place: str) -> bool:
+        """As `Store` says."""
+        from trainyard_agent import objects
+
+        bucket, _, key = place.partition("/")
+        size, digest = source.stat().st_size, server.digest_of(source).removeprefix("sha256:")
+        with _said():
+            if objects.stat(self._client, bucket, key) == {"size": size, "sha256": digest}:
+                return False
+            with open(source, "rb") as file:
+                objects.put(self._client, bucket, key, file, size, digest)
+        return True
+
+
+class Folder:
+    """The store of a run on one machine, where buckets are folders."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def cards(self, place: str) -> list[dict[str, Any]]:
+        """As `Store` says."""
+        below, found = self._root / place, []
+        for file in sorted(below.rglob(server.CARD)):
+            where = file.parent.relative_to(below).as_posix()
+            changed = int(file.stat().st_mtime)
+            found.append({"place": "" if where == "." else where, "changed": changed, "card": _json(file)})
+        return found
+
+    def put(self, source: Path, place: str) -> bool:
+        """As `Store` says."""
+        target = self._root / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        return True
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    from trainyard_agent.say import PlatformError
+
+    try:
+        yield
+    except PlatformError as error:
+        raise TrainyardError(str(error)) from None
+
+
+def _files(folder: Path) -> list[Path]:
+    """What is registered of a folder: all files but hidden ones, caches and the card.
+
+    Raises:
+        UsageError: one is a link out of the folder.
+    """
+    found = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if any(part.startswith(".") or part == "__pycache__" for part in parts) or not path.is_file():
+            continue
+        if parts == (server.CARD,):
+            continue
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError("is a link out of the folder", where=str(path), hint="put the file itself there")
+        found.append(path)
+    return found
+
+
+def _facts(file: Path) -> dict[str, Any]:
+    return {"sha256": server.digest_of(file).removeprefix("sha256:"), "bytes": file.stat().st_size}
+
+
+def _json(file: Path) -> dict[str, Any]:
+    """An object of a file; {} where there is no file. Raises UsageError."""
+    if not file.is_file():
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        raise UsageError("is no JSON", where=str(file), hint="correct it, or take it away") from None
+    if not isinstance(found, dict):
+        raise UsageError("is no object", where=str(file), hint="write name, framework, inputs and outputs")
+    return found

@@ -1,0 +1,206 @@
+"""What the model server costs beside the bare library: latency, throughput, and CPU of each request.
+
+One process each, of one thread. The client is a process of its own on the same machine, so throughput is of both
+together; CPU of a request is the server's alone. Where kserve's Python server is installed, it is measured, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard.shell import run
+from trainyard_dev.bench import tables
+from trainyard_dev.bench.environment import machine
+from trainyard_dev.serving import environment, process
+
+FILE = "serving.json"
+FRAMEWORKS = ("onnx", "sklearn")
+ROWS = (1, 32)
+CONNECTIONS = (1, 16)
+_MODULE = "trainyard_dev.serving"
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PEER_S = 120
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measurement: requests a second, latencies and the server's CPU in ms for each request."""
+
+    framework: str
+    who: str
+    form: str
+    rows: int
+    connections: int
+    per_second: float
+    latency_ms: Mapping[str, float]
+    cpu_ms: float
+    failed: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """All measurements of one machine, and the memory of each server in MiB."""
+
+    machine: str
+    figures: list[Figure]
+    memory_mib: Mapping[str, float]
+
+
+def measure(seconds: float, report: Callable[[str], None]) -> Found:
+    """Everything, each for so many seconds. Raises TrainyardError where the environment isn't made."""
+    python = environment.python()
+    figures: list[Figure] = []
+    memory: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="trainyard-serving-") as name:
+        folder = Path(name)
+        _python("models", folder / "made")
+        for framework in FRAMEWORKS:
+            model = folder / "made" / framework
+            for rows in ROWS:
+                report(f"{framework}: the bare library, {rows} rows")
+                said = _json(_python("bare", model, rows, 1, seconds))
+                figures.append(_figure(framework, "library", "", rows, 1, said, said["cpu_ms"]))
+            server = process.start(model, folder / "log", THREADS="1", MAX_BATCH="32")
+            try:
+                server.wait_ready()
+                for one in _asked(framework, "ours", server.port, server.process.pid, folder, seconds, report):
+                    figures.append(one)
+                memory[f"{framework} ours"] = _memory(server.process.pid)
+            finally:
+                server.stop()
+            if not environment.lacks("kserve"):
+                with _Peer(python, model, folder / "peer") as peer:
+                    for one in _asked(framework, "kserve", peer.port, peer.pid, folder, seconds, report):
+                        figures.append(one)
+                    memory[f"{framework} kserve"] = _memory(peer.pid)
+    return Found(machine(), figures, memory)
+
+
+def write(found: Found, folder: Path) -> None:
+    """Writes all figures as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps(asdict(found), indent=1) + "\n")
+
+
+def table(found: Found) -> str:
+    """The figures as a table for a page or a terminal."""
+    heads = ["framework", "who", "form", "rows", "connections", "requests/s", "p50 ms", "p99 ms", "CPU ms", "failed"]
+    lines = [_line(one) for one in found.figures]
+    return tables.markdown(heads, lines)
+
+
+def _line(one: Figure) -> list[str]:
+    what = [one.framework, one.who, one.form or "a call", str(one.rows), str(one.connections)]
+    times = [
+        f"{one.per_second:,.0f}",
+        f"{one.latency_ms['50']:.2f}",
+        f"{one.latency_ms['99']:.2f}",
+        f"{one.cpu_ms:.3f}",
+    ]
+    return [*what, *times, str(sum(one.failed.values()))]
+
+
+def _asked(
+    framework: str, who: str, port: int, pid: int, folder: Path, seconds: float, report: Callable[[str], None]
+) -> Iterator[Figure]:
+    for form in ("json", "binary"):
+        for rows in ROWS:
+            body, headers = _request(form, rows)
+            (folder / "body").write_bytes(body)
+            for connections in CONNECTIONS:
+                report(f"{framework}: {who}, {form}, {rows} rows, {connections} connections")
+                more = ["--connections", connections, "--seconds", seconds]
+                more += [part for name, value in headers.items() for part in ("--header", f"{name}={value}")]
+                before = _cpu_s(pid)
+                said = _json(_python("load", port, "/v2/models/digits/infer", folder / "body", *more))
+                used = _cpu_s(pid) - before
+                yield _figure(framework, who, form, rows, connections, said, 1000 * used / max(1, said["answered"]))
+
+
+def _request(form: str, rows: int) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of so many images."""
+    images = np.random.default_rng(7).random((rows, 64), np.float32).round(4)
+    one: dict[str, Any] = {"name": "image", "datatype": "FP32", "shape": [rows, 64]}
+    if form == "json":
+        return json.dumps({"inputs": [one | {"data": images.ravel().astype(float).round(4).tolist()}]}).encode(), {}
+    one["parameters"] = {"binary_data_size": images.nbytes}
+    head = json.dumps({"inputs": [one], "parameters": {"binary_data_output": True}}).encode()
+    headers = {"Inference-Header-Content-Length": str(len(head)), "Content-Type": "application/octet-stream"}
+    return head + images.tobytes(), headers
+
+
+def _figure(
+    framework: str, who: str, form: str, rows: int, connections: int, said: Mapping[str, Any], cpu_ms: float
+) -> Figure:
+    speed = said["answered"] / said["seconds"]
+    return Figure(framework, who, form, rows, connections, speed, said["latency_ms"], cpu_ms, said["failed"])
+
+
+class _Peer:
+    """kserve's Python server with the same model, as a process."""
+
+    def __init__(self, python: Path, model: Path, log: Path) -> None:
+        self.port, _ = process.free_ports(2)
+        with log.open("wb") as stream:
+            self._process = subprocess.Popen(
+                [python, "-m", f"{_MODULE}.peer", model, str(self.port)], env=_env(), stdout=stream, stderr=stream
+            )
+        self.pid, self._log = self._process.pid, log
+
+    def __enter__(self) -> _Peer:
+        end = time.monotonic() + _PEER_S
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v2/health/ready", timeout=5):
+                    return self
+            except OSError:
+                if self._process.poll() is not None or time.monotonic() > end:
+                    self._process.kill()
+                    raise TrainyardError(f"kserve's server doesn't start: {self._log.read_text()[-2000:]}") from None
+                time.sleep(0.2)
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+
+def _python(module: str, *arguments: object) -> str:
+    argv = [environment.python(), "-m", f"{_MODULE}.{module}", *map(str, arguments)]
+    return run(argv, env=_env(), timeout=600).stdout
+
+
+def _env() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "OMP_NUM_THREADS": "1"}
+
+
+def _json(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
+    return found
+
+
+def _cpu_s(pid: int) -> float:
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _memory(pid: int) -> float:
+    """MiB that a process has in memory."""
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024

@@ -1,0 +1,223 @@
+"""A real browser, headless, driven by its own DevTools protocol: what a person would see and do on a page."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import TrainyardError
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+START_S, WAIT_S = 60.0, 60.0
+
+
+def program() -> str | None:
+    """The browser's path, or None where there is none."""
+    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """One window with one page. Every wait ends with an error that has the page's text in it."""
+
+    def __init__(self, address: str) -> None:
+        import websocket  # comes with the Kubernetes client
+
+        self._socket = websocket.create_connection(address, timeout=WAIT_S, suppress_origin=True)
+        self._count = 0
+        self.errors: list[str] = []  # what scripts of the page have complained of
+        for domain in ("Page", "Runtime"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """One command of the protocol; events that come meanwhile are kept where they are errors."""
+        self._count += 1
+        self._socket.send(json.dumps({"id": self._count, "method": method, "params": parameters}))
+        while True:
+            said = json.loads(self._socket.recv())
+            if said.get("method") == "Runtime.exceptionThrown":
+                self.errors.append(str(said["params"]["exceptionDetails"].get("exception", {}).get("description")))
+            if said.get("id") == self._count:
+                if "error" in said:
+                    raise TrainyardError(f"the browser refuses {method}: {said['error'].get('message')}")
+                found: dict[str, Any] = said["result"]
+                return found
+
+    def run(self, script: str) -> Any:
+        """The value of an expression in the page, promises awaited. Raises TrainyardError when it throws."""
+        said = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in said:
+            thrown = (
+                said["exceptionDetails"].get("exception", {}).get("description") or said["exceptionDetails"]["text"]
+            )
+            raise TrainyardError(f"the page's script failed: {thrown}")
+        return said["result"].get("value")
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return str(self.run("location.href"))
+
+    @property
+    def text(self) -> str:
+        """What a person reads on the page."""
+        return str(self.run("document.body ? document.body.innerText : ''"))
+
+    def open(self, url: str) -> None:
+        """Goes to an address and waits until its page is there. Raises TrainyardError when it can't be had."""
+        said = self.call("Page.navigate", url=url)
+        if said.get("errorText"):
+            raise TrainyardError(f"the browser can't open it: {said['errorText']}", where=url)
+        self.wait("document.readyState === 'complete'", f"the page {url}")
+
+    def wait(self, condition: str, what: str = "", seconds: float = WAIT_S) -> None:
+        """Waits until an expression of the page is true. Raises TrainyardError with what the page shows instead."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with suppress(TrainyardError):  # the page is being replaced by another
+                if self.run(condition):
+                    return
+            time.sleep(0.1)
+        shown = " ".join(self.text.split())[:600]
+        raise TrainyardError(
+            f"{what or condition} did not come within {seconds:.0f} s, the page shows: {shown}", where=self.url
+        )
+
+    def wait_text(self, text: str, seconds: float = WAIT_S) -> None:
+        """Waits until the page shows a text."""
+        self.wait(
+            f"document.body && document.body.innerText.includes({json.dumps(text)})", f"the text {text!r}", seconds
+        )
+
+    def fill(self, selector: str, text: str) -> None:
+        """Types a text into a field, key by key as far as the page can tell."""
+        found = self._found(selector)
+        self.run(f"(field => {{ field.focus(); field.select && field.select(); }})({found})")
+        self.call("Input.insertText", text=text)
+
+    def click(self, selector: str) -> None:
+        """Clicks in the middle of what a selector finds, by the mouse."""
+        x, y, width, height = self.box(selector)
+        self.draw([(x + width / 2, y + height / 2)])
+
+    def box(self, selector: str) -> tuple[float, float, float, float]:
+        """Where something is in the window: x, y, width and height in pixels."""
+        place = self._found(selector)
+        self.run(f"{place}.scrollIntoView({{block: 'center'}})")
+        x, y, width, height = self.run(
+            f"(box => [box.x, box.y, box.width, box.height])({place}.getBoundingClientRect())"
+        )
+        return x, y, width, height
+
+    def _found(self, selector: str) -> str:
+        """An expression of what a selector finds, once it is there."""
+        expression = f"document.querySelector({json.dumps(selector)})"
+        self.wait(f"{expression} !== null", selector)
+        return expression
+
+    def draw(self, points: Sequence[tuple[float, float]]) -> None:
+        """Presses the mouse at the first point, moves through the others and lets go."""
+        (x, y), *rest = points
+        self._mouse("mouseMoved", x, y)
+        self._mouse("mousePressed", x, y, button="left", clickCount=1)
+        for x, y in rest:
+            self._mouse("mouseMoved", x, y, button="left")
+        self._mouse("mouseReleased", x, y, button="left", clickCount=1)
+
+    def _mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def key(self, name: str, code: int, modifiers: int = 0) -> None:
+        """Presses one key, such as `Enter` (13); `modifiers`: 1 Alt, 2 Ctrl, 8 Shift, added up."""
+        pressed = {"key": name, "code": name, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+        text = {"text": "\r"} if name == "Enter" and not modifiers & 2 else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **pressed, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
+
+    def picture(self, file: Path) -> Path:
+        """Writes what is seen as PNG."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        return file
+
+    def close(self) -> None:
+        """Ends the connection; the browser goes with its owner."""
+        with suppress(Exception):
+            self._socket.close()
+
+
+@contextmanager
+def window(*, width: int = 1280, height: int = 900, trusted: str = "") -> Iterator[Browser]:
+    """A browser without cookies or history, gone afterwards with all that it kept.
+
+    Args:
+        trusted: SHA-256 of a public key, base64, whose certificates it takes as a person would who was told to: those
+            of tests, whose authority no machine knows. Others stay refused.
+
+    Raises:
+        TrainyardError: there is none, or it doesn't start.
+    """
+    found = program()
+    if not found:
+        raise TrainyardError("there is no browser here", hint="apt-get install chromium")
+    folder = tempfile.mkdtemp(prefix="trainyard-browser-")
+    argv = [
+        found, "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={folder}", "--no-first-run",
+        f"--window-size={width},{height}", "--disable-gpu", "--disable-dev-shm-usage",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+        "--no-proxy-server",
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),  # it refuses root otherwise
+        *([f"--ignore-certificate-errors-spki-list={trusted}"] if trusted else []), "about:blank",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"HOME": folder}
+    )
+    browser = None
+    try:
+        browser = Browser(_page(Path(folder) / "DevToolsActivePort", process))
+        yield browser
+    finally:
+        if browser:
+            browser.close()
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        process.kill()
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _page(file: Path, process: subprocess.Popen[bytes]) -> str:
+    """The address of its one page's socket."""
+    end = time.monotonic() + START_S
+    while time.monotonic() < end and process.poll() is None:
+        with suppress(OSError, ValueError, StopIteration, IndexError):
+            port = int(file.read_text().split()[0])
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            with opener.open(f"http://127.0.0.1:{port}/json", timeout=5) as answer:
+                pages = json.loads(answer.read())
+            return str(next(one for one in pages if one["type"] == "page")["webSocketDebuggerUrl"])
+        time.sleep(0.1)
+    raise TrainyardError("the browser did not start", where=" ".join(map(str, process.args))[:200])  # type: ignore[arg-type]
+
+
+def key_digest(certificate: bytes) -> str:
+    """Of a certificate (PEM) what `window` takes as `trusted`."""
+    import hashlib
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    key = x509.load_pem_x509_certificate(certificate).public_key()
+    return base64.b64encode(
+        hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
+    ).decode()

@@ -1,0 +1,90 @@
+"""A model with keys answers nobody without one, and no longer whoever's key was taken off the list."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from asking import ask
+
+from trainyard_dev.serving.process import Server
+
+KEYS = ("first-key", "second-key")
+BODY = {"instances": [[0.0] * 64]}
+Start = Callable[..., Server]
+
+
+def write(file: Path, *keys: str) -> None:
+    file.write_text(json.dumps([hashlib.sha256(one.encode()).hexdigest() for one in keys]))
+
+
+@pytest.fixture
+def locked(launch: Start, tmp_path: Path) -> tuple[Server, Path]:
+    file = tmp_path / "keys.json"
+    write(file, *KEYS)
+    return launch("onnx", KEYS_FILE=str(file)), file
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/predict"),
+        ("POST", "/v2/models/digits/infer"),
+        ("POST", "/v2/models/digits/versions/1/infer"),
+        ("GET", "/v2/models/digits"),
+        ("GET", "/v2/models/digits/ready"),
+        ("GET", "/v2"),
+        ("GET", "/card"),
+    ],
+)
+def test_nothing_of_the_model_without_a_key(locked: tuple[Server, Path], method: str, path: str) -> None:
+    server, _ = locked
+    body = BODY if method == "POST" else None
+    digest = hashlib.sha256(KEYS[0].encode()).hexdigest()
+    headers = [{}, {"key": "wrong"}, {"key": digest}, {"Authorization": KEYS[0]}, {"Authorization": "Bearer "},
+               {"Authorization": f"Basic {KEYS[0]}"}]  # fmt: skip
+    for one in headers:
+        said = ask(server, method, path, body, **one)
+        assert said.status == 401, one
+        assert said.headers["www-authenticate"] == "Bearer"
+        assert said.json["error"] == f"{path}: needs a key. send a key of this model as `Authorization: Bearer KEY`."
+    if path == "/predict":
+        assert [ask(server, method, path, body, key=key).status for key in KEYS] == [200, 200]
+
+
+def test_health_and_the_page_need_none(locked: tuple[Server, Path]) -> None:
+    server, _ = locked
+    for path in ("/v2/health/live", "/v2/health/ready", "/", "/page.js", "/page.css"):
+        assert ask(server, "GET", path).status == 200, path
+
+
+def test_a_key_ends_with_its_line(locked: tuple[Server, Path]) -> None:
+    server, file = locked
+    write(file, KEYS[1])
+    _until(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[0]).status == 401)
+    assert ask(server, "POST", "/predict", BODY, key=KEYS[1]).status == 200
+    file.write_text("[1]")
+    _until(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[1]).status == 401)
+    assert "no key is taken any more" in server.said()
+    write(file, KEYS[0])
+    _until(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[0]).status == 200)
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '["plain"]', "[1]"])
+def test_a_list_that_is_none_starts_no_server(launch: Start, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "keys.json"
+    file.write_text(text)
+    server = launch("onnx", ready=False, KEYS_FILE=str(file))
+    assert server.process.wait(60) == 1
+    assert "write a JSON list of SHA-256 digests of keys, each 64 hexadecimal digits" in server.said()
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.2)

@@ -1,0 +1,88 @@
+"""Models in a real MinIO: registered through the pod of a member's command, listed, brought into a server's pod."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from played import Cluster
+from servers import Server
+
+from model_server import contract as server_side
+from trainyard import contract
+from trainyard.kinds import TeamConfig
+from trainyard.serving import shelf
+from trainyard.training import transfer
+from trainyard_agent import models
+from trainyard_agent.say import PlatformError
+
+BUCKET = "runs"
+TENSORS = {"inputs": [{"name": "image", "datatype": "FP32", "shape": [-1, 784]}],
+           "outputs": [{"name": "logits", "datatype": "FP32", "shape": [-1, 10]}]}  # fmt: skip
+
+
+@pytest.fixture
+def team_config(server: Server, tmp_path: Path) -> TeamConfig:
+    if not server.admin.bucket_exists(BUCKET):
+        server.admin.make_bucket(BUCKET)
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
+    return TeamConfig.of(contract.load(file), "vision")
+
+
+def trained(folder: Path, content: bytes) -> Path:
+    (folder / "variables").mkdir(parents=True)
+    (folder / "model.pt").write_bytes(content)
+    (folder / "variables" / "note.txt").write_text("beside it")
+    return folder
+
+
+def test_a_version_goes_to_the_store_and_from_there_into_a_pod(
+    server: Server, team_config: TeamConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = trained(tmp_path / "out", b"weights" * 1000)
+    card = shelf.complete(folder, {"name": "digits", "framework": "pytorch", "file": "model.pt", **TENSORS})
+    with transfer.open_store(Cluster(server), team_config) as store:  # type: ignore[arg-type]
+        found = shelf.Shelf(shelf.ByPod(store), "vision")
+        made = found.register(folder, card)
+        assert found.find("digits").document()["uri"] == f"s3://runs/vision/models/digits/{made.version}"
+        assert found.find("digits").digest == card["digest"] and found.listed()[0].changed > 0
+    # A step of a pipeline sees the same by its own keys.
+    direct = shelf.Shelf(shelf.Direct(server.admin), "vision")
+    assert direct.find(f"digits@{made.version[:6]}").version == made.version
+    assert direct.register(folder, card).version == made.version
+    # What a server's pod gets is what its server takes.
+    access = server.root
+    for name, value in (("ENDPOINT", access.endpoint), ("ACCESS_KEY", access.user), ("SECRET_KEY", access.password),
+                        ("REGION", "us-east-1"), ("CA", access.ca)):  # fmt: skip
+        monkeypatch.setenv(f"S3_{name}", value)
+    into = tmp_path / "model"
+    models.bring(f"s3://{made.place}", into, "digits", made.version, made.digest)
+    server_side.check(into, server_side.read(into))
+    assert (into / "variables" / "note.txt").read_text() == "beside it"
+    # Changed in the store afterwards, it is not served.
+    bucket, _, prefix = made.place.partition("/")
+    server.admin.put_object(bucket, f"{prefix}/model.pt", io.BytesIO(b"other"), 5)
+    with pytest.raises(PlatformError, match="it was changed after it was registered, so serve another version"):
+        models.bring(f"s3://{made.place}", tmp_path / "second", "digits", made.version, made.digest)
+    with pytest.raises(PlatformError, match=r"has no model.json"):
+        models.bring("s3://runs/vision/models/digits/none", tmp_path / "third", "digits", "none")
+
+
+def test_what_is_no_card_is_passed_over(server: Server, team_config: TeamConfig) -> None:
+    for name, text in (
+        ("broken/1/model.json", "{"),
+        ("list/1/model.json", "[]"),
+        ("good/1/model.json", '{"name": "good"}'),
+    ):
+        data = text.encode()
+        server.admin.put_object(BUCKET, f"odd/models/{name}", io.BytesIO(data), len(data))
+    found = models.cards(server.admin, BUCKET, "odd/models")
+    assert {one["place"]: one["card"] for one in found} == {
+        "broken/1": None, "good/1": {"name": "good"}, "list/1": None,
+    }  # fmt: skip
+    assert [card.title for card in shelf.Shelf(shelf.Direct(server.admin), "odd").listed()] == ["good@1"]
+    assert json.dumps(found)

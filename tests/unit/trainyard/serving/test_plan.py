@@ -1,0 +1,132 @@
+"""From a wish to the chart's values: the contract's images and nodes, and what was said before stays."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard import contract
+from trainyard.contract import Contract
+from trainyard.errors import TrainyardError, UsageError
+from trainyard.serving import cards, plan, settings
+from trainyard.serving.plan import Wish
+
+SERVING = {
+    "bucket": "runs",
+    "gpus": True,
+    "images": {"pytorch": "trainyard/server-torch:0.3.0", "onnx": "trainyard/server-sklearn:0.3.0"},
+    "priorityClass": {"name": "trainyard-serving", "value": 20000},
+    "prometheus": "http://prometheus:9090",
+}
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Contract:
+    file = tmp_path / "values.yaml"
+    teams = [{"name": "vision", "gid": 20001}]
+    file.write_text(yaml.safe_dump({"global": {"imageRegistry": "mirror.example:5000", "contract": {"teams": teams}}}))
+    found = contract.load(file)
+    found.raw["serving"] = SERVING
+    return found
+
+
+def card(version: str = "v1", framework: str = "pytorch", **more: Any) -> cards.Card:
+    said = {
+        "name": "digits",
+        "version": version,
+        "framework": framework,
+        "file": "model.pt",
+        "inputs": [1],
+        "outputs": [1],
+    }
+    return cards.read({**said, "digest": f"sha256:{version}", **more}, f"runs/vision/models/digits/{version}")
+
+
+def test_a_first_service_has_the_platforms_image_class_and_nodes(known: Contract) -> None:
+    made = plan.values(known, "vision", card(), Wish(), {})
+    assert made["image"]["reference"] == "mirror.example:5000/trainyard/server-torch:0.3.0"
+    assert made["fetch"]["image"].endswith("/platform:0.3.0") and made["storeSecret"] == "trainyard-s3"
+    assert made["priorityClassName"] == "trainyard-serving" and made["nodeSelector"] == {"trainyard.io/pool": "cpu"}
+    assert made["model"] == {"name": "digits", "version": "v1", "digest": "sha256:v1",
+                             "source": {"bucket": "runs/vision/models/digits/v1"}}  # fmt: skip
+
+
+def test_what_was_said_before_stays_and_a_canary_ends_with_the_next_version(known: Contract) -> None:
+    first = plan.values(known, "vision", card(), Wish(replicas=4, cpu="500m", access="namespaces"), {})
+    canary = plan.values(known, "vision", card("v2"), Wish(canary=25), first)
+    assert canary["model"]["version"] == "v1" and canary["canary"]["version"] == "v2"
+    assert canary["replicas"] == 4 and canary["canary"]["share"] == 25
+    after = plan.values(known, "vision", card("v2"), Wish(), canary)
+    assert after["model"]["version"] == "v2" and "canary" not in after
+    assert after["resources"]["requests"]["cpu"] == "500m" and after["access"] == {"from": "namespaces"}
+
+
+def test_a_canary_needs_something_beside_it(known: Contract) -> None:
+    with pytest.raises(UsageError, match="digits is not in service, so there is nothing beside a canary"):
+        plan.values(known, "vision", card(), Wish(canary=25), {})
+
+
+def test_gpus_go_through_the_teams_queue_and_back(known: Contract) -> None:
+    made = plan.values(known, "vision", card(), Wish(gpus=2), {})
+    assert made["resources"]["limits"]["nvidia.com/gpu"] == 2 and made["queue"] == "vision"
+    assert (
+        made["schedulerName"] == "volcano" and made["tolerations"] and made["priorityClassName"] != "trainyard-serving"
+    )
+    kept = plan.values(known, "vision", card("v2"), Wish(), made)
+    assert kept["resources"]["limits"]["nvidia.com/gpu"] == 2
+    back = plan.values(known, "vision", card("v3"), Wish(gpus=0), kept)
+    assert "nvidia.com/gpu" not in back["resources"]["limits"] and back["schedulerName"] == "" == back["queue"]
+
+
+def test_keys_are_added_and_revoked_by_their_digest(known: Contract) -> None:
+    text, digest = plan.new_key()
+    assert hashlib.sha256(text.encode()).hexdigest() == digest and text.startswith("ty-") and len(text) > 40
+    first = plan.values(known, "vision", card(), Wish(access="outside", keys=("a" * 64,)), {})
+    second = plan.values(known, "vision", card(), Wish(keys=(digest,)), first)
+    assert second["access"]["keys"] == sorted(["a" * 64, digest]) and second["access"]["from"] == "outside"
+    third = plan.values(known, "vision", card(), Wish(keys=(digest,), only=True), second)
+    assert third["access"]["keys"] == [digest]
+
+
+def test_another_measure_forgets_the_target_of_before(known: Contract) -> None:
+    first = plan.values(known, "vision", card(), Wish(scale_by="cpu", target=80, maximum=6), {})
+    assert first["autoscaling"] == {"by": "cpu", "max": 6, "target": 80}
+    second = plan.values(known, "vision", card(), Wish(scale_by="requests", source="keda"), first)
+    assert second["autoscaling"]["target"] == 0 and second["autoscaling"]["max"] == 6
+    assert second["autoscaling"]["prometheus"] == "http://prometheus:9090"
+
+
+def test_what_can_not_be_served_is_said(known: Contract) -> None:
+    with pytest.raises(UsageError, match=r"digits@v1 can't be served: its card lacks inputs, outputs"):
+        plan.values(known, "vision", card(inputs=[], outputs=[]), Wish(), {})
+    with pytest.raises(
+        UsageError, match=r"is of sklearn, for which the platform has no server. there are servers for onnx"
+    ):
+        plan.values(known, "vision", card(framework="sklearn"), Wish(), {})
+    with pytest.raises(UsageError, match="vllm has no image of the platform's"):
+        plan.values(known, "vision", card(), Wish(runtime="vllm", gpus=1), {})
+    known.raw["serving"] = {**SERVING, "gpus": False}
+    with pytest.raises(UsageError, match=r"gives no GPUs to servers, which would hold them as long as the model is in"):
+        plan.values(known, "vision", card(), Wish(gpus=1), {})
+    del known.raw["serving"]
+    with pytest.raises(
+        TrainyardError, match=r"this platform serves no models. ask your platform engineer to set serving"
+    ):
+        plan.values(known, "vision", card(), Wish(), {})
+
+
+def test_values_of_a_file_go_before_all_else(known: Contract) -> None:
+    more = {"access": {"ingress": {"className": "nginx"}}, "rollout": {"drainSeconds": 60}}
+    made = plan.values(known, "vision", card(), Wish(access="namespaces", values=more), {})
+    assert made["access"] == {"from": "namespaces", "ingress": {"className": "nginx"}}
+    assert made["rollout"] == {"drainSeconds": 60}
+
+
+def test_settings_that_nobody_can_read_are_none() -> None:
+    for text in ("", "{", "[]"):
+        assert settings.read({"metadata": {"annotations": {settings.NOTE: text}}}) == {}
+    assert settings.read(None) == {}
