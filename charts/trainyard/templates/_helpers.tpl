@@ -11,6 +11,14 @@ helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{ .Release.Namespace }}-webhook
 {{- end }}
 
+{{/* Where the hub of notebooks is, and nothing else: it sees who is logged in. Then its account, by its user name. */}}
+{{- define "trainyard.notebookNamespace" -}}
+{{ .Release.Namespace }}-notebooks
+{{- end }}
+{{- define "trainyard.notebookHub" -}}
+system:serviceaccount:{{ include "trainyard.notebookNamespace" . }}:{{ .Release.Name }}-notebook-hub
+{{- end }}
+
 {{/* What a Secret of the release's namespace holds, decoded, as JSON; {} for one that isn't there: (list context name). */}}
 {{- define "trainyard.secretData" -}}
 {{- $data := dict -}}

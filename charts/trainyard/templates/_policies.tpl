@@ -63,6 +63,8 @@ team's controller of Argo but for the team's name, at its end.
       "operators" (join "," (concat $users $p.operators))
       "teamWorkflowController" (printf "%s-workflow-controller-" $account)
       "workflowControllers" (join "," $p.workflowControllers)
+      "notebookHub" (include "trainyard.notebookHub" .)
+      "notebookUserPrefix" (dig "oidc" "usernamePrefix" "" (default dict .Values.notebooks))
       "deadlineSeconds" (dig "fill" "deadlineSeconds" 86400 $c.teamDefaults | int64 | toString)
       "keepSeconds" (dig "fill" "keepSeconds" 86400 $c.teamDefaults | int64 | toString)
       "standIns" (include "trainyard.standIns" .)
