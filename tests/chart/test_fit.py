@@ -31,6 +31,8 @@ TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 
 OPTIONS = [
     *("monitoring.enabled=true", "monitoring.mockGpus.enabled=true", "logs.enabled=true"),
+    *("notebooks.enabled=true", "notebooks.teams[0]=*"),
+    *("notebooks.url=https://a.example.org", "notebooks.oidc.issuer=https://b.example.org"),
     *(f"global.contract.network.s3[0].{one}" for one in ("cidr=192.0.2.0/24", "port=443")),
 ]
 

@@ -17,7 +17,10 @@ MIRROR = "registry.example.org:5000/mirror"
 TEAM = [
     f"global.contract.teams[0].{one}" for one in ("name=vision", "gid=20001", "members.groups[0]=vision-members")
 ] + [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]
-OPTIONS = ["logs.enabled=true", "monitoring.enabled=true"]
+OPTIONS = [
+    *("logs.enabled=true", "monitoring.enabled=true", "notebooks.enabled=true", "notebooks.teams[0]=*"),
+    *("notebooks.url=https://a.example.org", "notebooks.oidc.issuer=https://b.example.org"),
+]
 HOSTS = re.compile(r"\b(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io)/[\w./-]+")
 
 

@@ -16,10 +16,12 @@ from trainyard_dev.chart import images, package
 from trainyard_dev.images import transfer
 from trainyard_dev.versions import load
 
-OPTIONS = ("monitoring", "logs")
+OPTIONS = ("monitoring", "logs", "notebooks")
 MIRROR = "registry.example.org:5000/mirror"
 RELEASE_MORE, PACKAGE_MORE = 5 * 1024, 40 * 1024  # bytes: default values of the parts; all of their files
 TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
+# What an option can't do without.
+ASKED = {"notebooks": ["notebooks.url=https://a.example.org", "notebooks.oidc.issuer=https://b.example.org"]}
 MADE = ("Secret", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
 
 
@@ -33,6 +35,11 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     meta["dependencies"] = [one for one in meta["dependencies"] if one["name"] not in OPTIONS]
     (chart / "Chart.yaml").write_text(yaml.safe_dump(meta))
     return chart
+
+
+def on(option: str) -> list[str]:
+    """Values that switch an option on."""
+    return [f"{option}.enabled=true", *ASKED.get(option, [])]
 
 
 def stable(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], str]:
@@ -70,7 +77,7 @@ def test_off_the_release_and_the_package_are_as_small_as_before(bare: Path, char
 def alone(chart: Path) -> dict[str, list[dict[str, Any]]]:
     """What each option alone renders, from a mirror."""
     sets = [*TEAM, f"global.imageRegistry={MIRROR}"]
-    return {option: package.render("kind", chart, [*sets, f"{option}.enabled=true"]) for option in OPTIONS}
+    return {option: package.render("kind", chart, [*sets, *on(option)]) for option in OPTIONS}
 
 
 def test_each_alone_the_mirror_s_list_has_its_images_and_no_other(
@@ -78,13 +85,17 @@ def test_each_alone_the_mirror_s_list_has_its_images_and_no_other(
 ) -> None:
     off = {image.ref for image in images.listed("kind", chart=chart, sets=TEAM)}
     for option, rendered in alone.items():
-        listed = {image.ref for image in images.listed("kind", chart=chart, sets=[*TEAM, f"{option}.enabled=true"])}
+        listed = {image.ref for image in images.listed("kind", chart=chart, sets=[*TEAM, *on(option)])}
         assert off < listed and listed - off == {load().image(name) for name in components.find(option).images}
         # All that is rendered is in the list, and nothing comes from elsewhere.
         assert images.references(rendered) <= {transfer.under(MIRROR, ref) for ref in listed}
 
 
-def test_both_bring_what_each_brings_and_nothing_more(chart: Path, alone: dict[str, list[dict[str, Any]]]) -> None:
-    both = package.render("kind", chart, [*TEAM, *(f"{one}.enabled=true" for one in OPTIONS)])
-    first, second = (set(stable(alone[option])) for option in OPTIONS)
-    assert set(stable(both)) == first | second and first - second and second - first
+def test_together_they_bring_what_each_brings_and_nothing_more(
+    chart: Path, alone: dict[str, list[dict[str, Any]]]
+) -> None:
+    together = package.render("kind", chart, [*TEAM, *(one for option in OPTIONS for one in on(option))])
+    each = {option: set(stable(alone[option])) for option in OPTIONS}
+    assert set(stable(together)) == set.union(*each.values())
+    for option, found in each.items():
+        assert found - set.union(*(other for name, other in each.items() if name != option))

@@ -22,7 +22,11 @@ TEAMS = [
     for key, value in (("name", team), ("gid", gid), ("members.groups[0]", f"{team}-members"))
 ]
 CACHE = [f"global.contract.storage.caches[0].{one}" for one in ("name=a", "bucket=datasets", "prefix=shared/a")]
-OPTIONS = ["monitoring.enabled=true", "monitoring.mockGpus.enabled=true", "logs.enabled=true"]
+NOTEBOOKS = ["enabled=true", "teams[0]=*", "url=https://a.example.org", "oidc.issuer=https://b.example.org"]
+OPTIONS = [
+    *("monitoring.enabled=true", "monitoring.mockGpus.enabled=true", "logs.enabled=true"),
+    *(f"notebooks.{one}" for one in NOTEBOOKS),
+]
 EXTRA = {"cloud": [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]}
 WRITES = {
     "create",

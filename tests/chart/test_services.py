@@ -23,7 +23,8 @@ Objects = list[dict[str, Any]]
 TEAM = "vision"
 OPTIONS = ("monitoring.enabled=true", "logs.enabled=true", "metrics-server.enabled=true", "backup.enabled=true",
            "global.contract.storage.caches[0].name=mnist", "global.contract.storage.caches[0].bucket=datasets",
-           "global.contract.storage.caches[0].prefix=shared/mnist")  # fmt: skip
+           "global.contract.storage.caches[0].prefix=shared/mnist", "notebooks.enabled=true", "notebooks.teams[0]=*",
+           "notebooks.url=https://a.example.org", "notebooks.oidc.issuer=https://b.example.org")  # fmt: skip
 SERVERS, JOBS, SYSTEM = (
     "trainyard-platform",
     "trainyard-platform-jobs",

@@ -20,7 +20,8 @@ from trainyard_dev.chart import package
 SPACE = "restricted-probe"
 # Kept with their reasons; tests/chart/test_rights.py compares them with what is rendered.
 OPEN = {entry["pod"] for one in all_components() for entry in one.unrestricted}
-OPTIONS = ("metrics-server", "monitoring", "monitoring.mockGpus", "logs")
+OPTIONS = ("metrics-server", "monitoring", "monitoring.mockGpus", "logs", "notebooks")
+ASKED = ("notebooks.url=https://a.example.org", "notebooks.oidc.issuer=https://b.example.org")
 # What training-operator adds to launchers of MPIJobs.
 DELIVERY = {"name": "kubectl-delivery", "image": "docker.io/trainyard/kubectl-delivery:0.2.0"}
 
@@ -71,7 +72,7 @@ def test_the_platforms_pods_are_restricted_but_those_that_are_listed(
 @pytest.fixture(scope="module")
 def objects() -> list[dict[str, Any]]:
     """What the profile with everything in the cluster installs, options included."""
-    return package.render("kind", sets=[f"{option}.enabled=true" for option in OPTIONS])
+    return package.render("kind", sets=[*ASKED, *(f"{option}.enabled=true" for option in OPTIONS)])
 
 
 def pods_of(node: Any) -> Iterator[dict[str, Any]]:

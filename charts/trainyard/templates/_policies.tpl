@@ -51,7 +51,7 @@ team's controller of Argo but for the team's name, at its end.
       "maxLoopItems" ($p.maxLoopItems | int64 | toString)
       "allowedResources" (join "," $p.allowedResources)
       "platformClasses" (printf "%s,%s" $c.platformPriorityClass.name $c.platformJobPriorityClass.name)
-      "platformNamespaces" .Release.Namespace
+      "platformNamespaces" (dig "enabled" false (default dict .Values.notebooks) | ternary (printf "%s,%s" .Release.Namespace (include "trainyard.notebookNamespace" .)) .Release.Namespace)
       "teamClasses" (join "," $teamClasses)
       "operatorNamespaces" (join "," (default list .Values.platform.operatorNamespaces))
       "storageClasses" (join "," (concat $classes $p.storageClasses | compact | uniq))

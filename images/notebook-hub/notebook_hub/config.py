@@ -18,7 +18,8 @@ from notebook_hub.tokens import Seal
 
 FILE = "NOTEBOOK_HUB_SETTINGS"
 DEFAULT = "/etc/notebook-hub/settings.json"
-KEYS = ("JUPYTERHUB_CRYPT_KEY", "CONFIGPROXY_AUTH_TOKEN", "OIDC_CLIENT_SECRET")
+IMAGE = "NOTEBOOK_IMAGE"
+KEYS = ("JUPYTERHUB_CRYPT_KEY", "CONFIGPROXY_AUTH_TOKEN", "OIDC_CLIENT_SECRET", IMAGE)
 ANSWER_S = 10
 CULLER = "idle-culler"
 # A notebook sees its person's state, in which the token lies; a person sees no more of the hub than their own.
@@ -32,9 +33,9 @@ def configure(c: Any, env: Mapping[str, str] | None = None) -> None:
         SettingsError: the settings don't fit, a key is missing, or the issuer doesn't say where it logs people in.
     """
     env = os.environ if env is None else env
-    settings = read(Path(env.get(FILE, DEFAULT)))
     if missing := [name for name in KEYS if not env.get(name)]:
-        raise SettingsError(f"the hub lacks {missing[0]} in its environment: the chart takes it from a Secret")
+        raise SettingsError(f"the hub lacks {missing[0]} in its environment: the chart puts it there")
+    settings = read(Path(env.get(FILE, DEFAULT)), env[IMAGE])
     _hub(c, settings)
     _login(c, settings, env)
     _notebooks(c, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ class Team:
 
     Args:
         queue: of GPU notebooks; priority: their class, or "".
-        labels: of nodes on which the team's pods stay, or empty.
+        cpu_labels, gpu_labels: of the nodes for notebooks without GPUs, and with some.
+        gpu_tolerations, gpu_resource: of the latter's pool.
     """
 
     name: str
@@ -29,25 +30,31 @@ class Team:
     groups: tuple[str, ...] = ()
     queue: str = ""
     priority: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    cpu_labels: Mapping[str, str] = field(default_factory=dict)
+    gpu_labels: Mapping[str, str] = field(default_factory=dict)
+    gpu_tolerations: tuple[Object, ...] = ()
+    gpu_resource: str = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A size of notebook. `deadline`: seconds until it ends, whatever it does; 0 for one that only idleness ends."""
+    """A size of notebook.
+
+    Args:
+        cpu, cpu_limit: cores; a limit of 0 is as much as is asked for, and so is an empty one of memory.
+        image: "" for the hub's own choice.
+        deadline: seconds until it ends, whatever it does; 0 for one that only idleness ends.
+    """
 
     name: str
     title: str
-    image: str
     cpu: float
     memory: str
+    image: str = ""
     cpu_limit: float = 0.0
     memory_limit: str = ""
     gpus: int = 0
-    resource: str = "nvidia.com/gpu"
     deadline: int = 0
-    labels: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[Object, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,13 +132,14 @@ _PARTS: dict[str, type] = {"oidc": Oidc, "storage": Storage}
 _LISTS: dict[str, type] = {"teams": Team, "profiles": Profile}
 
 
-def read(file: Path) -> Settings:
-    """The settings of a file. Raises SettingsError."""
+def read(file: Path, image: str) -> Settings:
+    """The settings of a file; `image` is that of sizes which name none. Raises SettingsError."""
     try:
         data = json.loads(file.read_text())
     except (OSError, ValueError) as error:
         raise SettingsError(f"the hub's settings can't be read: {error}; {file} is written by the chart") from None
-    return parsed(data, str(file))
+    found = parsed(data, str(file))
+    return replace(found, profiles=tuple(replace(one, image=one.image or image) for one in found.profiles))
 
 
 def parsed(data: Any, where: str = "settings") -> Settings:
