@@ -40,6 +40,11 @@ http://{{ (index . 0).Release.Name }}-notebook-{{ index . 1 }}.{{ include "train
 {{- toJson $pool -}}
 {{- end }}
 
+{{/* By whom people log in, as JSON; the umbrella knows it by its own values. */}}
+{{- define "notebooks.oidc" -}}
+{{- include "trainyard.notebookOidc" (dict "Values" (dict "notebooks" .Values "global" .Values.global)) -}}
+{{- end }}
+
 {{/* What the hub is told, as JSON; images/notebook-hub/notebook_hub/settings.py reads it. */}}
 {{- define "notebooks.settings" -}}
 {{- $c := .Values.global.contract -}}
@@ -69,7 +74,7 @@ http://{{ (index . 0).Release.Name }}-notebook-{{ index . 1 }}.{{ include "train
 {{- with .deadlineSeconds }}{{ $_ := set $one "deadline" (int64 .) }}{{ end -}}
 {{- $profiles = append $profiles $one -}}
 {{- end -}}
-{{- $o := .Values.oidc -}}
+{{- $o := include "notebooks.oidc" . | fromJson -}}
 {{- $oidc := dict "issuer" $o.issuer "client_id" $o.clientId "callback" (printf "%s/hub/oauth_callback" .Values.url) "scopes" $o.scopes
       "username_claim" $o.usernameClaim "username_prefix" $o.usernamePrefix "groups_claim" $o.groupsClaim "groups_prefix" $o.groupsPrefix
       "authorize_url" $o.authorizeUrl "token_url" $o.tokenUrl "ca_file" (empty $o.ca | ternary "" "/etc/notebook-hub/issuer.crt") -}}

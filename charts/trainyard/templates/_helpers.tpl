@@ -15,6 +15,16 @@ helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{- define "trainyard.notebookNamespace" -}}
 {{ .Release.Namespace }}-notebooks
 {{- end }}
+{{- /* By whom people log in to notebooks, as JSON: notebooks.oidc, or where that names no issuer what global.contract.login says. */ -}}
+{{- define "trainyard.notebookOidc" -}}
+{{- $oidc := deepCopy (default dict (default dict .Values.notebooks).oidc) -}}
+{{- $login := dig "login" dict .Values.global.contract -}}
+{{- if and (not $oidc.issuer) $login.issuer -}}
+{{- $oidc = merge (dict "issuer" $login.issuer "clientId" $login.notebooksClientId "ca" (default "" $login.ca)
+      "usernameClaim" $login.userClaim "groupsClaim" $login.groupsClaim "usernamePrefix" $login.prefix "groupsPrefix" $login.prefix) $oidc -}}
+{{- end -}}
+{{- toJson $oidc -}}
+{{- end }}
 {{- define "trainyard.notebookHub" -}}
 system:serviceaccount:{{ include "trainyard.notebookNamespace" . }}:{{ .Release.Name }}-notebook-hub
 {{- end }}

@@ -64,7 +64,7 @@ team's controller of Argo but for the team's name, at its end.
       "teamWorkflowController" (printf "%s-workflow-controller-" $account)
       "workflowControllers" (join "," $p.workflowControllers)
       "notebookHub" (include "trainyard.notebookHub" .)
-      "notebookUserPrefix" (dig "oidc" "usernamePrefix" "" (default dict .Values.notebooks))
+      "notebookUserPrefix" (get (include "trainyard.notebookOidc" . | fromJson) "usernamePrefix" | default "")
       "deadlineSeconds" (dig "fill" "deadlineSeconds" 86400 $c.teamDefaults | int64 | toString)
       "keepSeconds" (dig "fill" "keepSeconds" 86400 $c.teamDefaults | int64 | toString)
       "standIns" (include "trainyard.standIns" .)

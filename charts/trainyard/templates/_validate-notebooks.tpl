@@ -6,7 +6,7 @@
 {{- $c := .Values.global.contract -}}
 {{- $teams := include "trainyard.teams" . | fromJsonArray -}}
 {{- $names := list -}}{{- range $teams }}{{ $names = append $names .name }}{{ end -}}
-{{- range $key, $value := dict "url" $values.url "oidc.issuer" $values.oidc.issuer }}
+{{- range $key, $value := dict "url" $values.url "oidc.issuer" (get (include "trainyard.notebookOidc" . | fromJson) "issuer") }}
 {{- if not $value }}
 notebooks.enabled is true and notebooks.{{ $key }} is empty: write {{ eq $key "url" | ternary "where people reach the hub, e.g. https://notebooks.example.org" "the issuer by which people log in, whose tokens the API server takes, too" }}.
 {{- end }}

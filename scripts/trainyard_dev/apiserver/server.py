@@ -104,7 +104,12 @@ class ApiServer(Client):
 
 @contextmanager
 def running(
-    *, audit: bool = True, kubernetes: str | None = None, features: Sequence[str] = (), privileged: bool = False
+    *,
+    audit: bool = True,
+    kubernetes: str | None = None,
+    features: Sequence[str] = (),
+    privileged: bool = False,
+    authentication: Path | None = None,
 ) -> Iterator[ApiServer]:
     """Starts both servers on free ports and ends them afterwards; nothing stays.
 
@@ -114,6 +119,7 @@ def running(
             $TRAINYARD_KUBERNETES says, else the cluster's. kubectl and the controllers are always the cluster's.
         features: gates that are opened beside those that are open by default.
         privileged: take privileged pods, as kubeadm's servers do.
+        authentication: file that says which issuers' tokens it takes; a change of it counts without a restart.
 
     Raises:
         TrainyardError: one of them doesn't start, with the end of its log, or nobody builds that version.
@@ -128,6 +134,7 @@ def running(
         started.append(Server(etcd, folder / "etcd.log", LESS_GARBAGE))
         server = ApiServer(folder, _certificates(folder, api_port))
         api = _kube_apiserver(program, folder, store, api_port, audit, features, privileged)
+        api += [f"--authentication-config={authentication}"] if authentication else []
         started.append(Server(api, folder / "kube-apiserver.log", LESS_GARBAGE))
         started[-1].wait(lambda: _ready(server), START_S)
         server.programs = {process.name: process.pid for process in started}
