@@ -1,4 +1,4 @@
-"""A platform with notebooks on a real API server, its hub and proxy as the chart configures them, an issuer, and a kubelet."""
+"""Notebooks on a real API server: hub and proxy as the chart configures them, an issuer, and a kubelet."""
 
 from __future__ import annotations
 

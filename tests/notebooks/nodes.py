@@ -1,4 +1,4 @@
-"""A kubelet whose pods are processes: each notebook gets an address of the loopback range, its environment and its Secret."""
+"""A kubelet whose pods are processes: each notebook gets an address of its own, its environment and its Secret."""
 
 from __future__ import annotations
 

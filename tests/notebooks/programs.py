@@ -19,7 +19,7 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+==[^\s\\]+)", re.MULTILINE)
 
 
 def python() -> Path:
-    """A Python with the hub's packages at the image's versions; made once. The image's hashes are of another Python's."""
+    """A Python with the hub's packages at the image's versions; made once. The image's hashes are of another."""
     if own := os.environ.get("TRAINYARD_NOTEBOOK_PYTHON"):
         return Path(own)
     text = (IMAGE / "requirements.txt").read_text()

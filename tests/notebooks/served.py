@@ -1,4 +1,4 @@
-"""What stands for a notebook's program: JupyterHub's own log-in of single-user servers, and a page that tells who came in.
+"""What stands for a notebook's program: JupyterHub's log-in of single-user servers, and a page that tells who came in.
 
 Runs by the hub's Python, with a notebook's environment: `python served.py ADDRESS`.
 """
