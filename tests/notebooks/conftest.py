@@ -25,7 +25,7 @@ from trainyard_dev.chart import package
 
 HUB, SPACE = "trainyard-notebook-hub", "trainyard-system-notebooks"
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
-START_S = 120.0
+START_S = 300.0
 CONFIG = """
 from notebook_hub.config import configure
 c = get_config()
