@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.cookiejar
 import json
-import re
 import ssl
 import time
 import urllib.error
@@ -15,7 +14,6 @@ from typing import Any
 
 from issuer import Issuer
 
-XSRF = re.compile(r'name="_xsrf"\s+value="([^"]*)"')
 PATIENCE_S = 90.0
 
 
@@ -64,10 +62,21 @@ class Person:
 
     def post(self, path: str, **form: str) -> Page:
         """A form that its page was looked at before, for the word against forgery."""
-        xsrf = XSRF.search(self.get(path).text)
-        fields = {**form, "_xsrf": xsrf[1] if xsrf else ""}
-        url = f"{self.hub}{path}?{urllib.parse.urlencode({'_xsrf': fields['_xsrf']})}"
-        return self._asked(urllib.request.Request(url, urllib.parse.urlencode(fields).encode()))
+        self.get(path)
+        url = f"{self.hub}{path}?{urllib.parse.urlencode({'_xsrf': self.xsrf})}"
+        return self._asked(urllib.request.Request(url, urllib.parse.urlencode(form).encode()))
+
+    @property
+    def xsrf(self) -> str:
+        """The word by which the hub knows that its own page asks."""
+        return next(one.value or "" for one in self.cookies if one.name == "_xsrf" and one.path.startswith("/hub"))
+
+    def token(self) -> str:
+        """A token that they make for themselves at the hub's pages. Raises ValueError when they get none."""
+        self.get("/hub/token")
+        url = f"{self.hub}/hub/api/users/{urllib.parse.quote(self.name)}/tokens?_xsrf={self.xsrf}"
+        made = self._asked(urllib.request.Request(url, b"{}", {"Content-Type": "application/json"}))
+        return str(made.data["token"])
 
     def start(self, **options: str) -> Page:
         """Starts the notebook and waits until it answers, or until the hub says why not."""

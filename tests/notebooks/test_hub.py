@@ -137,7 +137,7 @@ def test_who_is_no_member_does_not_come_in(site: Site, who: str) -> None:
 
 def test_a_team_that_is_not_one_s_own_is_refused(site: Site) -> None:
     stranger = site.person(ADA)
-    token = _own_token(site, ADA)
+    token = stranger.token()
     _stop(site, ADA, token)
     status, _ = ask(f"{site.api}/users/{ADA}/server", token, "POST", {"team": "speech"})
     assert status == 500 or not until(lambda: pod(site, ADAS, "speech"), 5)
@@ -276,21 +276,6 @@ def _pod(name: str, **spec: Any) -> dict[str, Any]:
     inner = {"restartPolicy": "Never", "automountServiceAccountToken": False, "securityContext": security}
     meta = {"name": name, "namespace": "vision"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**inner, "containers": [container], **spec}}
-
-
-def _own_token(site: Site, person: str) -> str:
-    """A token that somebody makes for themselves at the hub's pages."""
-    who = site.person(person)
-    who.get("/hub/token")
-    xsrf = next(cookie.value for cookie in who.cookies if cookie.name == "_xsrf" and "/hub" in cookie.path)
-    import json
-    import urllib.request
-
-    url = f"{who.hub}/hub/api/users/{person}/tokens?_xsrf={xsrf}"
-    request = urllib.request.Request(url, json.dumps({}).encode(), {"Content-Type": "application/json"})
-    page = who._asked(request)
-    assert page.status in (200, 201), page.text
-    return str(page.data["token"])
 
 
 def _stop(site: Site, person: str, token: str) -> None:
