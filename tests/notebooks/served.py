@@ -35,12 +35,12 @@ class Status(RequestHandler):
         self.write("{}")
 
 
-prefix = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
+USER = "/user/[^/]+/"
 app = Application(
     [
-        (prefix + "oauth_callback", HubOAuthCallbackHandler),
-        (prefix + "api/?", Status),
-        (prefix + ".*", Page),
+        (USER + "oauth_callback", HubOAuthCallbackHandler),
+        (USER + "api/?", Status),
+        (USER + ".*", Page),
     ],
     cookie_secret=os.urandom(32),
 )

@@ -91,6 +91,7 @@ def _notebooks(c: Any, settings: Settings) -> None:
     notebook.settings = settings
     notebook.options_form = spawner.form
     notebook.options_from_form = choices.sent
+    notebook.apply_user_options = spawner.apply_options
     notebook.after_pod_created_hook = spawner.put_secret
     notebook.cmd = ["start-notebook"]
     notebook.port = settings.port

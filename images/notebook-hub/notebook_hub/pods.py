@@ -36,8 +36,8 @@ def traits(settings: Settings, person: str, choice: Choice) -> Object:
         "image_pull_secrets": [{"name": one} for one in settings.pull_secrets],
         "cpu_guarantee": profile.cpu,
         "cpu_limit": profile.cpu_limit or profile.cpu,
-        "mem_guarantee": profile.memory,
-        "mem_limit": profile.memory_limit or profile.memory,
+        "mem_guarantee": size(profile.memory),
+        "mem_limit": size(profile.memory_limit or profile.memory),
         "extra_resource_guarantees": {team.gpu_resource: str(profile.gpus)} if profile.gpus else {},
         "extra_resource_limits": {team.gpu_resource: str(profile.gpus)} if profile.gpus else {},
         "node_selector": dict(team.gpu_labels if profile.gpus else team.cpu_labels),
@@ -51,6 +51,11 @@ def traits(settings: Settings, person: str, choice: Choice) -> Object:
         "volume_mounts": mounts,
         "extra_pod_config": extra(profile),
     }
+
+
+def size(memory: str) -> int:
+    """Bytes of a quantity such as 4Gi: JupyterHub has other words for them."""
+    return int(memory[:-2]) << {"Mi": 20, "Gi": 30, "Ti": 40}[memory[-2:]]
 
 
 def fixed() -> Object:

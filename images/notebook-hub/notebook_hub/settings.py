@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 Object = dict[str, Any]
+MEMORY = re.compile("[1-9][0-9]*(Mi|Gi|Ti)")
 
 
 class SettingsError(ValueError):
@@ -148,6 +150,9 @@ def parsed(data: Any, where: str = "settings") -> Settings:
     if not made.profiles:
         raise SettingsError(f"{where} has no profile, so that nobody could start a notebook: name one in profiles")
     for profile in made.profiles:
+        for memory in filter(None, (profile.memory, profile.memory_limit)):
+            if not MEMORY.fullmatch(memory):
+                raise SettingsError(f"{where}: profile {profile.name} has memory {memory!r}: write it as 4Gi or 512Mi")
         if profile.gpus and not profile.deadline:
             raise SettingsError(
                 f"{where}: profile {profile.name} has GPUs and no deadline, and would hold them for ever: set deadline"

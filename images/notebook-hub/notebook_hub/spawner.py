@@ -21,6 +21,7 @@ from notebook_hub import choices, names, pods
 from notebook_hub.settings import Settings
 
 Object = dict[str, Any]
+OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 class NotStartedError(Exception):
@@ -67,6 +68,12 @@ class TeamSpawner(KubeSpawner):
         reference = client.V1SecretEnvSource(name=self._secret_name)
         container.env_from = [client.V1EnvFromSource(secret_ref=reference)]
         return pod
+
+    def get_pvc_manifest(self) -> Any:
+        """The claim of the home, without the annotation of old that would go before its class."""
+        claim = super().get_pvc_manifest()
+        (claim.metadata.annotations or {}).pop(OLD_CLASS, None)
+        return claim
 
     async def put_secret(self, pod: Object) -> None:
         """Makes the Secret that the pod waits for; it goes with the pod."""
@@ -133,6 +140,10 @@ class TeamSpawner(KubeSpawner):
             if error.status not in (400, 401, 403, 422):
                 raise
             raise NotStartedError(f"the cluster refused the notebook: {_reason(error)}") from None
+
+
+def apply_options(spawner: TeamSpawner, options: Object) -> None:
+    """Nothing: `load_user_options` looks at them when the notebook starts."""
 
 
 async def form(spawner: TeamSpawner) -> str:

@@ -92,6 +92,7 @@ def test_a_person_without_a_fitting_name_is_told_why(person: str, said: str) -> 
         ({"oidc": {"issuer": "x"}}, "settings.oidc lacks .*client_id"),
         ({"teams": [{"name": "a", "gid": 1}]}, r"settings.teams\[0\] has the key gid, which nothing reads"),
         ({"teams": ["vision"]}, r"settings.teams\[0\] is no object"),
+        ({"profiles": [{**ENDLESS, "memory": "1G"}]}, "profile g has memory '1G': write it as 4Gi or 512Mi"),
         ({"profiles": [ENDLESS]}, "profile g has GPUs and no deadline, and would hold them for ever: set deadline"),
     ],
 )
@@ -181,7 +182,7 @@ def test_a_small_notebook_goes_by_the_cluster_s_scheduler_without_a_deadline(set
     assert found["namespace"] == "vision" and found["node_selector"] == {"pool": "cpu"} and found["tolerations"] == []
     assert found["scheduler_name"] is None and found["priority_class_name"] == "" and found["extra_annotations"] == {}
     assert "activeDeadlineSeconds" not in found["extra_pod_config"]
-    assert (found["cpu_guarantee"], found["cpu_limit"], found["mem_limit"]) == (0.5, 2, "1Gi")
+    assert (found["cpu_guarantee"], found["cpu_limit"], found["mem_limit"]) == (0.5, 2, 1 << 30)
     assert found["environment"]["NVIDIA_VISIBLE_DEVICES"] == "void"
 
 
