@@ -95,7 +95,7 @@ class Person:
     @property
     def path(self) -> str:
         """Where their notebook is."""
-        return f"/user/{urllib.parse.quote(self.name)}/"
+        return f"/user/{urllib.parse.quote(self.name, safe='@~')}/"  # as the hub writes it
 
     def _asked(self, request: urllib.request.Request) -> Page:
         try:
