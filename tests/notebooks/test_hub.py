@@ -166,7 +166,7 @@ def test_a_token_of_one_notebook_is_none_for_another_person(site: Site, node: No
 def test_a_colleague_does_not_come_at_the_token(site: Site, ada: Page) -> None:
     """bob is of vision, too: he may look at the pod, and run what he likes beside it."""
     server = site.server
-    for how in ("exec", "attach", "portforward"):
+    for how in ("exec", "portforward"):
         answer = server.call("POST", f"/api/v1/namespaces/vision/pods/{ADAS}/{how}?command=env", identity=MEMBER)
         assert answer.status == 403 and "is another person's, whose token it holds" in answer.message, how
     found = pod(site)

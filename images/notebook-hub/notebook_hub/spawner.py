@@ -35,6 +35,7 @@ class NotStartedError(Exception):
 class TeamSpawner(KubeSpawner):
     """One notebook of one person."""
 
+    api: Any
     settings: Any = Instance(Settings, config=True, help="What the site decides.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
