@@ -86,6 +86,8 @@ class Person:
             page = self.get(self.path)
             if page.url.endswith(self.path) and page.status == 200 and page.text.startswith("{"):
                 return page
+            if page.status == 424:  # not running, and nobody starts it: the hub had just begun
+                self.post("/hub/spawn", **options)
             told = self.get(f"/hub/spawn-pending/{urllib.parse.quote(self.name)}")
             if "Spawn failed" in told.text or told.status == 500:
                 return told

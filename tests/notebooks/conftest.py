@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -88,6 +89,8 @@ class Site:
     def stop(self) -> None:
         """Ends the hub alone: notebooks and proxy go on."""
         if self._hub:
+            with suppress(ProcessLookupError):
+                os.killpg(self._hub.pid, signal.SIGKILL)  # its culler, too, as when its container ends
             self._hub.stop()
         self._hub = None
 
