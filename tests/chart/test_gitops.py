@@ -157,7 +157,9 @@ def differing(old: Any, new: Any, path: str = "") -> Iterator[str]:
 
 
 def test_what_is_random_is_ignored_by_argo_cd(application: Object, chart: Path) -> None:
-    first, second = (rendered(chart, "--set", "metrics-server.enabled=true,logs.enabled=true") for _ in range(2))
+    notebooks = "notebooks.enabled=true,notebooks.url=https://a.example.org,notebooks.oidc.issuer=https://b.example.org"
+    sets = f"metrics-server.enabled=true,logs.enabled=true,{notebooks}"
+    first, second = (rendered(chart, "--set", sets) for _ in range(2))
     assert second.keys() == first.keys()
     random = {key: found for key in first if (found := set(differing(first[key], second[key])))}
     assert random, "generated credentials differ at each rendering"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from notebook_hub import choices, names, pods, tokens
 from notebook_hub.settings import Settings, SettingsError, parsed, read
+from trainyard.paths import ROOT
 from trainyard.policy import cel, offline
 
 DATA: dict[str, Any] = {
@@ -242,3 +244,23 @@ def test_only_this_hub_opens_what_it_closed() -> None:
     assert tokens.Seal("two").open(closed) == "" and seal.open("nonsense") == "" and seal.close("") == ""
     with pytest.raises(ValueError, match="the hub has no key to close tokens with: set JUPYTERHUB_CRYPT_KEY"):
         tokens.Seal("")
+
+
+# the notebook's image
+
+
+def test_a_notebook_reaches_the_cluster_as_its_person_by_a_question_to_the_hub() -> None:
+    start = runpy.run_path(str(ROOT / "images" / "notebook" / "start-notebook"))
+    env = {"TRAINYARD_CLUSTER_CA": "/etc/ca.crt", "TRAINYARD_TEAM": "vision", "KUBERNETES_SERVICE_HOST": "fd00::1"}
+    made = start["kubeconfig"](env)
+    assert made["clusters"][0]["cluster"] == {"server": "https://[fd00::1]:443", "certificate-authority": "/etc/ca.crt"}
+    asks = made["users"][0]["user"]["exec"]
+    assert [asks["command"], *asks["args"]] == ["trainyard", "login", "--credential", "--hub"]
+    assert "token" not in made["users"][0]["user"]
+    assert made["contexts"][0]["context"]["namespace"] == "vision"
+
+
+def test_the_pins_of_what_comes_as_source_are_those_of_the_lock() -> None:
+    lock = (ROOT / "requirements.lock").read_text().splitlines()
+    pins = [line.split()[0] for line in (ROOT / "images/notebook/sources.txt").read_text().splitlines() if "==" in line]
+    assert pins and all(pin in lock for pin in pins)
