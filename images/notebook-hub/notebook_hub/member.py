@@ -6,6 +6,7 @@ there closed. A person whose token can't be renewed has left, or has to log in a
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -25,6 +26,11 @@ class MemberAuthenticator(GenericOAuthenticator):
 
     settings: Any = Instance(Settings, config=True, help="What the site decides.")
     seal: Any = Instance(tokens.Seal, config=True, help="Closes what makes new tokens.")
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._turns: dict[str, asyncio.Lock] = {}  # by person
+        self._last: dict[str, tuple[str, Object]] = {}  # what was renewed with, and what came of it
 
     def normalize_username(self, username: str) -> str:
         """The name as the API server has it: small letters would make two persons one."""
@@ -97,7 +103,15 @@ class MemberAuthenticator(GenericOAuthenticator):
             return False
         if state.get("expires", 0) - time.time() > self.settings.renew_before:
             return True
-        return await self._renewed(user, handler, state)
+        # Issuers take a refresh token once, and requests come side by side: the first renews, the others get the same.
+        async with self._turns.setdefault(user.name, asyncio.Lock()):
+            used, model = self._last.get(user.name, ("", {}))
+            if used and used == state.get("sealed"):
+                return model
+            renewed = await self._renewed(user, handler, state)
+            if isinstance(renewed, dict):
+                self._last[user.name] = state["sealed"], renewed
+            return renewed
 
     async def _renewed(self, user: Any, handler: Any, state: Object) -> Any:
         still = state.get("expires", 0) > time.time()
