@@ -14,7 +14,7 @@ from typing import Any
 
 from issuer import Issuer
 
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 
 
 @dataclass(frozen=True)

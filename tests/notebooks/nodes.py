@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,7 +63,7 @@ class Node:
         found = client.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
         if found.ok and found.body["metadata"]["uid"] == uid and not self._over:
             # A change of the pod shows it to the watch once more.
-            note = {"metadata": {"annotations": {"looked": str(threading.get_ident())}}}
+            note = {"metadata": {"annotations": {"looked": str(time.monotonic_ns())}}}
             client.call(
                 "PATCH", f"/api/v1/namespaces/{namespace}/pods/{name}", note, content="application/merge-patch+json"
             )
