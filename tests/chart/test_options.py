@@ -18,7 +18,8 @@ from trainyard_dev.versions import load
 
 OPTIONS = ("monitoring", "logs", "notebooks")
 MIRROR = "registry.example.org:5000/mirror"
-RELEASE_MORE, PACKAGE_MORE = 5 * 1024, 40 * 1024  # bytes: default values of the parts; all of their files
+# Bytes: default values of the parts; all of their files.
+RELEASE_MORE, PACKAGE_MORE = len(OPTIONS) * 2560, len(OPTIONS) * 20 * 1024
 TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
 # What an option can't do without.
 ASKED = {"notebooks": ["notebooks.url=https://a.example.org", "notebooks.oidc.issuer=https://b.example.org"]}
