@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,7 @@ from trainyard_dev.chart import package
 
 HUB, SPACE = "trainyard-notebook-hub", "trainyard-system-notebooks"
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
-START_S = 300.0
+START_S, STOP_S = 300.0, 30.0
 CONFIG = """
 from notebook_hub.config import configure
 c = get_config()
@@ -90,7 +91,10 @@ class Site:
         """Ends the hub alone: notebooks and proxy go on."""
         if self._hub:
             with suppress(ProcessLookupError):
-                os.killpg(self._hub.pid, signal.SIGKILL)  # its culler, too, as when its container ends
+                os.kill(self._hub.pid, signal.SIGTERM)  # its culler has a session of its own, and only the hub ends it
+            end = time.monotonic() + STOP_S
+            while not self._hub.ended and time.monotonic() < end:
+                time.sleep(0.1)
             self._hub.stop()
         self._hub = None
 
