@@ -21,10 +21,10 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 	  $(if $(filter 1,$(FULL)),--full) $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(REUSE)),--reuse) $(if $(filter 1,$(LIST)),--list) $(if $(filter 1,$(CHANGED)),--changed)
 
 ##@ Tests
-.PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test monitoring-test serving-env serving-test verify audit
+.PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test monitoring-test serving-env serving-test notebook-test verify audit
 test: system lint verify ## all tests that need no cluster, two groups at a time
 	@$(TRAINYARD) tools build --for host --for test
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test storage-test policy-test unit scheduling-test monitoring-test serving-test
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test storage-test policy-test unit scheduling-test monitoring-test serving-test notebook-test
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check .
 	@$$(bin/bootstrap) -m ruff format --check .
@@ -65,6 +65,10 @@ serving-env: ## a Python environment with what images/server-sklearn pins, in th
 	@PYTHONPATH=scripts $$(bin/bootstrap) -m trainyard_dev.serving.environment >/dev/null
 serving-test: serving-env ## real model servers of real models: protocol, keys, batches, readiness, the end
 	@$$(bin/bootstrap) -m pytest tests/serving -q
+notebook-test: ## the hub of notebooks at work and attacked: a real hub, proxy and API server
+	@$(TRAINYARD) tools build --for host --for test
+	@$(TRAINYARD) tools path etcd >/dev/null
+	@$$(bin/bootstrap) -m pytest tests/notebooks -q
 verify: ## pins and generated files agree with versions.yaml
 	@$(TRAINYARD) verify
 audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 none, 1 some, 3 not all could be asked

@@ -15,7 +15,7 @@ from trainyard.paths import ROOT
 from trainyard_agent import node_prep
 from trainyard_agent.gpus import Gpus
 from trainyard_dev.bench import configurations
-from trainyard_dev.chart import package, parts
+from trainyard_dev.chart import options, package, parts
 
 Objects = list[dict[str, Any]]
 PLACED = {workload: where for one in all_components() for workload, where in one.placement.items()}
@@ -30,12 +30,7 @@ TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 
 
 OPTIONS = [
-    *("monitoring.enabled=true", "monitoring.mockGpus.enabled=true", "logs.enabled=true"),
-    *(
-        "login.enabled=true",
-        "global.contract.login.issuer=https://login.example.org",
-        "login.people[0].email=ada@example.org",
-    ),
+    *options.switched(),
     *(f"global.contract.network.s3[0].{one}" for one in ("cidr=192.0.2.0/24", "port=443")),
 ]
 

@@ -13,6 +13,7 @@ from trainyard.chart import helm
 from trainyard.paths import ROOT
 from trainyard.shell import run
 from trainyard_dev import tools
+from trainyard_dev.chart import options
 from trainyard_dev.versions import load
 
 GITOPS = ROOT / "manifests" / "gitops"
@@ -158,11 +159,7 @@ def differing(old: Any, new: Any, path: str = "") -> Iterator[str]:
 
 # Options that make something anew at each rendering; of the issuer as docs/login.md says for GitOps.
 RANDOM = (
-    "metrics-server.enabled=true",
-    "logs.enabled=true",
-    "login.enabled=true",
-    "global.contract.login.issuer=https://login.example.org",
-    "login.people[0].email=ada@example.org",
+    *options.switched("metrics-server", *options.OPTIONS),
     "login.people[0].hash=$2a$10$" + "a" * 53,
     "login.tls.secret=login-tls",
     "login.notebooks.redirectURIs[0]=https://hub.example.org/hub/oauth_callback",

@@ -11,19 +11,13 @@ import yaml
 
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import adapt_images, images, package, parts
+from trainyard_dev.chart import adapt_images, images, options, package, parts
 
 MIRROR = "registry.example.org:5000/mirror"
 TEAM = [
     f"global.contract.teams[0].{one}" for one in ("name=vision", "gid=20001", "members.groups[0]=vision-members")
 ] + [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]
-OPTIONS = [
-    "logs.enabled=true",
-    "monitoring.enabled=true",
-    "login.enabled=true",
-    "global.contract.login.issuer=https://login.example.org",
-    "login.people[0].email=ada@example.org",
-]
+OPTIONS = options.switched()
 HOSTS = re.compile(r"\b(?:docker\.io|ghcr\.io|nvcr\.io|quay\.io|gcr\.io|registry\.k8s\.io)/[\w./-]+")
 
 

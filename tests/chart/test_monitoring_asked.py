@@ -15,15 +15,9 @@ from monitored import SERVICES, TEAMS, WORKLOADS, Objects, config_of, on, one
 from trainyard import components
 from trainyard.chart import helm
 from trainyard.rightsize import values as sizes
-from trainyard_dev.chart import package
+from trainyard_dev.chart import options, package
 
-OPTIONS = [
-    "logs.enabled=true",
-    "metrics-server.enabled=true",
-    "login.enabled=true",
-    "global.contract.login.issuer=https://login.example.org",
-    "login.people[0].email=ada@example.org",
-]
+OPTIONS = options.switched("metrics-server", *options.OPTIONS)
 
 
 @pytest.fixture(scope="module")

@@ -13,21 +13,15 @@ import yaml
 from trainyard import components
 from trainyard.chart import helm
 from trainyard_dev.chart import images, package
+from trainyard_dev.chart.options import OPTIONS, switched
 from trainyard_dev.images import transfer
 from trainyard_dev.versions import load
 
-OPTIONS = ("monitoring", "logs", "serving", "login")
-# What an option can't do without.
-NEEDS = {"login": ["global.contract.login.issuer=https://login.example.org", "login.people[0].email=ada@example.org"]}
 MIRROR = "registry.example.org:5000/mirror"
-RELEASE_MORE, PACKAGE_MORE = 5 * 1024, 40 * 1024  # bytes: default values of the parts; all of their files
+# Bytes: default values of the parts; all of their files.
+RELEASE_MORE, PACKAGE_MORE = len(OPTIONS) * 2560, len(OPTIONS) * 20 * 1024
 TEAM = ["global.contract.teams[0].name=vision", "global.contract.teams[0].gid=20001"]
 MADE = ("Secret", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
-
-
-def switched(*options: str) -> list[str]:
-    """Values that switch these on."""
-    return [word for option in options for word in (f"{option}.enabled=true", *NEEDS.get(option, []))]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from trainyard.chart import helm
 from trainyard.components import all_components
-from trainyard_dev.chart import package, parts
+from trainyard_dev.chart import options, package, parts
 
 Objects = list[dict[str, Any]]
 Grant = tuple[str, str]  # (role, "verb resource")
@@ -22,14 +22,7 @@ TEAMS = [
     for key, value in (("name", team), ("gid", gid), ("members.groups[0]", f"{team}-members"))
 ]
 CACHE = [f"global.contract.storage.caches[0].{one}" for one in ("name=a", "bucket=datasets", "prefix=shared/a")]
-OPTIONS = [
-    "monitoring.enabled=true",
-    "monitoring.mockGpus.enabled=true",
-    "logs.enabled=true",
-    "login.enabled=true",
-    "global.contract.login.issuer=https://login.example.org",
-    "login.people[0].email=ada@example.org",
-]
+OPTIONS = options.switched("monitoring", "monitoring.mockGpus", "logs", "serving", "login", "notebooks")
 EXTRA = {"cloud": [f"global.contract.network.s3[0].{one}" for one in ("cidr=203.0.113.0/24", "port=443")]}
 WRITES = {
     "create",

@@ -17,15 +17,13 @@ from trainyard.pipelines.translate.settings import Settings
 from trainyard.policy import fill
 from trainyard_agent import node_prep
 from trainyard_agent.gpus import Gpus
-from trainyard_dev.chart import package
+from trainyard_dev.chart import options, package
 
 Objects = list[dict[str, Any]]
 TEAM = "vision"
-OPTIONS = ("monitoring.enabled=true", "logs.enabled=true", "metrics-server.enabled=true", "backup.enabled=true",
+OPTIONS = (*options.switched("metrics-server", *options.OPTIONS), "backup.enabled=true",
            "global.contract.storage.caches[0].name=mnist", "global.contract.storage.caches[0].bucket=datasets",
-           "global.contract.storage.caches[0].prefix=shared/mnist", "login.enabled=true",
-           "global.contract.login.issuer=https://login.example.org",
-           "login.people[0].email=ada@example.org")  # fmt: skip
+           "global.contract.storage.caches[0].prefix=shared/mnist")  # fmt: skip
 SERVERS, JOBS, SYSTEM = (
     "trainyard-platform",
     "trainyard-platform-jobs",

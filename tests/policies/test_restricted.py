@@ -15,13 +15,11 @@ from trainyard.paths import ROOT
 from trainyard_agent import launcher
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import complete_namespace
-from trainyard_dev.chart import package
+from trainyard_dev.chart import options, package
 
 SPACE = "restricted-probe"
 # Kept with their reasons; tests/chart/test_rights.py compares them with what is rendered.
 OPEN = {entry["pod"] for one in all_components() for entry in one.unrestricted}
-OPTIONS = ("metrics-server", "monitoring", "monitoring.mockGpus", "logs", "serving", "login")
-LOGIN = ("global.contract.login.issuer=https://login.example.org", "login.people[0].email=ada@example.org")
 # What training-operator adds to launchers of MPIJobs.
 DELIVERY = {"name": "kubectl-delivery", "image": "docker.io/trainyard/kubectl-delivery:0.2.0"}
 
@@ -72,7 +70,7 @@ def test_the_platforms_pods_are_restricted_but_those_that_are_listed(
 @pytest.fixture(scope="module")
 def objects() -> list[dict[str, Any]]:
     """What the profile with everything in the cluster installs, options included."""
-    return package.render("kind", sets=[*LOGIN, *(f"{option}.enabled=true" for option in OPTIONS)])
+    return package.render("kind", sets=options.switched())
 
 
 def pods_of(node: Any) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,24 @@ helm.sh/chart: trainyard-{{ .Chart.Version }}
 {{ .Release.Namespace }}-webhook
 {{- end }}
 
+{{/* Where the hub of notebooks is, and nothing else: it sees who is logged in. Then its account, by its user name. */}}
+{{- define "trainyard.notebookNamespace" -}}
+{{ .Release.Namespace }}-notebooks
+{{- end }}
+{{- /* By whom people log in to notebooks, as JSON: notebooks.oidc, or where that names no issuer what global.contract.login says. */ -}}
+{{- define "trainyard.notebookOidc" -}}
+{{- $oidc := deepCopy (default dict (default dict .Values.notebooks).oidc) -}}
+{{- $login := dig "login" dict .Values.global.contract -}}
+{{- if and (not $oidc.issuer) $login.issuer -}}
+{{- $oidc = merge (dict "issuer" $login.issuer "clientId" $login.notebooksClientId "ca" (default "" $login.ca)
+      "usernameClaim" $login.userClaim "groupsClaim" $login.groupsClaim "usernamePrefix" $login.prefix "groupsPrefix" $login.prefix) $oidc -}}
+{{- end -}}
+{{- toJson $oidc -}}
+{{- end }}
+{{- define "trainyard.notebookHub" -}}
+system:serviceaccount:{{ include "trainyard.notebookNamespace" . }}:{{ .Release.Name }}-notebook-hub
+{{- end }}
+
 {{/* What a Secret of the release's namespace holds, decoded, as JSON; {} for one that isn't there: (list context name). */}}
 {{- define "trainyard.secretData" -}}
 {{- $data := dict -}}

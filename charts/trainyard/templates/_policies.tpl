@@ -73,6 +73,12 @@ team's controller of Argo but for the team's name, at its end.
 {{- $servers := list -}}{{- range .images }}{{ $servers = append $servers (printf "%s/%s" (include "trainyard.ownRegistry" $) .) }}{{ end -}}
 {{- $made = merge (dict "serverImages" (join "," (uniq $servers | sortAlpha)) "servingClass" .priorityClass.name "modelsBucket" .bucket "servingGpus" (toString .gpus)) $made -}}
 {{- end -}}
+{{- if dig "enabled" false (default dict .Values.notebooks) -}}
+{{- $made = merge (dict
+      "platformNamespaces" (printf "%s,%s" .Release.Namespace (include "trainyard.notebookNamespace" .))
+      "notebookHub" (include "trainyard.notebookHub" .)
+      "notebookUserPrefix" (get (include "trainyard.notebookOidc" . | fromJson) "usernamePrefix" | default "")) $made -}}
+{{- end -}}
 {{- toJson $made -}}
 {{- end }}
 

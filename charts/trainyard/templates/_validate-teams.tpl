@@ -36,7 +36,7 @@ global.contract.priorityClasses: {{ .name | quote }} has the value {{ .value | i
 {{- if has $team.name $shared }}
 {{ $where }} has the name of a queue of global.contract.queues; rename one of them.
 {{- end }}
-{{- if or (has $team.name (list "default" "root" "shared" $root.Release.Namespace (include "trainyard.webhookNamespace" $root))) (hasPrefix "kube-" $team.name) }}
+{{- if or (has $team.name (list "default" "root" "shared" $root.Release.Namespace (include "trainyard.webhookNamespace" $root) (include "trainyard.notebookNamespace" $root))) (hasPrefix "kube-" $team.name) }}
 {{ $where }} has a reserved name; choose another one.
 {{- end }}
 {{- if dig "metadata" "deletionTimestamp" "" (lookup "v1" "Namespace" "" $team.name) }}

@@ -24,6 +24,7 @@ RESOURCES = {
     ("", "PersistentVolumeClaim"): "persistentvolumeclaims",
     ("", "PersistentVolume"): "persistentvolumes",
     ("", "Namespace"): "namespaces",
+    ("", "Secret"): "secrets",
     ("apps", "Deployment"): "deployments",
     ("apps", "StatefulSet"): "statefulsets",
     ("", "Service"): "services",
@@ -153,6 +154,8 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
         "oldObject": old,
         "request": {
             "operation": "CREATE" if old is None else "UPDATE",
+            "name": str(obj.get("metadata", {}).get("name", "")),
+            "subResource": request.sub,
             "namespace": request.team.name if request.team else str(obj.get("metadata", {}).get("namespace", "")),
             "userInfo": {"username": request.requester.user},
         },

@@ -21,17 +21,13 @@ from trainyard_dev.attacks.attempts import Attempt, ask, attempts, findings
 from trainyard_dev.attacks.guards import LIMITS, NOT_BEGUN, POD_SECURITY, QUOTA, RBAC, Verdict, all_refusers, verdict
 from trainyard_dev.attacks.opened import VALUES, full, open_up, prepare
 from trainyard_dev.attacks.results import FILE, Outcome, Report, Version
-from trainyard_dev.chart import history, package
+from trainyard_dev.chart import history, options, package
 from trainyard_dev.policy.cases import SYSTEM, WHO
 from trainyard_dev.versions import load
 
 BEFORE = Version("0.2.0", "eb5fe0f8ee2b8e0537e3d69e81af2304f1e7469e")
 PROFILE = "kind"
-OPTIONS = (
-    "monitoring.enabled=true",
-    "logs.enabled=true",
-    "serving.enabled=true",
-)  # off by default; the earlier release had none
+OPTIONS = options.switched(*options.OPTIONS)  # off by default; the earlier release had none
 OTHERS = (RBAC, POD_SECURITY, QUOTA, LIMITS)  # guards that are no policies
 # Kubernetes before 1.35 leaves images as volumes out of what is asked for, unless it is told otherwise.
 FEATURES = ("ImageVolume",)

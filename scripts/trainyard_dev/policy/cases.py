@@ -27,6 +27,7 @@ WHO: dict[str, Identity | None] = {
     "member": Identity("ada", ("vision-members",)),
     "speech-member": Identity("bob", ("speech-members",)),
     "viewer": Identity("vic", ("vision-viewers",)),
+    "named-by-mail": Identity("Ada-B.Lovelace@example.org", ("vision-members",)),
     "training": Identity.account("vision", "training"),
     "pipeline": Identity.account("vision", "pipeline"),
     # May write everything there is, but neither manage tenants nor use queues.
@@ -47,6 +48,8 @@ WHO: dict[str, Identity | None] = {
     "exporter": Identity.account(SYSTEM, "trainyard-exporter"),
     "usage": Identity.account(SYSTEM, "trainyard-usage"),
     "logs": Identity.account(SYSTEM, "trainyard-logs"),
+    # May write here all the same, so that the rules alone are asked.
+    "notebook-hub": Identity(f"system:serviceaccount:{SYSTEM}-notebooks:trainyard-notebook-hub", ("test-editors",)),
     "job-controller": Identity.account(KUBE, "job-controller"),
     "statefulset-controller": Identity.account(KUBE, "statefulset-controller"),
     "ephemeral": Identity.account(KUBE, "ephemeral-volume-controller"),

@@ -17,7 +17,7 @@ from pathlib import Path
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
-from trainyard_dev.verify import wheels
+from trainyard_dev.images import packages
 
 IMAGE = "server-sklearn"
 HOW = "make serving-env"
@@ -57,8 +57,8 @@ def lacks(module: str) -> str:
 
 
 def _pins() -> dict[str, str]:
-    text = (ROOT / wheels.file_of(IMAGE)).read_text()
-    return {name: version for name, (version, _) in wheels.pins(text).items()}
+    text = (ROOT / packages.file_of(IMAGE)).read_text()
+    return {name: version for name, (version, _) in packages.pins(text).items()}
 
 
 def _folder() -> Path:

@@ -133,7 +133,7 @@ def _pages(tree: Tree) -> None:
         contents.PAGE: ("images/requirements.yaml", lambda: contents.render(tree.root)),
         support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }
-    if (tree.root / importable.wheels.LIST).exists() and (tree.root / importable.FILE).exists():
+    if (tree.root / importable.packages.LIST).exists() and (tree.root / importable.FILE).exists():
         tree.write(importable.FILE, importable.render(tree.root), "generated again")
     for file, text in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
         tree.write(file, text, "generated again")

@@ -20,7 +20,7 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds.requirements import MARKERS, PYTHON
 from trainyard.shell import run
 from trainyard.training.wheels import tags
-from trainyard_dev.verify import wheels
+from trainyard_dev.images import packages
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,21 @@ def compile_all(root: Path, index: Index, *, again: bool = False) -> tuple[list[
     Returns:
         the files written, and what packages ask for that an image neither holds nor leaves out on purpose.
     """
-    made = wheels.wishes(root, wheels.locked(root))
+    made = packages.wishes(root, packages.locked(root))
     if made.findings:
-        raise TrainyardError(f"{made.findings[0][1]}", where=wheels.LIST, hint=made.findings[0][2])
+        raise TrainyardError(f"{made.findings[0][1]}", where=packages.LIST, hint=made.findings[0][2])
     written, unmet = [], []
     for image, wanted in made.images.items():
-        path = root / wheels.file_of(image)
-        text = path.read_text() if path.exists() else f"# What {wheels.LIST} says of {image}.\n"
-        have = wheels.pins(text)
+        path = root / packages.file_of(image)
+        text = path.read_text() if path.exists() else f"# What {packages.LIST} says of {image}.\n"
+        have = packages.pins(text)
         new = {n: v for n, v in wanted.pins.items() if again or n not in have or have[n][0] != v}
         found = index(new, wanted.source) if new else {}
         unmet += [f"{image}: {line}" for line in _unmet(wanted, found)]
         hashes = {name: found[name].hash if name in found else have[name][1] for name in wanted.pins}
         if {name: (version, hashes[name]) for name, version in wanted.pins.items()} != have:
             path.write_text(_text(text, wanted.pins, hashes))
-            written.append(wheels.file_of(image))
+            written.append(packages.file_of(image))
     return written, unmet
 
 
@@ -81,12 +81,12 @@ def ask(pins: Mapping[str, str], source: bool) -> dict[str, Release]:
             python = one["metadata"].get("requires_python", "")
             if not SpecifierSet(python).contains(MARKERS["python_full_version"]):
                 hint = f"images have {PYTHON}"
-                raise TrainyardError(f"{name} asks for Python {python}", where=wheels.LIST, hint=hint)
+                raise TrainyardError(f"{name} asks for Python {python}", where=packages.LIST, hint=hint)
             found[name] = Release(f"sha256:{digest}", tuple(one["metadata"].get("requires_dist", ())))
         return found
 
 
-def _unmet(wanted: wheels.Wanted, found: Mapping[str, Release]) -> Iterator[str]:
+def _unmet(wanted: packages.Wanted, found: Mapping[str, Release]) -> Iterator[str]:
     for name, release in found.items():
         for text in release.requires:
             wish = Requirement(text)

@@ -12,25 +12,25 @@ from typing import Any
 
 import yaml
 
-from trainyard_dev.verify import wheels
+from trainyard_dev.images import packages
 
 FILE = "scripts/trainyard/kinds/images.yaml"
 OURS = "mnist"  # images/trainer
 CUDA = "-cuda"  # ends the names of images for GPUs that compute
 HEAD = f"""\
 # What each image that trains can import, with the line of requirements.txt that pins it; none where Debian brings it.
-# Written by `bin/trainyard versions sync` from {wheels.LIST}.
+# Written by `bin/trainyard versions sync` from {packages.LIST}.
 """
 
 
 def render(root: Path) -> str:
     """The file's text. Raises KeyError for a tree whose lists contradict each other, which `verify` reports."""
-    raw = yaml.load((root / wheels.LIST).read_text(), yaml.BaseLoader)
+    raw = yaml.load((root / packages.LIST).read_text(), yaml.BaseLoader)
     parents = {
         name: image.get("parent", "")
         for name, image in yaml.safe_load((root / "versions.yaml").read_text())["images"].items()
     }
-    wanted = wheels.wishes(root, wheels.locked(root)).images
+    wanted = packages.wishes(root, packages.locked(root)).images
     names = raw.get("modules", {})
     made: dict[str, Any] = {}
     for image in (name for name, spec in raw["images"].items() if spec.get("runs")):
@@ -59,10 +59,10 @@ def _modules(names: Mapping[str, list[str]], package: str) -> list[str]:
     return names[package] if package in names else next(alike, [package.replace("-", "_")])
 
 
-def differences(root: Path) -> list[wheels.Finding]:
+def differences(root: Path) -> list[packages.Finding]:
     """The file against the list."""
-    if not (root / wheels.LIST).exists() or not (root / FILE).exists():
+    if not (root / packages.LIST).exists() or not (root / FILE).exists():
         return []  # a tree without images that train
     if (root / FILE).read_text() == render(root):
         return []
-    return [(FILE, f"it is not what {wheels.LIST} says", "run `bin/trainyard versions sync`")]
+    return [(FILE, f"it is not what {packages.LIST} says", "run `bin/trainyard versions sync`")]

@@ -1,103 +1,34 @@
-"""Python packages of images: one list says which, `requirements.lock` their versions; part of `trainyard verify`.
-
-`images/<name>/requirements.txt`, with hashes, is written from them by `trainyard versions wheels`.
-"""
+"""Whether images pin what the list of their Python packages says; part of `trainyard verify`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-from packaging.utils import canonicalize_name
+from trainyard_dev.images import packages
 
-# (file, what is wrong, what to change)
-Finding = tuple[str, str, str]
-
-LIST = "images/requirements.yaml"
 WRITE = "run `bin/trainyard versions wheels`"
-_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)[\s\\]+--hash=(sha256:[0-9a-f]+)$", re.M)
-_LOCKED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)$", re.M)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What an image's file must pin: package -> version, in order; what is left out although a package asks for it."""
-
-    pins: dict[str, str]
-    without: frozenset[str]
-    source: bool
-
-
-@dataclass
-class Wishes:
-    """What the list says of every image, and what is wrong with it."""
-
-    images: dict[str, Wanted] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-
-
-def pins(text: str) -> dict[str, tuple[str, str]]:
-    """Package -> (version, hash) of an image's file."""
-    return {canonicalize_name(name): (version, digest) for name, version, digest in _PIN.findall(text)}
-
-
-def locked(root: Path) -> dict[str, str]:
-    """Package -> version of the development environment."""
-    return {canonicalize_name(name): found for name, found in _LOCKED.findall((root / "requirements.lock").read_text())}
-
-
-def file_of(image: str) -> str:
-    """The file that an image's build installs."""
-    return f"images/{image}/requirements.txt"
-
-
-def wishes(root: Path, lock: Mapping[str, str]) -> Wishes:
-    """The list with the versions of `lock`, its own for what the lock lacks, and its exceptions."""
-    # Every scalar is a text: 3.10 is no number.
-    raw, made = yaml.load((root / LIST).read_text(), yaml.BaseLoader), Wishes()
-    own = raw.get("versions", {})
-    for name in sorted(own.keys() & lock.keys()):
-        made.findings.append((LIST, f"{name} is in requirements.lock, too", "take it out of `versions`"))
-    base = {**own, **lock}
-    for image, spec in raw["images"].items():
-        lists = [spec.get("packages", ()), *(raw["sets"][one] for one in spec.get("sets", ()))]
-        names = sorted({name for one in lists for name in one})
-        versions = dict(base)
-        for one in (one for one in raw.get("otherwise", ()) if image in one["images"]):
-            for name, version in one["versions"].items():
-                if name not in names:
-                    made.findings.append((LIST, f"{image} has no {name} to make an exception of", "take it out"))
-                elif base.get(name) == version:
-                    made.findings.append((LIST, f"{name} {version} of {image} is no exception", "take it out"))
-                versions[name] = version
-        for name in names:
-            if name not in versions:
-                made.findings.append((LIST, f"{name} of {image} has no version", "add it under `versions`"))
-        found = {name: versions[name] for name in names if name in versions}
-        made.images[image] = Wanted(found, frozenset(spec.get("without", ())), spec.get("source") == "true")
-    return made
-
-
-def differences(root: Path) -> Iterator[Finding]:
+def differences(root: Path) -> Iterator[packages.Finding]:
     """Files of images that pin something else than the list and the lock say, and what the list says in vain."""
     files = {file.parent.name for file in (root / "images").glob("*/requirements.txt")}
-    if not (root / LIST).exists():
+    if not (root / packages.LIST).exists():
         if files:
-            yield LIST, "the file is missing", "list what the images hold"
+            yield packages.LIST, "the file is missing", "list what the images hold"
         return
-    made = wishes(root, locked(root))
+    made = packages.wishes(root, packages.locked(root))
     yield from made.findings
     for image in sorted(files - made.images.keys()):
-        yield file_of(image), f"{LIST} does not name the image", "add it there"
+        yield packages.file_of(image), f"{packages.LIST} does not name the image", "add it there"
     for image, wanted in made.images.items():
         if image not in files:
-            yield file_of(image), "the file is missing", WRITE
+            yield packages.file_of(image), "the file is missing", WRITE
             continue
-        have = {name: version for name, (version, _) in pins((root / file_of(image)).read_text()).items()}
+        have = {
+            name: version for name, (version, _) in packages.pins((root / packages.file_of(image)).read_text()).items()
+        }
         for name in sorted(have.keys() | wanted.pins.keys()):
-            there, due = have.get(name, "absent"), wanted.pins.get(name, "absent")
-            if there != due:
-                yield file_of(image), f"{name} is {there}, due is {due}", WRITE
+            held, due = have.get(name, "absent"), wanted.pins.get(name, "absent")
+            if held != due:
+                yield packages.file_of(image), f"{name} is {held}, due is {due}", WRITE

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from trainyard.paths import ROOT
-from trainyard_dev.verify import importable, wheels
+from trainyard_dev.images import packages
+from trainyard_dev.verify import importable
 
 LIST = """
 sets: {store: [minio]}
@@ -27,7 +28,7 @@ VERSIONS = "images: {tool: {}, trainer-a: {}, trainer-a-more: {parent: trainer-a
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     (tmp_path / "images").mkdir()
-    (tmp_path / wheels.LIST).write_text(LIST)
+    (tmp_path / packages.LIST).write_text(LIST)
     (tmp_path / "versions.yaml").write_text(VERSIONS)
     (tmp_path / "requirements.lock").write_text("minio==7.2\n")
     (tmp_path / importable.FILE).parent.mkdir(parents=True)
@@ -57,17 +58,17 @@ def test_modules_follow_from_packages_and_from_the_image_below(tree: Path) -> No
 
 def test_a_raised_package_is_a_difference(tree: Path) -> None:
     assert importable.differences(tree) == []
-    (tree / wheels.LIST).write_text(LIST.replace("kfp: 2.1, some-pillow: 13", "kfp: 2.2, some-pillow: 14"))
+    (tree / packages.LIST).write_text(LIST.replace("kfp: 2.1, some-pillow: 13", "kfp: 2.2, some-pillow: 14"))
     (file, what, hint) = importable.differences(tree)[0]
     assert (file, hint) == (importable.FILE, "run `bin/trainyard versions sync`") and "images/requirements.yaml" in what
 
 
 def test_the_modules_of_packages_that_are_installed_here_are_those_of_their_metadata() -> None:
     """Those of all others are imported in their image: e2e train.imports-*."""
-    raw = yaml.load((ROOT / wheels.LIST).read_text(), yaml.BaseLoader)
-    packages = {name for one in wheels.wishes(ROOT, wheels.locked(ROOT)).images.values() for name in one.pins}
+    raw = yaml.load((ROOT / packages.LIST).read_text(), yaml.BaseLoader)
+    named = {name for one in packages.wishes(ROOT, packages.locked(ROOT)).images.values() for name in one.pins}
     compared = 0
-    for name in packages - {"kfp"}:
+    for name in named - {"kfp"}:
         try:
             files = importlib.metadata.files(name) or []
         except importlib.metadata.PackageNotFoundError:

@@ -1,0 +1,59 @@
+{{/* Validation errors of notebooks, one a line. */}}
+{{- define "trainyard.validate.notebooks" -}}
+{{- $values := default dict .Values.notebooks -}}
+{{- if and $values.enabled $values.oidc -}}
+{{- $root := . -}}
+{{- $c := .Values.global.contract -}}
+{{- $teams := include "trainyard.teams" . | fromJsonArray -}}
+{{- $names := list -}}{{- range $teams }}{{ $names = append $names .name }}{{ end -}}
+{{- range $key, $value := dict "url" $values.url "oidc.issuer" (get (include "trainyard.notebookOidc" . | fromJson) "issuer") }}
+{{- if not $value }}
+notebooks.enabled is true and notebooks.{{ $key }} is empty: write {{ eq $key "url" | ternary "where people reach the hub, e.g. https://notebooks.example.org" "the issuer by which people log in, whose tokens the API server takes, too" }}.
+{{- end }}
+{{- end }}
+{{- range $values.teams }}
+{{- if and (ne . "*") (not (has . $names)) }}
+notebooks.teams has {{ . | quote }}, which is not among global.contract.teams ({{ join ", " $names | default "there are none" }}); name one of them, or "*" for all.
+{{- end }}
+{{- end }}
+{{- $classes := list -}}{{- range $c.priorityClasses }}{{ $classes = append $classes .name }}{{ end }}
+{{- if and $values.priorityClass (not (has $values.priorityClass $classes)) }}
+notebooks.priorityClass is {{ $values.priorityClass | quote }}, which is not among global.contract.priorityClasses ({{ join ", " $classes }}); name one of them.
+{{- end }}
+{{- $seen := list }}
+{{- range $values.profiles }}
+{{- if has .name $seen }}
+notebooks.profiles has {{ .name | quote }} twice; give each its own name.
+{{- end }}
+{{- $seen = append $seen .name }}
+{{- if and .gpus (not .deadlineSeconds) }}
+notebooks.profiles: {{ .name | quote }} has GPUs and no deadlineSeconds, and would hold them for ever; set it to at most policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}.
+{{- else if gt (int64 (default 0 .deadlineSeconds)) (int64 $root.Values.policies.maxDeadlineSeconds) }}
+notebooks.profiles: {{ .name | quote }} has deadlineSeconds {{ .deadlineSeconds | int64 }}, more than policies.maxDeadlineSeconds, {{ $root.Values.policies.maxDeadlineSeconds | int64 }}; lower it.
+{{- end }}
+{{- if and .gpus (not $values.priorityClass) }}
+notebooks.priorityClass is empty and the profile {{ .name | quote }} has GPUs: name a class, the lowest best, by which jobs go before notebooks.
+{{- end }}
+{{- end }}
+{{- range $team := $teams }}
+{{- if or (has "*" $values.teams) (has .name $values.teams) }}
+{{- if and $values.priorityClass (not (has $values.priorityClass .priorityClasses)) }}
+notebooks.priorityClass is {{ $values.priorityClass | quote }}, which team {{ .name | quote }} may not use ({{ join ", " .priorityClasses }}); add it to the team's priorityClasses, or name another.
+{{- end }}
+{{- if and $values.home.size (gt (include "trainyard.quantity" $values.home.size | float64) (include "trainyard.quantity" .storage.maxClaim | float64)) }}
+notebooks.home.size is {{ $values.home.size }}, more than team {{ .name | quote }} may claim, storage.maxClaim {{ .storage.maxClaim }}; lower one or raise the other.
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if not $root.Values.nfs.enabled }}
+{{- range $key := list "workspace" "shared" }}
+{{- if eq (get $values $key) $key }}
+nfs.enabled is false, so that teams have no claim {{ $key | quote }}: set notebooks.{{ $key }} to a claim of yours, or leave it empty.
+{{- end }}
+{{- end }}
+{{- if and $values.home.size (not $values.home.class) }}
+nfs.enabled is false, so that there is no class {{ $c.storage.workspaceClass | quote }}: set notebooks.home.class to one that several nodes may write, or notebooks.home.size to nothing.
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

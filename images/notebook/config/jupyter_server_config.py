@@ -1,0 +1,9 @@
+"""How a notebook's server behaves: idle kernels end, so that an open page alone keeps no notebook from being culled."""
+
+c = get_config()  # type: ignore[name-defined]  # noqa: F821
+c.ServerApp.root_dir = "/"
+c.ServerApp.preferred_dir = "/home/notebook"
+c.MappingKernelManager.cull_idle_timeout = 3600
+c.MappingKernelManager.cull_interval = 300
+c.MappingKernelManager.cull_connected = True
+c.MappingKernelManager.cull_busy = False

@@ -1,0 +1,212 @@
+"""The option `notebooks`: off nothing; on, a hub in a namespace of its own with rights where a team has notebooks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard_dev.chart import package
+
+Objects = list[dict[str, Any]]
+TEAMS = ROOT / "tests" / "policies" / "teams.yaml"  # vision and speech
+HUB, SPACE = "trainyard-notebook-hub", "trainyard-system-notebooks"
+ON = {
+    "enabled": True,
+    "teams": ["vision"],
+    "url": "https://notebooks.example.org",
+    "oidc": {"issuer": "https://issuer.example.org"},
+}
+
+
+def sets(values: dict[str, Any], path: str = "notebooks") -> list[str]:
+    """Values as `helm --set-json` would have them, one key each."""
+    found: list[str] = []
+    for key, value in values.items():
+        here = f"{path}.{key}"
+        if isinstance(value, dict):
+            found += sets(value, here)
+        elif isinstance(value, list):
+            found += [f"{here}[{i}]={one}" for i, one in enumerate(value)]
+        else:
+            found.append(f"{here}={json.dumps(value) if isinstance(value, bool) else value}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def off(chart: Path) -> Objects:
+    return package.render("kind", chart, values=[TEAMS])
+
+
+@pytest.fixture(scope="module")
+def on(chart: Path) -> Objects:
+    return package.render("kind", chart, sets(ON), values=[TEAMS])
+
+
+def named(objects: Objects) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {(obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj for obj in objects}
+
+
+def settings(objects: Objects) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(named(objects)["ConfigMap", SPACE, HUB]["data"]["settings.json"])
+    return found
+
+
+def test_off_it_is_nothing_and_on_it_touches_only_teams_that_have_it(off: Objects, on: Objects) -> None:
+    assert not [key for key in named(off) if "notebook" in key[2] and "AdmissionPolicy" not in key[0]]
+    added = set(named(on)) - set(named(off))
+    assert {space for _, space, _ in added} == {"", SPACE, "vision"}
+    assert {key for key in added if key[1] == "vision"} == {
+        ("Role", "vision", HUB), ("RoleBinding", "vision", HUB), ("NetworkPolicy", "vision", "allow-notebooks"),
+    }  # fmt: skip
+    assert {key for key in added if key[1] == ""} == {("Namespace", "", SPACE)}
+
+
+def test_the_hub_sees_and_ends_pods_and_makes_secrets_there_and_has_no_right_elsewhere(on: Objects) -> None:
+    bound = [
+        obj
+        for obj in on
+        if obj["kind"].endswith("RoleBinding")
+        if any(one["kind"] == "ServiceAccount" and one["name"] == HUB for one in obj["subjects"] or [])
+    ]
+    assert [(obj["kind"], obj["metadata"]["namespace"]) for obj in bound] == [("RoleBinding", "vision")]
+    assert named(on)["Role", "vision", HUB]["rules"] == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "delete"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    ]
+    assert bound[0]["subjects"][0]["namespace"] == SPACE
+
+
+def test_the_rules_know_the_hub_and_the_prefix_of_names(chart: Path) -> None:
+    objects = package.render("kind", chart, [*sets(ON), "notebooks.oidc.usernamePrefix=oidc:"], values=[TEAMS])
+    policies = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "ValidatingAdmissionPolicy"}
+
+    def params(rule: str) -> dict[str, str]:
+        variables = policies[f"trainyard-{rule}"]["spec"]["variables"]
+        found: dict[str, str] = json.loads(next(one["expression"] for one in variables if one["name"] == "params"))
+        return found
+
+    assert params("notebook-hub") == {"notebookHub": f"system:serviceaccount:{SPACE}:{HUB}"}
+    assert params("notebook-names") == {"notebookUserPrefix": "oidc:"}
+    # Its pods are of the platform's class, which is refused in other namespaces.
+    assert params("class-namespace")["platformNamespaces"] == f"trainyard-system,{SPACE}"
+
+
+def test_the_hub_is_told_who_is_in_which_team_and_which_nodes_are_meant(on: Objects) -> None:
+    found = settings(on)
+    assert [(one["name"], one["groups"], one["users"]) for one in found["teams"]] == [
+        ("vision", ["vision-members"], [])
+    ]
+    [team] = found["teams"]
+    assert team["cpu_labels"] == {"trainyard.io/pool": "cpu"} and team["gpu_labels"] == {"trainyard.io/pool": "gpu"}
+    [toleration] = team["gpu_tolerations"]
+    assert toleration == {"key": "nvidia.com/gpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+    assert team["queue"] == "vision" and team["priority"] == "training-low"
+    gpu = next(one for one in found["profiles"] if one.get("gpus"))
+    assert gpu["deadline"] == 14400
+    assert found["oidc"]["callback"] == "https://notebooks.example.org/hub/oauth_callback"
+
+
+def test_every_team_with_a_star(chart: Path) -> None:
+    found = settings(package.render("kind", chart, sets({**ON, "teams": ["*"]}), values=[TEAMS]))
+    assert [one["name"] for one in found["teams"]] == ["vision", "speech"]
+
+
+def test_viewers_have_no_notebook(chart: Path) -> None:
+    assert "vision-viewers" not in json.dumps(settings(package.render("kind", chart, sets(ON), values=[TEAMS])))
+
+
+def test_pods_of_the_namespace_reach_what_they_need_and_notebooks_are_reached_from_there_alone(on: Objects) -> None:
+    inner = named(on)["NetworkPolicy", "vision", "allow-notebooks"]["spec"]
+    assert inner["podSelector"] == {"matchLabels": {"trainyard.io/notebook": "true"}}
+    [entry] = inner["ingress"]
+    assert entry["from"] == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": SPACE}}}]
+    hub = named(on)["NetworkPolicy", SPACE, HUB]["spec"]["ingress"]
+    assert len(hub) == 1 and {port["port"] for port in hub[0]["ports"]} == {8081}
+    proxy = named(on)["NetworkPolicy", SPACE, "trainyard-notebook-proxy"]["spec"]["ingress"]
+    assert [[port["port"] for port in rule["ports"]] for rule in proxy] == [[8000], [8001]]
+    assert "from" not in proxy[0] and proxy[1]["from"] == [{"podSelector": {}}]
+
+
+def test_the_proxy_has_no_token_and_keys_come_from_secrets(on: Objects) -> None:
+    proxy = named(on)["Deployment", SPACE, "trainyard-notebook-proxy"]["spec"]["template"]["spec"]
+    assert proxy["automountServiceAccountToken"] is False
+    hub = named(on)["StatefulSet", SPACE, HUB]["spec"]["template"]["spec"]["containers"][0]
+    told = {one["name"]: one for one in hub["env"]}
+    secret = {name: one["valueFrom"]["secretKeyRef"]["name"] for name, one in told.items() if "valueFrom" in one}
+    assert secret == {
+        "JUPYTERHUB_CRYPT_KEY": HUB,
+        "CONFIGPROXY_AUTH_TOKEN": HUB,
+        "OIDC_CLIENT_SECRET": "trainyard-notebooks-oidc",
+    }
+
+
+def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(chart: Path) -> None:
+    more = sets({**ON, "subdomains": True, "ingress": {"enabled": True, "tlsSecret": "cert"}})
+    [found] = [obj for obj in package.render("kind", chart, more, values=[TEAMS]) if obj["kind"] == "Ingress"]
+    hosts = ["notebooks.example.org", "*.notebooks.example.org"]
+    assert [rule["host"] for rule in found["spec"]["rules"]] == hosts
+    assert found["spec"]["tls"] == [{"secretName": "cert", "hosts": hosts}]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"url": ""}, "notebooks.enabled is true and notebooks.url is empty: write where people reach the hub"),
+        ({"oidc": {"issuer": ""}}, "notebooks.enabled is true and notebooks.oidc.issuer is empty: write the issuer"),
+        (
+            {"teams": ["audio"]},
+            'notebooks.teams has "audio", which is not among global.contract.teams (vision, speech)',
+        ),
+        (
+            {"priorityClass": "urgent"},
+            'notebooks.priorityClass is "urgent", which is not among global.contract.priority',
+        ),
+        (
+            {"priorityClass": "training-high"},
+            'notebooks.priorityClass is "training-high", which team "vision" may not use',
+        ),
+        ({"home": {"size": "1Ti"}}, 'notebooks.home.size is 1Ti, more than team "vision" may claim'),
+        ({"profiles": [{"name": "g", "title": "G", "cpu": 1, "memory": "1Gi", "gpus": 1}]}, "and no deadlineSeconds"),
+        (
+            {
+                "profiles": [
+                    {"name": "g", "title": "G", "cpu": 1, "memory": "1Gi", "gpus": 1, "deadlineSeconds": 9999999}
+                ]
+            },
+            "more than policies.maxDeadlineSeconds, 604800; lower it",
+        ),
+        (
+            {"profiles": [{"name": "a", "title": "A", "cpu": 1, "memory": "1Gi"}] * 2},
+            'notebooks.profiles has "a" twice',
+        ),
+    ],
+)
+def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]], change: dict[str, Any], said: str) -> None:
+    values = yaml.safe_load(TEAMS.read_text())
+    values["notebooks"] = {**ON, **change}
+    found = validation_errors(values)
+    assert any(said in one for one in found), found
+
+
+def test_without_nfs_claims_are_the_site_s(validation_errors: Callable[..., list[str]]) -> None:
+    values = yaml.safe_load(TEAMS.read_text()) | {"nfs": {"enabled": False}}
+    found = validation_errors({**values, "notebooks": ON})
+    assert [one.partition(",")[0] for one in found if "notebooks." in one] == ["nfs.enabled is false"] * 3
+    own = {**ON, "workspace": "files", "shared": "", "home": {"size": "1Gi", "class": "cephfs"}}
+    assert not [one for one in validation_errors({**values, "notebooks": own}) if "notebooks." in one]
+
+
+@pytest.mark.parametrize(
+    "value", ["url=notebooks", "oidc.issuer=http://a", "teams[0]=A", "culling.everySeconds=1", "odd=1"]
+)
+def test_a_wrong_value_is_refused_by_name(chart: Path, value: str) -> None:
+    with pytest.raises(TrainyardError) as refusal:
+        package.render("kind", chart, [*sets(ON), f"notebooks.{value}"], values=[TEAMS])
+    assert value.partition("=")[0].rpartition(".")[2].partition("[")[0] in str(refusal.value)
