@@ -12,7 +12,7 @@ import yaml
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, parts, reference
-from trainyard_dev.images import contents
+from trainyard_dev.images import contents, packages
 from trainyard_dev.sync import charts, modules, new, texts
 from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
@@ -62,7 +62,7 @@ def wheels(again: bool) -> None:
     for line in [*(f"written: {file}" for file in written), *unmet]:
         click.echo(line)
     if unmet:
-        hint = f"add what is needed to {pins_of_images.wheels.LIST}, or name it under `without`"
+        hint = f"add what is needed to {packages.LIST}, or name it under `without`"
         raise TrainyardError(f"{len(unmet)} wishes of packages that no image fulfils", hint=hint)
     if not written:
         click.echo("every image pins what it should")
@@ -133,7 +133,7 @@ def _pages(tree: Tree) -> None:
         contents.PAGE: ("images/requirements.yaml", lambda: contents.render(tree.root)),
         support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }
-    if (tree.root / importable.packages.LIST).exists() and (tree.root / importable.FILE).exists():
+    if (tree.root / packages.LIST).exists() and (tree.root / importable.FILE).exists():
         tree.write(importable.FILE, importable.render(tree.root), "generated again")
     for file, text in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
         tree.write(file, text, "generated again")
