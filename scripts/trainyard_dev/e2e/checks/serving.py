@@ -6,6 +6,7 @@ import json
 import time
 from typing import Any
 
+from trainyard.serving import rollout
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import asking, options, runs, served
 from trainyard_dev.e2e.checks import serving_access, serving_gate, serving_others, serving_scale
@@ -17,6 +18,7 @@ from trainyard_dev.e2e.served import MODEL, NAME
 TITLES = {
     "serving.answers": "a pipeline registers a model, a member serves it, and a pod of the team gets predictions",
     "serving.rollout": "a second version and the way back under load: no request fails; without readiness some do",
+    "serving.upgrade": "an upgrade of the release leaves servers as they are: the same pods, and no request fails",
     "serving.keys": "from outside only with a key: none, a wrong one and a revoked one are refused",
     "serving.canary": "a canary answers its share of the requests, and goes",
     "serving.strangers": "pods of another team reach no server, and its members change none",
@@ -25,11 +27,11 @@ TITLES = {
     "serving.scale": "one pod becomes four under load, by CPU, and one again without",
     "serving.frameworks": "models of scikit-learn, ONNX and TensorFlow answer as their libraries do",
     "serving.requests": "one pod becomes four by requests a second, as prometheus-adapter counts them, and one again",
+    "serving.off": "switched off, nothing of it is left",
 }
 IDS = tuple(TITLES)
-OPTION = "serving"
-IMAGES = ("server-torch", "server-sklearn", "server-tensorflow", "trainer-torch", "pipeline", "argoexec",
-          "metrics-server", *options.SERVERS)  # fmt: skip
+IMAGES = (*options.OFFERED, "trainer-torch", "pipeline", "argoexec", "metrics-server", "prometheus-adapter",
+          *options.SERVERS)  # fmt: skip
 REQUESTS, RATE = 20000, 200  # of one rollout: requests, and how many a second
 FEW = 4000
 
@@ -38,14 +40,16 @@ def on(context: Context) -> None:
     """On, all checks in turn on one model, off again; nothing of it is left."""
     package = chart.package()
     works = {
-        "serving.answers": _answers, "serving.rollout": _rollout, "serving.keys": serving_access.keys,
-        "serving.canary": _canary, "serving.strangers": serving_access.strangers, "serving.page": serving_access.page,
-        "serving.gate": serving_gate.gate, "serving.scale": serving_scale.by_cpu,
+        "serving.answers": _answers, "serving.rollout": _rollout, "serving.upgrade": _upgrade,
+        "serving.keys": serving_access.keys, "serving.canary": _canary, "serving.strangers": serving_access.strangers,
+        "serving.page": serving_access.page, "serving.gate": serving_gate.gate, "serving.scale": serving_scale.by_cpu,
         "serving.frameworks": serving_others.frameworks, "serving.requests": serving_scale.by_requests,
     }  # fmt: skip
+    brought: dict[str, options.Objects] = {}
     try:
-        seconds = put(context, "upgrade", package, change=f"{OPTION}.enabled=true")
+        seconds = put(context, "upgrade", package, change=f"{options.SERVING}.enabled=true")
         context.contract = read_contract(context.kubectl)
+        brought = options.objects(context, [options.SERVING])
         for check_id, work in works.items():
             if context.wants(check_id):
                 with context.recorder.check(check_id, TITLES[check_id]) as figures:
@@ -53,8 +57,14 @@ def on(context: Context) -> None:
                     work(context, figures)
     finally:
         runs.trainyard(context, "serve", "stop", MODEL, check=False)
-        put(context, "upgrade", package, change=f"{OPTION}.enabled=false")
+        seconds = put(context, "upgrade", package, change=f"{options.SERVING}.enabled=false")
         context.contract = read_contract(context.kubectl)
+    if context.wants("serving.off"):
+        with context.recorder.check("serving.off", TITLES["serving.off"]) as figures:
+            figures |= {"upgrade_seconds": seconds, "gone": {one: len(objects) for one, objects in brought.items()}}
+            require(all(brought.values()), "it was never on")
+            left = options.left(context, brought)
+            require(not left, f"still there: {', '.join(left)}")
 
 
 def _answers(context: Context, figures: dict[str, Any]) -> None:
@@ -98,6 +108,23 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
     figures[f"failed without readiness, of {FEW}"] = asking.failed(seen)
     require(asking.failed(seen) > 0, "without readiness no request failed either: the load is too small to tell")
     served.serve(context, first)
+
+
+def _upgrade(context: Context, figures: dict[str, Any]) -> None:
+    served.begin(context)
+    before = _pods(context)
+    with asking.Beside(context, MODEL, FEW, RATE) as load:
+        changed = f"{options.SERVING}.quota.pods=19", f"{options.SERVING}.quota.pods=20"
+        figures["upgrade_seconds"] = [put(context, "upgrade", chart.package(), change=one) for one in changed]
+        seen = load.ended()
+    figures |= {"requests": FEW, "failed": asking.failed(seen)}
+    require(asking.failed(seen) == 0, f"of {FEW} requests failed {asking.failed(seen)}: {seen}")
+    require(_pods(context) == before, f"there were {before}, there are {_pods(context)}")
+
+
+def _pods(context: Context) -> list[str]:
+    found = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"{rollout.LABEL}={MODEL}")
+    return sorted(pod["metadata"]["uid"] for pod in found)
 
 
 def _figures(seen: dict[str, Any]) -> dict[str, Any]:
