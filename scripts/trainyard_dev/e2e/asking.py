@@ -16,7 +16,7 @@ MARGIN_S = 300.0  # more than the rate asks for, on a machine that is busy
 LOAD = r"""
 import http.client, json, sys, threading, time
 host, count, rate, body, how = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5]
-seen, late, lock, again = {}, [], threading.Lock(), [0]
+seen, late, wrong, lock, again = {}, [], [], threading.Lock(), [0]
 numbers = iter(range(count))
 headers = {"Content-Type": "application/json", "Connection": "keep-alive"}
 def ask(connection):
@@ -41,7 +41,9 @@ def work():
             try: said = ask(connection)
             except Exception as error: said = (type(error).__name__, "?"); connection.close()
         except Exception as error: said = (type(error).__name__, "?"); connection.close()
-        with lock: seen[said] = seen.get(said, 0) + 1; late.append(time.monotonic() - sent)
+        with lock:
+            seen[said] = seen.get(said, 0) + 1; late.append(time.monotonic() - sent)
+            if said[0] != "200": wrong.append(round(sent - began, 1))
 born = time.monotonic()
 while True:  # a new pod has no network before its node knows which policies it is under
     try: ask(http.client.HTTPConnection(host, timeout=5)); break
@@ -54,7 +56,7 @@ threads = [threading.Thread(target=work) for _ in range(THREADS)]
 took = time.monotonic() - began; late.sort()
 print(json.dumps({"seconds": round(took, 1), "again": again[0], "p50_ms": round(1000 * late[len(late) // 2], 1),
     "p99_ms": round(1000 * late[len(late) * 99 // 100], 1),
-    "seen": [[*said, number] for said, number in seen.items()]}))
+    "failed at s": wrong[:20], "seen": [[*said, number] for said, number in seen.items()]}))
 """
 THREADS = 32
 
