@@ -26,8 +26,8 @@ def keys(context: Context, figures: dict[str, Any]) -> None:
     asked = {"no key": "", "a wrong key": "ty-wrong", "the key": key}
     figures |= {name: asking.post(url, key=value)[0] for name, value in asked.items()}
     require([figures[name] for name in asked] == [401, 401, 200], f"asked from outside: {figures}")
-    other = served.serve(context, "", "--key", "--revoke-keys")
     began = time.monotonic()
+    other = served.serve(context, "", "--key", "--revoke-keys")
     while asking.post(url, key=key)[0] != 401:
         require(time.monotonic() - began < REVOKED_S, f"a revoked key is still taken after {REVOKED_S:.0f} s")
         time.sleep(2)
