@@ -59,13 +59,17 @@ def settings(objects: Objects) -> dict[str, Any]:
 
 
 def test_off_it_is_nothing_and_on_it_touches_only_teams_that_have_it(off: Objects, on: Objects) -> None:
-    assert not [key for key in named(off) if "notebook" in key[2] and "AdmissionPolicy" not in key[0]]
+    assert not [key for key in named(off) if "notebook" in key[2]]
     added = set(named(on)) - set(named(off))
     assert {space for _, space, _ in added} == {"", SPACE, "vision"}
     assert {key for key in added if key[1] == "vision"} == {
         ("Role", "vision", HUB), ("RoleBinding", "vision", HUB), ("NetworkPolicy", "vision", "allow-notebooks"),
     }  # fmt: skip
-    assert {key for key in added if key[1] == ""} == {("Namespace", "", SPACE)}
+    assert {key for key in added if key[1] == ""} == {
+        ("Namespace", "", SPACE),
+        *((f"ValidatingAdmissionPolicy{end}", "", f"trainyard-notebook-{rule}")
+          for end in ("", "Binding") for rule in ("hub", "names")),
+    }  # fmt: skip
 
 
 def test_the_hub_sees_and_ends_pods_and_makes_secrets_there_and_has_no_right_elsewhere(on: Objects) -> None:
