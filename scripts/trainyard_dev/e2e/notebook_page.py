@@ -37,7 +37,7 @@ class Desk:
         self.page.fill("#login", self.email)
         self.page.fill("#password", self.password)
         self.page.click("#submit-login")
-        self.page.wait("location.href.startsWith({}) && document.readyState === 'complete'".format(json.dumps(self.hub)),
+        self.page.wait(f"location.href.startsWith({json.dumps(self.hub)}) && document.readyState === 'complete'",
                        "the way back to the hub", START_S)  # fmt: skip
 
     def start(self, profile: str = "small") -> float:
@@ -53,6 +53,13 @@ class Desk:
         self.page.wait("document.querySelector('#profile') !== null", "the choice of a size")
         self.page.run(f"document.querySelector('#profile').value = {json.dumps(profile)}")
         self.page.click("form[action*=spawn] [type=submit]")
+
+    def stop(self) -> None:
+        """Ends the notebook by the hub's page."""
+        self.page.open(f"{self.hub}/hub/home")
+        self.page.click("#stop")
+        self.page.wait("!document.querySelector('#stop') || document.querySelector('#stop').offsetParent === null",
+                       "the end of the notebook", START_S)  # fmt: skip
 
     def wait_lab(self) -> None:
         """Until JupyterLab is there, with its launcher or what was open."""
