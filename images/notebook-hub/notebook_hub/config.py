@@ -7,7 +7,6 @@ import os
 import ssl
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -36,18 +35,11 @@ def configure(c: Any, env: Mapping[str, str] | None = None) -> None:
     env = os.environ if env is None else env
     if missing := [name for name in KEYS if not env.get(name)]:
         raise SettingsError(f"the hub lacks {missing[0]} in its environment: the chart puts it there")
-    settings = _with_authority(read(Path(env.get(FILE, DEFAULT)), env[IMAGE]))
+    settings = read(Path(env.get(FILE, DEFAULT)), env[IMAGE])
     _hub(c, settings)
     _login(c, settings, env)
     _notebooks(c, settings)
     _roles(c, settings)
-
-
-def _with_authority(settings: Settings) -> Settings:
-    """The settings without the issuer's authority where its file isn't there: then the machine's authorities count."""
-    if not settings.oidc.ca_file or Path(settings.oidc.ca_file).is_file():
-        return settings
-    return replace(settings, oidc=replace(settings.oidc, ca_file=""))
 
 
 def _hub(c: Any, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""How a notebook's server behaves: idle kernels end, so that an open page alone keeps no notebook from being culled.
+"""How a notebook's server behaves: idle kernels end, so that a forgotten one keeps no notebook from being culled.
 
 It asks nothing of the outside: no news, no newer version, no extension, which the read-only image couldn't take anyway.
 """

@@ -137,6 +137,7 @@ def site(context: Context, folder: Path) -> Iterator[Site]:
     address = login.issuer(context.engine, context.cluster).partition("//")[2].partition(":")[0]
     with releases.values(context) as files:
         found = Site(context, folder, package, files, address)
+        _none(context)
         try:
             found.tell()
             yield found
@@ -144,3 +145,12 @@ def site(context: Context, folder: Path) -> Iterator[Site]:
             login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
             releases.put(context, "upgrade", package, files)
             context.contract = releases.read_contract(context.kubectl)
+
+
+def _none(context: Context) -> None:
+    """Ends notebooks that an earlier run has left on a kept cluster, and their homes."""
+    context.kubectl("delete", "pods", "-A", "-l", "trainyard.io/notebook=true")
+    for one in context.kubectl.get("pvc", "-A"):
+        name, space = one["metadata"]["name"], one["metadata"]["namespace"]
+        if name.startswith("trainyard-notebook-"):
+            context.kubectl("delete", "pvc", "-n", space, name)
