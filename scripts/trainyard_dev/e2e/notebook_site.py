@@ -35,6 +35,7 @@ PROFILES = [
     {"name": "small", "title": "Small", **SMALL},
     {"name": "gpu", "title": "One GPU", **SMALL, "gpus": 1, "deadlineSeconds": DEADLINE_S},
 ]
+HUB = "trainyard-notebook-hub-0"
 NOTEBOOK = "trainyard-notebook-ada-40example-2eorg"
 
 
@@ -80,6 +81,7 @@ class Site:
                 "lifetimes": {"token": f"{TOKEN_S}s"},
                 "notebooks": {"redirectURIs": [f"{self.hub}/hub/oauth_callback"], "namespace": SPACE},
             },
+            "serving": {"enabled": True},
             "notebooks": {
                 "enabled": True,
                 "teams": ["*"],
@@ -117,6 +119,13 @@ class Site:
         require(found, f"there is no Secret {name}")
         assert found
         return base64.b64decode(found["data"][key]).decode()
+
+    def uid(self, pod: str, namespace: str) -> str:
+        """Which pod has that name now. Raises CheckError when there is none."""
+        found = self.context.kubectl.find("pod", pod, "-n", namespace)
+        require(found, f"there is no pod {namespace}/{pod}")
+        assert found
+        return str(found["metadata"]["uid"])
 
     def code(self) -> Path:
         """A folder of code for `trainyard train`."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from trainyard_dev import browser
 from trainyard_dev.cluster import login
-from trainyard_dev.e2e.checks import notebooks_lives, notebooks_others
+from trainyard_dev.e2e.checks import costs, notebooks_digit, notebooks_lives, notebooks_others
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.notebook_page import Desk
 from trainyard_dev.e2e.notebook_site import ADA, NOTEBOOK, PREFIX, SPACE, TOKEN_S, Site, site
@@ -18,6 +19,8 @@ from trainyard_dev.e2e.recorder import require
 
 TITLES = {
     "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline in her own name",
+    "notebooks.digit": notebooks_digit.TITLE,
+    "notebooks.upgrade": notebooks_lives.UPGRADED,
     "notebooks.strangers": notebooks_others.STRANGERS,
     "notebooks.gpu": notebooks_lives.GPU_TITLE,
     "notebooks.culled": notebooks_lives.CULLED,
@@ -25,7 +28,7 @@ TITLES = {
     "notebooks.off": "switched off, nothing is left but the homes",
 }
 IDS = tuple(TITLES)
-IMAGES = ("dex", "notebook-hub", "notebook", "trainer-torch", "pipeline", "argoexec")
+IMAGES = ("dex", "notebook-hub", "notebook", "trainer-torch", "server-torch", "pipeline", "argoexec")
 TRAIN_S, RUN_S = 300.0, 300.0
 BY = "trainyard.io/submitted-by"
 CODE = """
@@ -63,16 +66,9 @@ def check(context: Context) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="notebooks-") as folder:
         with site(context, Path(folder)) as there, there.desk(ADA) as desk:
-            with context.recorder.check("notebooks.work", TITLES["notebooks.work"]) as figures:
-                work(there, desk, figures)
-            with context.recorder.check("notebooks.strangers", TITLES["notebooks.strangers"]) as figures:
-                notebooks_others.strangers(there, figures)
-            with context.recorder.check("notebooks.gpu", TITLES["notebooks.gpu"]) as figures:
-                notebooks_lives.gpu(there, desk, figures)
-            with context.recorder.check("notebooks.culled", TITLES["notebooks.culled"]) as figures:
-                notebooks_lives.culled(there, desk, figures)
-            with context.recorder.check("notebooks.left", TITLES["notebooks.left"]) as figures:
-                notebooks_others.left(there, desk, figures)
+            for check_id, step in STEPS.items():
+                with context.recorder.check(check_id, TITLES[check_id]) as figures:
+                    step(there, desk, figures)
         with context.recorder.check("notebooks.off", TITLES["notebooks.off"]) as figures:
             _off(context, figures)
 
@@ -89,6 +85,7 @@ def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     desk.says("!kubectl auth whoami", f"{PREFIX}{ADA}")
     first = _token(desk)
     taken = time.monotonic()
+    before = costs.look(context, (SPACE, NAMESPACE))
     desk.says(CODE.replace("{image}", context.image("pipeline")), "written")
     began = time.monotonic()
     desk.says(TRAIN, "trained 3.0", TRAIN_S)
@@ -112,9 +109,34 @@ def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         time.sleep(left)
     require(_token(desk) != first, f"after {TOKEN_S} s the notebook has the token of before")
     desk.says("!kubectl get pods", NOTEBOOK)
+    figures["cost"] = _cost(context, before)
     pod = context.kubectl.get("pod", NOTEBOOK, "-n", NAMESPACE)[0]
     shown = str(pod["spec"])
     require("eyJ" not in shown and "API_TOKEN" not in shown, "a token stands in the pod, which the team sees")
+
+
+STEPS: dict[str, Callable[[Site, Desk, dict[str, Any]], None]] = {
+    "notebooks.work": work,
+    "notebooks.digit": notebooks_digit.digit,
+    "notebooks.upgrade": notebooks_lives.upgraded,
+    "notebooks.strangers": notebooks_others.strangers,
+    "notebooks.gpu": notebooks_lives.gpu,
+    "notebooks.culled": notebooks_lives.culled,
+    "notebooks.left": notebooks_others.left,
+}
+
+
+def _cost(context: Context, before: dict[str, costs.Used]) -> dict[str, str]:
+    """Cores over the time since then and memory of hub, proxy and notebook, in words."""
+    after = costs.look(context, (SPACE, NAMESPACE))
+    found = {}
+    for name, now in after.items():
+        part = next((part for part in ("hub", "proxy", "ada") if f"-notebook-{part}" in name), "")
+        if part and name in before and now.at > before[name].at:
+            cores = (now.cpu_s - before[name].cpu_s) / (now.at - before[name].at)
+            found[part.replace("ada", "a notebook")] = f"{cores:.3f} cores, {now.memory / costs.MIB:.0f} MiB"
+    require(len(found) == 3, f"kubelet has figures of {sorted(found)} only")
+    return found
 
 
 def _token(desk: Desk) -> str:

@@ -10,10 +10,11 @@ from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE
 from trainyard_dev.e2e.jobs import GROUP_API
 from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import DEADLINE_S, NOTEBOOK, Site
+from trainyard_dev.e2e.notebook_site import DEADLINE_S, HUB, NOTEBOOK, SPACE, Site
 from trainyard_dev.e2e.recorder import require
 
 GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, and goes when a job needs its GPU"
+UPGRADED = "an upgrade starts the hub anew; notebook, kernel and log-in go on"
 CULLED = "an idle notebook ends, and is back with its files"
 IDLE_S, LOOK_S = 60, 20
 REPORTED_S = 330.0  # a notebook tells the hub of its work every five minutes
@@ -57,6 +58,19 @@ def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         require(time.monotonic() < began + GONE_S, "the job displaces no notebook")
         time.sleep(2)
     figures["displaced after s"] = round(time.monotonic() - began, 1)
+
+
+def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """Other values for the hub while a kernel holds something. Raises CheckError."""
+    desk.says("kept = 6 * 7; print('kept', kept)", "kept 42")
+    pod, hub = there.uid(NOTEBOOK, NAMESPACE), there.uid(HUB, SPACE)
+    figures["upgrade_seconds"] = there.tell(culling={"idleSeconds": 7200, "everySeconds": 300})
+    require(there.uid(HUB, SPACE) != hub, "the hub was not started anew")
+    require(there.uid(NOTEBOOK, NAMESPACE) == pod, "the upgrade took the notebook's pod away")
+    desk.says("print('still', kept)", "still 42")
+    desk.says("!kubectl get pods -o name", f"pod/{NOTEBOOK}")
+    status = desk.page.run("fetch('/hub/home').then(said => said.url)")
+    require(status == f"{there.hub}/hub/home", f"the hub of after sends her to {status}")
 
 
 def culled(there: Site, desk: Desk, figures: dict[str, Any]) -> None:

@@ -18,8 +18,8 @@ TOLD_S, ENDS_S = 120.0, 180.0
 WRONG = "Invalid Email Address and password"
 
 
-def strangers(there: Site, figures: dict[str, Any]) -> None:
-    """Another team's member by a browser, and both by the API. Raises CheckError."""
+def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """While hers runs, another team's member by a browser, and both by the API. Raises CheckError."""
     context = there.context
     secrets = [one["metadata"]["name"] for one in context.kubectl.get("secrets", "-n", NAMESPACE)]
     token = next((name for name in secrets if name.startswith(f"{NOTEBOOK}.")), "")
