@@ -238,7 +238,7 @@ ENTRIES = (
         _without_egress,
         needs=(DATA,),
         locks=frozenset({ALONE}),
-        images=(TORCH, *options.IMAGES),
+        images=(TORCH, *options.IMAGES, *options.OFFERED),
         inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images"),
         parts=(_AIRGAP, tuple(uninstall.TITLES)),
     ),

@@ -64,6 +64,10 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
     figures["costs"] = rows
     for option in options.ALL:
         mine = [one for one in rows if one["option"] == option]
+        if option in options.STILL:
+            require(not mine, f"{option} was to run nothing itself, and has {mine}")
+            figures[option] = f"{len(brought[option])} objects, no pod"
+            continue
         require(mine, f"{option} has no pod")
         # Of a single pod, 0 is a figure: one that looks every two minutes has slept meanwhile.
         require(any(one["cores"] > 0 for one in mine), f"none of the pods of {option} is said to use CPU")
