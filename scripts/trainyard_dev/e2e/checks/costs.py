@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -31,13 +31,13 @@ class Used:
     memory: float
 
 
-def look(context: Context) -> dict[str, Used]:
-    """What every pod of the release's namespace has used so far, out of every kubelet's own summary."""
+def look(context: Context, namespaces: Collection[str] = (SYSTEM,)) -> dict[str, Used]:
+    """What every pod of the release's namespace, or of others, has used so far, out of every kubelet's own summary."""
     found = {}
     for node in context.nodes:
         told = json.loads(context.kubectl("get", "--raw", f"/api/v1/nodes/{node.name}/proxy/stats/summary").stdout)
         for pod in told["pods"]:
-            if pod["podRef"]["namespace"] == SYSTEM and (used := summed(pod)):
+            if pod["podRef"]["namespace"] in namespaces and (used := summed(pod)):
                 found[pod["podRef"]["name"]] = used
     return found
 
