@@ -1,4 +1,4 @@
-"""What checks of model servers take from elsewhere: a site's rules of prometheus-adapter, and what a load brought back."""
+"""What checks of model servers take from elsewhere: rules of prometheus-adapter, and what a load brought back."""
 
 from __future__ import annotations
 
