@@ -54,6 +54,9 @@ class Browser:
         self._socket.send(json.dumps({"id": self._count, "method": method, "params": parameters}))
         while True:
             said = json.loads(self._socket.recv())
+            if said.get("method") == "Page.javascriptDialogOpening":  # a page that asks before it is left: yes
+                accept = {"id": -1, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
+                self._socket.send(json.dumps(accept))
             if said.get("method") == "Runtime.exceptionThrown":
                 self.errors.append(str(said["params"]["exceptionDetails"].get("exception", {}).get("description")))
             if said.get("id") == self._count:

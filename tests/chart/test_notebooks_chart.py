@@ -151,6 +151,39 @@ def test_the_proxy_has_no_token_and_keys_come_from_secrets(on: Objects) -> None:
     }
 
 
+def _issuer_files(objects: Objects) -> tuple[str, dict[str, Any]]:
+    """Where the hub looks for the issuer's authority, and the volumes of its pod by the places that they have."""
+    pod = named(objects)["StatefulSet", SPACE, HUB]["spec"]["template"]["spec"]
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    mounts = {one["mountPath"]: volumes.get(one["name"]) for one in pod["containers"][0]["volumeMounts"]}
+    return settings(objects)["oidc"]["ca_file"], mounts
+
+
+def test_the_issuer_s_authority_is_the_secret_s_where_no_value_says_it(chart: Path) -> None:
+    """The chart's own issuer makes its authority when it is installed: no value knows it."""
+    own = {key: one for key, one in ON.items() if key != "oidc"}
+    values = [
+        *sets(own), "login.enabled=true", "login.people[0].email=ada@example.org",
+        "login.notebooks.redirectURIs[0]=https://notebooks.example.org/hub/oauth_callback",
+        f"login.notebooks.namespace={SPACE}", "global.contract.login.issuer=https://login.example.org/dex",
+    ]  # fmt: skip
+    objects = package.render("kind", chart, values, values=[TEAMS])
+    file, mounts = _issuer_files(objects)
+    assert file == "/etc/notebook-issuer/ca.crt"
+    secret = mounts["/etc/notebook-issuer"]["secret"]
+    assert secret == {
+        "secretName": "trainyard-notebooks-oidc", "items": [{"key": "ca.crt", "path": "ca.crt"}], "optional": True,
+    }  # fmt: skip
+    made = named(objects)["Secret", SPACE, secret["secretName"]]["stringData"]
+    assert made["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
+    assert settings(objects)["oidc"]["issuer"] == made["issuer"]
+
+
+def test_the_issuer_s_authority_of_a_value_goes_first(chart: Path) -> None:
+    file, mounts = _issuer_files(package.render("kind", chart, [*sets(ON), "notebooks.oidc.ca=PEM"], values=[TEAMS]))
+    assert file == "/etc/notebook-hub/issuer.crt" and "/etc/notebook-issuer" not in mounts
+
+
 def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(chart: Path) -> None:
     more = sets({**ON, "subdomains": True, "ingress": {"enabled": True, "tlsSecret": "cert"}})
     [found] = [obj for obj in package.render("kind", chart, more, values=[TEAMS]) if obj["kind"] == "Ingress"]

@@ -138,5 +138,6 @@ def _endpoints(oidc: Oidc) -> tuple[str, str]:
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(
             f"the issuer {oidc.issuer} does not say at {address} where people log in ({error}): "
-            "mend oidc.issuer, give its authority as oidc.ca, or name oidc.authorizeUrl and oidc.tokenUrl"
+            "mend oidc.issuer, give its authority as oidc.ca or as ca.crt of the Secret, "
+            "or name oidc.authorizeUrl and oidc.tokenUrl"
         ) from None

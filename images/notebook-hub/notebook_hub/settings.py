@@ -135,13 +135,17 @@ _LISTS: dict[str, type] = {"teams": Team, "profiles": Profile}
 
 
 def read(file: Path, image: str) -> Settings:
-    """The settings of a file; `image` is that of sizes which name none. Raises SettingsError."""
+    """The settings of a file; `image` is that of sizes which name none. Raises SettingsError.
+
+    An authority of the issuer's that isn't there is none: the machine's count.
+    """
     try:
         data = json.loads(file.read_text())
     except (OSError, ValueError) as error:
         raise SettingsError(f"the hub's settings can't be read: {error}; {file} is written by the chart") from None
     found = parsed(data, str(file))
-    return replace(found, profiles=tuple(replace(one, image=one.image or image) for one in found.profiles))
+    oidc = found.oidc if Path(found.oidc.ca_file or "/").is_file() else replace(found.oidc, ca_file="")
+    return replace(found, oidc=oidc, profiles=tuple(replace(one, image=one.image or image) for one in found.profiles))
 
 
 def parsed(data: Any, where: str = "settings") -> Settings:

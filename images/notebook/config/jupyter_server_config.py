@@ -1,4 +1,7 @@
-"""How a notebook's server behaves: idle kernels end, so that an open page alone keeps no notebook from being culled."""
+"""How a notebook's server behaves: idle kernels end, so that a forgotten one keeps no notebook from being culled.
+
+It asks nothing of the outside: no news, no newer version, no extension, which the read-only image couldn't take anyway.
+"""
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821
 c.ServerApp.root_dir = "/"
@@ -7,3 +10,6 @@ c.MappingKernelManager.cull_idle_timeout = 3600
 c.MappingKernelManager.cull_interval = 300
 c.MappingKernelManager.cull_connected = True
 c.MappingKernelManager.cull_busy = False
+c.LabApp.news_url = None
+c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
+c.LabApp.extension_manager = "readonly"

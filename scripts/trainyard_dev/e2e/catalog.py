@@ -239,7 +239,7 @@ ENTRIES = (
         _without_egress,
         needs=(DATA,),
         locks=frozenset({ALONE}),
-        images=(TORCH, *options.IMAGES, *options_alone.IMAGES),
+        images=(TORCH, *options.IMAGES, *options.OFFERED, *options_alone.IMAGES),
         inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images", "charts/login"),
         parts=(_AIRGAP, tuple(uninstall.TITLES)),
     ),

@@ -18,21 +18,25 @@ from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, installed
 
-LOGS = "logs"
-ALL = (MONITORING, LOGS)
+LOGS, SERVING = "logs", "serving"
+ALL = (MONITORING, LOGS, SERVING)
+STILL = (SERVING,)  # these run nothing themselves: rights, bounds and ways for what teams run
 ON, OFF = (",".join(f"{option}.enabled={said}" for option in ALL) for said in ("true", "false"))
 SERVERS = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter")  # images of monitoring
 IMAGES = (*SERVERS, "otel-collector")
+OFFERED = ("server-torch", "server-tensorflow", "server-sklearn")  # images that serving has for teams
 # What an option's templates don't name: what the umbrella and its own programs make for it.
-BESIDE = {
+BESIDE: dict[str, list[tuple[str, str, str]]] = {
     MONITORING: [
         ("Secret", SYSTEM, f"{RELEASE}-prometheus-store"),
         *(("ConfigMap", space, f"{RELEASE}-usage") for space in (SYSTEM, NAMESPACE, OTHER)),
     ],
     LOGS: [("Secret", SYSTEM, f"{RELEASE}-logs-s3")],
+    SERVING: [],
 }
 # What stays when an option goes, as docs/upgrades.md says: series and silences.
-CLAIMS = {MONITORING: [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")], LOGS: list[str]()}
+CLAIMS = {MONITORING: [f"data-{RELEASE}-{one}-0" for one in ("prometheus", "alertmanager")], LOGS: list[str](),
+          SERVING: list[str]()}  # fmt: skip
 GONE_S = 60.0  # for pods and what Kubernetes removes with its owner
 Objects = list[dict[str, Any]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from trainyard.paths import ROOT
 from trainyard.pipelines.runs import nodes
 from trainyard.pipelines.runs.model import BAD, Run
 from trainyard.shell import run
+from trainyard_dev import tools
 from trainyard_dev.e2e.context import NAMESPACE, Context, member
 from trainyard_dev.e2e.jobs import GROUP_API
 from trainyard_dev.e2e.recorder import CheckError, require
@@ -70,12 +72,17 @@ class Seen:
 
 
 def trainyard(
-    context: Context, *args: str | Path, team: str = NAMESPACE, check: bool = True, timeout: float = 120
+    context: Context, *args: str | Path, team: str = NAMESPACE, of: str = "", check: bool = True, timeout: float = 120
 ) -> tuple[int, str, str]:
-    """The command line as a member of the team uses it: code, standard output, standard error."""
+    """The command line as a member uses it, who has Helm: code, standard output, standard error.
+
+    Args:
+        of: the member's team where it is another one than what the command is about.
+    """
     at = args.index("--") if "--" in args else len(args)
-    argv = [ROOT / "bin" / "trainyard", *args[:at], "-n", team, *member(team), *args[at:]]
-    env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
+    argv = [ROOT / "bin" / "trainyard", *args[:at], "-n", team, *member(of or team), *args[at:]]
+    path = os.pathsep.join((str(tools.binary("helm").parent), os.environ["PATH"]))
+    env = {"KUBECONFIG": str(context.kubectl.kubeconfig), "PATH": path}
     done = run(argv, check=False, timeout=timeout, env=env)
     said = done.stderr or ""
     shown = " ".join(map(str, args[:2]))

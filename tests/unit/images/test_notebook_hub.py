@@ -112,6 +112,15 @@ def test_a_size_without_an_image_has_the_hub_s(tmp_path: Path) -> None:
         read(tmp_path / "none.json", "r/notebook:1")
 
 
+def test_an_authority_counts_where_its_file_is(tmp_path: Path) -> None:
+    """The chart names the Secret's, which need not have one."""
+    file, ca = tmp_path / "settings.json", tmp_path / "ca.crt"
+    file.write_text(json.dumps(DATA | {"oidc": DATA["oidc"] | {"ca_file": str(ca)}}))
+    assert read(file, "own:1").oidc.ca_file == ""
+    ca.write_text("-----BEGIN CERTIFICATE-----")
+    assert read(file, "own:1").oidc.ca_file == str(ca)
+
+
 def test_a_person_is_of_the_teams_that_name_them_or_a_group_of_theirs_with_prefixes(settings: Settings) -> None:
     def teams(found: Settings, person: str, *groups: str) -> list[str]:
         return [one.name for one in found.teams_of(person, groups)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -31,13 +31,13 @@ class Used:
     memory: float
 
 
-def look(context: Context) -> dict[str, Used]:
-    """What every pod of the release's namespace has used so far, out of every kubelet's own summary."""
+def look(context: Context, namespaces: Collection[str] = (SYSTEM,)) -> dict[str, Used]:
+    """What every pod of the release's namespace, or of others, has used so far, out of every kubelet's own summary."""
     found = {}
     for node in context.nodes:
         told = json.loads(context.kubectl("get", "--raw", f"/api/v1/nodes/{node.name}/proxy/stats/summary").stdout)
         for pod in told["pods"]:
-            if pod["podRef"]["namespace"] == SYSTEM and (used := summed(pod)):
+            if pod["podRef"]["namespace"] in namespaces and (used := summed(pod)):
                 found[pod["podRef"]["name"]] = used
     return found
 
@@ -64,6 +64,10 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
     figures["costs"] = rows
     for option in options.ALL:
         mine = [one for one in rows if one["option"] == option]
+        if option in options.STILL:
+            require(not mine, f"{option} was to run nothing itself, and has {mine}")
+            figures[option] = f"{len(brought[option])} objects, no pod"
+            continue
         require(mine, f"{option} has no pod")
         # Of a single pod, 0 is a figure: one that looks every two minutes has slept meanwhile.
         require(any(one["cores"] > 0 for one in mine), f"none of the pods of {option} is said to use CPU")

@@ -1,0 +1,172 @@
+"""Notebooks, an option: a member logs in by a browser, works in JupyterLab in the own name, and leaves."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev import browser
+from trainyard_dev.cluster import login
+from trainyard_dev.e2e.checks import costs, notebooks_digit, notebooks_lives, notebooks_others
+from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.notebook_page import Desk
+from trainyard_dev.e2e.notebook_site import ADA, NOTEBOOK, PREFIX, SPACE, TOKEN_S, Site, site
+from trainyard_dev.e2e.recorder import require
+
+TITLES = {
+    "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline in her own name",
+    "notebooks.digit": notebooks_digit.TITLE,
+    "notebooks.upgrade": notebooks_lives.UPGRADED,
+    "notebooks.strangers": notebooks_others.STRANGERS,
+    "notebooks.gpu": notebooks_lives.GPU_TITLE,
+    "notebooks.culled": notebooks_lives.CULLED,
+    "notebooks.left": notebooks_others.LEFT,
+    "notebooks.off": "switched off, nothing is left but the homes",
+}
+IDS = tuple(TITLES)
+IMAGES = ("dex", "notebook-hub", "notebook", "trainer-torch", "server-torch", "pipeline", "argoexec")
+TRAIN_S, RUN_S = 300.0, 300.0
+BY = "trainyard.io/submitted-by"
+CODE = """
+from pathlib import Path
+Path("digits").mkdir(exist_ok=True)
+Path("digits/train.py").write_text("import torch\\nprint('trained', torch.ones(3).sum().item())\\n")
+Path("digits/double.py").write_text('''
+from kfp import dsl
+
+@dsl.component(base_image="{image}", install_kfp_package=False)
+def double(number: int) -> int:
+    return 2 * number
+
+@dsl.pipeline(name="doubling")
+def doubling(number: int = 21) -> int:
+    return double(number=number).output
+''')
+print("written")
+"""
+TRAIN = "!cd digits && trainyard train --name cell --cpu 100m --memory 512Mi --no-fetch -- python3 train.py"
+TOKEN = """
+import hashlib, json, subprocess
+said = subprocess.run(["trainyard", "login", "--credential", "--hub"], capture_output=True, check=True).stdout
+print("token", hashlib.sha256(json.loads(said)["status"]["token"].encode()).hexdigest()[:12])
+"""
+
+
+def check(context: Context) -> None:
+    """All of it on one hub; upgrades for what is short-lived and for who leaves, and one that takes it back."""
+    missing = "" if login.is_on(context.cluster) else "this cluster's API server was made without log-in: make it anew"
+    missing = missing or ("" if browser.program() else "there is no Chromium here: apt-get install chromium")
+    if missing:
+        for check_id, title in TITLES.items():
+            context.recorder.skip(check_id, title, missing)
+        return
+    with tempfile.TemporaryDirectory(prefix="notebooks-") as folder:
+        with site(context, Path(folder)) as there, there.desk(ADA) as desk:
+            for check_id, step in STEPS.items():
+                with context.recorder.check(check_id, TITLES[check_id]) as figures:
+                    step(there, desk, figures)
+        with context.recorder.check("notebooks.off", TITLES["notebooks.off"]) as figures:
+            _off(context, figures)
+
+
+def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """From the log-in to a finished job and a finished run. Raises CheckError."""
+    context = there.context
+    began = time.monotonic()
+    desk.log_in()
+    figures["logged in after s"] = round(time.monotonic() - began, 1)
+    figures["choice"] = desk.seen("what a member may choose", there.picture("choice"))
+    figures["open after s"] = desk.start()
+    desk.new_notebook()
+    desk.says("!kubectl auth whoami", f"{PREFIX}{ADA}")
+    first = _token(desk)
+    taken = time.monotonic()
+    before = costs.look(context, (SPACE, NAMESPACE))
+    desk.says(CODE.replace("{image}", context.image("pipeline")), "written")
+    began = time.monotonic()
+    desk.says(TRAIN, "trained 3.0", TRAIN_S)
+    figures["trained after s"] = round(time.monotonic() - began, 1)
+    figures["cell"] = desk.seen("a cell trains in the cluster", there.picture("train"))
+    began = time.monotonic()
+    desk.says("!trainyard submit digits/double.py", "Output = 42", RUN_S)
+    figures["pipeline after s"] = round(time.monotonic() - began, 1)
+    listed = desk.cell("!trainyard runs list")
+    run, job = (re.search(rf"{name}-[a-z0-9]+", listed) for name in ("doubling", "cell"))
+    require(run and job, f"the runs are not listed: {listed[-600:]}")
+    figures["runs"] = desk.seen("both runs, as the notebook lists them", there.picture("runs"))
+    assert run and job
+    for kind, name in (("workflows.argoproj.io", run[0]), ("pytorchjobs.kubeflow.org", job[0])):
+        found = context.kubectl.find(kind, name, "-n", NAMESPACE)
+        require(found, f"{kind} {name} is not in {NAMESPACE}")
+        assert found
+        by = (found["metadata"].get("annotations") or {}).get(BY)
+        require(by == f"{PREFIX}{ADA}", f"{kind} {name} is of {by}")
+    while (left := TOKEN_S + 5 - (time.monotonic() - taken)) > 0:
+        time.sleep(left)
+    require(_token(desk) != first, f"after {TOKEN_S} s the notebook has the token of before")
+    desk.says("!kubectl get pods", NOTEBOOK)
+    figures["cost"] = _cost(context, before)
+    pod = context.kubectl.get("pod", NOTEBOOK, "-n", NAMESPACE)[0]
+    shown = str(pod["spec"])
+    require("eyJ" not in shown and "API_TOKEN" not in shown, "a token stands in the pod, which the team sees")
+
+
+STEPS: dict[str, Callable[[Site, Desk, dict[str, Any]], None]] = {
+    "notebooks.work": work,
+    "notebooks.digit": notebooks_digit.digit,
+    "notebooks.upgrade": notebooks_lives.upgraded,
+    "notebooks.strangers": notebooks_others.strangers,
+    "notebooks.gpu": notebooks_lives.gpu,
+    "notebooks.culled": notebooks_lives.culled,
+    "notebooks.left": notebooks_others.left,
+}
+
+
+def _cost(context: Context, before: dict[str, costs.Used]) -> dict[str, str]:
+    """Cores over the time since then and memory of hub, proxy and notebook, in words."""
+    after = costs.look(context, (SPACE, NAMESPACE))
+    found = {}
+    for name, now in after.items():
+        part = next((part for part in ("hub", "proxy", "ada") if f"-notebook-{part}" in name), "")
+        if part and name in before and now.at > before[name].at:
+            cores = (now.cpu_s - before[name].cpu_s) / (now.at - before[name].at)
+            found[part.replace("ada", "a notebook")] = f"{cores:.3f} cores, {now.memory / costs.MIB:.0f} MiB"
+    require(len(found) == 3, f"kubelet has figures of {sorted(found)} only")
+    return found
+
+
+def _token(desk: Desk) -> str:
+    """A digest of the token that the notebook is given now."""
+    said = desk.says(TOKEN, "token ")
+    return said.strip().rpartition(" ")[2]
+
+
+def _off(context: Context, figures: dict[str, Any]) -> None:
+    """What is left when the option is off. Raises CheckError."""
+    kubectl = context.kubectl
+    # As docs/notebooks.md says: notebooks that still run are ended by whoever switches it off.
+    kubectl("delete", "pods", "-A", "-l", "trainyard.io/notebook=true", "--wait=false")
+    end = time.monotonic() + 120
+    while True:
+        held = kubectl("get", "namespace", SPACE, "--ignore-not-found", "-o", "name").stdout.split()
+        for kinds in ("pods,secrets", "roles,rolebindings,networkpolicies,configmaps"):
+            held += [
+                f"{one['kind']} {one['metadata']['namespace']}/{one['metadata']['name']}"
+                for one in kubectl.get(kinds, "-A")
+                if "notebook" in one["metadata"]["name"]
+            ]
+        policies = kubectl("get", "validatingadmissionpolicies", "-o", "name").stdout.split()
+        held += [one for one in policies if "notebook" in one]
+        if not held:
+            break
+        require(time.monotonic() < end, f"still there: {', '.join(held)}")
+        time.sleep(3)
+    homes = [one["metadata"]["name"] for one in kubectl.get("pvc", "-A") if "notebook" in one["metadata"]["name"]]
+    require(NOTEBOOK in homes, f"her home is gone: {homes}")
+    require(not [one for one in homes if one.startswith("data-")], f"the hub's volume is left: {homes}")
+    figures["homes"] = len(homes)
+    kubectl("delete", "pvc", "-n", NAMESPACE, NOTEBOOK, "--wait=false")

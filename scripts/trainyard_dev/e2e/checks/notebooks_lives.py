@@ -1,0 +1,92 @@
+"""How a notebook lives: with a GPU in its team's queue, displaced by jobs; and ended when idle, back with its files."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from trainyard.names import GPU
+from trainyard_dev.e2e import runs
+from trainyard_dev.e2e.context import NAMESPACE
+from trainyard_dev.e2e.jobs import GROUP_API
+from trainyard_dev.e2e.notebook_page import Desk
+from trainyard_dev.e2e.notebook_site import DEADLINE_S, HUB, NOTEBOOK, SPACE, Site
+from trainyard_dev.e2e.recorder import require
+
+GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, and goes when a job needs its GPU"
+UPGRADED = "an upgrade starts the hub anew; notebook, kernel and log-in go on"
+CULLED = "an idle notebook ends, and is back with its files"
+IDLE_S, LOOK_S = 60, 20
+REPORTED_S = 330.0  # a notebook tells the hub of its work every five minutes
+GONE_S, JOB_S = 180.0, 300.0
+
+
+def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """The pod as Volcano has it, and a job that displaces it. Raises CheckError."""
+    context = there.context
+    kubectl = context.kubectl
+    desk.stop()
+    figures["open after s"] = desk.start("gpu")
+    [pod] = kubectl.get("pod", NOTEBOOK, "-n", NAMESPACE)
+    spec, notes = pod["spec"], pod["metadata"]["annotations"]
+    found = {
+        "scheduler": spec["schedulerName"],
+        "queue": notes.get("scheduling.volcano.sh/queue-name"),
+        "preemptable": notes.get("volcano.sh/preemptable"),
+        "class": spec.get("priorityClassName"),
+        "deadline": spec.get("activeDeadlineSeconds"),
+        "gpus": spec["containers"][0]["resources"]["limits"].get(GPU),
+    }
+    due = {"scheduler": "volcano", "queue": NAMESPACE, "preemptable": "true", "class": "training-low",
+           "deadline": DEADLINE_S, "gpus": "1"}  # fmt: skip
+    require(found == due, f"the notebook has {found}, due is {due}")
+    require(spec["nodeName"] in context.gpu_nodes, f"it runs on {spec['nodeName']}, which has no GPU")
+    group = context.kube.find(
+        context.kube.path(GROUP_API, "podgroups", f"podgroup-{pod['metadata']['uid']}", namespace=NAMESPACE)
+    )
+    require(group and group["spec"]["queue"] == NAMESPACE, f"its group in the queue is {group}")
+    # All GPUs of the cluster for a job that goes before it.
+    began = time.monotonic()
+    each = min(context.gpus.values())
+    runs.trainyard(
+        context, "train", "--dir", there.code(), "--name", "first", "--framework", "pytorch",
+        "--nodes", str(len(context.gpus)), "--gpus", str(each), "--processes", "1", "--cpu", "50m",
+        "--memory", "128Mi", "--shared-memory", "16Mi", "--priority", "training-high",
+        "--image", context.image("pipeline"), "--deadline", "10m", "--no-fetch", "--detach", "--", "sleep", "5",
+    )  # fmt: skip
+    while kubectl.find("pod", NOTEBOOK, "-n", NAMESPACE):
+        require(time.monotonic() < began + GONE_S, "the job displaces no notebook")
+        time.sleep(2)
+    figures["displaced after s"] = round(time.monotonic() - began, 1)
+
+
+def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """Other values for the hub while a kernel holds something. Raises CheckError."""
+    desk.says("kept = 6 * 7; print('kept', kept)", "kept 42")
+    pod, hub = there.uid(NOTEBOOK, NAMESPACE), there.uid(HUB, SPACE)
+    figures["upgrade_seconds"] = there.tell(culling={"idleSeconds": 7200, "everySeconds": 300})
+    require(there.uid(HUB, SPACE) != hub, "the hub was not started anew")
+    require(there.uid(NOTEBOOK, NAMESPACE) == pod, "the upgrade took the notebook's pod away")
+    desk.says("print('still', kept)", "still 42")
+    desk.says("!kubectl get pods -o name", f"pod/{NOTEBOOK}")
+    status = desk.page.run("fetch('/hub/home').then(said => said.url)")
+    require(status == f"{there.hub}/hub/home", f"the hub of after sends her to {status}")
+
+
+def culled(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """Nobody works, it ends; the file is there when it is back. Raises CheckError."""
+    kubectl = there.context.kubectl
+    there.tell(culling={"idleSeconds": IDLE_S, "everySeconds": LOOK_S})
+    desk.start()
+    desk.new_notebook()
+    desk.says("!echo of before > kept.txt; cat kept.txt", "of before")
+    desk.page.open("about:blank")
+    began = time.monotonic()
+    while kubectl.find("pod", NOTEBOOK, "-n", NAMESPACE):
+        require(time.monotonic() < began + IDLE_S + REPORTED_S, "an idle notebook still runs")
+        time.sleep(3)
+    figures["ended after s"] = round(time.monotonic() - began, 1)
+    there.tell()
+    figures["back after s"] = desk.start()
+    desk.new_notebook()
+    desk.says("!cat kept.txt", "of before")

@@ -1,0 +1,115 @@
+"""What others get of somebody's notebook, and what somebody gets who has left: nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
+from trainyard_dev.e2e.notebook_page import Desk
+from trainyard_dev.e2e.notebook_site import ADA, BOB, NOTEBOOK, PREFIX, TOKEN_S, Site
+from trainyard_dev.e2e.recorder import require
+
+STRANGERS = "another team's member and a colleague get nothing of a notebook: page, token, command, Secret, home"
+LEFT = "who has left is refused by hub, notebook and API server, and the notebook ends"
+COLLEAGUE = "cid@example.org"
+TOLD_S, ENDS_S = 120.0, 180.0
+WRONG = "Invalid Email Address and password"
+
+
+def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """While hers runs, another team's member by a browser, and both by the API. Raises CheckError."""
+    context = there.context
+    secrets = [one["metadata"]["name"] for one in context.kubectl.get("secrets", "-n", NAMESPACE)]
+    token = next((name for name in secrets if name.startswith(f"{NOTEBOOK}.")), "")
+    require(token, f"the notebook's Secret is not among {secrets}")
+    with there.desk(BOB) as other:
+        other.log_in()
+        page = other.page
+        page.wait("document.querySelector('#team') !== null", "the choice of a team")
+        teams = page.run("[...document.querySelectorAll('#team option')].map(one => one.value)")
+        require(teams == [OTHER], f"he may choose {teams}")
+        for path, due in (
+            (f"/user/{ADA}/lab", (403,)),
+            (f"/user/{ADA}/api/contents", (403,)),
+            (f"/hub/api/users/{ADA}", (403, 404)),
+            (f"/hub/spawn/{ADA}", (403, 404)),
+        ):
+            code = page.run(f"fetch({json.dumps(path)}).then(said => said.status)")
+            require(code in due, f"{path} answers him {code}")
+        page.open(f"{there.hub}/user/{ADA}/lab")
+        page.wait_text("403")
+        figures["page"] = other.seen("what another team's member gets at her address", there.picture("stranger"))
+    thief = context.pod("thief", "cat /mnt/*", image=context.image("pipeline"), claims={NOTEBOOK: "/mnt"})
+    named = context.pod(NOTEBOOK, "true", image=context.image("pipeline"), labels={"trainyard.io/notebook": "true"})
+    tried = 0
+    for person, team, command, secret, home in (
+        (BOB, OTHER, "cannot get resource", "cannot get resource", "cannot create resource"),
+        (
+            COLLEAGUE,
+            NAMESPACE,
+            "is another person's, whose token it holds",
+            "cannot get resource",
+            "belongs to the notebook of its person",
+        ),
+    ):
+        for words, said, manifest in (
+            (("exec", NOTEBOOK, "--", "true"), command, None),
+            (("get", "secret", token), secret, None),
+            (("create", "--dry-run=server", "-f", "-"), home, thief),
+        ):
+            _denied(context, person, team, words, said, manifest)
+            tried += 1
+    _denied(context, COLLEAGUE, NAMESPACE, ("create", "--dry-run=server", "-f", "-"), "may make one alone", named)
+    code, said = _as(context, ADA, NAMESPACE, ("exec", NOTEBOOK, "--", "true"))
+    require(code == 0, f"she may not herself: {said[-300:]}")
+    figures["refused"] = tried + 5
+
+
+def left(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """Taken out at the issuer and blocked while her notebook runs. Raises CheckError."""
+    context = there.context
+    desk.says("!kubectl get pods -o name", f"pod/{NOTEBOOK}")
+    there.tell(people=[BOB], blocked=[ADA])
+    began = time.monotonic()
+    while "Unauthorized" not in (said := desk.cell("!kubectl get pods -o name")) and "the hub answers" not in said:
+        require(time.monotonic() < began + TOLD_S, f"her notebook is still let in: {said[-300:]}")
+        time.sleep(2)
+    figures["refused in the notebook after s"] = round(time.monotonic() - began, 1)
+    desk.page.open("about:blank")
+    while context.kubectl.find("pod", NOTEBOOK, "-n", NAMESPACE):
+        require(time.monotonic() < began + TOKEN_S + ENDS_S, "her notebook still runs")
+        time.sleep(2)
+    figures["notebook ended after s"] = round(time.monotonic() - began, 1)
+    desk.page.open(there.hub)
+    desk.page.fill("#login", desk.email)
+    desk.page.fill("#password", desk.password)
+    desk.page.click("#submit-login")
+    desk.page.wait_text(WRONG)
+    figures["page"] = desk.seen("where who has left ends up", there.picture("left"))
+    with there.desk(BOB) as other:
+        other.log_in()
+        other.page.wait("document.querySelector('#team') !== null", "the choice of a team")
+
+
+def _as(
+    context: Context, person: str, team: str, words: tuple[str, ...], manifest: dict[str, Any] | None = None
+) -> tuple[int, str]:
+    """(code, what it said) of kubectl in the first team's namespace, as the API server takes a member of `team` for."""
+    who = [f"--as={PREFIX}{person}", f"--as-group={PREFIX}{team}-members", "--as-group=system:authenticated"]
+    done = context.kubectl(*who, "-n", NAMESPACE, *words, check=False, input=json.dumps(manifest) if manifest else None)
+    return done.returncode, (done.stdout or "") + (done.stderr or "")
+
+
+def _denied(
+    context: Context,
+    person: str,
+    team: str,
+    words: tuple[str, ...],
+    due: str,
+    manifest: dict[str, Any] | None = None,
+) -> None:
+    """Refused with these words. Raises CheckError."""
+    code, said = _as(context, person, team, words, manifest)
+    require(code != 0 and due in said, f"{person}: kubectl {' '.join(words)} ended with {code}: {said[-300:]}")

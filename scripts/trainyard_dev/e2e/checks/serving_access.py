@@ -1,0 +1,125 @@
+"""Who reaches a model in service: from outside by a key, from another team not at all, and a person by a browser."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from trainyard_dev import browser
+from trainyard_dev.e2e import asking, runs, served
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.served import MODEL
+from trainyard_dev.report.photo import photo
+
+REVOKED_S = 150.0  # kubelet brings a changed ConfigMap within about a minute
+Stroke = list[tuple[float, float]]  # points of a square whose side is 1
+
+
+def keys(context: Context, figures: dict[str, Any]) -> None:
+    """Asked by this machine, which is none of the cluster's nodes, at a node's port."""
+    first, _ = served.begin(context)
+    key, url = _opened(context, first)
+    asked = {"no key": "", "a wrong key": "ty-wrong", "the key": key}
+    figures |= {name: asking.post(url, key=value)[0] for name, value in asked.items()}
+    require([figures[name] for name in asked] == [401, 401, 200], f"asked from outside: {figures}")
+    began = time.monotonic()
+    other = served.serve(context, first, "--key", "--revoke-keys")
+    while asking.post(url, key=key)[0] != 401:
+        require(time.monotonic() - began < REVOKED_S, f"a revoked key is still taken after {REVOKED_S:.0f} s")
+        time.sleep(2)
+    figures["revoked after s"] = round(time.monotonic() - began)
+    status, said = _patiently(url, other)
+    require(status == 200, f"the new key is answered by {status}: {said}")
+    _closed(context)
+
+
+def strangers(context: Context, figures: dict[str, Any]) -> None:
+    """By network, and by rights."""
+    served.begin(context)
+    host = f"{served.NAME}.{NAMESPACE}.svc"
+    script = f"sleep 3; timeout 4 bash -c '</dev/tcp/{host}/80' 2>/dev/null && echo open || echo closed"
+    pod = context.pod("serving-far", script, image=context.image("base"))
+    figures["from another team"] = context.run_pod(pod, namespace=OTHER)[1]
+    figures["from the team"] = context.run_pod(context.pod("serving-near", script, image=context.image("base")))[1]
+    require(figures["from another team"].endswith("closed"), f"another team's pod reaches the server: {figures}")
+    require(figures["from the team"].endswith("open"), f"the team's own pod does not reach it: {figures}")
+    before = served.deployment(context)["metadata"]["generation"]
+    for words in (("list",), ("rollback", MODEL), ("stop", MODEL)):
+        code, out, said = runs.trainyard(context, "serve", *words, of=OTHER, check=False)
+        require(
+            code != 0 and "forbidden" in (out + said).lower(), f"a member of {OTHER} did `serve {words[0]}`: {said}"
+        )
+    require(served.deployment(context)["metadata"]["generation"] == before, "another team's member changed it")
+
+
+def page(context: Context, figures: dict[str, Any]) -> None:
+    """Drawn as a person does: by the mouse, with a key typed in, on the page of a node's port."""
+    _, second = served.begin(context)
+    key, url = _opened(context, second)
+    _patiently(url, key)
+    with browser.window(width=760, height=560) as window:
+        window.open(url.removesuffix("predict"))
+        window.fill("#key", "ty-wrong")
+        window.click("#lock button")
+        window.wait_text("This key is not taken.")
+        window.fill("#key", key)
+        window.click("#lock button")
+        window.wait_text(f"Version {second}")
+        for digit, strokes in DIGITS.items():
+            x, y, width, height = window.box("#pad")
+            for stroke in strokes:
+                window.draw([(x + width * across, y + height * down) for across, down in stroke])
+            window.wait("document.querySelectorAll('#bars li').length === 10", "shares of ten digits")
+            time.sleep(0.5)  # for the answer to the last stroke
+            said = window.run("document.getElementById('digit').textContent")
+            figures[f"drawn: {digit}"] = said
+            if digit == SHOWN:
+                with tempfile.TemporaryDirectory(prefix="page-") as folder:
+                    seen = window.picture(Path(folder) / "page.png")
+                    figures["page"] = photo("the page of the model after a digit was drawn on it", seen)
+            window.click("#clear")
+            window.wait("document.querySelectorAll('#bars li').length === 0", "an empty page")
+        require(not window.errors, f"the page's scripts complain: {window.errors}")
+    wrong = [digit for digit in DIGITS if figures[f"drawn: {digit}"] != f"It is a {digit}."]
+    require(not wrong, f"not recognised: {figures}")
+    _closed(context)
+
+
+def _opened(context: Context, version: str) -> tuple[str, str]:
+    """A new key, and the address of predictions at a node's port."""
+    key = served.serve(context, version, "--from", "outside", "--by", "nodePort", "--key", "--revoke-keys")
+    require(key.startswith("ty-"), f"`serve --key` printed {key[:3]}…, which is no key")
+    return key, f"http://{asking.node(context)}:{served.port(context)}/predict"
+
+
+def _closed(context: Context) -> None:
+    """Out of service, so that the next check begins without keys."""
+    runs.trainyard(context, "serve", "stop", MODEL, timeout=120)
+    require(not served.now(context), "stopped, it is still in service")
+
+
+def _patiently(url: str, key: str) -> tuple[int, Any]:
+    """The answer once a new key is known to the pod that is asked."""
+    end = time.monotonic() + REVOKED_S
+    while (said := asking.post(url, key=key))[0] != 200 and time.monotonic() < end:
+        time.sleep(2)
+    return said
+
+
+def _arc(x: float, y: float, across: float, down: float, begin: float, end: float) -> Stroke:
+    """Part of an ellipse, in degrees from the right, clockwise."""
+    turns = [math.radians(begin + (end - begin) * at / 24) for at in range(25)]
+    return [(x + across * math.cos(turn), y + down * math.sin(turn)) for turn in turns]
+
+
+DIGITS: dict[int, list[Stroke]] = {
+    0: [_arc(0.5, 0.5, 0.2, 0.32, 0, 360)],
+    1: [[(0.52, 0.15 + 0.07 * at) for at in range(11)]],
+    3: [[*_arc(0.48, 0.33, 0.18, 0.17, -150, 90), *_arc(0.48, 0.68, 0.2, 0.18, -90, 150)]],
+    7: [[(0.25, 0.2), (0.4, 0.2), (0.55, 0.2), (0.72, 0.2), (0.66, 0.36), (0.58, 0.54), (0.5, 0.7), (0.44, 0.86)]],
+}
+SHOWN = 3

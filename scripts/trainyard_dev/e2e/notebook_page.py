@@ -1,0 +1,98 @@
+"""A person at the notebooks' hub, by a real browser: logs in, chooses a size, opens JupyterLab, and runs cells."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainyard_dev.browser import Browser
+from trainyard_dev.e2e.recorder import require
+from trainyard_dev.report.model import Picture
+from trainyard_dev.report.photo import photo
+
+START_S, CELL_S = 300.0, 60.0
+SHIFT = 8
+NOTEBOOK = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook"
+CELLS = f"[...document.querySelectorAll({json.dumps(f'{NOTEBOOK} .jp-CodeCell')})]"
+
+
+@dataclass
+class Desk:
+    """One window of one person.
+
+    Args:
+        hub: the address that people know.
+    """
+
+    page: Browser
+    hub: str
+    email: str
+    password: str
+
+    def log_in(self) -> None:
+        """From the hub's address by way of the issuer to the choice of a notebook, or to the one that runs."""
+        self.page.open(self.hub)
+        self.page.fill("#login", self.email)
+        self.page.fill("#password", self.password)
+        self.page.click("#submit-login")
+        self.page.wait(f"location.href.startsWith({json.dumps(self.hub)}) && document.readyState === 'complete'",
+                       "the way back to the hub", START_S)  # fmt: skip
+
+    def start(self, profile: str = "small") -> float:
+        """Chooses a size and waits for JupyterLab; its seconds."""
+        began = time.monotonic()
+        self.choose(profile)
+        self.wait_lab()
+        return round(time.monotonic() - began, 1)
+
+    def choose(self, profile: str) -> None:
+        """Asks for a notebook of this size."""
+        self.page.open(f"{self.hub}/hub/spawn")
+        self.page.wait("document.querySelector('#profile') !== null", "the choice of a size")
+        self.page.run(f"document.querySelector('#profile').value = {json.dumps(profile)}")
+        self.page.click("form[action*=spawn] [type=submit]")
+
+    def stop(self) -> None:
+        """Ends the notebook by the hub's page."""
+        self.page.open(f"{self.hub}/hub/home")
+        self.page.click("#stop")
+        self.page.wait("!document.querySelector('#stop') || document.querySelector('#stop').offsetParent === null",
+                       "the end of the notebook", START_S)  # fmt: skip
+
+    def wait_lab(self) -> None:
+        """Until JupyterLab is there, with its launcher or what was open."""
+        shown = "document.querySelector('.jp-LauncherCard, .jp-Notebook') !== null"
+        gone = "document.querySelector('#jupyterlab-splash') === null"
+        self.page.wait(f"location.pathname.includes('/lab') && {shown} && {gone}", "JupyterLab", START_S)
+
+    def new_notebook(self) -> None:
+        """Opens JupyterLab with nothing in it, and a new notebook by its card in the launcher."""
+        self.page.open(f"{self.hub}/user/{self.email}/lab?reset")
+        self.wait_lab()
+        self.page.click('.jp-LauncherCard[data-category="Notebook"]')
+        self.page.wait(f"{CELLS}.length > 0", "a notebook with a cell")
+        self.page.wait_text("| Idle", START_S)  # a cell that is run before its kernel is there is dropped
+
+    def cell(self, code: str, seconds: float = CELL_S) -> str:
+        """Types code into the last cell, runs it by Shift+Enter, and gives what stands below it when it has ended."""
+        at = int(self.page.run(f"{CELLS}.length")) - 1
+        selector = f"{NOTEBOOK} .jp-CodeCell.jp-mod-active .cm-content"
+        self.page.run(f"{CELLS}[{at}].scrollIntoView()")
+        self.page.click(selector)
+        self.page.fill(selector, code)
+        self.page.key("Enter", 13, SHIFT)
+        prompt = f"({CELLS}[{at}].querySelector('.jp-InputPrompt') || {{}}).innerText || ''"
+        self.page.wait(f"/^\\[\\d+\\]/.test(({prompt}).trim())", f"the end of the cell {code[:60]!r}", seconds)
+        return str(self.page.run(f"{CELLS}[{at}].querySelector('.jp-OutputArea').innerText"))
+
+    def says(self, code: str, due: str, seconds: float = CELL_S) -> str:
+        """As `cell`. Raises CheckError when the output lacks a text."""
+        said = self.cell(code, seconds)
+        require(due in said, f"the cell {code[:80]!r} lacks {due!r}, and says: {said[-600:]}")
+        return said
+
+    def seen(self, text: str, file: Path) -> Picture:
+        """What the window shows, for the report."""
+        return photo(text, self.page.picture(file))
