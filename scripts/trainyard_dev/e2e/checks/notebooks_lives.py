@@ -62,6 +62,7 @@ def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
 
 def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     """Other values for the hub while a kernel holds something. Raises CheckError."""
+    desk.at_work()
     desk.says("kept = 6 * 7; print('kept', kept)", "kept 42")
     pod, hub = there.uid(NOTEBOOK, NAMESPACE), there.uid(HUB, SPACE)
     figures["upgrade_seconds"] = there.tell(culling={"idleSeconds": 7200, "everySeconds": 300})
@@ -77,6 +78,7 @@ def culled(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     """Nobody works, it ends; the file is there when it is back. Raises CheckError."""
     kubectl = there.context.kubectl
     there.tell(culling={"idleSeconds": IDLE_S, "everySeconds": LOOK_S})
+    desk.stop()
     desk.start()
     desk.new_notebook()
     desk.says("!echo of before > kept.txt; cat kept.txt", "of before")
