@@ -16,14 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard.shell import run
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 START_S, WAIT_S = 60.0, 60.0
+INSTALL_S = 600
 
 
 def program() -> str | None:
     """The browser's path, or None where there is none."""
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+def missing() -> str:
+    """Why no browser can run here; empty when one can. Installs it where the system's packages can be had."""
+    if not program():
+        run([ROOT / "bin" / "bootstrap", "--browser"], check=False, timeout=INSTALL_S)
+    return "" if program() else "there is no Chromium here (bin/bootstrap --browser installs it on Debian)"
 
 
 class Browser:
@@ -171,7 +181,7 @@ def window(*, width: int = 1280, height: int = 900, trusted: str = "") -> Iterat
     """
     found = program()
     if not found:
-        raise TrainyardError("there is no browser here", hint="apt-get install chromium")
+        raise TrainyardError("there is no browser here", hint="bin/bootstrap --browser installs it on Debian")
     folder = tempfile.mkdtemp(prefix="trainyard-browser-")
     argv = [
         found, "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={folder}", "--no-first-run",

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from trainyard.kinds import registry
-from trainyard_dev.chart import package
+from trainyard_dev.chart import options, package
 
 Objects = list[dict[str, Any]]
 TEAMS = {"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]}}}
@@ -72,8 +72,9 @@ def test_crds_move_before_an_upgrade_and_never_back(objects: Objects) -> None:
 
 def test_the_bundle_is_the_crds_that_helm_installs(objects: Objects, chart: Path) -> None:
     data = of(objects, "ConfigMap", "trainyard-crds")["data"]
-    files = sorted((chart / "charts").glob("*/crds/*.yaml"))
-    assert {file.parts[-3] for file in files} == {"training-operator", "argo"}
+    brought = {file.parts[-3] for file in (chart / "charts").glob("*/crds/*.yaml")}
+    assert brought == {"training-operator", "argo", "login"}
+    files = sorted(file for name in brought - {"login"} for file in (chart / "charts" / name / "crds").iterdir())
     crds = [yaml.safe_load(file.read_text()) for file in files]
     assert {name: json.loads(text) for name, text in data.items()} == {f"{c['metadata']['name']}.json": c for c in crds}
     assert sum(map(len, data.values())) < LIMIT / 2
@@ -81,6 +82,13 @@ def test_the_bundle_is_the_crds_that_helm_installs(objects: Objects, chart: Path
     assert rule["resources"] == ["customresourcedefinitions"]
     assert sorted(rule["resourceNames"]) == sorted(crd["metadata"]["name"] for crd in crds)
     assert set(rule["verbs"]) == {"get", "create", "patch"}
+
+
+def test_the_bundle_has_the_crds_of_an_option_that_is_on(chart: Path) -> None:
+    on = package.render("kind", chart, options.switched("login"))
+    files = (chart / "charts" / "login" / "crds").iterdir()
+    names = {f"{yaml.safe_load(file.read_text())['metadata']['name']}.json" for file in files}
+    assert names and names <= of(on, "ConfigMap", "trainyard-crds")["data"].keys()
 
 
 def test_setup_runs_after_a_rollback_too(objects: Objects) -> None:

@@ -1,14 +1,12 @@
-"""A real Dex as the chart configures it, people who log in at its pages, and tokens forged with its own key."""
+"""A real Dex as the chart configures it, and people who log in at its pages."""
 
 from __future__ import annotations
 
-import base64
 import html
 import http.cookiejar
 import json
 import re
 import ssl
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server
@@ -153,34 +149,3 @@ class Person:
         """Opens the address of a device code, confirms it and logs in."""
         page = self.submit(self.get(url), {"user_code": code})
         return self.submit(page, {"login": self.email, "password": self.password})
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
-
-
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-class Forger:
-    """Signs whatever it is told with Dex's own key, as it lies in the API server: what the checks of claims are for."""
-
-    def __init__(self, issuer: str, keys: dict[str, Any]) -> None:
-        self.issuer = issuer
-        held = keys["items"][0]["signingKey"]
-        n, e, d, p, q, dp, dq, qi = (_number(held[name]) for name in ("n", "e", "d", "p", "q", "dp", "dq", "qi"))
-        numbers = rsa.RSAPrivateNumbers(p, q, d, dp, dq, qi, rsa.RSAPublicNumbers(e, n))
-        self._key, self._id = numbers.private_key(), held["kid"]
-
-    def token(self, **changed: Any) -> str:
-        """Ada's token as Dex would sign it now, with these claims changed; None leaves one out."""
-        now = int(time.time())
-        said = {
-            "iss": self.issuer, "sub": "forged", "aud": "trainyard", "iat": now, "exp": now + 600,
-            "email": "ada@example.org", "email_verified": True, "groups": ["vision-members"],
-        } | changed  # fmt: skip
-        claims = {name: value for name, value in said.items() if value is not None}
-        head = {"alg": "RS256", "kid": self._id}
-        signed = ".".join(_text(json.dumps(part).encode()) for part in (head, claims))
-        return f"{signed}.{_text(self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from dex_issuer import Dex, Forger, Person, dex, named
+from dex_issuer import Dex, Person, dex, named
 
 from trainyard.paths import ROOT
 from trainyard_dev import tools
@@ -24,6 +24,7 @@ from trainyard_dev.apiserver.install import install
 from trainyard_dev.apiserver.processes import free_ports
 from trainyard_dev.chart import package
 from trainyard_dev.cluster.login import NOBODY
+from trainyard_dev.cluster.tokens import Forger
 
 SYSTEM = "trainyard-system"
 ADA, BOB = "ada@example.org", "bob@example.org"
@@ -198,15 +199,16 @@ def until(true: Callable[[], bool], seconds: float) -> None:
         time.sleep(1)
 
 
-def _forger(world: World) -> Forger:
+def forger(world: World, *, own: bool = False) -> Forger:
+    """Signs with Dex's own key, or with another under its name."""
     keys = world.server.call("GET", f"/apis/dex.coreos.com/v1/namespaces/{SYSTEM}/signingkeies")
     assert keys.ok, keys.message
-    return Forger(world.issuer.url, keys.body)
+    return Forger(world.issuer.url, keys.body, own=own)
 
 
 def token(world: World, **changed: Any) -> str:
     """Ada's token as Dex would sign it, with these claims changed."""
-    return _forger(world).token(**changed)
+    return forger(world).token(**changed)
 
 
 def kept(home: Path) -> tuple[Path, dict[str, str]]:

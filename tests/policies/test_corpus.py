@@ -12,7 +12,7 @@ from conftest import HERE
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev import tools
-from trainyard_dev.apiserver import ApiServer, running
+from trainyard_dev.apiserver import running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
 from trainyard_dev.corpus import cli, picked, results, run, sources, started, volcano
@@ -24,10 +24,13 @@ SERVED = tuple(int(part) for part in tools.tested_kubernetes().number.split(".")
 
 
 @pytest.fixture(scope="module")
-def asker(server: ApiServer) -> Iterator[Asker]:
-    known = run.contract(package.render("kind", values=[HERE / "teams.yaml"]))
-    with volcano.admission(server):
-        yield run.asker(server, known, "vision")
+def asker() -> Iterator[Asker]:
+    """Asks a server of the platform as it is without options."""
+    objects = package.render("kind", values=[HERE / "teams.yaml"])
+    with running() as server:
+        install(server, [*objects, *yaml.safe_load_all((HERE / "extra.yaml").read_text())])
+        with volcano.admission(server):
+            yield run.asker(server, run.contract(objects), "vision")
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ from login_world import (
     SYSTEM,
     World,
     authentication,
+    forger,
     kept,
     made,
     rendered,
@@ -167,6 +168,9 @@ def test_a_signature_of_somebody_else_counts_for_nobody(world: World) -> None:
     head, claims, signature = token(world).split(".")
     other = "A" if signature[10] != "A" else "B"
     world.refused(f"{head}.{claims}.{signature[:10]}{other}{signature[11:]}", "failed to verify signature")
+    # An issuer that calls itself ours, and its key as well; a token that says that it needs no signature.
+    world.refused(forger(world, own=True).token(), "failed to verify signature")
+    world.refused(forger(world).unsigned(), "unsupported")
 
 
 def test_names_of_kubernetes_own_are_nobodys(world: World) -> None:
@@ -268,6 +272,14 @@ class TestDoors:
             asked = {"response_type": "code", "client_id": client, "redirect_uri": address, "scope": "openid"}
             page = world.person().get(f"{world.issuer.url}/auth?{urllib.parse.urlencode(asked)}")
             assert "Unregistered redirect_uri" in page[1], page[1][-500:]
+
+    def test_a_program_gets_no_token_that_is_meant_for_the_hub(self, world: World) -> None:
+        asked = {
+            "response_type": "code", "client_id": "trainyard", "redirect_uri": "http://127.0.0.1:1/callback",
+            "scope": "openid email audience:server:client_id:trainyard-notebooks",
+        }  # fmt: skip
+        end, page = world.person().get(f"{world.issuer.url}/auth?{urllib.parse.urlencode(asked)}")
+        assert "invalid_scope" in end + page and "trainyard-notebooks" in urllib.parse.unquote(end + page), (end, page)
 
     def test_a_password_is_typed_at_the_issuer_and_nowhere_else(self, world: World) -> None:
         form = {"grant_type": "password", "client_id": "trainyard", "username": ADA, "scope": "openid",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from test_rbac import RUN, STEP
+from conftest import HERE
+from test_rbac import RUN, SERVED, STEP
 
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer, Identity, running
@@ -29,11 +31,24 @@ FILE = 1.5
 STREAMS = {"pods/exec", "pods/portforward"}
 # What a server says to an object too large. The creation of a Job is tried again, and stumbles over its own first try.
 SAYS = r"may not be more than|must have at most|request is too large|Too long|`selector` not auto-generated"
-MADE = sorted({name for may in (RUN, STEP) for name, verbs in may.items() if "create" in verbs} - STREAMS)
+ALL = {name for may in (RUN, STEP) for name, verbs in may.items() if "create" in verbs} - STREAMS
+# What members make where models are in service, by the case that has one.
+SERVING = {
+    "services": "model-service", "deployments.apps": "model-server", "ingresses.networking.k8s.io": "model-ingress",
+    "horizontalpodautoscalers.autoscaling": "model-scaler", "httproutes.gateway.networking.k8s.io": "model-route",
+    "scaledobjects.keda.sh": "scaled-object", "httpscaledobjects.http.keda.sh": "http-scaled-object",
+    "inferenceservices.serving.kserve.io": "inference-service",
+}  # fmt: skip
+MADE = sorted(ALL - {*SERVED, *SERVING})
 
 
 def defaults() -> dict[str, Any]:
     return yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())["global"]["contract"]["teamDefaults"]
+
+
+def served_counts() -> dict[str, int]:
+    found: dict[str, int] = yaml.safe_load((parts.UMBRELLA.parent / "serving" / "values.yaml").read_text())["counts"]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +56,13 @@ def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """A server of its own, whose store is empty but for the platform, with a team that may have two of each kind."""
     team = {"name": TEAM, "gid": 20009, "members": {"groups": list(MEMBER.groups)}, "quota": {"all": {}},
             "counts": dict.fromkeys(defaults()["counts"], EACH)}  # fmt: skip
+    serving = {"enabled": True, "counts": dict.fromkeys(served_counts(), EACH)}
     values = tmp_path_factory.mktemp("flood") / "team.yaml"
-    values.write_text(yaml.safe_dump({"global": {"contract": {"teams": [team]}}}))
+    values.write_text(yaml.safe_dump({"global": {"contract": {"teams": [team]}}, "serving": serving}))
     objects = package.render("kind", values=[values])
+    objects += [
+        obj for obj in yaml.safe_load_all((HERE / "extra.yaml").read_text()) if obj["kind"].startswith("Custom")
+    ]
     with running(audit=False) as server:
         install(server, objects)
         yield server
@@ -102,7 +121,20 @@ def fits(resource: str) -> int:
 
 
 def test_every_kind_that_a_team_may_make_is_counted(flooded: ApiServer) -> None:
-    assert {f"count/{resource}" for resource in MADE} <= set(hard(flooded))
+    assert {f"count/{resource}" for resource in ALL} <= set(hard(flooded))
+
+
+@pytest.mark.parametrize(("resource", "base"), SERVING.items())
+def test_what_serves_models_is_counted(flooded: ApiServer, resource: str, base: str) -> None:
+    complete_namespace(flooded, TEAM)
+    text = json.dumps(bases()[base]).replace("/vision/", f"/{TEAM}/")
+    said = []
+    for number in range(EACH + 1):
+        obj = changed(json.loads(text), {"/metadata/namespace": TEAM, "/metadata/name": f"model-{number}"})
+        said.append(flooded.create(obj, identity=MEMBER))
+    assert all(answer.ok for answer in said[:-1]), [answer.message for answer in said]
+    assert said[-1].status == 403
+    assert re.search(rf"exceeded quota: team-(serving-)?counts, .*count/{resource}={EACH}", said[-1].message)
 
 
 def test_a_flood_is_refused_by_counts_and_the_store_stays_small(flooded: ApiServer) -> None:

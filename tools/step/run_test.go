@@ -43,6 +43,10 @@ func TestFailureIsOneReadableLine(t *testing.T) {
 	if err == nil || err.Error() != "KeyError: 7" {
 		t.Error(err)
 	}
+	err = p.runs(`echo "}"; echo started; echo "error: no such model" >&2; exit 1`)
+	if err == nil || err.Error() != "error: no such model" {
+		t.Error(err)
+	}
 	for script, words := range map[string]string{
 		"exit 4":                 "ended with code 4 and said nothing",
 		"echo one; echo two >&2": "",

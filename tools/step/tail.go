@@ -35,7 +35,8 @@ type ending struct{ all, errors *tail }
 
 func newEnding() *ending { return &ending{&tail{}, &tail{}} }
 
-// failure is the part that says why: the last Python exception without its frames, else the last lines.
+// failure is the part that says why: the last Python exception without its frames, else the last lines, from the one on
+// that calls itself an error.
 func (e *ending) failure() string {
 	if said := e.errors.exception(); said != "" {
 		return said
@@ -44,7 +45,14 @@ func (e *ending) failure() string {
 		return said
 	}
 	lines := e.all.lines()
-	return clip(strings.Join(lines[max(0, len(lines)-tailLines):], "\n"))
+	lines = lines[max(0, len(lines)-tailLines):]
+	for i, line := range lines {
+		if strings.HasPrefix(line, "error: ") {
+			lines = lines[i:]
+			break
+		}
+	}
+	return clip(strings.Join(lines, "\n"))
 }
 
 // exception is the last Python exception without its frames, "" when there is none.

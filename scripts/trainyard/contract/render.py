@@ -23,7 +23,7 @@ from trainyard.shell import CommandError, run
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 TEMPLATE = "templates/contract.yaml"
-PARTS = ("serving",)  # whose own values stand in the contract
+PARTS = ("serving", "notebooks")  # whose own values stand in the contract
 RELEASE, NAMESPACE = "trainyard", "trainyard-system"
 Raw = dict[str, Any]
 

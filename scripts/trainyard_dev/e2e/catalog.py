@@ -21,6 +21,7 @@ from trainyard_dev.e2e.checks import (
     monitoring,
     network,
     nodes,
+    options_alone,
     pipelines,
     policies,
     readme,
@@ -238,8 +239,8 @@ ENTRIES = (
         _without_egress,
         needs=(DATA,),
         locks=frozenset({ALONE}),
-        images=(TORCH, *options.IMAGES, *options.OFFERED),
-        inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images"),
+        images=(TORCH, *options.IMAGES, *options.OFFERED, *options_alone.IMAGES),
+        inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images", "charts/login"),
         parts=(_AIRGAP, tuple(uninstall.TITLES)),
     ),
     Entry(

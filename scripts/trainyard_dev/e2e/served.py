@@ -41,10 +41,9 @@ def two(context: Context) -> tuple[str, str]:
     return there[0], there[1]
 
 
-def serve(context: Context, version: str = "", *words: str) -> str:
+def serve(context: Context, version: str, *words: str) -> str:
     """`trainyard serve`, until every replica of the version answers; what it printed."""
-    name = f"{MODEL}@{version}" if version else MODEL
-    return runs.trainyard(context, "serve", name, *words, timeout=READY_S)[1].strip()
+    return runs.trainyard(context, "serve", f"{MODEL}@{version}", *words, timeout=READY_S)[1].strip()
 
 
 def rows(context: Context) -> list[dict[str, Any]]:

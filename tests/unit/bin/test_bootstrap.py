@@ -151,17 +151,22 @@ def test_packages_that_can_not_be_installed(bootstrap: Callable[..., tuple], pro
     assert " podman runc " in err[-1]
 
 
-def test_a_package_that_only_one_check_needs_is_no_condition(
-    bootstrap: Callable[..., tuple], program: Program, tmp_path: Path
+@pytest.mark.parametrize(
+    ("option", "package", "command"),
+    [("--guest", "qemu-system-x86", "qemu-system-x86_64"), ("--browser", "chromium", "chromium")],
+)
+def test_a_package_that_only_some_checks_need_is_no_condition(
+    bootstrap: Callable[..., tuple], program: Program, tmp_path: Path, option: str, package: str, command: str
 ) -> None:
-    program("apt-get", f'echo "$*" >> {tmp_path}/apt; case "$*" in *qemu*) exit 100;; esac')
+    program("apt-get", f'echo "$*" >> {tmp_path}/apt; case "$*" in *{package}*) exit 100;; esac')
     assert bootstrap("--system")[0] == 0
-    assert "qemu" not in (tmp_path / "apt").read_text()
-    code, out, err = bootstrap("--guest")
+    assert package not in (tmp_path / "apt").read_text()
+    code, out, err = bootstrap(option)
     assert code == 0
     assert out.endswith("/bin/python")
-    assert "bootstrap: qemu-system-x86 could not be installed; the checks that need it will be skipped" in err
-    program("qemu-system-x86_64", "exit 0")
+    assert f"bootstrap: {package} could not be installed; the checks that need it will be skipped" in err
+    assert (tmp_path / "apt").read_text().splitlines()[-1].endswith(f" {package}")
+    program(command, "exit 0")
     (tmp_path / "apt").unlink()
-    assert bootstrap("--guest")[0] == 0
+    assert bootstrap(option)[0] == 0
     assert not (tmp_path / "apt").exists()

@@ -1,196 +1,81 @@
-"""Log-in by OpenID Connect, an option: a member logs in by a browser, works in the own team only, and leaves."""
+"""Log-in by OpenID Connect, an option: members log in by a browser or a code, work in the own team only, and leave."""
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from trainyard.login import kubeconfig as configs
-from trainyard.paths import ROOT
-from trainyard.shell import run
-from trainyard_dev import browser, tools
-from trainyard_dev.chart import package as chart
+from trainyard_dev import browser
 from trainyard_dev.cluster import login
-from trainyard_dev.e2e import releases
+from trainyard_dev.e2e.checks import costs, login_attacks
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.login_person import Person
+from trainyard_dev.e2e.login_site import ADA, BOB, CID, EVE, PREFIX, TOKEN_S, Site, site
 from trainyard_dev.e2e.recorder import require
+from trainyard_dev.report.photo import photo
 
 TITLES = {
     "login.browser": "a member logs in by a browser, without a certificate; a wrong password is refused",
+    "login.code": "another logs in by a code that a browser elsewhere is told",
     "login.team": "the member works in the own team, and gets nothing of another or of the platform",
-    "login.left": "a member who left is refused by issuer and API server at once, and another one is not",
+    "login.job": "the member trains a folder's code; another team's namespace is refused",
+    "login.renewed": "a token that has ended is renewed without a person, and the ended one counts no more",
+    "login.refused": login_attacks.TITLE,
+    "login.left": "who left the issuer, the team's values or all of it is refused from then on, and nobody else",
     "login.off": "switched off, nothing of it runs, and nobody's token counts",
 }
-ADA, BOB = "ada@example.org", "bob@example.org"
-PREFIX = "oidc:"
-LOGIN_S, TOLD_S = 90, 120.0
+TOLD_S, TRAIN_S = 120.0, 300.0
+AUDIENCES = ("trainyard", "trainyard-notebooks")  # of laptops and of the hub
+CODE = 'import os\nprint("trained by", os.environ.get("HOSTNAME", ""))\n'
+SMALL = ("--framework", "job", "--cpu", "50m", "--memory", "128Mi", "--shared-memory", "16Mi", "--deadline", "10m")
 
 
 def member(context: Context) -> None:
     """All of it on one upgrade, one more for who leaves, and one that takes it back."""
     missing = "" if login.is_on(context.cluster) else "this cluster's API server was made without log-in: make it anew"
-    missing = missing or ("" if browser.program() else "there is no Chromium here: apt-get install chromium")
+    missing = missing or browser.missing()
     if missing:
         for check_id, title in TITLES.items():
             context.recorder.skip(check_id, title, missing)
         return
+    check = context.recorder.check
     with tempfile.TemporaryDirectory(prefix="login-") as folder:
-        with _site(context, Path(folder)) as site:
-            ada, bob = (site.person(name) for name in ("ada", "bob"))
-            with context.recorder.check("login.browser", TITLES["login.browser"]) as figures:
-                figures["seconds"] = ada.log_in(ADA, site.passwords[ADA], wrong=site.passwords[BOB])
-                bob.log_in(BOB, site.passwords[BOB])
-            with context.recorder.check("login.team", TITLES["login.team"]) as figures:
+        with site(context, Path(folder)) as there:
+            began = costs.look(context)
+            ada, bob, cid, eve = (there.person(one) for one in (ADA, BOB, CID, EVE))
+            with check("login.browser", TITLES["login.browser"]) as figures:
+                figures["seconds"] = ada.log_in(wrong=bob.password)
+                figures["page"] = photo("the issuer's page, as a member fills it in", ada.home / "page.png")
+                figures["done"] = photo("where the member ends up", ada.home / "done.png")
+                for one in (bob, eve):
+                    one.log_in()
+            first = ada.kept
+            with check("login.code", TITLES["login.code"]) as figures:
+                figures["seconds"] = cid.log_in_by_code()
+                figures["page"] = photo("the page that takes the code", cid.home / "page.png")
+            with check("login.team", TITLES["login.team"]) as figures:
                 figures |= _team(ada)
-            with context.recorder.check("login.left", TITLES["login.left"]) as figures:
-                site.tell(blocked=[ADA], people=[BOB])
-                figures["refused after s"] = _left(ada, bob)
-        with context.recorder.check("login.off", TITLES["login.off"]):
-            held = context.kubectl("get", "all,secret,configmap,networkpolicy", "-n", SYSTEM, "-o", "name",
-                                   "-l", "app.kubernetes.io/name=login").stdout.split()  # fmt: skip
+                _by_name(cid)
+            with check("login.job", TITLES["login.job"]) as figures:
+                figures["seconds"] = _job(context, ada, Path(folder))
+            with check("login.renewed", TITLES["login.renewed"]) as figures:
+                figures |= _renewed(there, ada, first)
+                figures["cost"] = _cost(context, began)
+            with check("login.refused", TITLES["login.refused"]) as figures:
+                login_attacks.refused(there, ada, eve, figures)
+            with check("login.left", TITLES["login.left"]) as figures:
+                figures |= _left(there, ada, bob, cid, eve)
+        with check("login.off", TITLES["login.off"]):
+            held = context.kubectl("get", "all,secret,configmap,networkpolicy,role,rolebinding", "-n", SYSTEM,
+                                   "-o", "name", "-l", "app.kubernetes.io/name=login").stdout.split()  # fmt: skip
             require(not held, f"still there: {', '.join(held)}")
-            code, said = bob.kubectl("get", "pods")
-            require(code != 0, f"a token still counts: {said}")
-
-
-@dataclass
-class Person:
-    """Somebody with a home, a browser and nothing else."""
-
-    home: Path
-    issuer: str
-    ca: Path
-    cluster: configs.Cluster
-    trusted: str
-
-    @property
-    def config(self) -> Path:
-        """What `trainyard login` has written."""
-        return self.home / "kubeconfig"
-
-    @property
-    def env(self) -> dict[str, str]:
-        """Of this person's shell."""
-        return {"KUBECONFIG": str(self.config), "TRAINYARD_LOGIN": str(self.home / "login"), "BROWSER": "true"}
-
-    def log_in(self, email: str, password: str, wrong: str = "") -> float:
-        """By `trainyard login` and a real browser; its seconds. `wrong` is typed first, and must be refused."""
-        authority = self.home / "cluster.crt"
-        authority.write_text(self.cluster.ca)
-        argv = [ROOT / "bin" / "trainyard", "login", f"--issuer={self.issuer}", f"--issuer-ca={self.ca}",
-                f"--server={self.cluster.server}", f"--certificate-authority={authority}", "-n", NAMESPACE,
-                "-o", str(self.config)]  # fmt: skip
-        began = time.monotonic()
-        with (
-            browser.window(trusted=self.trusted) as page,
-            subprocess.Popen(
-                list(map(str, argv)), env=os.environ | self.env, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            ) as process,
-        ):  # fmt: skip
-            try:
-                assert process.stderr
-                process.stderr.readline()
-                page.open(process.stderr.readline().strip())
-                for one in filter(None, (wrong, password)):
-                    page.fill("#login", email)
-                    page.fill("#password", one)
-                    page.click("#submit-login")
-                    page.wait_text("Logged in" if one == password else "Invalid Email Address and password")
-                out, said = process.communicate(timeout=LOGIN_S)
-            finally:
-                process.kill()
-        require(process.returncode == 0 and f"logged in as {email}" in out, f"trainyard login: {said[-600:]}")
-        return round(time.monotonic() - began, 1)
-
-    def kubectl(self, *args: str) -> tuple[int, str]:
-        """(code, what it said)."""
-        done = run([tools.binary("kubectl"), *args], check=False, timeout=LOGIN_S, env=self.env)
-        return done.returncode, (done.stdout or "") + (done.stderr or "")
-
-    def trainyard(self, *args: str) -> tuple[int, str]:
-        """(code, what it said)."""
-        done = run([ROOT / "bin" / "trainyard", *args], check=False, timeout=LOGIN_S, env=self.env)
-        return done.returncode, (done.stdout or "") + (done.stderr or "")
-
-
-@dataclass
-class Site:
-    """The issuer as the chart runs it on this cluster."""
-
-    context: Context
-    folder: Path
-    package: Path
-    files: list[Path]
-    issuer: str
-    passwords: dict[str, str] = field(default_factory=dict)
-
-    def tell(self, blocked: list[str], people: list[str]) -> None:
-        """An upgrade with these people, and the API server told of what the chart has published then."""
-        groups = {ADA: [f"{NAMESPACE}-members"], BOB: [f"{OTHER}-members"]}
-        teams = yaml.safe_load((ROOT / releases.TEAMS).read_text())["global"]["contract"]["teams"]
-        for team in teams:
-            team["members"]["groups"] = [*team["members"]["groups"], f"{PREFIX}{team['name']}-members"]
-        values = {
-            "global": {"contract": {"teams": teams, "login": {"issuer": self.issuer, "blocked": blocked}}},
-            "login": {
-                "enabled": True,
-                "people": [{"email": one, "groups": groups[one]} for one in people],
-                "service": {"type": "NodePort", "nodePort": login.PORT},
-            },
-        }
-        file = self.folder / "login.yaml"
-        file.write_text(yaml.safe_dump(values))
-        releases.put(self.context, "upgrade", self.package, [*self.files, file])
-        kubectl = self.context.kubectl
-        published = kubectl.find("configmap", "trainyard-login", "-n", SYSTEM)
-        require(published, "the chart published no ConfigMap trainyard-login")
-        assert published
-        login.publish(self.context.cluster, published["data"]["authentication.yaml"])
-        (self.folder / "ca.crt").write_text(published["data"]["ca.crt"])
-        held = _secret(self.context, "trainyard-login-people")["people.json"]
-        self.passwords |= {email: one["password"] for email, one in json.loads(held).items()}
-
-    def person(self, name: str) -> Person:
-        """Somebody who has never been here."""
-        home = self.folder / name
-        home.mkdir()
-        cluster, _ = configs.chosen([Path(str(self.context.kubectl.kubeconfig))], "")
-        trusted = browser.key_digest(_secret(self.context, "trainyard-login-tls")["tls.crt"].encode())
-        return Person(home, self.issuer, self.folder / "ca.crt", cluster, trusted)
-
-
-@contextmanager
-def _site(context: Context, folder: Path) -> Iterator[Site]:
-    """The option switched on for the time of the block, and all as before afterwards."""
-    package = chart.package(folder)
-    with releases.values(context) as files:
-        site = Site(context, folder, package, files, login.issuer(context.engine, context.cluster))
-        try:
-            site.tell(blocked=[], people=[ADA, BOB])
-            yield site
-        finally:
-            login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
-            releases.put(context, "upgrade", package, files)
-            context.contract = releases.read_contract(context.kubectl)
-
-
-def _secret(context: Context, name: str) -> dict[str, str]:
-    found = context.kubectl.find("secret", name, "-n", SYSTEM)
-    require(found, f"there is no Secret {name}")
-    assert found
-    return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
+            end = time.monotonic() + TOLD_S
+            while (said := bob.kubectl("get", "pods"))[0] == 0 or "cannot list" in said[1]:
+                require(time.monotonic() < end, f"a token still counts: {said[1]}")
+                time.sleep(3)
 
 
 def _team(ada: Person) -> dict[str, Any]:
@@ -205,31 +90,103 @@ def _team(ada: Person) -> dict[str, Any]:
         (("create", "pytorchjobs.kubeflow.org", "-n", NAMESPACE), "yes"),
         (("get", "secrets", "-n", NAMESPACE), "no"),
         (("list", "pods", "-n", OTHER), "no"),
+        (("update", "configmaps/trainyard-login", "-n", SYSTEM), "no"),
         (("get", "signingkeies.dex.coreos.com", "-n", SYSTEM), "no"),
+        (("create", "passwords.dex.coreos.com", "-n", SYSTEM), "no"),
         (("get", "secrets", "-n", SYSTEM), "no"),
     ):
-        said = ada.kubectl("auth", "can-i", *verb)[1].strip().splitlines()[-1]
+        said = ada.may(*verb)
         require(said == expected, f"may she {' '.join(verb)}? {said}")
     code, said = ada.trainyard("gpus", "-o", "json")
     require(code == 0 and json.loads(said)["team"] == NAMESPACE, f"trainyard gpus: {said[-400:]}")
-    code, said = ada.kubectl("get", "pods", "-n", OTHER)
-    denied = f'User "{PREFIX}{ADA}" cannot list resource "pods"'
-    require(code != 0 and denied in said, f"pods of {OTHER}: {said[-300:]}")
+    _denied(ada, OTHER)
     return {"groups": ", ".join(sorted(who["groups"]))}
 
 
-def _left(ada: Person, bob: Person) -> float:
-    """Seconds until the API server refuses her. Raises CheckError when it goes on, or refuses somebody else too."""
+def _by_name(cid: Person) -> None:
+    """A member by name, whose group means nothing here."""
+    code, said = cid.kubectl("get", "pods", "-n", NAMESPACE)
+    require(code == 0, f"a member by name may not see the team's pods: {said[-300:]}")
+
+
+def _denied(person: Person, namespace: str) -> None:
+    """Logged in, and without any right there. Raises CheckError."""
+    code, said = person.kubectl("get", "pods", "-n", namespace)
+    denied = f'User "{PREFIX}{person.email}" cannot list resource "pods"'
+    require(code != 0 and denied in said, f"pods of {namespace}: {said[-300:]}")
+
+
+def _job(context: Context, ada: Person, folder: Path) -> float:
+    """One `trainyard train` to its end, in her own right; the same in the other team. Raises CheckError."""
+    code = folder / "code"
+    code.mkdir()
+    (code / "train.py").write_text(CODE)
+    words = ("train", "--dir", code, "--name", "login", *SMALL, "--image", context.image("pipeline"), "--no-fetch")
     began = time.monotonic()
-    while (said := ada.kubectl("get", "pods"))[0] == 0 or "Unauthorized" not in said[1]:
-        require(time.monotonic() < began + TOLD_S, f"she is still let in: {said[1][-300:]}")
-        time.sleep(2)
+    ended, said = ada.trainyard(*words, "--", "python3", "train.py", timeout=TRAIN_S)
+    require(ended == 0 and "trained by" in said, f"trainyard train ended with {ended}: {said[-800:]}")
     seconds = round(time.monotonic() - began, 1)
-    code, said_bob = bob.kubectl("auth", "can-i", "list", "pods", "-n", OTHER)
-    require(code == 0, f"another member is refused, too: {said_bob[-300:]}")
-    for file in (ada.home / "login").glob("*.json"):  # what she holds is made old, so that a new one is asked for
-        held = json.loads(file.read_text())
-        file.write_text(json.dumps(held | {"id_token": "e30.eyJleHAiOjF9.x"}))
-    code, text = ada.trainyard("gpus")
-    require(code != 0 and "the issuer does not renew the log-in" in text, f"she gets a new token: {text[-300:]}")
+    ended, said = ada.trainyard(*words, "-n", OTHER, "--", "python3", "train.py", timeout=TRAIN_S)
+    require(ended != 0 and "trained by" not in said, f"she trains in {OTHER}: {said[-400:]}")
+    require(f"{PREFIX}{ADA}" in said or "may not" in said, f"it doesn't say why: {said[-400:]}")
     return seconds
+
+
+def _renewed(there: Site, ada: Person, first: dict[str, str]) -> dict[str, Any]:
+    """Nobody is asked, and the first token ends. Raises CheckError."""
+    end = time.monotonic() + TOKEN_S + TOLD_S
+    while ada.token == first["id_token"]:
+        require(time.monotonic() < end, "the token was not renewed")
+        code, said = ada.kubectl("get", "pods")
+        require(code == 0, f"while the token ended: {said[-300:]}")
+        time.sleep(2)
+    require(ada.kept["refresh_token"] != first["refresh_token"], "the token that renews counts more than once")
+    while there.asked(first["id_token"]) is not None:
+        require(time.monotonic() < end, "the first token counts after its end")
+        time.sleep(2)
+    who = there.asked(ada.token)
+    require(who and who["username"] == f"{PREFIX}{ADA}", f"the new token is of {who}")
+    return {"a token counts s": TOKEN_S}
+
+
+def _left(there: Site, ada: Person, bob: Person, cid: Person, eve: Person) -> dict[str, Any]:
+    """Ada leaves altogether, cid the team, eve the issuer; bob stays. Raises CheckError."""
+    for one in (ada, eve):
+        require(one.kubectl("auth", "whoami")[0] == 0, f"{one.email} was refused before")
+    forger, hers, eves = there.forger(), ada.token, eve.token
+    # Tokens of hers that count much longer than an upgrade takes: what ends them is that she is blocked.
+    lasting = [forger.token(aud=audience, exp=int(time.time()) + 3600) for audience in AUDIENCES]
+    for one in lasting:
+        require(there.asked(one) is not None, "a token of hers was refused before")
+    there.tell(people=[BOB, CID], members=[], blocked=[ADA])
+    began = time.monotonic()
+    _denied(cid, NAMESPACE)  # at once: rights are no matter of tokens
+    while any(there.asked(one) is not None for one in (hers, *lasting)):
+        require(time.monotonic() < began + TOLD_S, "a blocked member is still let in")
+        time.sleep(1)
+    figures: dict[str, Any] = {"blocked after s": round(time.monotonic() - began, 1)}
+    code, said = ada.kubectl("get", "pods")
+    require(code != 0, f"she is still let in: {said[-300:]}")
+    for one in (ada, eve):  # blocked or not, nothing is renewed
+        one.forget_token()
+        code, said = one.trainyard("gpus")
+        require(code != 0 and "the issuer does not renew the log-in" in said, f"{one.email} renews: {said[-300:]}")
+        one.refused_at_the_page()
+    while there.asked(eves) is not None:
+        require(time.monotonic() < began + TOKEN_S + TOLD_S, "a token of somebody who left counts after its end")
+        time.sleep(2)
+    figures["the last token of who left ended after s"] = round(time.monotonic() - began, 1)
+    require(bob.may("list", "pods", "-n", OTHER) == "yes", "another member is refused, too")
+    return figures
+
+
+def _cost(context: Context, began: dict[str, costs.Used]) -> str:
+    """Of the option's pods over the checks so far, in words."""
+    pods = context.kubectl.get("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=login")
+    now = costs.look(context)
+    rows = [
+        costs.row("login", pod, began.get(name), now[name]) for pod in pods if (name := pod["metadata"]["name"]) in now
+    ]
+    require(rows, "kubelet has no figures of the issuer's pod")
+    cores, mib = (sum(one[key] for one in rows) for key in ("cores", "memory_mib"))
+    return f"{cores:.4f} cores, {mib:.0f} MiB, {len(rows)} pod, ready after {rows[0]['ready_s']:.0f} s"

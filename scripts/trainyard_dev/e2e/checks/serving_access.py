@@ -21,13 +21,13 @@ Stroke = list[tuple[float, float]]  # points of a square whose side is 1
 
 def keys(context: Context, figures: dict[str, Any]) -> None:
     """Asked by this machine, which is none of the cluster's nodes, at a node's port."""
-    served.begin(context)
-    key, url = _opened(context)
+    first, _ = served.begin(context)
+    key, url = _opened(context, first)
     asked = {"no key": "", "a wrong key": "ty-wrong", "the key": key}
     figures |= {name: asking.post(url, key=value)[0] for name, value in asked.items()}
     require([figures[name] for name in asked] == [401, 401, 200], f"asked from outside: {figures}")
     began = time.monotonic()
-    other = served.serve(context, "", "--key", "--revoke-keys")
+    other = served.serve(context, first, "--key", "--revoke-keys")
     while asking.post(url, key=key)[0] != 401:
         require(time.monotonic() - began < REVOKED_S, f"a revoked key is still taken after {REVOKED_S:.0f} s")
         time.sleep(2)
@@ -59,8 +59,7 @@ def strangers(context: Context, figures: dict[str, Any]) -> None:
 def page(context: Context, figures: dict[str, Any]) -> None:
     """Drawn as a person does: by the mouse, with a key typed in, on the page of a node's port."""
     _, second = served.begin(context)
-    served.serve(context, second)
-    key, url = _opened(context)
+    key, url = _opened(context, second)
     _patiently(url, key)
     with browser.window(width=760, height=560) as window:
         window.open(url.removesuffix("predict"))
@@ -90,9 +89,9 @@ def page(context: Context, figures: dict[str, Any]) -> None:
     _closed(context)
 
 
-def _opened(context: Context) -> tuple[str, str]:
+def _opened(context: Context, version: str) -> tuple[str, str]:
     """A new key, and the address of predictions at a node's port."""
-    key = served.serve(context, "", "--from", "outside", "--by", "nodePort", "--key", "--revoke-keys")
+    key = served.serve(context, version, "--from", "outside", "--by", "nodePort", "--key", "--revoke-keys")
     require(key.startswith("ty-"), f"`serve --key` printed {key[:3]}…, which is no key")
     return key, f"http://{asking.node(context)}:{served.port(context)}/predict"
 

@@ -33,6 +33,7 @@ def gate(context: Context, figures: dict[str, Any]) -> None:
     failing = runs.end(context, runs.submit(context, FLOW, "-p", f"version={broken}"), timeout=400)
     require(failing.phase == "Failed", f"a version that can't be loaded ended {failing.phase}")
     figures["why it went back"] = failing.why_failed
+    require(f"{MODEL}@{version} is back" in failing.why_failed, f"the run says {failing.why_failed!r}")
     end = time.monotonic() + BACK_S
     while served.now(context) != version:
         require(time.monotonic() < end, f"in service is {served.now(context)}, not {version}")

@@ -23,32 +23,34 @@ METRIC = "model_requests_per_second"
 def by_cpu(context: Context, figures: dict[str, Any]) -> None:
     """metrics-server is on for its time: the autoscaler asks it."""
     with changed(context, metrics.ON, metrics.OFF):
-        _one(context)
-        served.serve(context, "", "--scale-by", "cpu", "--min", "1", "--max", str(MOST), "--cpu", "50m")
+        version = _one(context)
+        served.serve(context, version, "--scale-by", "cpu", "--min", "1", "--max", str(MOST), "--cpu", "50m")
         _await_number(context, figures)
         _there_and_back(context, figures, rate=300)
-    served.serve(context, "", *served.USUAL)
+    served.serve(context, version, *served.USUAL)
 
 
 def by_requests(context: Context, figures: dict[str, Any]) -> None:
     """The release's Prometheus asks the servers, prometheus-adapter asks it, and the autoscaler asks that one."""
     switch = "monitoring.modelServers={}"
     with monitored(context, switch.format("true"), switch.format("false")), adapter.installed(context):
-        _one(context)
+        version = _one(context)
         words = ("--scale-by", "requests", "--target", "20", "--scale-source", "adapter", "--cpu", "100m")
-        served.serve(context, "", *words, "--min", "1", "--max", str(MOST))
+        served.serve(context, version, *words, "--min", "1", "--max", str(MOST))
         figures["first number after s"] = adapter.await_series(context, METRIC, MODEL)
         _await_number(context, figures)
         _there_and_back(context, figures, rate=100)
-    served.serve(context, "", *served.USUAL)
+    served.serve(context, version, *served.USUAL)
 
 
-def _one(context: Context) -> None:
-    served.begin(context)
-    served.serve(context, "", "--replicas", "1")
+def _one(context: Context) -> str:
+    """One replica of a version, which was asked; the version."""
+    version, _ = served.begin(context)
+    served.serve(context, version, "--replicas", "1")
     _await_replicas(context, 1, 120)
     # Series are of requests: a server that was never asked has none.
     asking.load(context, MODEL, 20, 20)
+    return version
 
 
 def _await_number(context: Context, figures: dict[str, Any]) -> None:

@@ -89,6 +89,8 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
         alone.monitoring(held["values"])
     if recorder.passed(options_alone.ALONE[MONITORING]):
         alone.logs(held["values"])
+    if recorder.passed(options_alone.ALONE[options_alone.LOGS]):
+        alone.login(held["values"])
 
 
 def purged(context: Context) -> None:

@@ -1,0 +1,143 @@
+"""The option `login` on a run's cluster, with four people, and an API server told of what the chart publishes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.login import kubeconfig as configs
+from trainyard_dev import browser
+from trainyard_dev.chart import package as chart
+from trainyard_dev.cluster import login
+from trainyard_dev.cluster.tokens import Forger
+from trainyard_dev.e2e import releases
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.login_person import Person
+from trainyard_dev.e2e.recorder import require
+
+PREFIX = "oidc:"
+ADA, BOB, CID, EVE = (f"{name}@example.org" for name in ("ada", "bob", "cid", "eve"))
+# eve's issuer says of her what no issuer may make of anybody, and names that look like the team's.
+GROUPS = {
+    ADA: [f"{NAMESPACE}-members"],
+    BOB: [f"{OTHER}-members"],
+    CID: ["everyone"],  # a member of the team by name
+    EVE: ["system:masters", f"{PREFIX}{NAMESPACE}-members", f"{NAMESPACE}-members-2", "system:nodes"],
+}
+TOKEN_S = 120  # as long as a token counts here, so that its end is seen
+REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+
+
+@dataclass
+class Site:
+    """The issuer as the chart runs it on this cluster."""
+
+    context: Context
+    folder: Path
+    package: Path
+    base: Path  # values of the release as it was
+    issuer: str
+    passwords: dict[str, str] = field(default_factory=dict)
+
+    def tell(self, *, people: Sequence[str], members: Sequence[str], blocked: Sequence[str] = ()) -> None:
+        """An upgrade, and the API server told of what the chart has published then.
+
+        Args:
+            people: who is known to the issuer.
+            members: who is in the first team by name.
+            blocked: whom the API server refuses.
+        """
+        teams = yaml.safe_load(self.base.read_text())["global"]["contract"]["teams"]
+        for team in teams:
+            held = team["members"]
+            held["groups"] = [*held["groups"], f"{PREFIX}{team['name']}-members"]
+            if team["name"] == NAMESPACE:
+                held["users"] = [*held.get("users", []), *(f"{PREFIX}{one}" for one in members)]
+        values = {
+            "global": {"contract": {"teams": teams, "login": {"issuer": self.issuer, "blocked": list(blocked)}}},
+            "login": {
+                "enabled": True,
+                "people": [{"email": one, "groups": GROUPS[one]} for one in people],
+                "service": {"type": "NodePort", "nodePort": login.PORT},
+                "lifetimes": {"token": f"{TOKEN_S}s"},
+                "notebooks": {"redirectURIs": ["https://notebooks.invalid/hub/oauth_callback"]},
+            },
+        }
+        file = self.folder / "login.yaml"
+        file.write_text(yaml.safe_dump(values))
+        releases.put(self.context, "upgrade", self.package, [self.base, file])
+        published = self.context.kubectl.find("configmap", "trainyard-login", "-n", SYSTEM)
+        require(published, "the chart published no ConfigMap trainyard-login")
+        assert published
+        login.publish(self.context.cluster, published["data"]["authentication.yaml"])
+        (self.folder / "ca.crt").write_text(published["data"]["ca.crt"])
+        held = self.secret("trainyard-login-people")["people.json"]
+        self.passwords |= {email: one["password"] for email, one in json.loads(held).items()}
+
+    def person(self, email: str) -> Person:
+        """Somebody who has never been here."""
+        home = self.folder / email.partition("@")[0]
+        home.mkdir()
+        trusted = browser.key_digest(self.secret("trainyard-login-tls")["tls.crt"].encode())
+        ca = self.folder / "ca.crt"
+        return Person(home, email, self.passwords[email], self.issuer, ca, self.cluster, trusted)
+
+    @property
+    def cluster(self) -> configs.Cluster:
+        """The run's API server, as a kubeconfig names it."""
+        return configs.chosen([Path(str(self.context.kubectl.kubeconfig))], "")[0]
+
+    def secret(self, name: str) -> dict[str, str]:
+        """What is in a Secret of the release's namespace."""
+        found = self.context.kubectl.find("secret", name, "-n", SYSTEM)
+        require(found, f"there is no Secret {name}")
+        assert found
+        return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
+
+    def forger(self, *, own: bool = False) -> Forger:
+        """Signs with the issuer's key, which an administrator can read, or with another under its name."""
+        keys = json.loads(self.context.kubectl("get", "signingkeies.dex.coreos.com", "-n", SYSTEM, "-o", "json").stdout)
+        return Forger(self.issuer, keys, own=own)
+
+    def asked(self, token: str) -> dict[str, Any] | None:
+        """Whom the API server takes the bearer of a token for; None: it is refused."""
+        cluster = self.cluster
+        request = urllib.request.Request(
+            f"{cluster.server}{REVIEWS}", data=json.dumps(REVIEW).encode(), method="POST",
+            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+        )  # fmt: skip
+        tls = urllib.request.HTTPSHandler(context=ssl.create_default_context(cadata=cluster.ca))
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), tls)
+        try:
+            with opener.open(request, timeout=20) as answer:
+                found: dict[str, Any] = json.loads(answer.read())["status"]["userInfo"]
+                return found
+        except urllib.error.HTTPError as error:
+            require(error.code == 401, f"the API server answers {error.code}: {error.read()[:300]!r}")
+            return None
+
+
+@contextmanager
+def site(context: Context, folder: Path) -> Iterator[Site]:
+    """The option switched on for the time of the block, with all four people, and all as before afterwards."""
+    package, base = chart.package(folder), folder / "base.yaml"
+    base.write_text(releases.installed(context).helm("get", "values", releases.RELEASE, "-o", "yaml"))
+    found = Site(context, folder, package, base, login.issuer(context.engine, context.cluster))
+    try:
+        found.tell(people=list(GROUPS), members=[CID])
+        yield found
+    finally:
+        login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
+        releases.put(context, "upgrade", package, [base])
+        context.contract = releases.read_contract(context.kubectl)
