@@ -55,7 +55,7 @@ def _one(context: Context) -> str:
 
 def _await_number(context: Context, figures: dict[str, Any]) -> None:
     """The autoscaler has a number to go by."""
-    end, told = time.monotonic() + 180, {}
+    end, told = time.monotonic() + UP_S, {}
     while time.monotonic() < end:
         found = context.kubectl.find("hpa", NAME, "-n", NAMESPACE) or {}
         told = {one["type"]: one for one in (found.get("status") or {}).get("conditions") or []}
