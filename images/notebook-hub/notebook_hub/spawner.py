@@ -15,6 +15,7 @@ from typing import Any
 from kubernetes_asyncio import client
 from kubernetes_asyncio.client.rest import ApiException
 from kubespawner import KubeSpawner
+from tornado import web
 from traitlets import Instance
 
 from notebook_hub import choices, names, pods
@@ -24,11 +25,11 @@ Object = dict[str, Any]
 OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
-class NotStartedError(Exception):
-    """Why a notebook did not start, in a sentence for the person."""
+class NotStartedError(web.HTTPError):
+    """Why a notebook did not start, in a sentence for the person; of other errors JupyterHub's page says nothing."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(403, reason)
         self.jupyterhub_message = reason
 
 

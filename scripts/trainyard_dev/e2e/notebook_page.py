@@ -55,8 +55,11 @@ class Desk:
         self.page.click("form[action*=spawn] [type=submit]")
 
     def stop(self) -> None:
-        """Ends the notebook by the hub's page."""
+        """Ends the notebook, where one runs, by the hub's page."""
         self.page.open(f"{self.hub}/hub/home")
+        self.page.wait("document.querySelector('#start') !== null", "the hub's page")
+        if not self.page.run("document.querySelector('#stop') && document.querySelector('#stop').offsetParent"):
+            return
         self.page.click("#stop")
         self.page.wait("!document.querySelector('#stop') || document.querySelector('#stop').offsetParent === null",
                        "the end of the notebook", START_S)  # fmt: skip
@@ -66,6 +69,13 @@ class Desk:
         shown = "document.querySelector('.jp-LauncherCard, .jp-Notebook') !== null"
         gone = "document.querySelector('#jupyterlab-splash') === null"
         self.page.wait(f"location.pathname.includes('/lab') && {shown} && {gone}", "JupyterLab", START_S)
+
+    def at_work(self) -> None:
+        """With a notebook and its cells in front, after a check that failed, too."""
+        if not self.page.run(f"{CELLS}.length"):
+            self.stop()
+            self.start()
+            self.new_notebook()
 
     def new_notebook(self) -> None:
         """Opens JupyterLab with nothing in it, and a new notebook by its card in the launcher."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ SPACE = f"{SYSTEM}-notebooks"
 PORT = 30557  # of every node, where the hub is reached
 ADA, BOB = "ada@example.org", "bob@example.org"
 GROUPS = {ADA: [f"{NAMESPACE}-members"], BOB: [f"{OTHER}-members"]}
+TOLD_S = 120  # the API server looks once a minute
 TOKEN_S = 120  # as long as a token counts here, so that its end and its renewal are seen
 DEX = 5556  # where the issuer's pod listens: what a NetworkPolicy sees of a way by a node's port
 # Small enough for nodes of one machine.
@@ -99,7 +102,7 @@ class Site:
         published = self.context.kubectl.find("configmap", "trainyard-login", "-n", SYSTEM)
         require(published, "the chart published no ConfigMap trainyard-login")
         assert published
-        login.publish(self.context.cluster, published["data"]["authentication.yaml"])
+        _told(self.context, published["data"]["authentication.yaml"])
         self.passwords |= {
             email: one["password"]
             for email, one in json.loads(self.secret("trainyard-login-people", "people.json")).items()
@@ -154,6 +157,16 @@ def site(context: Context, folder: Path) -> Iterator[Site]:
             login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
             releases.put(context, "upgrade", package, files)
             context.contract = releases.read_contract(context.kubectl)
+
+
+def _told(context: Context, text: str) -> None:
+    """Tells the API server whose tokens count, and waits until it says that it has read it. Raises CheckError."""
+    login.publish(context.cluster, text)
+    due = f'hash="sha256:{hashlib.sha256(text.encode()).hexdigest()}"'
+    end = time.monotonic() + TOLD_S
+    while due not in context.kubectl("get", "--raw", "/metrics").stdout:
+        require(time.monotonic() < end, f"the API server has not read within {TOLD_S} s whose tokens count")
+        time.sleep(2)
 
 
 def _none(context: Context) -> None:

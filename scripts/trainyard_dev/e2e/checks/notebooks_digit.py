@@ -25,6 +25,7 @@ BY = "trainyard.io/submitted-by"
 def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     """Three cells and a second window. Raises CheckError."""
     context = there.context
+    desk.at_work()
     try:
         began = time.monotonic()
         desk.says(TRAIN, "succeeded", served.RUN_S)

@@ -62,6 +62,7 @@ def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
 
 def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     """Other values for the hub while a kernel holds something. Raises CheckError."""
+    desk.at_work()
     desk.says("kept = 6 * 7; print('kept', kept)", "kept 42")
     pod, hub = there.uid(NOTEBOOK, NAMESPACE), there.uid(HUB, SPACE)
     figures["upgrade_seconds"] = there.tell(culling={"idleSeconds": 7200, "everySeconds": 300})
@@ -76,12 +77,11 @@ def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
 def culled(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     """Nobody works, it ends; the file is there when it is back. Raises CheckError."""
     kubectl = there.context.kubectl
-    there.tell(culling={"idleSeconds": IDLE_S, "everySeconds": LOOK_S})
-    desk.start()
-    desk.new_notebook()
+    desk.at_work()
     desk.says("!echo of before > kept.txt; cat kept.txt", "of before")
     desk.page.open("about:blank")
     began = time.monotonic()
+    there.tell(culling={"idleSeconds": IDLE_S, "everySeconds": LOOK_S})
     while kubectl.find("pod", NOTEBOOK, "-n", NAMESPACE):
         require(time.monotonic() < began + IDLE_S + REPORTED_S, "an idle notebook still runs")
         time.sleep(3)

@@ -21,6 +21,7 @@ WRONG = "Invalid Email Address and password"
 def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     """While hers runs, another team's member by a browser, and both by the API. Raises CheckError."""
     context = there.context
+    desk.at_work()
     secrets = [one["metadata"]["name"] for one in context.kubectl.get("secrets", "-n", NAMESPACE)]
     token = next((name for name in secrets if name.startswith(f"{NOTEBOOK}.")), "")
     require(token, f"the notebook's Secret is not among {secrets}")
@@ -70,6 +71,7 @@ def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
 def left(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     """Taken out at the issuer and blocked while her notebook runs. Raises CheckError."""
     context = there.context
+    desk.at_work()
     desk.says("!kubectl get pods -o name", f"pod/{NOTEBOOK}")
     there.tell(people=[BOB], blocked=[ADA])
     began = time.monotonic()
