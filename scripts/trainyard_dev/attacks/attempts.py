@@ -39,6 +39,8 @@ PEOPLE = {
     "exporter": "the exporter of jobs' series",
     "usage": "the pod that notes what jobs used",
     "logs": "a collector of logs",
+    "notebook-hub": "the hub of notebooks",
+    "named-by-mail": "a member whose name is a mail address",
     "setup": "the setup job",
     "node-prep": "node preparation",
     "job-controller": "Kubernetes, for a Job",

@@ -128,7 +128,7 @@ class Server:
     def __init__(self, *answers: Any) -> None:
         self.answers, self.calls = list(answers), []
 
-    def call(self, method: str, path: str, body: Any = None, *, query: Any = None) -> Any:
+    def call(self, method: str, path: str, body: Any = None, **_: Any) -> Any:
         self.calls.append((method, path))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -235,7 +235,7 @@ def test_image_that_never_comes_ends_the_wait() -> None:
     job = {"metadata": {"uid": "u"}, "kind": "PyTorchJob", "status": {}}
 
     class Stuck(Server):
-        def call(self, method: str, path: str, body: Any = None, *, query: Any = None) -> Any:
+        def call(self, method: str, path: str, body: Any = None, **_: Any) -> Any:
             self.calls.append((method, path))
             return {"items": [stuck]} if path.endswith("/pods") else {"items": []} if path.endswith("/events") else job
 
