@@ -1,11 +1,23 @@
 """A trained model as steps: registered, judged against the version in service, put in its place or not."""
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kfp import dsl
 
 from components.images import PIPELINE
 from components.store import stored
+
+
+def anew(component: Callable[..., dsl.PipelineTask]) -> Callable[..., dsl.PipelineTask]:
+    """A component that never comes out of the cache: what is in service may be another one by now."""
+
+    @functools.wraps(component)
+    def task(**arguments: object) -> dsl.PipelineTask:
+        return component(**arguments).set_caching_options(False)
+
+    return task
 
 
 @stored
@@ -32,6 +44,7 @@ def register_model(
     return steps.register_model(locals())
 
 
+@anew
 @stored
 @dsl.component(base_image=PIPELINE, install_kfp_package=False)
 def gate_model(
@@ -59,6 +72,7 @@ def gate_model(
     return steps.gate_model(locals())
 
 
+@anew
 @stored
 @dsl.component(base_image=PIPELINE, install_kfp_package=False)
 def serve_model(name: str, version: str, timeout: str = "10m") -> str:

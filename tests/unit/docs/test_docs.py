@@ -33,7 +33,8 @@ def test_links_lead_somewhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_commands_and_options_exist(name: str) -> None:
-    for line in re.findall(rf"(?:bin/)?trainyard ((?:{'|'.join(COMMANDS)})\b[^`|#)\n]*)", TEXTS[name]):
+    text = re.sub(r"\\\n\s*", "", TEXTS[name])  # what goes on in the next line
+    for line in re.findall(rf"(?:bin/)?trainyard ((?:{'|'.join(COMMANDS)})\b[^`|#)\n]*)", text):
         words = shlex.split(line.replace("…", ""))
         context, command = click.Context(trainyard), trainyard
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
@@ -43,7 +44,7 @@ def test_commands_and_options_exist(name: str) -> None:
             command = found
         options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
         for word in words[: words.index("--")] if "--" in words else words:
-            assert not word.startswith("-") or word.partition("=")[0] in options, line
+            assert not word.startswith("-") or word == "-" or word.partition("=")[0] in options, line
 
 
 @pytest.mark.parametrize("name", TEXTS)

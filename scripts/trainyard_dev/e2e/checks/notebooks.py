@@ -59,7 +59,7 @@ print("token", hashlib.sha256(json.loads(said)["status"]["token"].encode()).hexd
 def check(context: Context) -> None:
     """All of it on one hub; upgrades for what is short-lived and for who leaves, and one that takes it back."""
     missing = "" if login.is_on(context.cluster) else "this cluster's API server was made without log-in: make it anew"
-    missing = missing or ("" if browser.program() else "there is no Chromium here: apt-get install chromium")
+    missing = missing or browser.missing()
     if missing:
         for check_id, title in TITLES.items():
             context.recorder.skip(check_id, title, missing)

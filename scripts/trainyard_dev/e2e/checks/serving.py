@@ -52,9 +52,11 @@ def on(context: Context) -> None:
         context.contract = read_contract(context.kubectl)
         brought = options.objects(context, [options.SERVING])
         for check_id, work in works.items():
-            if check_id == "serving.page" and context.wants(check_id) and not browser.program():
-                context.recorder.skip(check_id, TITLES[check_id], "there is no Chromium here: apt-get install chromium")
-            elif context.wants(check_id):
+            if not context.wants(check_id):
+                continue
+            if check_id == "serving.page" and (missing := browser.missing()):
+                context.recorder.skip(check_id, TITLES[check_id], missing)
+            else:
                 with context.recorder.check(check_id, TITLES[check_id]) as figures:
                     figures |= {"upgrade_seconds": seconds} if work is _answers else {}
                     work(context, figures)

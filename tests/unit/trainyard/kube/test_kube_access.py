@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -85,7 +86,11 @@ def test_a_log_in_that_fails_before_a_person_s_eyes(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     said = ["-c", "echo nobody is logged in >&2; exit 1"]
     plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": said}}
-    with pytest.raises(TrainyardError, match="failed: its program ended with the error above"):
+    with (
+        Path(os.devnull).open() as terminal,
+        pytest.raises(TrainyardError, match="its program ended with the error above"),
+    ):
+        monkeypatch.setattr(sys, "stdin", terminal)  # the program gets it, and pytest's is no file
         Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
     assert "nobody is logged in" in capfd.readouterr().err
 
