@@ -12,7 +12,7 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.report.model import Picture
 from trainyard_dev.report.photo import photo
 
-START_S, CELL_S = 300.0, 60.0
+START_S, CELL_S = 300.0, 120.0
 SHIFT = 8
 NOTEBOOK = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook"
 CELLS = f"[...document.querySelectorAll({json.dumps(f'{NOTEBOOK} .jp-CodeCell')})]"
@@ -58,7 +58,7 @@ class Desk:
         """Ends the notebook, where one runs, by the hub's page."""
         self.page.open(f"{self.hub}/hub/home")
         self.page.wait("document.querySelector('#start') !== null", "the hub's page")
-        if not self.page.run("document.querySelector('#stop') && document.querySelector('#stop').offsetParent"):
+        if not self.page.run("!!(document.querySelector('#stop') || {}).offsetParent"):
             return
         self.page.click("#stop")
         self.page.wait("!document.querySelector('#stop') || document.querySelector('#stop').offsetParent === null",
@@ -88,8 +88,8 @@ class Desk:
     def cell(self, code: str, seconds: float = CELL_S) -> str:
         """Types code into the last cell, runs it by Shift+Enter, and gives what stands below it when it has ended."""
         at = int(self.page.run(f"{CELLS}.length")) - 1
-        selector = f"{NOTEBOOK} .jp-CodeCell.jp-mod-active .cm-content"
-        self.page.run(f"{CELLS}[{at}].scrollIntoView()")
+        selector = f"{NOTEBOOK} .jp-CodeCell[data-next] .cm-content"
+        self.page.run(f"{CELLS}.forEach((one, at) => one.toggleAttribute('data-next', at === {at}))")
         self.page.click(selector)
         self.page.fill(selector, code)
         self.page.key("Enter", 13, SHIFT)
