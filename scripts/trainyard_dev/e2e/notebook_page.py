@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainyard.errors import TrainyardError
 from trainyard_dev.browser import Browser
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.report.model import Picture
 from trainyard_dev.report.photo import photo
 
 START_S, CELL_S = 300.0, 120.0
+AGAIN_S = 15.0
 SHIFT = 8
 NOTEBOOK = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook"
 CELLS = f"[...document.querySelectorAll({json.dumps(f'{NOTEBOOK} .jp-CodeCell')})]"
@@ -58,11 +61,13 @@ class Desk:
         """Ends the notebook, where one runs, by the hub's page."""
         self.page.open(f"{self.hub}/hub/home")
         self.page.wait("document.querySelector('#start') !== null", "the hub's page")
-        if not self.page.run("!!(document.querySelector('#stop') || {}).offsetParent"):
-            return
-        self.page.click("#stop")
-        self.page.wait("!document.querySelector('#stop') || document.querySelector('#stop').offsetParent === null",
-                       "the end of the notebook", START_S)  # fmt: skip
+        runs = "!!(document.querySelector('#stop') || {}).offsetParent"
+        end = time.monotonic() + START_S
+        while self.page.run(runs):
+            require(time.monotonic() < end, "the hub's page ends no notebook")
+            self.page.click("#stop")  # a click before the page's scripts are there does nothing
+            with suppress(TrainyardError):
+                self.page.wait(f"!{runs}", "the end of the notebook", AGAIN_S)
 
     def wait_lab(self) -> None:
         """Until JupyterLab is there, with its launcher or what was open."""
