@@ -86,8 +86,14 @@ class Desk:
         """Opens JupyterLab with nothing in it, and a new notebook by its card in the launcher."""
         self.page.open(f"{self.hub}/user/{self.email}/lab?reset")
         self.wait_lab()
-        self.page.click('.jp-LauncherCard[data-category="Notebook"]')
-        self.page.wait(f"{CELLS}.length > 0", "a notebook with a cell")
+        end = time.monotonic() + START_S
+        while not self.page.run(f"{CELLS}.length"):
+            require(time.monotonic() < end, "the launcher opens no notebook")
+            self.page.click(
+                '.jp-LauncherCard[data-category="Notebook"]'
+            )  # a launcher that is still being drawn drops it
+            with suppress(TrainyardError):
+                self.page.wait(f"{CELLS}.length > 0", "a notebook with a cell", AGAIN_S)
         self.page.wait_text("| Idle", START_S)  # a cell that is run before its kernel is there is dropped
 
     def cell(self, code: str, seconds: float = CELL_S) -> str:
