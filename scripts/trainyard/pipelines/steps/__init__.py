@@ -7,10 +7,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from trainyard.errors import TrainyardError
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """An error ends the process with one sentence, after what was printed before."""
+    try:
+        yield
+    except TrainyardError as error:
+        sys.stdout.flush()
+        sys.exit(f"error: {error}")
 
 
 def train(framework: str, given: Mapping[str, Any]) -> str:
@@ -22,11 +33,8 @@ def train(framework: str, given: Mapping[str, Any]) -> str:
     """
     from trainyard.pipelines.steps import component
 
-    try:
+    with _told():
         return component.run(framework, given, os.environ)
-    except TrainyardError as error:
-        sys.stdout.flush()
-        sys.exit(f"error: {error}")
 
 
 class Made(NamedTuple):
@@ -44,11 +52,8 @@ def create_object(given: Mapping[str, Any]) -> Made:
     """
     from trainyard.pipelines.steps import component
 
-    try:
+    with _told():
         return Made(*component.create(given, os.environ))
-    except TrainyardError as error:
-        sys.stdout.flush()
-        sys.exit(f"error: {error}")
 
 
 class Registered(NamedTuple):
@@ -66,11 +71,8 @@ def register_model(given: Mapping[str, Any]) -> Registered:
     """
     from trainyard.pipelines.steps import models
 
-    try:
+    with _told():
         return Registered(*models.register(given, os.environ))
-    except TrainyardError as error:
-        sys.stdout.flush()
-        sys.exit(f"error: {error}")
 
 
 class Judged(NamedTuple):
@@ -88,11 +90,8 @@ def gate_model(given: Mapping[str, Any]) -> Judged:
     """
     from trainyard.pipelines.steps import models
 
-    try:
+    with _told():
         return Judged(*models.gate(given, os.environ))
-    except TrainyardError as error:
-        sys.stdout.flush()
-        sys.exit(f"error: {error}")
 
 
 def serve_model(given: Mapping[str, Any]) -> str:
@@ -103,8 +102,5 @@ def serve_model(given: Mapping[str, Any]) -> str:
     """
     from trainyard.pipelines.steps import models
 
-    try:
+    with _told():
         return models.serve(given, os.environ)
-    except TrainyardError as error:
-        sys.stdout.flush()
-        sys.exit(f"error: {error}")
