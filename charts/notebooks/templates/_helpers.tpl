@@ -78,7 +78,7 @@ http://{{ (index . 0).Release.Name }}-notebook-{{ index . 1 }}.{{ include "train
 {{- $oidc := dict "issuer" $o.issuer "client_id" $o.clientId "callback" (printf "%s/hub/oauth_callback" .Values.url) "scopes" $o.scopes
       "username_claim" $o.usernameClaim "username_prefix" $o.usernamePrefix "groups_claim" $o.groupsClaim "groups_prefix" $o.groupsPrefix
       "authorize_url" $o.authorizeUrl "token_url" $o.tokenUrl "ca_file" (empty $o.ca | ternary "/etc/notebook-issuer/ca.crt" "/etc/notebook-hub/issuer.crt") -}}
-{{- $storage := dict "workspace" .Values.workspace "shared" .Values.shared "home_size" .Values.home.size "home_class" (.Values.home.class | default (dig "workspaceClass" "" $c.storage)) -}}
+{{- $storage := dict "workspace" .Values.workspace "shared" .Values.shared "home_size" .Values.home.size "home_class" (.Values.home.class | default (dig "sharedClass" "" $c.storage)) -}}
 {{- $secrets := list -}}{{- range .Values.global.imagePullSecrets }}{{ $secrets = append $secrets .name }}{{ end -}}
 {{- dict "url" .Values.url "api_url" (printf "%s" (include "notebooks.address" (list . "hub" 8081))) "proxy_api_url" (include "notebooks.address" (list . "proxy-api" 8001))
       "oidc" $oidc "storage" $storage "teams" $teams "profiles" $profiles "scheduler" $c.scheduler.name

@@ -52,7 +52,7 @@ nfs.enabled is false, so that teams have no claim {{ $key | quote }}: set notebo
 {{- end }}
 {{- end }}
 {{- if and $values.home.size (not $values.home.class) }}
-nfs.enabled is false, so that there is no class {{ $c.storage.workspaceClass | quote }}: set notebooks.home.class to one that several nodes may write, or notebooks.home.size to nothing.
+nfs.enabled is false, so that there is no class {{ $c.storage.sharedClass | quote }}: set notebooks.home.class to one that several nodes may write, or notebooks.home.size to nothing.
 {{- end }}
 {{- end }}
 {{- end }}

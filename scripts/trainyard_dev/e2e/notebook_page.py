@@ -51,9 +51,15 @@ class Desk:
         return round(time.monotonic() - began, 1)
 
     def choose(self, profile: str) -> None:
-        """Asks for a notebook of this size."""
+        """Asks for a notebook of this size; while another is ending the hub offers no choice."""
+        there, end = "document.querySelector('#profile') !== null", time.monotonic() + START_S
         self.page.open(f"{self.hub}/hub/spawn")
-        self.page.wait("document.querySelector('#profile') !== null", "the choice of a size")
+        while not self.page.run(there):
+            require(time.monotonic() < end, f"the hub offers no size, it shows: {self.page.text[:300]}")
+            with suppress(TrainyardError):
+                self.page.wait(there, "the choice of a size", AGAIN_S)
+            if not self.page.run(there):
+                self.page.open(f"{self.hub}/hub/spawn")
         self.page.run(f"document.querySelector('#profile').value = {json.dumps(profile)}")
         self.page.click("form[action*=spawn] [type=submit]")
 

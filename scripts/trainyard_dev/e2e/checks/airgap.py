@@ -88,8 +88,7 @@ def installed(context: Context, dataset: Dataset) -> None:
         strangers = _strangers(context, SYSTEM)
         require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
         with monitoring.prometheus(context) as port:
-            due = monitoring.due(context.gpu, frozenset({monitoring.METRICS_SERVER}))
-            figures["targets"] = monitoring.all_up(port, due)
+            figures["targets"] = monitoring.all_up(port, monitoring.due(context.gpu))
             figures["lines_kept"] = monitoring.number(port, SENT)
         _nothing_left(context, nodes, since, before, figures)
     if context.recorder.failed("airgap.install"):

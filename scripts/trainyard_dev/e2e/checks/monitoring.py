@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from trainyard import components
+from trainyard_dev.chart.options import switched
 from trainyard_dev.e2e import options
 from trainyard_dev.e2e.checks import costs, network
 from trainyard_dev.e2e.checks.costs import COSTS
@@ -25,7 +26,11 @@ TITLE = "monitoring, switched on, asks every endpoint of the platform and each i
 OFF_TITLE = "monitoring and logs, switched off, leave series and silences and nothing else"
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
-METRICS_SERVER = "metrics-server"  # an option of its own
+METRICS_SERVER, LOGIN = "metrics-server", "login"  # options of their own, asked as well
+SWITCHES = (
+    ",".join((options.ON, f"{METRICS_SERVER}.enabled=true", *switched(LOGIN))),
+    f"{options.OFF},{METRICS_SERVER}.enabled=false,{LOGIN}.enabled=false,{LOGIN}.people=null,global.contract.login.issuer=",
+)
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
 # One series of each job that nothing else gives: a page that answers and has nothing in it is up as well.
 SERIES = {
@@ -50,13 +55,12 @@ def targets(context: Context) -> None:
     brought: dict[str, options.Objects] = {}
     with ExitStack() as on:
         with recorder.check(TARGETS, TITLE) as figures:
-            # Logs and metrics-server are asked as well.
-            switches = f"{options.ON},{METRICS_SERVER}.enabled=true", f"{options.OFF},{METRICS_SERVER}.enabled=false"
-            figures["seconds"] = on.enter_context(changed(context, *switches))
+            figures["seconds"] = on.enter_context(changed(context, *SWITCHES))
             brought, began, since = options.objects(context), costs.look(context), time.monotonic()
             with prometheus(context) as port:
-                figures["targets"] = all_up(port, due(context.gpu))
-                figures["series"] = _full(port, due(context.gpu))
+                asked = due(context.gpu, METRICS_SERVER, LOGIN)
+                figures["targets"] = all_up(port, asked)
+                figures["series"] = _full(port, asked)
                 figures["rules"] = _rules(port)
             figures["endpoints closed to a team's pod"] = network.series_closed(context)
         if brought:
@@ -111,13 +115,15 @@ def ask(port: int, path: str, **parameters: str) -> Any:
     return said["data"]
 
 
-def due(gpu: str, off: frozenset[str] = frozenset()) -> set[str]:
-    """Names of the jobs that have a target each on the test cluster, without those that are `off`.
+def due(gpu: str, *on: str) -> set[str]:
+    """Names of the jobs that have a target each on the test cluster; real GPUs have no series there.
 
-    Real GPUs have no series there.
+    Args:
+        on: components that are off by default and switched on, beside those of `options.ALL`.
     """
-    named = {str(one["name"]) for one in components.endpoints()} | set(CLUSTER) | {STORE}
-    return named - off - ({DCGM} if gpu == "real" else set())
+    off = {one.name for one in components.all_components() if one.optional} - {*options.ALL, *on}
+    named = {str(one["name"]) for one in components.endpoints() if one["component"] not in off}
+    return (named | set(CLUSTER) | {STORE}) - ({DCGM} if gpu == "real" else set())
 
 
 def missing(active: list[dict[str, Any]], due: set[str]) -> list[str]:

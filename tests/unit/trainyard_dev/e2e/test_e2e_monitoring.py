@@ -10,11 +10,13 @@ def target(job: str, health: str = "up", error: str = "") -> dict[str, object]:
     return {"labels": {"job": job}, "health": health, "scrapeUrl": f"http://{job}", "lastError": error}
 
 
-def test_every_endpoint_is_due_and_those_of_gpus_where_they_are_mock() -> None:
+def test_every_endpoint_is_due_once_it_is_on_and_those_of_gpus_where_they_are_mock() -> None:
     named = {str(one["name"]) for one in components.endpoints()}
-    assert monitoring.due("mock") == named | {"apiserver", "cadvisor", "kubelet", "minio"}
+    on = monitoring.METRICS_SERVER, monitoring.LOGIN
+    assert monitoring.due("mock", *on) == named | {"apiserver", "cadvisor", "kubelet", "minio"}
+    assert monitoring.due("mock", *on) - monitoring.due("mock") == {"metrics-server", "login"}
     assert monitoring.due("mock") - monitoring.due("real") == {"dcgm"}
-    assert set(monitoring.SERIES) <= monitoring.due("mock")
+    assert set(monitoring.SERIES) <= monitoring.due("mock", *on)
 
 
 def test_what_is_missing_is_said_with_its_reason() -> None:
