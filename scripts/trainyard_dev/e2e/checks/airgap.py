@@ -18,7 +18,7 @@ from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import egress, jobs, options
-from trainyard_dev.e2e.checks import monitoring, options_alone
+from trainyard_dev.e2e.checks import monitoring, options_people
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
@@ -140,7 +140,7 @@ def _mirror(context: Context) -> int:
     """Puts the profile's images, and the one of the checks' own pods, into the registry under the mirror's path."""
     with options.values(options.ALL) as on:
         refs = [*(image.ref for image in listing.listed("kind", values=[on])), load().image("base")]
-        refs += [load().image(name) for name in options_alone.IMAGES]  # which are installed after the removal
+        refs += [load().image(name) for name in options_people.IMAGES]  # which are installed after the removal
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
     return len(transfer.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))

@@ -51,7 +51,7 @@ def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     runs.trainyard(
         context, "train", "--dir", there.code(), "--name", "first", "--framework", "pytorch",
         "--nodes", str(len(context.gpus)), "--gpus", str(each), "--processes", "1", "--cpu", "50m",
-        "--memory", "128Mi", "--shared-memory", "16Mi", "--priority", "training-high",
+        "--memory", "128Mi", "--shared-memory", "16Mi", "--priority", "training-normal",
         "--image", context.image("pipeline"), "--deadline", "10m", "--no-fetch", "--detach", "--", "sleep", "5",
     )  # fmt: skip
     while kubectl.find("pod", NOTEBOOK, "-n", NAMESPACE):

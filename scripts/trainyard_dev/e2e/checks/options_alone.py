@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import tempfile
 from pathlib import Path
@@ -13,25 +12,21 @@ from trainyard.components import MONITORING
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import options, releases
 from trainyard_dev.e2e.checks import trail
-from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.options import LOGS
+from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.options import LOGS, SERVING
 from trainyard_dev.e2e.recorder import require
 
-LOGIN = "login"
-IMAGES = ("dex",)  # what runs here beside `options.IMAGES`
-ALONE = {MONITORING: "uninstall.monitoring", LOGS: "uninstall.logs", LOGIN: "uninstall.login"}
+ALONE = {MONITORING: "uninstall.monitoring", LOGS: "uninstall.logs", SERVING: "uninstall.serving"}
 TITLES = {
     ALONE[MONITORING]: "monitoring alone: installed, upgraded, uninstalled; each time its series of before are there",
     ALONE[LOGS]: "logs alone: installed, upgraded; of a pod that wrote on all the time no line is lost",
-    ALONE[LOGIN]: "log-in alone: installed, upgraded; passwords and signing keys are those of before",
+    ALONE[SERVING]: "serving alone: installed, upgraded; members may put models into service as long as it is on",
 }
 # What an upgrade changes so that each option's pods start again.
 LONGER: dict[str, Any] = {"prometheus": {"retention": "14d"}}
 SOONER: dict[str, Any] = {"flushEvery": "5s"}
-ISSUER = "https://login.invalid:8443/dex"  # asked by its Service
-PAGE = f"/api/v1/namespaces/{SYSTEM}/services/https:{releases.RELEASE}-login:443/proxy/dex"
-PEOPLE = [{"email": "ada@example.org", "groups": ["vision-members"]}]
-HELD = (f"{releases.RELEASE}-login-people", f"{releases.RELEASE}-login-tls")
+FEWER: dict[str, Any] = {"quota": {"pods": 7}}
+QUOTA = "team-serving"
 
 
 class Alone:
@@ -95,39 +90,36 @@ class Alone:
             figures["upgrade_seconds"] = self.put("upgrade", values, LOGS, **SOONER)
             figures["after the upgrade"] = self.lines.complete()
 
-    def login(self, values: str) -> None:
-        """There is a release with logs; leaves one with log-in alone."""
+    def serving(self, values: str) -> None:
+        """There is a release with another option; leaves one with this alone."""
         context = self.context
-        with context.recorder.check(ALONE[LOGIN], TITLES[ALONE[LOGIN]]) as figures:
-            removal.uninstall(releases.installed(context), list[str]().append)
-            self.require_gone()
-            figures["install_seconds"] = self._issuer("install", values)
-            held = self._held()
-            figures["upgrade_seconds"] = self._issuer("upgrade", values, lifetimes={"token": "10m"})
-            require(self._held() == held, "an upgrade made passwords, certificate or signing key anew")
+        with context.recorder.check(ALONE[SERVING], TITLES[ALONE[SERVING]]) as figures:
+            require(self._may_serve() == "no", "a member may put models into service while the option is off")
+            self.removed()
+            figures["install_seconds"] = self.put("install", values, SERVING)
+            require(self._may_serve() == "yes", "a member may put no model into service")
+            figures["upgrade_seconds"] = self.put("upgrade", values, SERVING, **FEWER)
+            found = context.kubectl.get("resourcequota", QUOTA, "-n", NAMESPACE)[0]["spec"]["hard"]
+            require(found.get("pods") == str(FEWER["quota"]["pods"]), f"after the upgrade a team may have {found}")
 
-    def _issuer(self, verb: str, values: str, **more: Any) -> float:
-        login = {"enabled": True, "people": PEOPLE, **more}
-        text = json.dumps({"global": {"contract": {"login": {"issuer": ISSUER}}}, LOGIN: login})
+    def _may_serve(self) -> str:
+        words = (*member(NAMESPACE), "auth", "can-i", "create", "deployments.apps", "-n", NAMESPACE)
+        return self.context.kubectl(*words, check=False).stdout.strip()
+
+    def removed(self) -> None:
+        """No release, and nothing of its options. Raises CheckError."""
+        removal.uninstall(releases.installed(self.context), list[str]().append)
+        self.require_gone()
+
+    def other(self, verb: str, values: str, more: dict[str, Any]) -> float:
+        """`helm install` or `upgrade` with these values (YAML), `options.ALL` all off, and some more; its seconds."""
         with tempfile.TemporaryDirectory() as folder, options.values([]) as off:
-            base, on = Path(folder) / "base.yaml", Path(folder) / "login.yaml"
+            base, on = Path(folder) / "base.yaml", Path(folder) / "more.yaml"
             base.write_text(values)
-            on.write_text(text)
+            on.write_text(json.dumps(more))
             seconds = releases.put(self.context, verb, chart.package(), [base, off, on])
         self.context.contract = releases.read_contract(self.context.kubectl)
-        page = json.loads(self.context.kubectl("get", "--raw", f"{PAGE}/.well-known/openid-configuration").stdout)
-        require(page["issuer"] == ISSUER, f"the issuer calls itself {page['issuer']}")
         return seconds
-
-    def _held(self) -> dict[str, Any]:
-        """What has to last: people with their passwords, the certificate, and the keys that tokens are signed with."""
-        kubectl = self.context.kubectl
-        keys = json.loads(kubectl("get", "--raw", f"{PAGE}/keys").stdout)["keys"]
-        found: dict[str, Any] = {"keys": sorted(key["kid"] for key in keys)}
-        for name in HELD:
-            secret = kubectl.get("secret", name, "-n", SYSTEM)[0]
-            found[name] = {key: base64.b64decode(value) for key, value in secret["data"].items()}
-        return found
 
     def end(self) -> None:
         """Takes the pod away that writes."""

@@ -12,7 +12,7 @@ from trainyard.chart.release import inventory, node_folders, removal
 from trainyard.components import MONITORING
 from trainyard.names import GPU
 from trainyard_dev.e2e import releases, store
-from trainyard_dev.e2e.checks import options_alone
+from trainyard_dev.e2e.checks import options_alone, options_people
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, read_contract
@@ -31,6 +31,7 @@ TITLES = {
     "uninstall.keeps": "CRDs, teams' namespaces, claims, volumes and generated keys are still there",
     "uninstall.reinstall": "the same values find data, claims and keys again",
     **options_alone.TITLES,
+    **options_people.TITLES,
     "uninstall.purge": "trainyard uninstall --purge leaves nothing of it",
 }
 
@@ -90,7 +91,11 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
     if recorder.passed(options_alone.ALONE[MONITORING]):
         alone.logs(held["values"])
     if recorder.passed(options_alone.ALONE[options_alone.LOGS]):
-        alone.login(held["values"])
+        alone.serving(held["values"])
+    if recorder.passed(options_alone.ALONE[options_alone.SERVING]):
+        options_people.login(alone, held["values"])
+    if recorder.passed(options_people.IDS[options_people.LOGIN]):
+        options_people.notebooks(alone, held["values"])
 
 
 def purged(context: Context) -> None:
