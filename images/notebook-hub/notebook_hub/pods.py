@@ -10,6 +10,7 @@ from notebook_hub.settings import Profile, Settings, Storage, Team
 
 Object = dict[str, Any]
 USER = 1000
+TELLS_S, LEAST_S = 300, 10  # how often a notebook tells the hub of its work: JupyterHub's own rhythm, and the quickest
 HOME, WORKSPACE, SHARED = "/home/notebook", "/workspace", "/shared"
 CLUSTER = "/etc/trainyard/cluster"
 # A notebook's token would be seen by whoever sees the pod, so these go by a Secret.
@@ -46,7 +47,7 @@ def traits(settings: Settings, person: str, choice: Choice) -> Object:
         "priority_class_name": team.priority if profile.gpus else "",
         "extra_labels": {names.LABEL: "true", "trainyard.io/api-access": "true"},
         "extra_annotations": {QUEUE: team.queue, PREEMPTABLE: "true"} if profile.gpus else {},
-        "environment": environment(team, profile),
+        "environment": environment(team, profile, settings.idle),
         "volumes": volumes,
         "volume_mounts": mounts,
         "extra_pod_config": extra(profile),
@@ -98,13 +99,17 @@ def extra(profile: Profile) -> Object:
     return found
 
 
-def environment(team: Team, profile: Profile) -> Object:
-    """Variables of a notebook. On a node with GPUs an image may show all of them by itself, so none is said."""
+def environment(team: Team, profile: Profile, idle: int) -> Object:
+    """Variables of a notebook. On a node with GPUs an image may show all of them by itself, so none is said.
+
+    A notebook tells the hub of its work at least four times before it would count as idle.
+    """
     found = {
         "HOME": HOME,
         "KUBECONFIG": "/tmp/kubeconfig",
         "TRAINYARD_TEAM": team.name,
         "TRAINYARD_CLUSTER_CA": f"{CLUSTER}/ca.crt",
+        "JUPYTERHUB_ACTIVITY_INTERVAL": str(max(LEAST_S, min(TELLS_S, idle // 4)) if idle else TELLS_S),
     }
     return found if profile.gpus else {**found, "NVIDIA_VISIBLE_DEVICES": "void"}
 

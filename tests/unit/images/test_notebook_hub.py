@@ -209,6 +209,13 @@ def test_one_with_gpus_waits_in_the_team_s_queue_may_be_displaced_and_ends(setti
     assert "NVIDIA_VISIBLE_DEVICES" not in found["environment"]
 
 
+@pytest.mark.parametrize(("idle", "tells"), [(3600, "300"), (600, "150"), (60, "15"), (20, "10"), (0, "300")])
+def test_a_notebook_at_work_says_so_before_it_counts_as_idle(idle: int, tells: str) -> None:
+    found = parsed({**DATA, "idle": idle})
+    env = pods.environment(found.teams[0], found.profiles[0], found.idle)
+    assert env["JUPYTERHUB_ACTIVITY_INTERVAL"] == tells
+
+
 def test_home_is_the_person_s_workspace_the_team_s_and_shared_is_read(settings: Settings) -> None:
     found = traits(settings, "small")
     claims = {one["name"]: one["persistentVolumeClaim"] for one in found["volumes"] if "persistentVolumeClaim" in one}
