@@ -137,8 +137,7 @@ def _cost(context: Context, before: dict[str, costs.Used]) -> dict[str, str]:
     for name, now in after.items():
         part = next((part for part in ("hub", "proxy", "ada") if f"-notebook-{part}" in name), "")
         if part and name in before and now.at > before[name].at:
-            cores = (now.cpu_s - before[name].cpu_s) / (now.at - before[name].at)
-            found[part.replace("ada", "a notebook")] = f"{cores:.3f} cores, {now.memory / costs.MIB:.0f} MiB"
+            found[part.replace("ada", "a notebook")] = costs.words(before[name], now)
     require(len(found) == 3, f"kubelet has figures of {sorted(found)} only")
     return found
 

@@ -10,7 +10,7 @@ from trainyard.serving import rollout
 from trainyard_dev import browser
 from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import asking, options, runs, served
-from trainyard_dev.e2e.checks import serving_access, serving_gate, serving_others, serving_scale
+from trainyard_dev.e2e.checks import costs, serving_access, serving_gate, serving_others, serving_scale
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, read_contract
@@ -117,12 +117,15 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
 
 def _upgrade(context: Context, figures: dict[str, Any]) -> None:
     served.begin(context)
-    before = _pods(context)
+    before, used = _pods(context), costs.look(context, (NAMESPACE,))
     with asking.Beside(context, MODEL, LASTING, RATE) as load:
         changed = f"{options.SERVING}.quota.pods=19", f"{options.SERVING}.quota.pods=20"
         figures["upgrade_seconds"] = [put(context, "upgrade", chart.package(), change=one) for one in changed]
         seen = load.ended()
-    figures |= {"requests": LASTING, "failed": asking.failed(seen)}
+    now = costs.look(context, (NAMESPACE,))
+    replicas = [costs.words(used[name], now[name]) for name in used if name.startswith(f"{NAME}-") and name in now]
+    figures |= {"requests": LASTING, "a second": round(LASTING / seen["seconds"]), "failed": asking.failed(seen)}
+    figures["a replica's cost"] = replicas
     require(asking.failed(seen) == 0, f"of {LASTING} requests failed {asking.failed(seen)}: {seen}")
     require(_pods(context) == before, f"there were {before}, there are {_pods(context)}")
 
