@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from notebook_hub import choices, pods, spawner
@@ -121,7 +122,9 @@ def _roles(c: Any, settings: Settings) -> None:
             "services": [CULLER],
         }
     ]
-    command = [sys.executable, "-m", "jupyterhub_idle_culler", f"--timeout={settings.idle}"]
+    # In the same pod, not by the Service, which leads nowhere until the hub is ready.
+    own = f"http://127.0.0.1:{urlsplit(settings.api_url).port}/hub/api"
+    command = [sys.executable, "-m", "jupyterhub_idle_culler", f"--url={own}", f"--timeout={settings.idle}"]
     c.JupyterHub.services = [{"name": CULLER, "command": [*command, f"--cull-every={settings.cull_every}"]}]
 
 
