@@ -19,7 +19,7 @@ from trainyard_dev.e2e.served import MODEL, NAME
 TITLES = {
     "serving.answers": "a pipeline registers a model, a member serves it, and a pod of the team gets predictions",
     "serving.rollout": "a second version and the way back under load: no request fails; without readiness some do",
-    "serving.upgrade": "an upgrade of the release leaves servers as they are: the same pods, and no request fails",
+    "serving.upgrade": "upgrades let a namespace in and out; servers stay as they are: same pods, and no request fails",
     "serving.keys": "from outside only with a key: none, a wrong one and a revoked one are refused",
     "serving.canary": "a canary answers its share of the requests, and goes",
     "serving.strangers": "pods of another team reach no server, and its members change none",
@@ -116,16 +116,22 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _upgrade(context: Context, figures: dict[str, Any]) -> None:
-    served.begin(context)
+    """One upgrade lets another namespace in, one shuts it out again: what a values file changes for servers at work."""
+    first, _ = served.begin(context)
+    served.serve(context, first, "--from", "namespaces")
     before, used = _pods(context), costs.look(context, (NAMESPACE,))
-    with asking.Beside(context, MODEL, LASTING, RATE) as load:
-        changed = f"{options.SERVING}.quota.pods=19", f"{options.SERVING}.quota.pods=20"
-        figures["upgrade_seconds"] = [put(context, "upgrade", chart.package(), change=one) for one in changed]
+    with serving_access.elsewhere(context) as other, asking.Beside(context, MODEL, LASTING, RATE) as load:
+        ways, seconds = [serving_access.reached(context, other)], []
+        for namespaces in (f"{{{other}}}", "null"):
+            change = f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={namespaces}"
+            seconds.append(put(context, "upgrade", chart.package(), change=change))
+            ways.append(serving_access.reached(context, other))
         seen = load.ended()
     now = costs.look(context, (NAMESPACE,))
     replicas = [costs.words(used[name], now[name]) for name in used if name.startswith(f"{NAME}-") and name in now]
+    figures |= {"upgrade_seconds": seconds, "from another namespace": ways, "a replica's cost": replicas}
     figures |= {"requests": LASTING, "a second": round(LASTING / seen["seconds"]), "failed": asking.failed(seen)}
-    figures["a replica's cost"] = replicas
+    require(ways == ["closed", "open", "closed"], f"before, allowed, and not any more: {ways}")
     require(asking.failed(seen) == 0, f"of {LASTING} requests failed {asking.failed(seen)}: {seen}")
     require(_pods(context) == before, f"there were {before}, there are {_pods(context)}")
 

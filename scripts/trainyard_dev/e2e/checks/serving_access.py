@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.served import MODEL
 from trainyard_dev.report.photo import photo
 
+ELSEWHERE = "shop"
 REVOKED_S = 150.0  # kubelet brings a changed ConfigMap within about a minute
 Stroke = list[tuple[float, float]]  # points of a square whose side is 1
 
@@ -40,13 +43,10 @@ def keys(context: Context, figures: dict[str, Any]) -> None:
 def strangers(context: Context, figures: dict[str, Any]) -> None:
     """By network, and by rights."""
     served.begin(context)
-    host = f"{served.NAME}.{NAMESPACE}.svc"
-    script = f"sleep 3; timeout 4 bash -c '</dev/tcp/{host}/80' 2>/dev/null && echo open || echo closed"
-    pod = context.pod("serving-far", script, image=context.image("base"))
-    figures["from another team"] = context.run_pod(pod, namespace=OTHER)[1]
-    figures["from the team"] = context.run_pod(context.pod("serving-near", script, image=context.image("base")))[1]
-    require(figures["from another team"].endswith("closed"), f"another team's pod reaches the server: {figures}")
-    require(figures["from the team"].endswith("open"), f"the team's own pod does not reach it: {figures}")
+    figures["from another team"] = reached(context, OTHER)
+    figures["from the team"] = reached(context, NAMESPACE)
+    require(figures["from another team"] == "closed", f"another team's pod reaches the server: {figures}")
+    require(figures["from the team"] == "open", f"the team's own pod does not reach it: {figures}")
     before = served.deployment(context)["metadata"]["generation"]
     for words in (("list",), ("rollback", MODEL), ("stop", MODEL)):
         code, out, said = runs.trainyard(context, "serve", *words, of=OTHER, check=False)
@@ -54,6 +54,24 @@ def strangers(context: Context, figures: dict[str, Any]) -> None:
             code != 0 and "forbidden" in (out + said).lower(), f"a member of {OTHER} did `serve {words[0]}`: {said}"
         )
     require(served.deployment(context)["metadata"]["generation"] == before, "another team's member changed it")
+
+
+def reached(context: Context, namespace: str) -> str:
+    """open or closed: the way from a new pod of a namespace to the model."""
+    host = f"{served.NAME}.{NAMESPACE}.svc"
+    script = f"sleep 3; timeout 4 bash -c '</dev/tcp/{host}/80' 2>/dev/null && echo open || echo closed"
+    pod = context.pod("serving-way", script, image=context.image("base"))
+    return context.run_pod(pod, namespace=namespace)[1].split()[-1]
+
+
+@contextmanager
+def elsewhere(context: Context) -> Iterator[str]:
+    """A namespace that is no team's, as long as the block runs; no policy of its own keeps its pods in."""
+    context.kubectl("create", "namespace", ELSEWHERE)
+    try:
+        yield ELSEWHERE
+    finally:
+        context.kubectl("delete", "namespace", ELSEWHERE, "--wait=false")
 
 
 def page(context: Context, figures: dict[str, Any]) -> None:
