@@ -189,6 +189,10 @@ def test_a_changed_list_of_people_restarts_dex(render: Callable[..., Objects]) -
             {"global": {"contract": {"login": {"blocked": ["eve"]}}}},
             "global.contract.login.blocked names eve and no issuer is set: nobody logs in by one.",
         ),
+        (
+            values(contract={"blocked": ["oidc:eve@example.org"]}),
+            "blocked names oidc:eve@example.org with the prefix, which would block nobody: write eve@example.org.",
+        ),
     ],
 )
 def test_values_that_do_not_fit_are_refused(

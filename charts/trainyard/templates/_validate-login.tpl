@@ -23,6 +23,11 @@ login.service.nodePort is {{ $ours.service.nodePort }} and login.service.type {{
 {{- if and $login.issuer (eq $login.clientId $login.notebooksClientId) }}
 global.contract.login.clientId and notebooksClientId are both {{ $login.clientId }}: give the hub, which has a secret, a name of its own.
 {{- end }}
+{{- range $login.blocked }}
+{{- if hasPrefix $login.prefix . }}
+global.contract.login.blocked names {{ . }} with the prefix, which would block nobody: write {{ trimPrefix $login.prefix . }}.
+{{- end }}
+{{- end }}
 {{- if not $login.issuer }}
 {{- with $login.blocked }}
 global.contract.login.blocked names {{ first . }} and no issuer is set: nobody logs in by one.
