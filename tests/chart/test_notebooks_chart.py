@@ -138,6 +138,18 @@ def test_pods_of_the_namespace_reach_what_they_need_and_notebooks_are_reached_fr
     assert "from" not in proxy[0] and proxy[1]["from"] == [{"podSelector": {}}]
 
 
+def test_the_hub_reaches_the_charts_own_issuer_by_its_pods(on: Objects) -> None:
+    """Behind a Service of port 443 they listen at another, which is what a policy is held against."""
+    rules = named(on)["NetworkPolicy", SPACE, HUB]["spec"]["egress"]
+    place = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "trainyard-system"}},
+        "podSelector": {
+            "matchLabels": {"app.kubernetes.io/name": "login", "app.kubernetes.io/instance": "trainyard"}
+        },
+    }
+    assert {"to": [place], "ports": [{"protocol": "TCP", "port": "https"}]} in rules
+
+
 def test_the_proxy_has_no_token_and_keys_come_from_secrets(on: Objects) -> None:
     proxy = named(on)["Deployment", SPACE, "trainyard-notebook-proxy"]["spec"]["template"]["spec"]
     assert proxy["automountServiceAccountToken"] is False
@@ -209,6 +221,7 @@ def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(c
             {"priorityClass": "training-high"},
             'notebooks.priorityClass is "training-high", which team "vision" may not use',
         ),
+        ({"teams": []}, "notebooks.enabled is true and notebooks.teams is empty, so that nobody could have one: name"),
         ({"home": {"size": "1Ti"}}, 'notebooks.home.size is 1Ti, more than team "vision" may claim'),
         ({"profiles": [{"name": "g", "title": "G", "cpu": 1, "memory": "1Gi", "gpus": 1}]}, "and no deadlineSeconds"),
         (
@@ -230,6 +243,30 @@ def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]], cha
     values["notebooks"] = {**ON, **change}
     found = validation_errors(values)
     assert any(said in one for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("hub", "said"),
+    [
+        (
+            {"redirectURIs": ["https://hub.example.org/hub/oauth_callback"]},
+            "login.notebooks.redirectURIs has no https://notebooks.example.org/hub/oauth_callback, so that the issuer",
+        ),
+        ({"namespace": "notebooks"}, f'login.notebooks.namespace is "notebooks", and the hub waits in {SPACE} for its'),
+        ({"namespace": ""}, f'login.notebooks.namespace is "", and the hub waits in {SPACE} for its secret: write'),
+        ({}, ""),
+    ],
+)
+def test_the_charts_own_issuer_knows_the_hub(
+    validation_errors: Callable[..., list[str]], hub: dict[str, Any], said: str
+) -> None:
+    values = yaml.safe_load(TEAMS.read_text())
+    values["global"]["contract"]["login"] = {"issuer": "https://login.example.org"}
+    known = {"redirectURIs": ["https://notebooks.example.org/hub/oauth_callback"], "namespace": SPACE}
+    values["login"] = {"enabled": True, "people": [{"email": "ada@example.org"}], "notebooks": {**known, **hub}}
+    values["notebooks"] = {**ON, "oidc": {}}
+    found = [one for one in validation_errors(values) if "notebooks" in one]
+    assert any(said in one for one in found) if said else not found, found
 
 
 def test_without_nfs_claims_are_the_site_s(validation_errors: Callable[..., list[str]]) -> None:

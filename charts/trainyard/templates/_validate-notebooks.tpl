@@ -11,6 +11,21 @@
 notebooks.enabled is true and notebooks.{{ $key }} is empty: write {{ eq $key "url" | ternary "where people reach the hub, e.g. https://notebooks.example.org" "the issuer by which people log in, whose tokens the API server takes, too" }}.
 {{- end }}
 {{- end }}
+{{- if not $values.teams }}
+notebooks.enabled is true and notebooks.teams is empty, so that nobody could have one: name teams of global.contract.teams, or "*" for all.
+{{- end }}
+{{- /* The chart's own issuer knows the hub by values of its own. */ -}}
+{{- $login := dig "login" dict .Values.AsMap }}
+{{- if and $login.enabled (not $values.oidc.issuer) $values.url }}
+{{- $back := printf "%s/hub/oauth_callback" $values.url }}
+{{- if not (has $back (default list $login.notebooks.redirectURIs)) }}
+login.notebooks.redirectURIs has no {{ $back }}, so that the issuer sends nobody back to the hub of notebooks.url: add it.
+{{- end }}
+{{- $space := include "trainyard.notebookNamespace" . }}
+{{- if and (ne $login.notebooks.namespace $space) (eq $values.oidc.secret "trainyard-notebooks-oidc") }}
+login.notebooks.namespace is {{ $login.notebooks.namespace | quote }}, and the hub waits in {{ $space }} for its secret: write {{ $space }}.
+{{- end }}
+{{- end }}
 {{- range $values.teams }}
 {{- if and (ne . "*") (not (has . $names)) }}
 notebooks.teams has {{ . | quote }}, which is not among global.contract.teams ({{ join ", " $names | default "there are none" }}); name one of them, or "*" for all.
