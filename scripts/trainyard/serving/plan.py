@@ -84,7 +84,8 @@ def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values
         )
     made: Values = copy.deepcopy(before)
     runtime = wish.runtime or made.get("runtime") or OWN
-    image = wish.image or (image_of(option, contract, card) if runtime == OWN else "")
+    kept = str((made.get("image") or {}).get("reference") or "") if runtime == made.get("runtime") else ""
+    image = wish.image or (image_of(option, contract, card) if runtime == OWN else kept)
     if not image:
         raise UsageError(
             f"{runtime} has no image of the platform's", hint="name one with --image, pinned by its digest"
@@ -100,8 +101,7 @@ def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values
         made["image"] = {"reference": image}
         made.pop("canary", None)
     made |= {"runtime": runtime, "fetch": {"image": config.platform_image}, "storeSecret": config.secret}
-    made.setdefault("priorityClassName", str((option.get("priorityClass") or {}).get("name") or ""))
-    _nodes(made, config, wish)
+    _nodes(made, config, wish, str((option.get("priorityClass") or {}).get("name") or ""))
     _scaling(made, wish, option)
     _access(made, wish)
     if wish.kserve is not None:
@@ -114,7 +114,8 @@ def image_of(option: Mapping[str, Any], contract: Contract, card: Card) -> str:
     if card.lacks:
         what = f"{card.title} can't be served: its card lacks {', '.join(card.lacks)}"
         raise UsageError(
-            what, hint="register it again: trainyard models register FOLDER NAME --framework … --input … --output …"
+            what,
+            hint="register it again: trainyard models register FOLDER NAME --framework … --input … --output-tensor …",
         )
     images = option.get("images") or {}
     if card.framework not in images:
@@ -137,8 +138,13 @@ def _source(card: Card) -> Values:
     return {"bucket": card.place}
 
 
-def _nodes(made: Values, config: TeamConfig, wish: Wish) -> None:
-    """Where its pods run and what they ask for; with GPUs through the team's queue."""
+def _nodes(made: Values, config: TeamConfig, wish: Wish, usual: str) -> None:
+    """Where its pods run and what they ask for; with GPUs through the team's queue.
+
+    Args:
+        usual: the class of serving, which is for Kubernetes' own scheduler.
+    """
+    made.setdefault("priorityClassName", usual)
     resources = made.setdefault(
         "resources", {"requests": {"cpu": "250m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}}
     )
@@ -163,7 +169,9 @@ def _nodes(made: Values, config: TeamConfig, wish: Wish) -> None:
     made["schedulerName"] = config.scheduler if gpus else ""
     made["queue"] = config.queues[0] if gpus else ""
     if gpus:
-        made["priorityClassName"] = config.priority  # the class of serving is for Kubernetes' own scheduler
+        made["priorityClassName"] = config.priority
+    elif held:
+        made["priorityClassName"] = usual
 
 
 def _scaling(made: Values, wish: Wish, option: Mapping[str, Any]) -> None:

@@ -79,7 +79,18 @@ def test_gpus_go_through_the_teams_queue_and_back(known: Contract) -> None:
     kept = plan.values(known, "vision", card("v2"), Wish(), made)
     assert kept["resources"]["limits"]["nvidia.com/gpu"] == 2
     back = plan.values(known, "vision", card("v3"), Wish(gpus=0), kept)
+    assert back["priorityClassName"] == "trainyard-serving"
     assert "nvidia.com/gpu" not in back["resources"]["limits"] and back["schedulerName"] == "" == back["queue"]
+
+
+def test_another_server_keeps_its_image_as_long_as_it_is_that_server(known: Contract) -> None:
+    first = plan.values(known, "vision", card(), Wish(runtime="triton", image="triton:1", gpus=1), {})
+    second = plan.values(known, "vision", card("v2"), Wish(), first)
+    assert (second["runtime"], second["image"]["reference"]) == ("triton", "triton:1")
+    with pytest.raises(UsageError, match="vllm has no image of the platform's"):
+        plan.values(known, "vision", card("v2"), Wish(runtime="vllm"), first)
+    own = plan.values(known, "vision", card("v2"), Wish(runtime="model-server", gpus=0), first)
+    assert own["image"]["reference"].endswith("/server-torch:0.3.0")
 
 
 def test_keys_are_added_and_revoked_by_their_digest(known: Contract) -> None:
