@@ -138,7 +138,10 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         **{key: value for key, value in given.items() if value not in (None, "", [], {}) and key != "metrics"},
     }
     measured = {key: value for key, value in _json(folder / "metrics.json").items() if cards.is_number(value)}
-    said["metrics"] = {**measured, **(own.get("metrics") or {}), **(given.get("metrics") or {})}
+    noted = own.get("metrics") or {}
+    if not isinstance(noted, dict):
+        raise UsageError("metrics is no object", where=str(folder / server.CARD), hint='write {"accuracy": 0.97}')
+    said["metrics"] = {**measured, **noted, **(given.get("metrics") or {})}
     cards.split(str(said.get("name") or ""))
     files = _files(folder)
     if not said.get("file"):
@@ -150,6 +153,9 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     path = folder / str(said["file"])
     if not path.exists() or not path.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"there is no {said['file']} in it", where=str(folder), hint="correct --file")
+    if path.resolve() == folder.resolve():
+        what = "the model can't be the folder itself, which the card is written into"
+        raise UsageError(what, where=str(folder), hint="name a file or folder in it with --file")
     said["digest"] = server.digest_of(path)
     beside = [file for file in files if not file.is_relative_to(path)]
     said["files"] = {file.relative_to(folder).as_posix(): _facts(file) for file in beside}

@@ -62,12 +62,20 @@ def test_what_the_folder_says_itself_counts_and_options_go_before(tmp_path: Path
         ({"inputs": []}, "inputs: are missing"),
         ({"file": "other.pt"}, "there is no other.pt in it"),
         ({"file": "../secret"}, "there is no ../secret in it"),
+        ({"file": "."}, "the model can't be the folder itself"),
         ({"version": "a b"}, "version: is 'a b'"),
     ],
 )
 def test_a_card_that_no_server_takes_is_refused(tmp_path: Path, given: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         shelf.complete(trained(tmp_path / "out"), GIVEN | given)
+
+
+def test_metrics_that_are_none_are_refused(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "out")
+    (folder / "model.json").write_text('{"metrics": [0.9]}')
+    with pytest.raises(UsageError, match=r'model.json: metrics is no object. write {"accuracy": 0.97}'):
+        shelf.complete(folder, GIVEN)
 
 
 def test_several_files_need_a_name_and_links_stay_inside(tmp_path: Path) -> None:
