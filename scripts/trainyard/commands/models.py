@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,10 @@ def models() -> None:
 def list_(name: str, form: str, access: Access) -> None:
     """List the team's registered models, or the versions of one, and which of them is in service."""
     from trainyard.serving import comparison, shelf
+    from trainyard.serving.cards import split
 
+    if name:
+        split(name)
     kube, known = _connected(access)
     with shelf.opened(kube, known) as found:
         cards = found.listed(name)
@@ -50,7 +54,8 @@ def list_(name: str, form: str, access: Access) -> None:
         rows = [card.document() | {"inService": served.get(card.name) == card.version} for card in cards]
         click.echo(structured.text(rows, form), nl=False)
     elif form == "name":
-        click.echo("\n".join(card.title for card in cards))
+        for card in cards:
+            click.echo(card.title)
     elif cards:
         click.echo(comparison.listing(cards, _served(kube)))
     else:
@@ -210,6 +215,9 @@ def _tensor(text: str) -> dict[str, Any]:
 def _number(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
-        return name, float(value)
+        number = float(value)
     except ValueError:
-        raise UsageError(f"{text!r} says no number", hint="write --metric NAME=VALUE, such as accuracy=0.97") from None
+        number = math.nan
+    if not name or not math.isfinite(number):
+        raise UsageError(f"{text!r} says no number", hint="write --metric NAME=VALUE, such as accuracy=0.97")
+    return name, number

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trainyard.kube import Kube
     from trainyard.serving.plan import Wish
 
+AMOUNTS = {"cpu": "500m", "memory": "1Gi"}
 SERVE = "model"  # the command that `trainyard serve NAME` stands for
 
 
@@ -66,11 +67,22 @@ def _yaml(ctx: click.Context, param: click.Parameter, value: Path | None) -> dic
     return found
 
 
+def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    from trainyard.policy import cel
+
+    try:
+        if not value or cel.amount(value) > 0:
+            return value
+    except cel.CelError:
+        pass
+    raise UsageError(f"--{param.name} {value} is no amount", hint=f"write one such as {AMOUNTS[str(param.name)]}")
+
+
 @serve.command(SERVE)
 @click.argument("model")
 @click.option("--replicas", type=click.IntRange(0), help="Pods. Default at first: 2.")
-@click.option("--cpu", default="", help="CPU that one pod asks for, such as 500m.")
-@click.option("--memory", default="", help="Memory of one pod, such as 1Gi.")
+@click.option("--cpu", default="", callback=_amount, help=f"CPU that one pod asks for, such as {AMOUNTS['cpu']}.")
+@click.option("--memory", default="", callback=_amount, help=f"Memory of one pod, such as {AMOUNTS['memory']}.")
 @click.option("--gpus", type=click.IntRange(0), help="GPUs of one pod, through the team's queue.")
 @click.option(
     "--scale-by", type=click.Choice(("cpu", "requests", "concurrency", "none")), help="What the number of pods follows."
@@ -142,19 +154,18 @@ def model(
     wish = _wish(said, digest, revoke_keys)
     with shelf.opened(kube, known) as found:
         card = found.find(model)
-    before = settings.read(apply.deployment(kube, card.name))
+    before = settings.read(apply.served(kube, card.name))
     values = plan.values(known, kube.namespace, card, wish, before)
     objects = render.objects(values, kube.namespace)
     if dry_run or form != "name":
         click.echo(structured.text(objects, form) if form == "json" else _documents(objects), nl=False)
         if dry_run:
+            _shown(text, aside=True)
             return
     gone = apply.send(kube, objects, card.name)
     for name in gone:
         click.echo(f"deleted {name}", err=True)
-    if text:
-        click.echo("this key is shown once, and the cluster has only its digest:", err=True)
-        click.echo(text)
+    _shown(text, aside=form != "name")
     canary = bool(wish.canary)
     share = f" with {wish.canary} % of the replicas" * canary
     click.echo(f"{card.title} goes into service{share} at {_address(card.name, kube.namespace)}", err=True)
@@ -224,7 +235,8 @@ def list_(form: str, access: Access) -> None:
     if form in ("json", "yaml"):
         click.echo(structured.text([row.document() for row in rows], form), nl=False)
     elif form == "name":
-        click.echo("\n".join(dict.fromkeys(row.model for row in rows)))
+        for name in dict.fromkeys(row.model for row in rows):
+            click.echo(name)
     elif rows:
         click.echo(overview.table(rows))
     else:
@@ -258,6 +270,13 @@ def _wish(said: dict[str, Any], digest: str, only: bool) -> Wish:
     asked |= {"scale_by": said["scale_by"] or "", "source": said["scale_source"] or "", "access": said["reach"] or "",
               "by": said["by"] or "", "runtime": said["runtime"] or ""}  # fmt: skip
     return Wish(**asked, canary=said["canary_share"] or 0, keys=(digest,) if digest else (), only=only)
+
+
+def _shown(key: str, *, aside: bool) -> None:
+    """Says a key that was made, once. `aside`: standard output has something else."""
+    if key:
+        click.echo("this key is shown once, and only its digest is kept:", err=True)
+        click.echo(key, err=aside)
 
 
 def _address(name: str, namespace: str) -> str:

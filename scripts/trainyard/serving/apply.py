@@ -16,6 +16,7 @@ Object = dict[str, Any]
 Say = Callable[[str], None]
 POLL_INTERVAL_S = 1.0
 FORBIDDEN, MISSING = 403, 404
+KSERVE = "serving.kserve.io/v1beta1"
 # All that one model may consist of; what is not of Kubernetes itself may be absent.
 KINDS = (
     ("v1", "configmaps"),
@@ -27,7 +28,7 @@ KINDS = (
     ("gateway.networking.k8s.io/v1", "httproutes"),
     ("keda.sh/v1alpha1", "scaledobjects"),
     ("http.keda.sh/v1alpha1", "httpscaledobjects"),
-    ("serving.kserve.io/v1beta1", "inferenceservices"),
+    (KSERVE, "inferenceservices"),
 )
 ORDER = ("ConfigMap", "Service", "PodDisruptionBudget", "Deployment")
 
@@ -35,6 +36,19 @@ ORDER = ("ConfigMap", "Service", "PodDisruptionBudget", "Deployment")
 def deployment(kube: Kube, model: str, *, canary: bool = False) -> Object | None:
     """What serves a model, or its canary; None where nothing does. Raises KubeError."""
     return kube.find(kube.path("apps/v1", "deployments", name_of(model) + ("-canary" if canary else "")))
+
+
+def served(kube: Kube, model: str) -> Object | None:
+    """What the values of a model in service are noted on: its Deployment, else KServe's object. Raises KubeError."""
+    found = deployment(kube, model)
+    if found is not None:
+        return found
+    try:
+        return kube.find(kube.path(KSERVE, "inferenceservices", name_of(model)))
+    except KubeError as error:
+        if error.status != FORBIDDEN:
+            raise
+        return None  # nobody's to see, so nobody has made one
 
 
 def send(kube: Kube, wanted: Sequence[Object], model: str) -> list[str]:

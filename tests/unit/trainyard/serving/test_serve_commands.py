@@ -1,0 +1,120 @@
+"""What `trainyard serve` and `trainyard models` take and print, with neither cluster nor store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from trainyard import contract
+from trainyard.commands.models import models
+from trainyard.commands.serve import serve
+from trainyard.errors import UsageError
+from trainyard.kube import KubeError
+from trainyard.kube.access import Access
+from trainyard.serving import apply, cards, plan, render, settings, shelf
+
+CARD = cards.read({"name": "digits", "version": "v1"}, "runs/vision/models/digits/v1")
+
+
+class Cluster:
+    """Objects by their path; what is asked for and is an error is raised."""
+
+    namespace = "vision"
+
+    def __init__(self, **found: Any) -> None:
+        self.found = found
+
+    def path(self, version: str, plural: str, name: str = "") -> str:
+        return plural
+
+    def find(self, path: str) -> Any:
+        if isinstance(self.found.get(path), Exception):
+            raise self.found[path]
+        return self.found.get(path)
+
+
+class Shelf:
+    def find(self, wanted: str) -> cards.Card:
+        return CARD
+
+    def listed(self, name: str) -> list[cards.Card]:
+        return []
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The values that are rendered."""
+    values: list[dict[str, Any]] = []
+
+    @contextmanager
+    def opened(*_: Any) -> Iterator[Shelf]:
+        yield Shelf()
+
+    def objects(made: dict[str, Any], namespace: str) -> list[dict[str, Any]]:
+        values.append(made)
+        return [{"kind": "Service", "metadata": {"name": "model-digits"}}]
+
+    def planned(known: Any, team: str, card: Any, wish: plan.Wish, before: Any) -> dict[str, Any]:
+        return {"keys": wish.keys, "before": before}
+
+    monkeypatch.setattr(Access, "connect", lambda self: Cluster())
+    monkeypatch.setattr(contract, "live", lambda kube: None)
+    monkeypatch.setattr(shelf, "opened", opened)
+    monkeypatch.setattr(plan, "part", lambda known: {})
+    monkeypatch.setattr(plan, "values", planned)
+    monkeypatch.setattr(render, "objects", objects)
+    return values
+
+
+def run(*words: str) -> Result:
+    group = serve if words[0] == "serve" else models
+    return CliRunner().invoke(group, list(words[1:]))
+
+
+def refusal(*words: str) -> str:
+    """The sentence of what is refused as wrong usage."""
+    error = run(*words).exception
+    assert isinstance(error, UsageError), error
+    return str(error)
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_a_key_is_shown_beside_the_objects_that_have_its_digest(said: list[dict[str, Any]], form: str) -> None:
+    """For who applies the objects in another way: without the key nobody could ask the server."""
+    result = run("serve", "digits", "--key", "--dry-run", "-o", form)
+    assert result.exit_code == 0, result.output
+    [key] = [line for line in result.stderr.splitlines() if line.startswith(plan.KEY)]
+    assert key not in result.stdout and len(said[0]["keys"]) == 1
+    assert not any(line.startswith(plan.KEY) for line in run("serve", "digits", "--dry-run").output.splitlines())
+
+
+def test_an_amount_that_is_none_is_refused_before_anything_is_asked() -> None:
+    assert refusal("serve", "digits", "--cpu", "much") == "--cpu much is no amount. write one such as 500m."
+    assert refusal("serve", "digits", "--memory", "1GB") == "--memory 1GB is no amount. write one such as 1Gi."
+    assert "--cpu -1 is no amount" in refusal("serve", "digits", "--cpu=-1")
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "accuracy=high", "accuracy=nan", "accuracy=inf", "=0.5"])
+def test_a_metric_is_a_number_with_a_name(metric: str, tmp_path: Any) -> None:
+    assert f"{metric!r} says no number" in refusal("models", "register", str(tmp_path), "digits", "--metric", metric)
+
+
+def test_a_list_of_nothing_has_no_line(said: list[dict[str, Any]]) -> None:
+    assert run("models", "list", "digits", "-o", "name").stdout == ""
+    assert "'Di gits' is no name of a model" in refusal("models", "list", "Di gits")
+
+
+def test_what_kserve_serves_keeps_its_values_too() -> None:
+    noted = {"metadata": {"annotations": {settings.NOTE: json.dumps({"replicas": 3})}}}
+    by_kserve: Any = Cluster(inferenceservices=noted)
+    assert settings.read(apply.served(by_kserve, "digits")) == {"replicas": 3}
+    ours: Any = Cluster(deployments={"metadata": {}}, inferenceservices=noted)
+    assert settings.read(apply.served(ours, "digits")) == {}
+    closed: Any = Cluster(inferenceservices=KubeError("closed", status=403))
+    absent: Any = Cluster()
+    assert apply.served(closed, "digits") is None is apply.served(absent, "digits")
