@@ -14,13 +14,14 @@ from trainyard.errors import TrainyardError, UsageError
 
 if TYPE_CHECKING:
     from trainyard.login.kubeconfig import Cluster
+    from trainyard.login.session import Settings
     from trainyard.login.tokens import Tokens
 
 CLIENT = "trainyard"
 POD_CA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"  # a notebook has none: TRAINYARD_CLUSTER_CA says where
 _issuer = click.option("--issuer", default="", envvar="TRAINYARD_ISSUER", metavar="URL",
                        help="The OpenID Connect issuer; else the one that the kubeconfig has.")  # fmt: skip
-_client = click.option("--client-id", default=CLIENT, show_default=True, metavar="ID", help="What trainyard is there.")
+_client = click.option("--client-id", default="", metavar="ID", help=f"What the issuer calls us; else {CLIENT}.")
 _ca = click.option("--issuer-ca", default="", metavar="FILE", help="Authority of the issuer's certificate, PEM.")
 
 
@@ -30,7 +31,13 @@ _ca = click.option("--issuer-ca", default="", metavar="FILE", help="Authority of
 @_ca
 @click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="Asked for instead of those that we know.")
 @click.option("--device", is_flag=True, help="Log in with a code, in a browser elsewhere.")
-@click.option("--port", default=0, metavar="PORT", help="Of 127.0.0.1, where the issuer allows only certain ones.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="Of 127.0.0.1, where the issuer allows only certain ones.",
+)
 @click.option("--hub", is_flag=True, help="In a notebook: as whom the hub has logged you in.")
 @click.option("--server", default="", metavar="URL", help="The API server; else that of the kubeconfig's context.")
 @click.option("--certificate-authority", "authority", default="", metavar="FILE", help="Of the API server, PEM.")
@@ -58,13 +65,15 @@ def login(
     trainyard login --issuer https://login.example.org --server https://cluster:6443 \\
       --certificate-authority ca.crt -n vision
     """
+    from trainyard.login import asking, session, tokens
     from trainyard.login import kubeconfig as configs
-    from trainyard.login import session, tokens
 
     place = str(Path(issuer_ca).expanduser().resolve()) if issuer_ca else ""
-    if not hub and not issuer:
-        issuer, client_id, place = _known(kubeconfig, context)
-    settings = session.Settings(issuer, client_id, place, scopes, device, port)
+    known = session.Settings("", CLIENT) if hub or issuer else _known(kubeconfig, context)
+    settings = session.Settings(
+        issuer or known.issuer, client_id or known.client, place or known.ca, scopes or known.scopes,
+        device or known.device, port or known.port,
+    )  # fmt: skip
     if credential:
         said = _hub_tokens() if hub else session.current(settings, interactive=_interactive())
         click.echo(tokens.credential(said, _asked_version()))
@@ -73,6 +82,8 @@ def login(
     cluster, held = _cluster(server, authority, files, context, hub)
     arguments = ["--hub"] if hub else settings.arguments
     if output == "-":
+        if not hub:
+            asking.checked(settings.issuer)
         empty = configs.read(Path(os.devnull))
         click.echo(_text(configs.merged(empty, cluster, arguments, namespace or held, for_others=True)), nl=False)
         return
@@ -158,15 +169,21 @@ def _cluster(server: str, authority: str, files: list[Path], context: str, hub: 
     return configs.Cluster(name, server, configs.authority(authority) if authority else ""), ""
 
 
-def _known(kubeconfig: str, context: str) -> tuple[str, str, str]:
-    """(issuer, client, issuer's authority) of the kubeconfig's own user, where we wrote it."""
+def _known(kubeconfig: str, context: str) -> Settings:
+    """What the kubeconfig's own user logs in with, where we wrote it."""
     from trainyard.login import kubeconfig as configs
+    from trainyard.login import session
 
     arguments = configs.arguments([place for place in _files(kubeconfig) if place.is_file()], context)
-    said = dict(one[2:].partition("=")[::2] for one in arguments if one.startswith("--"))
+    pairs = [one[2:].partition("=")[::2] for one in arguments if one.startswith("--")]
+    said, scopes = dict(pairs), tuple(value for key, value in pairs if key == "scope")
     if not said.get("issuer"):
         raise UsageError("no issuer is named", hint="give --issuer URL; your platform engineer knows it")
-    return said["issuer"], said.get("client-id", CLIENT), said.get("issuer-ca", "")
+    port = said.get("port", "")
+    return session.Settings(
+        said["issuer"], said.get("client-id", CLIENT), said.get("issuer-ca", ""), scopes, "device" in said,
+        int(port) if port.isdigit() else 0,
+    )  # fmt: skip
 
 
 def _text(config: dict[str, object]) -> str:

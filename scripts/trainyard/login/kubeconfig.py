@@ -17,6 +17,7 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.paths import ROOT
 
 API_VERSION = "client.authentication.k8s.io/v1"
+LISTS = ("clusters", "users", "contexts")
 OURS = ["login", "--credential"]
 MODULE = ["-m", "trainyard"]
 INSTALL = "`trainyard` logs you in; install it with pip, from the wheel of your platform engineer"
@@ -48,9 +49,15 @@ def read(place: Path) -> dict[str, Any]:
         raise TrainyardError("the kubeconfig can't be read", where=str(place), hint=str(error).split("\n")[0]) from None
     if found is None:
         return empty
-    if not isinstance(found, dict) or not all(isinstance(found.get(k) or [], list) for k in ("clusters", "users")):
+    if not isinstance(found, dict) or not all(_is_listed(found.get(key), key[:-1]) for key in LISTS):
         raise TrainyardError("this is no kubeconfig", where=str(place), hint="choose another file with -o")
     return empty | {key: value for key, value in found.items() if value is not None}
+
+
+def _is_listed(entries: Any, kind: str) -> bool:
+    """Whether it is a list as kubeconfigs have them: each entry's own part is a mapping, where it is there."""
+    mappings = isinstance(entries or [], list) and all(isinstance(one, dict) for one in entries or [])
+    return mappings and all(isinstance(one.get(kind) or {}, dict) for one in entries or [])
 
 
 def chosen(files: list[Path], context: str) -> tuple[Cluster, str]:
@@ -63,15 +70,19 @@ def chosen(files: list[Path], context: str) -> tuple[Cluster, str]:
     first = lambda key, name: next((e for one in held for e in one[key] if e.get("name") == name), None)  # noqa: E731
     wanted = context or next((str(one["current-context"]) for one in held if one.get("current-context")), "")
     at = first("contexts", wanted)
-    found = first("clusters", (at or {}).get("context", {}).get("cluster"))
-    if not at or not found:
+    found = first("clusters", ((at or {}).get("context") or {}).get("cluster"))
+    said = (found or {}).get("cluster") or {}
+    if not at or not found or not said.get("server"):
         raise UsageError(
             f"no kubeconfig says where the cluster is (context {wanted})" if wanted else
             "no kubeconfig says where the cluster is",
             hint="give --server and --certificate-authority, or --kubeconfig and --context",
         )  # fmt: skip
-    said = found["cluster"]
-    ca = base64.b64decode(said.get("certificate-authority-data") or b"").decode()
+    try:
+        ca = base64.b64decode(said.get("certificate-authority-data") or b"").decode()
+    except ValueError:
+        hint = "write it in base64, or give --server and --certificate-authority"
+        raise UsageError(f"certificate-authority-data of cluster {found['name']} is no text", hint=hint) from None
     if named := said.get("certificate-authority"):
         base = next(place for place, one in zip(files, held, strict=True) if found in one["clusters"])
         ca = authority(str(base.parent / Path(named).expanduser()))
@@ -82,10 +93,11 @@ def arguments(files: list[Path], context: str) -> list[str]:
     """What our program is called with by the user of a context, the current one if ""; [] where it is not ours."""
     held = [read(place) for place in files]
     wanted = context or next((str(one["current-context"]) for one in held if one.get("current-context")), "")
-    for user in (e["context"].get("user") for one in held for e in one["contexts"] if e.get("name") == wanted):
+    contexts = [e.get("context") or {} for one in held for e in one["contexts"] if e.get("name") == wanted]
+    for user in (one.get("user") for one in contexts):
         for entry in (e for one in held for e in one["users"] if e.get("name") == user):
-            plugin = (entry.get("user") or {}).get("exec") or {}
-            found = [str(argument) for argument in plugin.get("args") or []]
+            plugin = (entry.get("user") or {}).get("exec")
+            found = [str(one) for one in plugin.get("args") or []] if isinstance(plugin, dict) else []
             found = found[len(MODULE) :] if found[: len(MODULE)] == MODULE else found
             if found[: len(OURS)] == OURS:
                 return found[len(OURS) :]

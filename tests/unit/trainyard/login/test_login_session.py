@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from login_answers import CLIENT, DOCUMENT, URL, Fixed, signed
 
+from trainyard.commands.login import login
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.login import asking, kubeconfig, session, store, tokens
 
@@ -98,7 +100,65 @@ class TestKubeconfig:
         with pytest.raises(UsageError, match=r"no kubeconfig says where the cluster is \(context other\)"):
             kubeconfig.chosen([home / "config"], "other")
 
-    def test_what_is_no_kubeconfig_is_left_alone(self, home: Path) -> None:
-        (home / "config").write_text("- a list")
+    @pytest.mark.parametrize(
+        "text", ["- a list", "contexts: x", "clusters: [x]", "users: [{name: u, user: x}]", "contexts: [{context: x}]"]
+    )
+    def test_what_is_no_kubeconfig_is_left_alone(self, home: Path, text: str) -> None:
+        (home / "config").write_text(text)
         with pytest.raises(TrainyardError, match="this is no kubeconfig"):
             kubeconfig.read(home / "config")
+
+    @pytest.mark.parametrize(
+        ("cluster", "says"),
+        [
+            ({}, "no kubeconfig says where the cluster is"),
+            ({"server": "https://c", "certificate-authority-data": "a"}, "data of cluster c is no text"),
+        ],
+    )
+    def test_a_cluster_that_says_too_little_is_refused(self, home: Path, cluster: dict[str, str], says: str) -> None:
+        contexts = [{"name": "k", "context": {"cluster": "c", "user": "u"}}]
+        users = [{"name": "u", "user": {"exec": "x"}}]
+        said = {"clusters": [{"name": "c", "cluster": cluster}], "contexts": contexts, "users": users}
+        (home / "config").write_text(yaml.safe_dump(said | {"current-context": "k"}))
+        with pytest.raises(UsageError, match=says):
+            kubeconfig.chosen([home / "config"], "")
+        assert kubeconfig.arguments([home / "config"], "") == []
+
+
+class TestAgain:
+    """`trainyard login` alone, with a kubeconfig that it has written before."""
+
+    @pytest.fixture
+    def used(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> list[session.Settings]:
+        """What each log-in was done with."""
+        found: list[session.Settings] = []
+
+        def log_in(settings: session.Settings) -> tokens.Tokens:
+            found.append(settings)
+            return tokens.Tokens(signed(), "r")
+
+        monkeypatch.setattr(session, "log_in", log_in)
+        monkeypatch.setenv("KUBECONFIG", str(home / "config"))
+        return found
+
+    def run(self, *words: str) -> None:
+        result = CliRunner().invoke(login, list(words))
+        assert result.exit_code == 0, result.output
+
+    def test_it_is_done_as_before(self, used: list[session.Settings], home: Path) -> None:
+        more = ("--client-id=other", f"--issuer-ca={home}/a.crt", "--scope=openid", "--scope=email", "--port=8000")
+        self.run(f"--issuer={URL}", "--server=https://lab:6443", *more)
+        self.run()
+        assert used[0] == used[1] and used[1].port == 8000 and used[1].scopes == ("openid", "email")
+
+    def test_what_is_said_now_goes_before(self, used: list[session.Settings], home: Path) -> None:
+        """A kubeconfig that was handed out knows no place of the issuer's authority on this machine."""
+        self.run(f"--issuer={URL}", "--server=https://lab:6443")
+        self.run(f"--issuer-ca={home}/a.crt", "--client-id=other")
+        assert (used[1].issuer, used[1].ca, used[1].client) == (URL, f"{home}/a.crt", "other")
+        self.run()
+        assert used[2] == used[1]
+
+    def test_none_is_printed_for_an_issuer_without_tls(self, home: Path) -> None:
+        words = ["--issuer=http://login", "--server=https://lab:6443", "-o", "-"]
+        assert "the address is not https" in str(CliRunner().invoke(login, words).exception)
