@@ -17,7 +17,7 @@ from trainyard_dev.chart import package
 Objects = list[dict[str, Any]]
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"  # vision and speech
 HUB, SPACE = "trainyard-notebook-hub", "trainyard-system-notebooks"
-ON = {
+ON: dict[str, Any] = {
     "enabled": True,
     "teams": ["vision"],
     "url": "https://notebooks.example.org",
@@ -143,9 +143,7 @@ def test_the_hub_reaches_the_charts_own_issuer_by_its_pods(on: Objects) -> None:
     rules = named(on)["NetworkPolicy", SPACE, HUB]["spec"]["egress"]
     place = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "trainyard-system"}},
-        "podSelector": {
-            "matchLabels": {"app.kubernetes.io/name": "login", "app.kubernetes.io/instance": "trainyard"}
-        },
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "login", "app.kubernetes.io/instance": "trainyard"}},
     }
     assert {"to": [place], "ports": [{"protocol": "TCP", "port": "https"}]} in rules
 
@@ -222,6 +220,7 @@ def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(c
             'notebooks.priorityClass is "training-high", which team "vision" may not use',
         ),
         ({"teams": []}, "notebooks.enabled is true and notebooks.teams is empty, so that nobody could have one: name"),
+        ({"service": {"nodePort": 30800}}, "notebooks.service.nodePort is 30800 and notebooks.service.type ClusterIP"),
         ({"home": {"size": "1Ti"}}, 'notebooks.home.size is 1Ti, more than team "vision" may claim'),
         ({"profiles": [{"name": "g", "title": "G", "cpu": 1, "memory": "1Gi", "gpus": 1}]}, "and no deadlineSeconds"),
         (
@@ -267,6 +266,18 @@ def test_the_charts_own_issuer_knows_the_hub(
     values["notebooks"] = {**ON, "oidc": {}}
     found = [one for one in validation_errors(values) if "notebooks" in one]
     assert any(said in one for one in found) if said else not found, found
+
+
+def test_one_issuer_has_one_prefix(validation_errors: Callable[..., list[str]]) -> None:
+    """Who follows docs/login.md and then the example for a site without it would be in no team at the hub."""
+    values = yaml.safe_load(TEAMS.read_text()) | {"notebooks": ON}
+    values["global"]["contract"]["login"] = {"issuer": ON["oidc"]["issuer"]}
+    found = [one for one in validation_errors(values) if "notebooks." in one]
+    assert len(found) == 1 and "with other claims or prefixes than the API server has" in found[0], found
+    same = {**ON["oidc"], "usernamePrefix": "oidc:", "groupsPrefix": "oidc:"}
+    for oidc in (same, {}):
+        values["notebooks"] = {**ON, "oidc": oidc}
+        assert not [one for one in validation_errors(values) if "notebooks." in one]
 
 
 def test_without_nfs_claims_are_the_site_s(validation_errors: Callable[..., list[str]]) -> None:

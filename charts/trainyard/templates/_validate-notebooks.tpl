@@ -26,6 +26,13 @@ login.notebooks.redirectURIs has no {{ $back }}, so that the issuer sends nobody
 login.notebooks.namespace is {{ $login.notebooks.namespace | quote }}, and the hub waits in {{ $space }} for its secret: write {{ $space }}.
 {{- end }}
 {{- end }}
+{{- $o := $values.oidc }}{{ $known := $c.login }}
+{{- if and $o.issuer (eq $o.issuer $known.issuer) (ne (list $o.usernamePrefix $o.usernameClaim $o.groupsPrefix $o.groupsClaim | join " ") (list $known.prefix $known.userClaim $known.prefix $known.groupsClaim | join " ")) }}
+notebooks.oidc names the issuer of global.contract.login with other claims or prefixes than the API server has, so that the hub would know nobody's teams: leave notebooks.oidc.issuer empty.
+{{- end }}
+{{- if and $values.service.nodePort (ne $values.service.type "NodePort") }}
+notebooks.service.nodePort is {{ $values.service.nodePort }} and notebooks.service.type {{ $values.service.type }}: write NodePort, or leave the port out.
+{{- end }}
 {{- range $values.teams }}
 {{- if and (ne . "*") (not (has . $names)) }}
 notebooks.teams has {{ . | quote }}, which is not among global.contract.teams ({{ join ", " $names | default "there are none" }}); name one of them, or "*" for all.

@@ -12,7 +12,7 @@ NEEDS = {
     "notebooks": (
         "notebooks.teams[0]=*",
         "notebooks.url=https://notebooks.example.org",
-        "notebooks.oidc.issuer=https://login.example.org",
+        "notebooks.oidc.issuer=https://issuer.example.org",
     ),
 }
 
