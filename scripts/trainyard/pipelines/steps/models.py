@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from trainyard.pipelines.steps import cluster, results, stopping
 from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.pipelines.steps.run import Run
 from trainyard.serving import gate as gates
-from trainyard.serving import plan, rollout, shelf, versions
+from trainyard.serving import plan, rollout, settings, shelf, versions
 from trainyard.serving.cards import Card
 from trainyard_agent.api import ApiError
 
@@ -129,6 +130,8 @@ def _change(jobs: Jobs, name: str, to: versions.Served) -> versions.Served:
             )
         if before.version == to.version and before.digest == to.digest:
             return before
+        if settings.read(found).get("runtime", plan.OWN) != plan.OWN:
+            to = replace(to, image="")  # Triton's or vLLM's stays: the platform's image could not run their command
         try:
             jobs.ask("PATCH", _path(jobs, name), versions.change(found, to), MANAGER, JSON_PATCH)
             print(f"{name}: {before.version} gives way to {to.version}", flush=True)
