@@ -38,6 +38,7 @@ class Issuer:
     def __init__(self, folder: Path) -> None:
         self.people: dict[str, list[str]] = {}
         self.lifetime = 600.0  # of ID tokens, in seconds
+        self.silent = False  # whether it gives nobody a token for now
         self.renewed: list[str] = []  # whose tokens were renewed, one entry each time
         self.url = ""
         self.ca = folder / "issuer.crt"
@@ -85,6 +86,8 @@ class Issuer:
 
     def exchanged(self, asked: dict[str, str]) -> tuple[int, dict[str, Any]]:
         """Tokens for a code or a refresh token, each once."""
+        if self.silent:
+            return 503, {"error": "temporarily_unavailable"}
         if asked.get("client_id") != CLIENT or asked.get("client_secret") != SECRET:
             return 401, {"error": "invalid_client"}
         if asked["grant_type"] == "refresh_token":

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from filled_in import SERVES, SETS, closed
 from hook_api import Objects, granted
+from login_world import World
+from login_world import made as world_made
 
 from trainyard import contract
 from trainyard.contract import Contract
@@ -92,3 +94,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Contract:
     file = tmp_path_factory.mktemp("site") / "values.yaml"
     file.write_text(yaml.safe_dump(values))
     return contract.load(file)
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """An API server that takes the tokens of a Dex, made once for all tests of log-in that leave everybody there."""
+    with world_made(tmp_path_factory.mktemp("login")) as found:
+        yield found
+
+
+@pytest.fixture
+def home(world: World, tmp_path: Path) -> Path:
+    """Of somebody who has just logged in as ada."""
+    world.logged_in(tmp_path)
+    return tmp_path

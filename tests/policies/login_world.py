@@ -14,17 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from dex_issuer import Dex, Person, dex, named
 
 from trainyard.paths import ROOT
-from trainyard_dev import tools
+from trainyard_dev import browser, tools
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.apiserver.processes import free_ports
 from trainyard_dev.chart import package
 from trainyard_dev.cluster.login import NOBODY
 from trainyard_dev.cluster.tokens import Forger
+from trainyard_dev.tools import build
 
 SYSTEM = "trainyard-system"
 ADA, BOB = "ada@example.org", "bob@example.org"
@@ -32,6 +34,10 @@ PEOPLE = [{"email": ADA, "groups": ["vision-members"]}, {"email": BOB, "groups":
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 RELOADED_S = 90.0  # the API server looks at its file at least once a minute
 LOGIN_S = 180
+needs_dex = pytest.mark.skipif(
+    not build.is_built(build.builder("dex")), reason="Dex isn't built: bin/trainyard tools path dex"
+)
+needs_browser = pytest.mark.skipif(browser.program() is None, reason="no Chromium: apt-get install chromium")
 REUSED_S = 4  # Dex answers whoever asks twice within 3 s as it did the first time
 
 

@@ -83,7 +83,7 @@ http://{{ (index . 0).Release.Name }}-notebook-{{ index . 1 }}.{{ include "train
 {{- dict "url" .Values.url "api_url" (printf "%s" (include "notebooks.address" (list . "hub" 8081))) "proxy_api_url" (include "notebooks.address" (list . "proxy-api" 8001))
       "oidc" $oidc "storage" $storage "teams" $teams "profiles" $profiles "scheduler" $c.scheduler.name
       "pull_policy" .Values.notebook.image.pullPolicy "pull_secrets" $secrets "subdomains" .Values.subdomains
-      "idle" (int64 .Values.culling.idleSeconds) "cull_every" (int64 .Values.culling.everySeconds) "start" (int64 .Values.startSeconds)
+      "blocked" (dig "login" "blocked" list $c) "idle" (int64 .Values.culling.idleSeconds) "cull_every" (int64 .Values.culling.everySeconds) "start" (int64 .Values.startSeconds)
     | toPrettyJson -}}
 {{- end }}
 

@@ -9,8 +9,9 @@ context ca). Names and groups have a prefix, so that no issuer makes anybody a `
 {{- $day := dict "expression" "claims.exp - claims.iat <= 86400" "message" "the token counts longer than a day" -}}
 {{- $rules := list (dict "expression" "!user.username.startsWith('system:') && user.groups.all(group, !group.startsWith('system:'))" "message" "names of Kubernetes' own are nobody's") -}}
 {{- with $login.blocked -}}
-{{- $names := list }}{{ range . }}{{ $names = append $names (printf "%s%s" $login.prefix .) }}{{ end -}}
-{{- $rules = append $rules (dict "expression" (printf "!(user.username in %s)" (toJson $names)) "message" "this member is blocked") -}}
+{{- $names := list }}{{ range . }}{{ $name := printf "%s%s" $login.prefix . }}{{ $names = append (append $names $name) (lower $name) }}{{ end -}}
+{{- /* Issuers differ in whether Ada@ is ada@; who is blocked is so in any letters. */ -}}
+{{- $rules = append $rules (dict "expression" (printf "![user.username, user.username.lowerAscii()].exists(name, name in %s)" (uniq $names | toJson)) "message" "this member is blocked") -}}
 {{- end -}}
 {{- $jwt := dict
       "issuer" $issuer

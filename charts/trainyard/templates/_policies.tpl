@@ -71,7 +71,8 @@ team's controller of Argo but for the team's name, at its end.
       "provisioners" (join "," (concat (list (printf "%s-nfs-provisioner" $account)) $p.provisioners)) -}}
 {{- with $of -}}
 {{- $servers := list -}}{{- range .images }}{{ $servers = append $servers (printf "%s/%s" (include "trainyard.ownRegistry" $) .) }}{{ end -}}
-{{- $made = merge (dict "serverImages" (join "," (uniq $servers | sortAlpha)) "servingClass" .priorityClass.name "modelsBucket" .bucket "servingGpus" (toString .gpus)) $made -}}
+{{- $hosts := list -}}{{- range $team, $names := $.Values.serving.hosts }}{{ range $names }}{{ $hosts = append $hosts (printf "%s/%s" $team .) }}{{ end }}{{ end -}}
+{{- $made = merge (dict "servingHosts" (join "," $hosts) "servingAnnotations" (join "," $.Values.serving.annotations) "serverImages" (join "," (uniq $servers | sortAlpha)) "servingClass" .priorityClass.name "modelsBucket" .bucket "servingGpus" (toString .gpus) "servingPrometheus" .prometheus) $made -}}
 {{- end -}}
 {{- if dig "enabled" false (default dict .Values.notebooks) -}}
 {{- $made = merge (dict

@@ -8,7 +8,7 @@
 serving.bucket is {{ $serving.bucket | quote }}, where teams have no folder of their own: name one of global.contract.storage.buckets with teams: own{{ with $own }}, such as {{ first . }}{{ end }}.
 {{- end }}
 {{- $teams := list }}{{ range include "trainyard.teams" $ | fromJsonArray }}{{ $teams = append $teams .name }}{{ end }}
-{{- range $key := list "allowedNamespaces" "teamQuotas" }}
+{{- range $key := list "allowedNamespaces" "hosts" "teamQuotas" }}
 {{- range $team, $_ := index $.Values.serving $key }}
 {{- if not (has $team $teams) }}
 serving.{{ $key }} names {{ $team | quote }}, which is no team of global.contract.teams: correct it, or take it out.

@@ -52,7 +52,6 @@ def _hub(c: Any, settings: Settings) -> None:
     hub.cleanup_proxy = False
     hub.db_url = settings.database
     hub.cookie_secret_file = str(Path(settings.database.removeprefix("sqlite:///")).parent / "cookie_secret")
-    hub.authenticate_prometheus = False  # asked within the cluster only, by the network policy
     hub.show_config = False
     hub.concurrent_spawn_limit = 20
     hub.allow_named_servers = False

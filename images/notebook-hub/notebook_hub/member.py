@@ -19,6 +19,8 @@ from notebook_hub import names, tokens
 from notebook_hub.settings import Settings, Team
 
 Object = dict[str, Any]
+# An issuer that does not answer says nothing of who has left: so long it ends no notebook, and whoever floods it ends nobody's.
+SILENCE_S = 3600.0
 
 
 class MemberAuthenticator(GenericOAuthenticator):
@@ -31,6 +33,7 @@ class MemberAuthenticator(GenericOAuthenticator):
         super().__init__(**kwargs)
         self._turns: dict[str, asyncio.Lock] = {}  # by person
         self._last: dict[str, tuple[str, Object]] = {}  # what was renewed with, and what came of it
+        self._silent: dict[str, float] = {}  # since when the issuer has not answered, by person
 
     def normalize_username(self, username: str) -> str:
         """The name as the API server has it: small letters would make two persons one."""
@@ -94,6 +97,11 @@ class MemberAuthenticator(GenericOAuthenticator):
         found: tuple[Team, ...] = self.settings.teams_of(person, (state or {}).get("groups") or [])
         return found
 
+    def unsaid(self, person: str) -> bool:
+        """Whether nobody knows if the person has left, as the issuer does not answer, and has not for less than an hour."""
+        since = self._silent.get(person)
+        return since is not None and time.time() - since < SILENCE_S
+
     async def refresh_user(self, user: Any, handler: Any = None, **_: Any) -> Any:
         """A new token when the old one is about to end. False: the person has to log in again."""
         state = await user.get_auth_state()
@@ -120,16 +128,21 @@ class MemberAuthenticator(GenericOAuthenticator):
             return still
         try:
             told = await self.get_token_info(handler, self.build_refresh_token_request_params(refresh))
+            self._silent.pop(user.name, None)
         except HTTPClientError as error:
             if error.code >= 500 or error.code == 429:
+                self._silent.setdefault(user.name, time.time())
                 self.log.warning("the issuer does not answer, %s keeps the token until it ends: %s", user.name, error)
                 return still
+            self._silent.pop(user.name, None)
             self.log.info("the issuer renews no token for %s: %s", user.name, error)
             return False
         except web.HTTPError as error:
+            self._silent.pop(user.name, None)
             self.log.info("the issuer renews no token for %s: %s", user.name, error)
             return False
         except OSError as error:
+            self._silent.setdefault(user.name, time.time())
             self.log.warning("the issuer can't be reached, %s keeps the token until it ends: %s", user.name, error)
             return still
         told.setdefault("refresh_token", refresh)

@@ -95,6 +95,7 @@ class Settings:
         idle: seconds until an idle notebook ends, 0 for never; cull_every: seconds between two looks.
         start: seconds that a pod may take until it runs.
         renew_before: seconds before a person's token ends at which it is renewed.
+        blocked: people whom the API server takes no token of, whatever the issuer says; in any letters.
     """
 
     url: str
@@ -114,6 +115,7 @@ class Settings:
     start: int = 300
     renew_before: int = 300
     port: int = 8888
+    blocked: tuple[str, ...] = ()
 
     def team(self, name: str) -> Team | None:
         """The team of this name that has notebooks."""
@@ -125,6 +127,8 @@ class Settings:
 
     def teams_of(self, person: str, groups: Sequence[str]) -> tuple[Team, ...]:
         """Teams with notebooks that the person is a member of, by the issuer's names of person and groups."""
+        if person.casefold() in {one.casefold() for one in self.blocked}:
+            return ()
         user = self.oidc.username_prefix + person
         known = {self.oidc.groups_prefix + group for group in groups}
         return tuple(one for one in self.teams if user in one.users or known & set(one.groups))

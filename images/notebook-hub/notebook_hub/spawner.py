@@ -107,7 +107,7 @@ class TeamSpawner(KubeSpawner):
         state = await self.user.get_auth_state()
         if state and state.get("sealed") and state.get("expires", 0) < time.time():
             renewed = await self.authenticator.refresh_user(self.user)
-            if not renewed:
+            if not renewed and not self.authenticator.unsaid(self.user.name):
                 return False
             if isinstance(renewed, dict):
                 state = renewed["auth_state"]

@@ -222,9 +222,10 @@ def ask(server: ApiServer, case: Case) -> Answer:
     with stored(server, changed(obj, case.begin), WHO[case.by]) as found:
         if case.delete is not None:
             path = f"{server.path(found)}/{found['metadata']['name']}"
-            bound = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": found["metadata"]["name"]}}
-            placed = server.call("POST", f"{path}/binding", bound | {"target": {"kind": "Node", "name": "any"}})
-            assert placed.ok, placed.message  # a pod without a node goes at once, whatever its grace
+            if found["kind"] == "Pod":  # one without a node goes at once, whatever its grace
+                bound = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": found["metadata"]["name"]}}
+                placed = server.call("POST", f"{path}/binding", bound | {"target": {"kind": "Node", "name": "any"}})
+                assert placed.ok, placed.message
             options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], **case.delete}
             return server.call("DELETE", path, options, identity=who)
         assert case.update is not None
