@@ -145,7 +145,7 @@ def test_the_hub_reaches_the_charts_own_issuer_by_its_pods(on: Objects) -> None:
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "trainyard-system"}},
         "podSelector": {"matchLabels": {"app.kubernetes.io/name": "login", "app.kubernetes.io/instance": "trainyard"}},
     }
-    assert {"to": [place], "ports": [{"protocol": "TCP", "port": "https"}]} in rules
+    assert {"to": [place], "ports": [{"protocol": "TCP", "port": 5556}]} in rules
 
 
 def test_the_proxy_has_no_token_and_keys_come_from_secrets(on: Objects) -> None:
