@@ -125,7 +125,7 @@ def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "form",
     type=click.Choice(("name", "yaml", "json")),
     default="name",
-    help="With yaml or json: print the objects.",
+    help="With yaml or json: print the objects, as kubectl apply takes them.",
 )
 @options
 def model(
@@ -158,7 +158,8 @@ def model(
     values = plan.values(known, kube.namespace, card, wish, before)
     objects = render.objects(values, kube.namespace)
     if dry_run or form != "name":
-        click.echo(structured.text(objects, form) if form == "json" else _documents(objects), nl=False)
+        listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+        click.echo(structured.text(listed, form) if form == "json" else _documents(objects), nl=False)
         if dry_run:
             _shown(text, aside=True)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -13,6 +14,8 @@ from model_server import contract as server
 from trainyard_agent import models
 from trainyard_agent.__main__ import main
 from trainyard_agent.say import PlatformError
+
+SECRET = hashlib.sha256(b"key").hexdigest()
 
 
 def laid(folder: Path, **more: Any) -> dict[str, Any]:
@@ -51,6 +54,8 @@ def test_a_version_comes_whole_and_again_after_a_restart(tmp_path: Path) -> None
         ({}, "digits", f"sha256:{'1' * 64}", "and whoever serves it says sha256:1111"),
         ({"file": "../secret"}, "digits", "", "has no file ../secret, which its model.json names"),
         ({"file": "gone.pt"}, "digits", "", "has no file gone.pt"),
+        ({"files": {"beside.txt": {"sha256": "2" * 64}}}, "digits", "", "beside.txt of "),
+        ({"files": {"../secret": {"sha256": SECRET}}}, "digits", "", "is not the file that its model.json names"),
     ],
 )
 def test_another_model_does_not_come_at_all(
