@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from trainyard.serving import cards, comparison
 
-HOSTILE = {"name": "digits\x1b]0;x\x07", "version": "1\r2", "framework": "onnx\x1b[2J", "run": "a\nb\u202e", "metrics": {"m\x1b": 1}}
+HOSTILE = {
+    "name": "digits\x1b]0;x\x07",
+    "version": "1\r2",
+    "framework": "onnx\x1b[2J",
+    "run": "a\nb\u202e",
+    "metrics": {"m\x1b": 1},
+}
 
 
 def test_a_card_moves_no_cursor() -> None:
