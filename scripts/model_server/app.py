@@ -5,6 +5,7 @@ Whoever has no key gets health and page alone.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -17,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from model_server import codec
-from model_server.errors import BusyError, NotFoundError, ServerError, TooLargeError
+from model_server.errors import BusyError, LateError, NotFoundError, ServerError, TooLargeError
 from model_server.state import ENDING, State
 
 Answer = Callable[[State, Request], Awaitable[Response]]
@@ -58,7 +59,11 @@ def build(state: State) -> Starlette:
             route(f"{at}/ready", "GET", _model_ready),
             route(f"{at}/infer", "POST", _infer),
         ]
-    return Starlette(routes=routes, exception_handlers={404: _nothing, 405: _nothing})
+    made = Starlette(routes=routes, exception_handlers={404: _nothing, 405: _nothing})
+    made.router.redirect_slashes = (
+        False  # an address is what was asked for, not what a client says that this host is called
+    )
+    return made
 
 
 async def _guarded(state: State, answer: Answer, open_to_all: bool, request: Request) -> Response:
@@ -66,8 +71,9 @@ async def _guarded(state: State, answer: Answer, open_to_all: bool, request: Req
     try:
         if state.keys and not open_to_all and not state.keys.allow(request.headers.get("authorization", "")):
             hint = "send a key of this model as `Authorization: Bearer KEY`"
-            failed = _failure(ServerError("needs a key", where=request.url.path, hint=hint), 401)
+            failed = _failure(ServerError("needs a key", where=request.url.path[:200], hint=hint), 401)
             failed.headers["www-authenticate"] = "Bearer"
+            failed.headers["connection"] = "close"  # what else comes of it is nothing to listen to
             return _closing(state, failed)
         return _closing(state, await answer(state, request))
     except ServerError as error:
@@ -96,6 +102,8 @@ def _failure(error: ServerError, status: int) -> Response:
     response = _json(said, status)
     if status == 503:
         response.headers["retry-after"] = "1"
+    if status == LateError.status:
+        response.headers["connection"] = "close"
     return response
 
 
@@ -147,7 +155,7 @@ async def _infer(state: State, request: Request) -> Response:
             return Response(blob, media_type="application/json")
         return Response(blob, media_type="application/octet-stream", headers={_BINARY: str(head)})
 
-    return await _counted(state, "infer", answer)
+    return await _counted(state, request, "infer", answer)
 
 
 async def _predict(state: State, request: Request) -> Response:
@@ -157,7 +165,7 @@ async def _predict(state: State, request: Request) -> Response:
         headers = {"x-model-version": state.card.version}
         return Response(codec.predict_answer(state.card, found), media_type="application/json", headers=headers)
 
-    return await _counted(state, "predict", answer)
+    return await _counted(state, request, "predict", answer)
 
 
 async def _model(state: State, asked: codec.Request) -> codec.Arrays:
@@ -166,7 +174,7 @@ async def _model(state: State, asked: codec.Request) -> codec.Arrays:
     return await state.batcher.infer(asked.arrays)
 
 
-async def _counted(state: State, way: str, answer: Callable[[], Awaitable[Response]]) -> Response:
+async def _counted(state: State, request: Request, way: str, answer: Callable[[], Awaitable[Response]]) -> Response:
     began, code = time.perf_counter(), 500
     state.metrics.in_flight.inc()
     try:
@@ -180,6 +188,7 @@ async def _counted(state: State, way: str, answer: Callable[[], Awaitable[Respon
         code = 499
         raise
     finally:
+        state.held -= getattr(request.state, "held", 0)
         state.metrics.in_flight.dec()
         state.metrics.request(way, code, time.perf_counter() - began)
 
@@ -195,18 +204,37 @@ def _named(state: State, request: Request) -> None:
 
 
 async def _body(state: State, request: Request) -> bytes:
-    """The whole body. Raises TooLargeError before more than the limit is held."""
+    """The whole body, which counts as held until its request is answered.
+
+    Raises:
+        TooLargeError: before more than the limit of one is held.
+        BusyError: before more than the limit of all is held.
+        LateError: it does not come.
+    """
     most = int(state.settings.max_body_mb * 1_000_000)
     said = request.headers.get("content-length", "")
     parts: list[bytes] = []
     size = 0
-    if not said.isdecimal() or int(said) <= most:
-        async for part in request.stream():
-            size += len(part)
-            if size > most:
-                break
-            parts.append(part)
-        else:
-            return b"".join(parts)
+    if not said.isdecimal() or (len(said) < 16 and int(said) <= most):
+        try:
+            async with asyncio.timeout(state.settings.body_s):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > most:
+                        break
+                    _hold(state, request, len(part))
+                    parts.append(part)
+                else:
+                    return b"".join(parts)
+        except TimeoutError:
+            what = f"has not come within {state.settings.body_s:g} s"
+            raise LateError(what, where="body", hint="send it without a pause") from None
     hint = "send less at once, or raise MAX_BODY_MB"
     raise TooLargeError(f"is more than {state.settings.max_body_mb:g} MB", where="body", hint=hint)
+
+
+def _hold(state: State, request: Request, size: int) -> None:
+    if state.held + size > state.settings.max_held_mb * 1_000_000:
+        raise BusyError("requests that are not answered yet fill the server's memory", hint="ask again in a second")
+    state.held += size
+    request.state.held = getattr(request.state, "held", 0) + size

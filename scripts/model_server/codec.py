@@ -14,9 +14,10 @@ import orjson
 
 from model_server.contract import ANY, DATATYPES, Card, Tensor
 from model_server.errors import RequestError
-from model_server.tensors import array, from_bytes, to_bytes
+from model_server.tensors import array, from_bytes, short, to_bytes
 
 Arrays = dict[str, np.ndarray]
+_DIGITS = 12  # of a number of bytes
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def infer_request(card: Card, body: bytes, header_length: str = "") -> Request:
         tensor = wanted.get(name) if isinstance(name, str) else None
         if tensor is None or name in arrays:
             hint = f"the model takes {', '.join(wanted)}, each once"
-            raise RequestError(f"is {name!r}", where=f"{where}.name", hint=hint)
+            raise RequestError(f"is {short(name)}", where=f"{where}.name", hint=hint)
         shape = _shape(tensor, one, where)
         size = _parameters(one, where).get("binary_data_size")
         if size is None:
@@ -64,7 +65,7 @@ def infer_request(card: Card, body: bytes, header_length: str = "") -> Request:
             continue
         if not isinstance(size, int) or not 0 <= size <= len(tail):
             hint = f"{len(tail)} bytes lie behind the JSON"
-            raise RequestError(f"is {size!r}", where=f"{where}.parameters.binary_data_size", hint=hint)
+            raise RequestError(f"is {short(size)}", where=f"{where}.parameters.binary_data_size", hint=hint)
         arrays[tensor.name] = from_bytes(tensor, tail[:size], shape, where)
         tail = tail[size:]
     if tail:
@@ -72,7 +73,7 @@ def infer_request(card: Card, body: bytes, header_length: str = "") -> Request:
         raise RequestError(f"has {len(tail)} bytes that no input takes", where="body", hint=hint)
     identity = said.get("id", "")
     if not isinstance(identity, str):
-        raise RequestError(f"is {identity!r}", where="id", hint="send a text")
+        raise RequestError(f"is {short(identity)}", where="id", hint="send a text")
     return Request(_whole(card, arrays), _outputs(card, said), identity)
 
 
@@ -151,30 +152,30 @@ def metadata(card: Card) -> dict[str, Any]:
 def _parts(body: bytes, header_length: str) -> tuple[bytes, memoryview]:
     if not header_length:
         return body, memoryview(b"")
-    if not header_length.isdecimal() or int(header_length) > len(body):
+    if not header_length.isdecimal() or len(header_length) > _DIGITS or int(header_length) > len(body):
         hint = f"the body has {len(body)} bytes"
-        raise RequestError(f"is {header_length!r}", where="Inference-Header-Content-Length", hint=hint)
+        raise RequestError(f"is {short(header_length)}", where="Inference-Header-Content-Length", hint=hint)
     return body[: int(header_length)], memoryview(body)[int(header_length) :]
 
 
 def _parameters(said: Mapping[str, Any], where: str) -> dict[str, Any]:
     found = said.get("parameters") or {}
     if not isinstance(found, dict):
-        raise RequestError(f"is {found!r}", where=f"{where}.parameters", hint="send an object")
+        raise RequestError(f"is {short(found)}", where=f"{where}.parameters", hint="send an object")
     return found
 
 
 def _shape(tensor: Tensor, said: Mapping[str, Any], where: str) -> tuple[int, ...]:
     if said.get("datatype") != tensor.datatype:
         raise RequestError(
-            f"is {said.get('datatype')!r}", where=f"{where}.datatype", hint=f"{tensor.name} is {tensor.datatype}"
+            f"is {short(said.get('datatype'))}", where=f"{where}.datatype", hint=f"{tensor.name} is {tensor.datatype}"
         )
     shape = said.get("shape")
     hint = f"{tensor.name} is {list(tensor.shape)}, {ANY} for any length"
     if not isinstance(shape, list) or not all(type(one) is int and one > 0 for one in shape):
-        raise RequestError(f"is {shape!r}", where=f"{where}.shape", hint=hint)
+        raise RequestError(f"is {short(shape)}", where=f"{where}.shape", hint=hint)
     if not fits(tensor.shape, shape):
-        raise RequestError(f"is {shape}", where=f"{where}.shape", hint=hint)
+        raise RequestError(f"is {short(shape)}", where=f"{where}.shape", hint=hint)
     return tuple(shape)
 
 
@@ -207,12 +208,12 @@ def _outputs(card: Card, said: Mapping[str, Any]) -> dict[str, bool]:
     if asked is None or asked == []:
         return dict.fromkeys(known, True) if every else {}
     if not isinstance(asked, list) or not all(isinstance(one, dict) for one in asked):
-        raise RequestError(f"is {asked!r}", where="outputs", hint="send a list of {name}")
+        raise RequestError(f"is {short(asked)}", where="outputs", hint="send a list of {name}")
     wanted: dict[str, bool] = {}
     for at, one in enumerate(asked):
         if one.get("name") not in known:
             hint = f"the model gives {', '.join(known)}"
-            raise RequestError(f"is {one.get('name')!r}", where=f"outputs[{at}].name", hint=hint)
+            raise RequestError(f"is {short(one.get('name'))}", where=f"outputs[{at}].name", hint=hint)
         wanted[one["name"]] = _parameters(one, f"outputs[{at}]").get("binary_data", every) is True
     return wanted
 

@@ -39,6 +39,12 @@ class NotFoundError(ServerError):
     status = 404
 
 
+class LateError(ServerError):
+    """A request whose body does not come."""
+
+    status = 408
+
+
 class TooLargeError(ServerError):
     """More bytes or rows than one request may have."""
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from starlette.applications import Starlette
 
-from model_server import admin, app, contract, loaders
+from model_server import admin, app, contract, lines, loaders
 from model_server.batching import Batcher
 from model_server.errors import CardError
 from model_server.keys import Keys
@@ -142,6 +142,7 @@ def _server(application: Starlette, settings: Settings, port: int) -> _Server:
         host=settings.host,
         port=port,
         lifespan="off",
+        http=lines.patient(settings.head_s),
         ws="none",
         log_level="warning",
         access_log=False,

@@ -26,6 +26,9 @@ class Settings:
         batch_wait_ms: how long a batch waits for more rows; at 0 it takes what waits while the model computes.
         max_queue: requests that may wait; further ones are sent away with 503.
         max_body_mb: most of one request.
+        max_held_mb: most of all requests that are not answered yet; further ones are sent away with 503. By default 64,
+            or four of the largest.
+        head_s: seconds that a connection has to begin a request; body_s: seconds that the rest of it has to come.
         threads: threads of the model's library; by default the CPUs that the container may use.
         drain_s: seconds in which a server that was told to end still takes requests, no longer ready.
         grace_s: seconds that requests have to end afterwards.
@@ -39,6 +42,9 @@ class Settings:
     batch_wait_ms: float = 0.0
     max_queue: int = 1000
     max_body_mb: float = 16.0
+    max_held_mb: float = 64.0
+    head_s: float = 20.0
+    body_s: float = 60.0
     threads: int = 1
     drain_s: float = 5.0
     grace_s: float = 20.0
@@ -51,6 +57,7 @@ def read(env: Mapping[str, str] | None = None) -> Settings:
     """The settings of an environment. Raises ServerError that names the variable."""
     env = os.environ if env is None else env
     keys = env.get("KEYS_FILE", "")
+    body_mb = _number(env, "MAX_BODY_MB", 16, least=0.001)
     return Settings(
         model_dir=Path(env.get("MODEL_DIR") or "/models"),
         model_name=env.get("MODEL_NAME", ""),
@@ -59,7 +66,10 @@ def read(env: Mapping[str, str] | None = None) -> Settings:
         max_batch=int(_number(env, "MAX_BATCH", 32, least=1, whole=True)),
         batch_wait_ms=_number(env, "BATCH_WAIT_MS", 0, most=10_000),
         max_queue=int(_number(env, "MAX_QUEUE", 1000, least=1, whole=True)),
-        max_body_mb=_number(env, "MAX_BODY_MB", 16, least=0.001),
+        max_body_mb=body_mb,
+        max_held_mb=_number(env, "MAX_HELD_MB", max(64, 4 * body_mb), least=body_mb),
+        head_s=_number(env, "HEAD_S", 20, least=1),
+        body_s=_number(env, "BODY_S", 60, least=1),
         threads=int(_number(env, "THREADS", 0, whole=True)) or cpus(),
         drain_s=_number(env, "DRAIN_S", 5),
         grace_s=_number(env, "GRACE_S", 20),

@@ -23,6 +23,7 @@ class State:
     keys: Keys | None = None
     batcher: Batcher | None = None
     phase: str = field(default=LOADING)
+    held: int = 0  # bytes of bodies whose requests are not answered yet
 
     @property
     def ready(self) -> bool:

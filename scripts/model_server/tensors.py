@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import struct
 from typing import Any
 
@@ -21,6 +22,9 @@ _KINDS = {
     "O": "mixed values",
 }
 _SHOWN = 40
+_REPR = reprlib.Repr()  # neither long nor deep, whatever was sent
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 2 * _SHOWN
+_REPR.maxlist = 12
 
 
 def array(tensor: Tensor, data: Any, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
@@ -30,7 +34,7 @@ def array(tensor: Tensor, data: Any, shape: tuple[int, ...] | None, where: str) 
         RequestError: other values than the datatype's, too large ones, or not as many as the shape says.
     """
     if not isinstance(data, list):
-        raise RequestError(f"is {_short(data)}", where=where, hint=f"send a list of {tensor.datatype}")
+        raise RequestError(f"is {short(data)}", where=where, hint=f"send a list of {tensor.datatype}")
     made = _texts if tensor.datatype == "BYTES" else _numbers
     found = made(tensor, data, where)
     if shape is None or found.shape == shape:
@@ -113,6 +117,7 @@ def _split_texts(blob: memoryview, count: int, where: str) -> np.ndarray:
         raise RequestError("holds a text that is no UTF-8", where=where, hint="send UTF-8") from None
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
+def short(value: Any) -> str:
+    """What was sent as an error shows it."""
+    text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

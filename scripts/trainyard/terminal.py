@@ -21,6 +21,11 @@ def coloured(stream: TextIO) -> bool:
     return redrawable(stream) and not os.environ.get("NO_COLOR")
 
 
+def printable(text: str) -> str:
+    """One line of text out of somebody else's data: what moves a cursor, begins a line or writes backwards is `?`."""
+    return "".join(one if one.isprintable() else "?" for one in text)
+
+
 def harmless(line: bytes) -> bytes:
     """A line of somebody else's program as it may be shown on a terminal: what is no text is written as text (`^[`)."""
 

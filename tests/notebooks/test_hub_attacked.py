@@ -1,4 +1,4 @@
-"""The hub, attacked by a name, by other sites' pages, by what a person may send it, and by who stays after they were blocked."""
+"""The hub, attacked by a name, by other sites' pages, by what a person may send it, and by who was blocked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def test_what_a_person_sends_decides_team_and_size_alone(site: Site, ada: Page) 
     token = person.token()
     assert until(lambda: ask(f"{site.api}/users/{ADA}/server", token, "DELETE")[0] in (204, 404) and not pod(site))
     sent = {"team": "vision", "profile": "small", "image": "evil", "namespace": "speech", "pod_name": "x",
-            "environment": {"A": "b"}, "service_account": "pipeline", "extra_pod_config": {"hostNetwork": True}}  # fmt: skip
+            "environment": {"A": "b"}, "service_account": "pipeline",
+            "extra_pod_config": {"hostNetwork": True}}  # fmt: skip
     assert ask(f"{site.api}/users/{ADA}/server", token, "POST", sent)[0] in (201, 202)
     assert until(lambda: pod(site))
     found = pod(site)

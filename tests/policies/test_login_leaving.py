@@ -70,3 +70,8 @@ class TestOffboarding:
         assert [world.asked(one)[0] for one in (ada, hub)] == [401, 401]
         assert "this member is blocked" in world.log
         assert world.asked(bob)[1]["username"] == f"oidc:{BOB}"
+
+    def test_a_blocked_name_is_blocked_in_any_letters(self, world: World) -> None:
+        """An issuer may let people write themselves with other ones; the group would let them in."""
+        for email in ("Ada@example.org", "ADA@EXAMPLE.ORG"):
+            assert world.asked(token(world, email=email))[0] == 401, email

@@ -56,7 +56,7 @@ def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """A server of its own, whose store is empty but for the platform, with a team that may have two of each kind."""
     team = {"name": TEAM, "gid": 20009, "members": {"groups": list(MEMBER.groups)}, "quota": {"all": {}},
             "counts": dict.fromkeys(defaults()["counts"], EACH)}  # fmt: skip
-    serving = {"enabled": True, "counts": dict.fromkeys(served_counts(), EACH)}
+    serving = {"enabled": True, "hosts": {TEAM: ["digits.example.org"]}, "counts": dict.fromkeys(served_counts(), EACH)}
     values = tmp_path_factory.mktemp("flood") / "team.yaml"
     values.write_text(yaml.safe_dump({"global": {"contract": {"teams": [team]}}, "serving": serving}))
     objects = package.render("kind", values=[values])

@@ -19,7 +19,7 @@ from notebook_hub import names, tokens
 from notebook_hub.settings import Settings, Team
 
 Object = dict[str, Any]
-# An issuer that does not answer says nothing of who has left: so long it ends no notebook, and whoever floods it ends nobody's.
+# An issuer that does not answer says nothing of who has left: so long it ends no notebook, and neither does its flood.
 SILENCE_S = 3600.0
 
 
@@ -98,7 +98,7 @@ class MemberAuthenticator(GenericOAuthenticator):
         return found
 
     def unsaid(self, person: str) -> bool:
-        """Whether nobody knows if the person has left, as the issuer does not answer, and has not for less than an hour."""
+        """Whether nobody knows if the person has left, as the issuer does not answer; an hour at most."""
         since = self._silent.get(person)
         return since is not None and time.time() - since < SILENCE_S
 

@@ -10,8 +10,8 @@ import re
 PREFIX = "trainyard-notebook-"
 LABEL = "trainyard.io/notebook"
 LONGEST = 63  # of a pod's name, which becomes its host's name
-# What the admission rule knows to write, too. A name with other signs could never have a notebook. One with a slash neither: the
-# proxy would take it for a page of the person whose name stands before.
+# What the admission rule knows to write, too. A name with other signs could never have a notebook. One with a slash
+# neither: hub and proxy would take it for a server or a page of the person whose name stands before.
 SIGNS = frozenset("-._@+:|#=~")
 PERSON = re.compile(rf"[A-Za-z0-9{re.escape(''.join(sorted(SIGNS)))}]+")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from trainyard.terminal import printable
 from trainyard.times import now, span
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
@@ -45,7 +46,8 @@ def table(rows: Sequence[Row], *, wide: bool = False) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Text in columns, each as wide as its longest."""
+    """Text in columns, each as wide as its longest; no cell has more to say to a terminal."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     padded = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in padded)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.errors import UsageError
+from trainyard.terminal import printable
 
 # A server's objects are called after its model, so the name is shorter than a registry alone would want.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -43,8 +44,8 @@ class Card:
 
     @property
     def title(self) -> str:
-        """`digits@3f2a…`, as every command takes it."""
-        return f"{self.name}@{self.version}"
+        """`digits@3f2a…`, as every command takes it; a job may have written anything into its card."""
+        return printable(f"{self.name}@{self.version}")
 
     @property
     def lacks(self) -> tuple[str, ...]:

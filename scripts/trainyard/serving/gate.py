@@ -7,6 +7,7 @@ from typing import Any
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.serving.cards import Card
+from trainyard.terminal import printable
 
 METRIC = "accuracy"
 
@@ -77,7 +78,7 @@ def held(verdict: Verdict) -> TrainyardError:
 
 def _number(card: Card, metric: str) -> float:
     if metric not in card.metrics:
-        there = ", ".join(sorted(card.metrics)) or "none"
+        there = printable(", ".join(sorted(card.metrics))) or "none"
         what = f"{card.title} was not measured by {metric}; its card has {there}"
         raise UsageError(what, hint="name another metric, or register it again with --metric NAME=VALUE")
     return card.metrics[metric]
