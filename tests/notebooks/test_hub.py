@@ -63,7 +63,7 @@ def test_a_member_logs_in_and_gets_a_notebook_in_the_team_s_namespace(site: Site
     assert claims == {ADAS, "workspace", "shared"}
     home = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"namespace": "vision"}}
     made = site.server.find(home, ADAS)
-    assert made and made["spec"]["storageClassName"] == "trainyard-workspace"
+    assert made and made["spec"]["storageClassName"] == "trainyard-shared"
 
 
 def test_the_person_s_own_token_made_it_not_the_hub_s(site: Site, ada: Page) -> None:
