@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+import time
 from typing import Any
 
 from trainyard_dev.e2e import releases
@@ -31,7 +32,7 @@ HUB_VALUES: dict[str, Any] = {
     "enabled": True, "teams": ["*"], "url": "https://notebooks.invalid",
     "oidc": {"issuer": ISSUER, "authorizeUrl": f"{ISSUER}/auth", "tokenUrl": f"{ISSUER}/token"},
 }  # fmt: skip
-SPACE_S = 120
+SPACE_S, ANSWER_S = 120, 60
 
 
 def login(alone: Alone, values: str) -> None:
@@ -78,8 +79,12 @@ def _people(context: Context) -> dict[str, Any]:
 
 def _hub(alone: Alone, verb: str, values: str, **more: Any) -> float:
     seconds = alone.other(verb, values, {NOTEBOOKS: {**HUB_VALUES, **more}, LOGIN: {"enabled": False}})
-    said = json.loads(alone.context.kubectl("get", "--raw", HUB).stdout)
-    require("version" in said, f"the hub says {said}")
+    # The API server may know the hub of before for a moment.
+    end = time.monotonic() + ANSWER_S
+    while (asked := alone.context.kubectl("get", "--raw", HUB, check=False)).returncode:
+        require(time.monotonic() < end, f"the hub does not answer: {asked.stderr}")
+        time.sleep(2)
+    require("version" in json.loads(asked.stdout), f"the hub says {asked.stdout}")
     return seconds
 
 
