@@ -122,7 +122,7 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
     before, used = _pods(context), costs.look(context, (NAMESPACE,))
     with serving_access.elsewhere(context) as other, asking.Beside(context, MODEL, LASTING, RATE) as load:
         ways, seconds = [serving_access.reached(context, other)], []
-        for namespaces in (f"{{{other}}}", "null"):
+        for namespaces in (f"{{{other}}}", "{}"):
             change = f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={namespaces}"
             seconds.append(put(context, "upgrade", chart.package(), change=change))
             ways.append(serving_access.reached(context, other))
