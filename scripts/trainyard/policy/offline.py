@@ -29,6 +29,7 @@ RESOURCES = {
     ("apps", "StatefulSet"): "statefulsets",
     ("", "Service"): "services",
     ("autoscaling", "HorizontalPodAutoscaler"): "horizontalpodautoscalers",
+    ("policy", "PodDisruptionBudget"): "poddisruptionbudgets",
     ("networking.k8s.io", "Ingress"): "ingresses",
     ("gateway.networking.k8s.io", "HTTPRoute"): "httproutes",
     ("keda.sh", "ScaledObject"): "scaledobjects",
