@@ -151,7 +151,8 @@ def _checked(folder: Path, source: str, name: str, version: str, digest: str) ->
         if due and due != real:
             what = f"{file} of {source} has the digest {real}, and {whose} says {due}"
             raise PlatformError(f"{what}: it was changed after it was registered, so serve another version")
-    for beside in card.get("files") if isinstance(card.get("files"), dict) else ():
+    files = card.get("files")
+    for beside in files if isinstance(files, dict) else ():
         due, path = _listed(card, str(beside)), folder / str(beside)
         if due and (
             not path.is_file() or not path.resolve().is_relative_to(folder.resolve()) or digest_of(path) != due
