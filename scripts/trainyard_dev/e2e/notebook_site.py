@@ -76,7 +76,13 @@ class Site:
             team["members"]["groups"] = [*team["members"]["groups"], f"{PREFIX}{team['name']}-members"]
         issuer = login.issuer(self.context.engine, self.context.cluster)
         values = {
-            "global": {"contract": {"teams": teams, "login": {"issuer": issuer, "blocked": list(blocked)}}},
+            "global": {
+                "contract": {
+                    "teams": teams,
+                    "login": {"issuer": issuer, "blocked": list(blocked)},
+                    "scheduler": {"preempt": True},
+                }
+            },
             "login": {
                 "enabled": True,
                 "people": [{"email": one, "groups": GROUPS[one]} for one in people],
