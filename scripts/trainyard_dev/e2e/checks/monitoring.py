@@ -29,7 +29,7 @@ STORE, DCGM = "minio", "dcgm"
 METRICS_SERVER, LOGIN = "metrics-server", "login"  # options of their own, asked as well
 SWITCHES = (
     ",".join((options.ON, f"{METRICS_SERVER}.enabled=true", *switched(LOGIN))),
-    f"{options.OFF},{METRICS_SERVER}.enabled=false,{LOGIN}.enabled=false,{LOGIN}.people={{}},global.contract.login.issuer=",
+    f"{options.OFF},{METRICS_SERVER}.enabled=false,{LOGIN}.enabled=false,{LOGIN}.people=null,global.contract.login.issuer=",
 )
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
 # One series of each job that nothing else gives: a page that answers and has nothing in it is up as well.

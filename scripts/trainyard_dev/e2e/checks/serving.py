@@ -122,8 +122,8 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
     before, used = _pods(context), costs.look(context, (NAMESPACE,))
     with serving_access.elsewhere(context) as other, asking.Beside(context, MODEL, LASTING, RATE) as load:
         ways, seconds = [serving_access.reached(context, other)], []
-        for namespaces in (f"{{{other}}}", "{}"):
-            change = f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={namespaces}"
+        for allowed in (other, f"not-{other}"):
+            change = f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={{{allowed}}}"
             seconds.append(put(context, "upgrade", chart.package(), change=change))
             ways.append(serving_access.reached(context, other))
         seen = load.ended()
