@@ -60,9 +60,8 @@ def build(state: State) -> Starlette:
             route(f"{at}/infer", "POST", _infer),
         ]
     made = Starlette(routes=routes, exception_handlers={404: _nothing, 405: _nothing})
-    made.router.redirect_slashes = (
-        False  # an address is what was asked for, not what a client says that this host is called
-    )
+    # A redirection would lead to whatever host the client names.
+    made.router.redirect_slashes = False
     return made
 
 

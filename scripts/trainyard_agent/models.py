@@ -142,24 +142,34 @@ def _checked(folder: Path, source: str, name: str, version: str, digest: str) ->
     file = str(card.get("file") or "")
     said = str(card.get("digest") or _listed(card, file))
     path = folder / file
-    if not file or not path.resolve().is_relative_to(folder.resolve()) or not path.exists():
+    if not file or not _within(folder, path) or not path.exists():
         raise PlatformError(
             f"{source} has no file {file or '(none)'}, which its {CARD} names: register the model again"
         )
     real = digest_of(path)
     for due, whose in ((said, f"its {CARD}"), (digest, "whoever serves it")):
         if due and due != real:
-            what = f"{file} of {source} has the digest {real}, and {whose} says {due}"
-            raise PlatformError(f"{what}: it was changed after it was registered, so serve another version")
+            raise _changed(f"{file} of {source} has the digest {real}, and {whose} says {due}")
     files = card.get("files")
-    for beside in files if isinstance(files, dict) else ():
-        due, path = _listed(card, str(beside)), folder / str(beside)
-        if due and (
-            not path.is_file() or not path.resolve().is_relative_to(folder.resolve()) or digest_of(path) != due
-        ):
-            what = f"{beside} of {source} is not the file that its {CARD} names"
-            raise PlatformError(f"{what}: it was changed after it was registered, so serve another version")
+    for beside in sorted(files) if isinstance(files, dict) else ():
+        due = _listed(card, beside)
+        if due and due != (real if beside == file else _digest_within(folder, beside)):
+            raise _changed(f"{beside} of {source} is not the file that its {CARD} names")
     return card | {"digest": real}
+
+
+def _changed(what: str) -> PlatformError:
+    return PlatformError(f"{what}: it was changed after it was registered, so serve another version")
+
+
+def _within(folder: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _digest_within(folder: Path, name: str) -> str:
+    """The digest of a file of the folder; "" where it is none."""
+    path = folder / name
+    return digest_of(path) if path.is_file() and _within(folder, path) else ""
 
 
 def _listed(card: dict[str, Any], file: str) -> str:
