@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,14 +53,10 @@ class Desk:
 
     def choose(self, profile: str) -> None:
         """Asks for a notebook of this size; while another is ending the hub offers no choice."""
-        there, end = "document.querySelector('#profile') !== null", time.monotonic() + START_S
-        self.page.open(f"{self.hub}/hub/spawn")
-        while not self.page.run(there):
-            require(time.monotonic() < end, f"the hub offers no size, it shows: {self.page.text[:300]}")
-            with suppress(TrainyardError):
-                self.page.wait(there, "the choice of a size", AGAIN_S)
-            if not self.page.run(there):
-                self.page.open(f"{self.hub}/hub/spawn")
+        spawn = f"{self.hub}/hub/spawn"
+        self._until(
+            "document.querySelector('#profile') !== null", "the choice of a size", lambda: self.page.open(spawn)
+        )
         self.page.run(f"document.querySelector('#profile').value = {json.dumps(profile)}")
         self.page.click("form[action*=spawn] [type=submit]")
 
@@ -68,12 +65,8 @@ class Desk:
         self.page.open(f"{self.hub}/hub/home")
         self.page.wait("document.querySelector('#start') !== null", "the hub's page")
         runs = "!!(document.querySelector('#stop') || {}).offsetParent"
-        end = time.monotonic() + START_S
-        while self.page.run(runs):
-            require(time.monotonic() < end, "the hub's page ends no notebook")
-            self.page.click("#stop")  # a click before the page's scripts are there does nothing
-            with suppress(TrainyardError):
-                self.page.wait(f"!{runs}", "the end of the notebook", AGAIN_S)
+        # A click before the page's scripts are there does nothing.
+        self._until(f"!{runs}", "the end of the notebook", lambda: self.page.click("#stop"))
 
     def wait_lab(self) -> None:
         """Until JupyterLab is there, with its launcher or what was open."""
@@ -92,15 +85,18 @@ class Desk:
         """Opens JupyterLab with nothing in it, and a new notebook by its card in the launcher."""
         self.page.open(f"{self.hub}/user/{self.email}/lab?reset")
         self.wait_lab()
-        end = time.monotonic() + START_S
-        while not self.page.run(f"{CELLS}.length"):
-            require(time.monotonic() < end, "the launcher opens no notebook")
-            self.page.click(
-                '.jp-LauncherCard[data-category="Notebook"]'
-            )  # a launcher that is still being drawn drops it
-            with suppress(TrainyardError):
-                self.page.wait(f"{CELLS}.length > 0", "a notebook with a cell", AGAIN_S)
+        card = '.jp-LauncherCard[data-category="Notebook"]'  # a launcher that is still being drawn drops a click
+        self._until(f"{CELLS}.length > 0", "a notebook with a cell", lambda: self.page.click(card))
         self.page.wait_text("| Idle", START_S)  # a cell that is run before its kernel is there is dropped
+
+    def _until(self, there: str, what: str, act: Callable[[], None]) -> None:
+        """Acts, and again every AGAIN_S, until an expression of the page is true. Raises CheckError."""
+        end = time.monotonic() + START_S
+        while not self.page.run(there):
+            require(time.monotonic() < end, f"{what} does not come, the page shows: {self.page.text[:300]}")
+            act()
+            with suppress(TrainyardError):
+                self.page.wait(there, what, AGAIN_S)
 
     def cell(self, code: str, seconds: float = CELL_S) -> str:
         """Types code into the last cell, runs it by Shift+Enter, and gives what stands below it when it has ended."""

@@ -80,7 +80,7 @@ class Site:
                 "contract": {
                     "teams": teams,
                     "login": {"issuer": issuer, "blocked": list(blocked)},
-                    "scheduler": {"preempt": True},
+                    "scheduler": {"preempt": True},  # off by default; a job is to displace a notebook
                 }
             },
             "login": {

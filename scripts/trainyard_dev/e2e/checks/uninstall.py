@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import time
+from functools import partial
 from typing import Any
 
 from trainyard.chart.release import inventory, node_folders, removal
@@ -86,16 +87,18 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
         phase, log = context.run_pod(read)
         require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
         releases.test(context)
-    if recorder.passed("uninstall.reinstall"):
-        alone.monitoring(held["values"])
-    if recorder.passed(options_alone.ALONE[MONITORING]):
-        alone.logs(held["values"])
-    if recorder.passed(options_alone.ALONE[options_alone.LOGS]):
-        alone.serving(held["values"])
-    if recorder.passed(options_alone.ALONE[options_alone.SERVING]):
-        options_people.login(alone, held["values"])
-    if recorder.passed(options_people.IDS[options_people.LOGIN]):
-        options_people.notebooks(alone, held["values"])
+    before = "uninstall.reinstall"
+    for check_id, step in (
+        (options_alone.ALONE[MONITORING], alone.monitoring),
+        (options_alone.ALONE[options_alone.LOGS], alone.logs),
+        (options_alone.ALONE[options_alone.SERVING], alone.serving),
+        (options_people.IDS[options_people.LOGIN], partial(options_people.login, alone)),
+        (options_people.IDS[options_people.NOTEBOOKS], partial(options_people.notebooks, alone)),
+    ):
+        if not recorder.passed(before):
+            break
+        step(held["values"])
+        before = check_id
 
 
 def purged(context: Context) -> None:
