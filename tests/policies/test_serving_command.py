@@ -152,7 +152,7 @@ def test_the_next_version_keeps_what_was_said_after_a_rollback(server: ApiServer
     rolled(server, 2)
     assert run("serve", "rollback", "digits", "--no-wait").exception is None
     done = run("serve", "digits@2", "--dry-run", "-o", "json")
-    [deployment] = [one for one in json.loads(done.stdout) if one["kind"] == "Deployment"]
+    [deployment] = [one for one in json.loads(done.stdout)["items"] if one["kind"] == "Deployment"]
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     assert container["resources"]["limits"]["memory"] == "2Gi" and (found := serving(server)) and found.version == "1"
 

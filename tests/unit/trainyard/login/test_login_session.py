@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 from login_answers import CLIENT, DOCUMENT, URL, Fixed, signed
 
-from trainyard.commands.login import login
+from trainyard.cli import trainyard
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.login import asking, kubeconfig, session, store, tokens
 
@@ -142,7 +142,7 @@ class TestAgain:
         return found
 
     def run(self, *words: str) -> None:
-        result = CliRunner().invoke(login, list(words))
+        result = CliRunner().invoke(trainyard, ["login", *words])
         assert result.exit_code == 0, result.output
 
     def test_it_is_done_as_before(self, used: list[session.Settings], home: Path) -> None:
@@ -161,4 +161,4 @@ class TestAgain:
 
     def test_none_is_printed_for_an_issuer_without_tls(self, home: Path) -> None:
         words = ["--issuer=http://login", "--server=https://lab:6443", "-o", "-"]
-        assert "the address is not https" in str(CliRunner().invoke(login, words).exception)
+        assert "the address is not https" in str(CliRunner().invoke(trainyard, ["login", *words]).exception)

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from trainyard import contract
-from trainyard.commands.models import models
-from trainyard.commands.serve import serve
+from trainyard.cli import trainyard
 from trainyard.errors import UsageError
 from trainyard.kube import KubeError
 from trainyard.kube.access import Access
@@ -72,8 +71,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def run(*words: str) -> Result:
-    group = serve if words[0] == "serve" else models
-    return CliRunner().invoke(group, list(words[1:]))
+    return CliRunner().invoke(trainyard, list(words))
 
 
 def refusal(*words: str) -> str:
