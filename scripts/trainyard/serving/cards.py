@@ -14,6 +14,7 @@ from trainyard.terminal import printable
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 VERSION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 SERVED = ("framework", "file", "inputs", "outputs")  # without these nothing can answer for it
+ORIGIN = ("metrics", "data", "code", "run")  # what is no part of the content that a version is made of
 SHOWN = 12  # characters of a version in a table
 
 
@@ -81,6 +82,11 @@ def read(raw: Mapping[str, Any], place: str, changed: int = 0) -> Card:
         changed=changed,
         raw=raw,
     )
+
+
+def told_anew(known: Card, now: Card) -> list[str]:
+    """What the card of now says otherwise than the known one of the same content."""
+    return [key for key in ORIGIN if getattr(now, key) and getattr(now, key) != getattr(known, key)]
 
 
 def is_number(value: Any) -> bool:

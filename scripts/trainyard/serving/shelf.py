@@ -92,6 +92,7 @@ class Shelf:
 
         Args:
             card: of `complete`.
+            say: hears what was sent, and what of the card is not noted because the version is there already.
 
         Raises:
             TrainyardError: that version is there with other content, or the store refuses.
@@ -110,7 +111,10 @@ class Shelf:
                 say(f"sent {file.relative_to(folder).as_posix()}")
             self._put(f"{place}/{server.CARD}", card)  # last: a card means all is there
         self._put(f"{self.root}/{name}/{NEWEST}", {"version": version})
-        return there or cards.read(card, place)
+        made = cards.read(card, place)
+        if there is not None and (other := cards.told_anew(there, made)):
+            say(f"{there.title} was registered before and keeps its card: {', '.join(other)} of now are not noted")
+        return there or made
 
     def _put(self, place: str, document: Mapping[str, Any]) -> None:
         with tempfile.TemporaryDirectory() as scratch:

@@ -107,6 +107,18 @@ def test_registering_sends_the_card_last_and_the_same_content_once(tmp_path: Pat
     server.check(tmp_path / "pod", server.read(tmp_path / "pod"))
 
 
+def test_what_a_version_that_is_there_does_not_note_is_told(tmp_path: Path) -> None:
+    found = shelf.Shelf(FolderStore(tmp_path / "store"), "vision")
+    folder = trained(tmp_path / "out", accuracy=0.9)
+    said: list[str] = []
+    made = found.register(folder, shelf.complete(folder, GIVEN), said.append)
+    again = found.register(folder, shelf.complete(folder, GIVEN), said.append)
+    assert said == ["sent metrics.json", "sent model.pt"] and again.metrics == {"accuracy": 0.9}
+    given = {**GIVEN, "metrics": {"accuracy": 0.8}, "run": "second"}
+    assert found.register(folder, shelf.complete(folder, given), said.append).metrics == {"accuracy": 0.9}
+    assert said[2:] == [f"{made.title} was registered before and keeps its card: metrics, run of now are not noted"]
+
+
 def test_a_version_never_changes(tmp_path: Path) -> None:
     found = shelf.Shelf(FolderStore(tmp_path / "store"), "vision")
     for content, refused in ((b"one", False), (b"two", True)):
