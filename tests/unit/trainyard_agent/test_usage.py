@@ -4,71 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from prometheus_server import Server, Vector, served
+from prometheus_server import Server, served
+from usage_world import CONTRACT, MIB, START, Clock, Maps, of, runs
 
 from trainyard.rightsize import usage as product
 from trainyard_agent import usage_figures, usage_notes
-from trainyard_agent.api import ApiError
 from trainyard_agent.prometheus import Prometheus
 from trainyard_agent.say import PlatformError
 from trainyard_agent.usage import KEY, NAME, PLATFORM_S, Usage
-from trainyard_agent.usage_figures import Figures, job_of, role_of, workload_of
-from trainyard_agent.usage_notes import LARGEST, RUNS, Notes
-
-START = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
-CONTRACT = {"teams": [{"name": "vision"}]}
-MIB = 1 << 20
-
-
-class Maps:
-    """An API server with the ConfigMaps of team and platform."""
-
-    namespace = "trainyard-system"
-
-    def __init__(self) -> None:
-        self.texts = {"vision": "", "trainyard-system": ""}
-        self.writes: list[str] = []
-
-    def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
-        if path.startswith("/apis/rbac.authorization.k8s.io/v1/namespaces/") and path.endswith(f"/roles/{NAME}"):
-            return {"metadata": {"uid": "role-of-" + path.split("/")[5]}}
-        if self._of(path) not in self.texts:
-            raise ApiError(403, "may not get configmaps")
-        return {"data": {KEY: self.texts[self._of(path)]}}
-
-    def apply(self, path: str, obj: dict[str, Any], *, manager: str) -> dict[str, Any]:
-        namespace = self._of(path)
-        assert manager == "trainyard-usage"
-        assert (obj["kind"], obj["metadata"]["name"], obj["metadata"]["namespace"]) == ("ConfigMap", NAME, namespace)
-        assert obj["metadata"]["ownerReferences"][0]["uid"] == f"role-of-{namespace}"
-        self.writes.append(namespace)
-        self.texts[namespace] = obj["data"][KEY]
-        return {}
-
-    def jobs(self, namespace: str = "vision") -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.texts[namespace])["jobs"]
-        return found
-
-    @staticmethod
-    def _of(path: str) -> str:
-        words = path.split("/")
-        assert words[-2:] == ["configmaps", NAME]
-        return words[4]
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.at = START
-
-    def __call__(self) -> datetime:
-        return self.at
-
-    def go(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
+from trainyard_agent.usage_figures import Figures
+from trainyard_agent.usage_notes import RUNS
 
 
 @pytest.fixture
@@ -90,37 +37,6 @@ def clock() -> Clock:
 @pytest.fixture
 def usage(prometheus: Server, maps: Maps, clock: Clock) -> Usage:
     return Usage(maps, Figures(Prometheus(prometheus.address)), clock)  # type: ignore[arg-type]
-
-
-def of(pod: str, **more: str) -> dict[str, str]:
-    return {"namespace": "vision", "pod": pod, "container": "pytorch", **more}
-
-
-def runs(prometheus: Server, *pods: str, job: str, begin: float, going: bool, cpu: float = 1.0) -> None:
-    """Prometheus knows a job by now: its pods, since when, and what they used."""
-    seen = [of(pod, team="vision", job=job, kind="PyTorchJob") for pod in pods]
-    used: Vector = [(of(pod), cpu * (1 + index)) for index, pod in enumerate(pods)]
-    prometheus.answers = [
-        ("^max by .*trainyard_pod_job", [(labels, 1) for labels in seen]),
-        ("kube_pod_start_time", [(of(pod), begin + index) for index, pod in enumerate(pods)]),
-        ("kube_pod_status_phase", [(of(pod), 1) for pod in pods] if going else []),
-        ("quantile_over_time.0.5, rate", [(labels, value * 0.5) for labels, value in used]),
-        ("quantile_over_time.0.95, rate", used),
-        ("quantile_over_time.0.99, rate", used),
-        ("max_over_time.rate", [(labels, value * 1.2) for labels, value in used]),
-        ("timestamp", lambda query, at: [({}, at - 7)]),
-        ("count_over_time", [(labels, 40) for labels, _ in used]),
-        ("memory_working_set", [(labels, value * 512 * MIB) for labels, value in used]),
-        ("cfs_throttled", [(labels, 0.25) for labels, _ in used]),
-        ("kube_pod_container_resource_requests",
-         [(of(pod, resource=name), amount) for pod in pods for name, amount in
-          (("cpu", 4), ("memory", 8 << 30), ("nvidia_com_gpu", 2), ("ephemeral_storage", 5))]),
-        ("kube_pod_container_resource_limits", [(of(pod, resource="memory"), 8 << 30) for pod in pods]),
-        ("DCGM_FI_DEV_GPU_UTIL.*< 1", [(of(pods[0]), 1)]),
-        ("DCGM_FI_DEV_GPU_UTIL", [(of(pod), 37.5) for pod in pods]),
-        ("DCGM_FI_DEV_FB_USED", [(of(pod), 1024) for pod in pods]),
-        ("DCGM_FI_DEV_FB_FREE", [(of(pod), 3072) for pod in pods]),
-    ]  # fmt: skip
 
 
 def test_a_job_that_ended_is_measured_by_role_with_the_pod_that_used_most(
@@ -309,62 +225,3 @@ def test_prometheus_that_refuses_or_is_gone_is_named(prometheus: Server, usage: 
         Prometheus("http://127.0.0.1:1").vector("up", 1)
     with pytest.raises(PlatformError, match="is no address of Prometheus: write http://HOST:PORT"):
         Prometheus("trainyard-prometheus:9090")
-
-
-def test_notes_stay_below_what_a_config_map_holds_and_keep_the_newest() -> None:
-    notes = Notes()
-    part = {"container": "main", "pods": 1, "oom": 0, "cpu": {"p95": 1.234}}
-    parts = [{"role": f"role-{index}", **part} for index in range(16)]
-    for turn in range(RUNS):
-        for number in range(300):
-            run = notes.add(f"job-{number}", "Job", f"job-{number}-{turn}", 1000.0 * turn + number)
-            notes.measured(run, [dict(part) for part in parts], at=1, last=2, ended=True)
-    body = notes.jobs_text()
-    assert len(notes.text(body, 120, 15)) < LARGEST + 1000
-    found = json.loads(body)
-    assert [job["name"] for job in found] == [f"job-{number}" for number in range(299, 99, -1)]
-    assert all(job["runs"] for job in found), "each job keeps its newest run before any keeps a second"
-    assert json.loads(body) == list(notes.jobs.values())
-    assert usage_notes.read(notes.text(body, 120, 15)).jobs == notes.jobs
-
-
-@pytest.mark.parametrize(
-    ("job", "pod", "role"),
-    [
-        ("mnist", "mnist-worker-12", "worker"),
-        ("mnist", "mnist-launcher", "launcher"),
-        ("prep", "prep-x7k2v", ""),
-        ("prep", "prep-3-x7k2v", ""),
-        ("ddp-b4x2z", "ddp-b4x2z-master-0", "master"),
-        ("alone", "alone", ""),
-    ],
-)
-def test_the_role_of_a_pod(job: str, pod: str, role: str) -> None:
-    assert role_of(job, pod) == role
-
-
-@pytest.mark.parametrize(
-    ("name", "job"),
-    [
-        ("ddp-b4x2z", "ddp"),
-        ("nightly-29512345", "nightly"),
-        ("mnist-first", "mnist-first"),
-        ("mnist", "mnist"),
-        ("b4x2z", "b4x2z"),
-    ],
-)
-def test_runs_of_one_job_have_one_name(name: str, job: str) -> None:
-    assert job_of(name) == job == product.base(name)
-
-
-@pytest.mark.parametrize(
-    ("pod", "workload"),
-    [
-        ("trainyard-scheduler-6bd7f9c5d4-x2x4z", "trainyard-scheduler"),
-        ("trainyard-node-prep-x2x4z", "trainyard-node-prep"),
-        ("trainyard-minio-0", "trainyard-minio"),
-        ("trainyard-janitor-29512345-x2x4z", "trainyard-janitor"),
-    ],
-)
-def test_the_workload_of_a_pod(pod: str, workload: str) -> None:
-    assert workload_of(pod) == workload

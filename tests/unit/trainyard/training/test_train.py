@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,48 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
-from train_cluster import VALUES, Cluster, Object, group, pod, state
+from train_cluster import Cluster, Object, group, pod, state
 
-from trainyard import cli, contract
-from trainyard.errors import TrainyardError, UsageError
-from trainyard.kinds import TeamConfig, check
+from trainyard.errors import UsageError
+from trainyard.kinds import check
 from trainyard.kube import Access
 from trainyard.training import follow, launch, results, settings, starter
-from trainyard.training.transfer import StoreUnavailableError
-
-
-@pytest.fixture
-def platform(tmp_path: Path) -> Path:
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(VALUES))
-    return file
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "digits"
-    made.mkdir()
-    (made / "train.py").write_text("import torch\n")
-    return made
-
-
-@pytest.fixture
-def team_config(platform: Path) -> TeamConfig:
-    return TeamConfig.of(contract.load(platform), "speech")
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def call(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["trainyard", *map(str, words)])
-        monkeypatch.setattr("signal.signal", lambda *_: None)
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        shown = capsys.readouterr()
-        assert "Traceback" not in shown.out + shown.err
-        return int(ended.value.code or 0), shown.out, shown.err
-
-    return call
 
 
 @pytest.fixture(autouse=True)
@@ -132,50 +95,6 @@ def test_wrong_usage_is_one_sentence(run: Any, folder: Path, platform: Path, wor
     assert (code, out) == (2, "") and says in err and len(err.strip().splitlines()) == 1
 
 
-def test_no_command_and_no_framework_for_several_nodes_are_said(
-    folder: Path, team_config: TeamConfig, tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match="there is no command to run"):
-        launch.prepare(folder, {}, team_config, tmp_path / "x")
-    (folder / "train.py").write_text("import numpy")
-    with pytest.raises(UsageError, match="nothing says how 2 nodes find each other"):
-        launch.prepare(folder, {"command": ["python", "train.py"], "nodes": 2}, team_config, tmp_path / "x")
-
-
-def test_a_keras_script_becomes_a_tfjob_on_the_image_that_has_keras(
-    folder: Path, team_config: TeamConfig, tmp_path: Path
-) -> None:
-    (folder / "train.py").write_text("import keras\nimport h5py\nfrom mnist import data\n")
-    made = launch.prepare(folder, {"command": ["python", "train.py"]}, team_config, tmp_path / "x")
-    chief = made.manifest["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]["containers"][0]
-    assert "/trainer-tensorflow:" in chief["image"] and made.why == "train.py imports keras"
-    assert chief["command"][0] == "python" and chief["command"][-3:] == ["tensorflow", "python", "train.py"]
-
-
-def test_another_image_of_the_platform_is_taken_and_told_and_its_python_says_the_device(
-    folder: Path, team_config: TeamConfig, tmp_path: Path
-) -> None:
-    (folder / "train.py").write_text("import transformers\ndef f():\n    import wandb\n")
-    made = launch.prepare(folder, {"command": ["torchrun", "train.py"]}, team_config, tmp_path / "x")
-    master = made.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
-    assert "/trainer-transformers:" in master["image"]
-    assert made.why == "train.py imports transformers; image trainer-transformers, which has transformers"
-    assert master["command"][0] == "python3" and master["command"][-2:] == ["torchrun", "train.py"]
-    (doubt,) = made.doubts
-    assert doubt.startswith("train.py:3 imports wandb, which the image trainer-transformers lacks; write wandb into")
-
-
-def test_of_another_image_nothing_is_known_and_only_python_says_the_device(
-    folder: Path, team_config: TeamConfig, tmp_path: Path
-) -> None:
-    (folder / "train.py").write_text("import torch, anything\n")
-    given = {"image": "team/image:1", "command": ["torchrun", "train.py"]}
-    for command, due in ((["torchrun", "train.py"], "torchrun"), (["python", "train.py"], "python")):
-        made = launch.prepare(folder, {**given, "command": command}, team_config, tmp_path / "x")
-        words = made.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["command"]
-        assert words[0] == due and (len(words) > 2) == (due == "python")
-
-
 def test_what_no_image_has_is_refused_before_anything_is_sent(run: Any, folder: Path, platform: Path) -> None:
     (folder / "train.py").write_text("import torch\nimport sklearn.svm\n")
     base = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run"]
@@ -196,25 +115,6 @@ def test_a_dry_run_says_what_is_in_doubt_and_what_is_installed(run: Any, folder:
     assert doubt.startswith("warning: train.py:3 imports joblib, which the image trainer-torch lacks")
 
 
-def test_a_script_that_saves_beside_itself_is_warned_of(folder: Path, team_config: TeamConfig, tmp_path: Path) -> None:
-    (folder / "train.py").write_text("import keras\nmodel = keras.Sequential()\nmodel.save('my_model.h5')\n")
-    made = launch.prepare(folder, {"command": ["python", "train.py"]}, team_config, tmp_path / "x")
-    due = "train.py:3 saves my_model.h5, which goes with the pod; save it below results/, which TRAINYARD_RESULTS names"
-    assert made.doubts == (due,)
-
-
-def test_the_same_code_has_the_same_place_and_each_run_its_own(
-    folder: Path, team_config: TeamConfig, tmp_path: Path
-) -> None:
-    given = {"command": ["python", "train.py"], "checkpoints": "ckpt"}
-    one, two = (launch.prepare(folder, given, team_config, tmp_path / "x", resume="old-run") for _ in range(2))
-    assert one.spec.code == two.spec.code == f"speech/code/{one.code.sha256}.tar.gz"
-    assert one.spec.name != two.spec.name and one.spec.output == f"speech/jobs/{one.spec.name}"
-    fetch = one.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["initContainers"][0]["args"]
-    assert "--restore=runs/speech/jobs/old-run/ckpt=ckpt" in fetch
-    assert one.why == "train.py imports torch"
-
-
 def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
     run: Any, played: Any, folder: Path, platform: Path
 ) -> None:
@@ -223,56 +123,6 @@ def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
     code, _, err = run(*words, "--", "python", "train.py")
     assert code == 2 and "ghcr.io/someone/else:1" in err and "(p17, " in err
     assert snapshot.cluster.created == [] and snapshot.sent == []
-
-
-class Shelf:
-    """A store that is played: places and what lies there. `unavailable`: so many polls end with `error`."""
-
-    error: TrainyardError = StoreUnavailableError("the object store does not answer")
-
-    def __init__(self, files: dict[str, bytes], unavailable: int = 0) -> None:
-        self.files, self.unavailable = files, unavailable
-
-    def stat(self, place: str) -> object:
-        if self.unavailable:
-            self.unavailable -= 1
-            raise self.error
-        return self.files.get(place)
-
-    def read(self, place: str) -> bytes:
-        return self.files[place]
-
-    def tree(self, place: str, target: Path, **_: Any) -> list[str]:
-        return sorted(key.removeprefix(f"{place}/") for key in self.files if key.startswith(f"{place}/"))
-
-
-def index(complete: bool, **files: int) -> bytes:
-    return json.dumps({"complete": complete, "files": {f"results/{k}": {"size": v} for k, v in files.items()}}).encode()
-
-
-def test_results_are_what_rank_0_left() -> None:
-    base = "runs/speech/jobs/r"
-    shelf = Shelf({f"{base}/.trainyard.json": index(True, model=3), f"{base}/results/model": b"abc"})
-    assert results.fetch(shelf, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
-    assert results.fetch(Shelf({}), "speech/jobs/r", "results", Path("x")) == []  # type: ignore[arg-type]
-    late = Shelf({f"{base}/.trainyard.json": index(False, model=3), f"{base}/results/model": b"abc"})
-    assert results.fetch(late, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
-    lost = Shelf({f"{base}/.trainyard.json": index(True, model=3)})
-    with pytest.raises(TrainyardError, match="model is not in the store any longer"):
-        results.fetch(lost, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
-
-
-def test_a_store_that_is_silent_for_a_moment_is_asked_again() -> None:
-    base = "runs/speech/jobs/r"
-    shelf = Shelf({f"{base}/.trainyard.json": index(True, model=3), f"{base}/results/model": b"abc"}, unavailable=3)
-    assert results.fetch(shelf, "speech/jobs/r", "results", Path("x")) == ["model"]  # type: ignore[arg-type]
-    shelf.unavailable = 10_000
-    with pytest.raises(TrainyardError, match="does not answer"):
-        results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
-    shelf.unavailable, shelf.error = 10_000, TrainyardError("the object store refuses")
-    with pytest.raises(TrainyardError, match="refuses"):
-        results.fetch(shelf, "speech/jobs/r", "results", Path("x"))  # type: ignore[arg-type]
-    assert shelf.unavailable == 9_999
 
 
 @pytest.fixture

@@ -1,75 +1,18 @@
-"""The report's model, files, page, JUnit and console text."""
+"""The report's model, files, JUnit and console text."""
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from report_runs import FILES, nasty_run, passed, run_of
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.report import Check, Gpu, Picture, Run, Span, console, html, junit, plain, writer
+from trainyard_dev.report import Check, Gpu, Span, console, junit, plain, writer
 from trainyard_dev.report.sample import sample
-
-NASTY = "<script>alert('x')</script> & \"q\" $title ${css} \x1b[31mred\x00"
-FILES = {"report.html", "timeline.svg", "junit.xml", "summary.json"}
-VOID = {"meta", "link", "br", "hr", "img", "input"}
-
-
-def run_of(*checks: Check) -> Run:
-    return Run(100.0, 160.0, {}, {}, "build", Gpu("mock", "4 GPUs"), checks=list(checks))
-
-
-def passed(name: str = "a.b") -> Check:
-    return Check(name, "title", "passed", seconds=1.5)
-
-
-class Page(HTMLParser):
-    """Checks that tags are balanced and collects tags, attributes and text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
-def nasty_run() -> Run:
-    run = run_of(
-        Check("a.one", NASTY, "failed", NASTY, 1.0, {NASTY: NASTY, "devices": {NASTY: [NASTY]}, "accuracy": NASTY}),
-        Check("a.two", NASTY, "skipped", NASTY),
-    )
-    run.versions = {NASTY: NASTY}
-    run.images = {NASTY: NASTY}
-    run.environment = {NASTY: NASTY}
-    run.mocks = [NASTY]
-    run.cause = NASTY
-    run.image_source = NASTY
-    run.gpu = Gpu("mock", NASTY)
-    run.spans = [Span(NASTY, NASTY, 100, 120, NASTY), Span("train.x", "queued", 130, 131, NASTY)]
-    return run
-
 
 # ---- model
 
@@ -165,84 +108,6 @@ def test_an_unwritable_folder_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainyardError, match="can't be written"):
         writer.write(run_of(passed()), tmp_path / "file" / "e2e")
-
-
-# ---- page
-
-
-@pytest.mark.parametrize("run", [sample(), sample(failing=True, warm=True), run_of(), nasty_run()])
-def test_page_is_balanced_and_self_contained(run: Run) -> None:
-    text = html.render(run)
-    page = Page(text)
-    names = [name for name, _ in page.tags]
-    assert not {"script", "link", "img", "iframe", "object"} & set(names)
-    for _, attributes in page.tags:
-        for key, value in attributes.items():
-            assert not key.startswith("on")
-            if key in ("href", "src"):
-                assert value is not None
-                assert value.startswith("#") or value in FILES
-    assert "url(http" not in text
-    assert "@import" not in text
-    assert names.count("h1") == 1
-    assert all("scope" in a for n, a in page.tags if n == "th")
-
-
-def test_every_value_is_escaped() -> None:
-    text = html.render(nasty_run())
-    assert "<script" not in text
-    assert "\x1b" not in text
-    assert "\x00" not in text
-    assert "$title" in "".join(Page(text).text)
-
-
-def test_page_says_what_matters() -> None:
-    text = html.render(sample(failing=True))
-    plain_text = " ".join("".join(Page(text).text).split())
-    for wanted in ("15 passed, 2 failed, 1 skipped", "Probable cause:", "What was mock / not tested here", "CUDA"):
-        assert wanted in plain_text
-    assert "storage.csi was skipped: its image needs a registry" in plain_text
-    assert 'title="GPU-00c0ffee-0000-4000-8000-000000000000">GPU-00c0ffee<' in text
-    assert "prefers-color-scheme" in text
-    assert 'name="viewport"' in text
-
-
-def test_long_figures_are_folded() -> None:
-    text = html.render(sample())
-    assert "<details><summary>9/0 tasks in gang unschedulable" in text
-    assert console.render(sample(), width=100).count("0/4 nodes") <= 1
-
-
-def test_mock_gpus_are_always_named() -> None:
-    assert "CUDA" in html.render(run_of(passed()))
-    real = run_of(passed())
-    real.gpu = Gpu("real", "8 of H200")
-    assert "Nothing: every part ran for real" in html.render(real)
-
-
-def test_a_run_without_checks_does_not_look_passed() -> None:
-    text = html.render(run_of())
-    assert '<header class="failed">' in text
-    assert "proved nothing" in text
-
-
-def test_pictures_are_drawn_in_the_page_and_told_elsewhere(tmp_path: Path) -> None:
-    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><text>é</text></svg>'
-    run = run_of(Check("a.b", "t", "passed", figures={"evidence": Picture(NASTY, svg), "runs": 3}), passed("c.d"))
-    writer.write(run, tmp_path)
-    page = Page((tmp_path / "report.html").read_text())
-    [image] = [attributes for name, attributes in page.tags if name == "img"]
-    head, _, body = str(image["src"]).partition(",")
-    assert (head, base64.b64decode(body).decode()) == ("data:image/svg+xml;base64", svg), "as an image it runs nothing"
-    assert image["alt"] == plain.clean(NASTY)
-    assert "<script" not in (tmp_path / "report.html").read_text()
-    for text in ((tmp_path / "summary.json").read_text(), (tmp_path / "junit.xml").read_text(), console.render(run)):
-        assert "alert('x')" in text
-        assert "<svg" not in text
-    assert "Drawings" not in html.render(run_of(passed()))
-
-
-# ---- JUnit
 
 
 def test_junit_reads_back() -> None:
@@ -342,16 +207,3 @@ def test_duration(seconds: float, text: str) -> None:
 )
 def test_figure(value: object, text: str) -> None:
     assert plain.figure(value) == text
-
-
-def test_each_training_shows_its_device_and_back_end() -> None:
-    """On the page in columns of their own, on the terminal before other figures."""
-    page = html.render(sample())
-    for name in ("accuracy", "device", "backend", "devices"):
-        assert f'role="columnheader">{name.capitalize()}<' in page, name
-    lines = console.render(sample(), width=140).splitlines()
-    for check, backend in (("train.pytorchjob", "gloo"), ("train.tfjob", "parameter-server"), ("train.cpu", "none")):
-        assert f'data-label="Backend" class="devices"><div>{backend}</div>' in page, backend
-        (line,) = [line for line in lines if line.startswith(check)]
-        assert f"device cpu, backend {backend}, bar" in line
-    assert page.count('data-label="Device" class="devices"><div>cpu</div>') == 5

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report import NASTY, Page, run_of
+from report_runs import NASTY, Page, run_of
 
 from trainyard_dev.report import Check, console, costs, dashboards, html, junit, panel_svg, units, writer
 from trainyard_dev.report.model import Run
