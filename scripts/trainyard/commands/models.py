@@ -191,7 +191,7 @@ def _connected(access: Access) -> tuple[Kube, Contract]:
 def _served(kube: Kube) -> dict[str, str]:
     """By model the version in service. {} where nothing may be seen of it."""
     from trainyard.kube import KubeError
-    from trainyard.serving import apply, versions
+    from trainyard.serving import apply, by_kserve, versions
 
     try:
         found = kube.list(kube.path("apps/v1", "deployments"), labelSelector=f"{apply.LABEL},trainyard.io/track=stable")
@@ -199,7 +199,8 @@ def _served(kube: Kube) -> dict[str, str]:
         if error.status != apply.FORBIDDEN:
             raise
         return {}
-    named = ((one, versions.of_template(one["spec"]["template"])) for one in found)
+    named = [(one, versions.of_template(one["spec"]["template"])) for one in found if not by_kserve.owns(one)]
+    named += [(one, versions.of_template(by_kserve.template(one))) for one in by_kserve.listed(kube)]
     return {one["metadata"]["labels"][apply.LABEL]: served.version for one, served in named if served}
 
 

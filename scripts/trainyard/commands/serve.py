@@ -199,9 +199,13 @@ def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, acces
     kube = access.connect()
     now = apply.deployment(kube, name)
     if now is None:
-        raise TrainyardError(
-            f"{name} is not in service", where=kube.namespace, hint="`trainyard serve list` shows what is"
-        )
+        what, hint = f"{name} is not in service", "`trainyard serve list` shows what is"
+        if apply.served(kube, name):
+            what, hint = (
+                f"{name} is served by KServe, which goes back by itself",
+                "serve the earlier version by its name",
+            )
+        raise TrainyardError(what, where=kube.namespace, hint=hint)
     path = kube.path("apps/v1", "deployments", apply.name_of(name))
     if not to and apply.deployment(kube, name, canary=True):
         if not dry_run:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainyard.kube import Kube
 from trainyard.observe.listing import columns
-from trainyard.serving import apply, versions
+from trainyard.serving import apply, by_kserve, versions
 
 TRACK, ACCESS = "trainyard.io/track", "trainyard.io/access"
 
@@ -37,7 +37,8 @@ def rows(kube: Kube) -> list[Row]:
     services = {
         one["metadata"]["name"]: one for one in kube.list(kube.path("v1", "services"), labelSelector=apply.LABEL)
     }
-    made = [_row(one, services, kube.namespace) for one in found]
+    made = [_row(one, services, kube.namespace) for one in found if not by_kserve.owns(one)]
+    made += [_by_kserve(one) for one in by_kserve.listed(kube)]
     return sorted(made, key=lambda row: (row.model, row.track == "canary"))
 
 
@@ -63,6 +64,20 @@ def _row(found: Mapping[str, Any], services: Mapping[str, Any], namespace: str) 
         access=labels.get(ACCESS, ""),
         address=f"http://{apply.name_of(model)}.{namespace}.svc",
         outside=_outside(services.get(f"{apply.name_of(model)}-outside")),
+    )
+
+
+def _by_kserve(found: Mapping[str, Any]) -> Row:
+    template, replicas = by_kserve.template(found), int(found["spec"]["predictor"].get("minReplicas", 1))
+    served, labels = versions.of_template(template), template["metadata"]["labels"]
+    return Row(
+        model=found["metadata"]["labels"][apply.LABEL],
+        track=labels.get(TRACK, ""),
+        version=served.version if served else "",
+        ready=replicas if by_kserve.is_ready(found) else 0,
+        replicas=replicas,
+        access=labels.get(ACCESS, ""),
+        address=by_kserve.address(found) or "KServe has not said yet",
     )
 
 
