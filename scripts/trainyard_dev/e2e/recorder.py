@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.report.model import Check, Span
+
+POLL_S = 2.0
 
 
 class CheckError(TrainyardError):
@@ -21,6 +23,14 @@ def require(condition: object, what: str) -> None:
     """Fails the running check with the sentence `what` unless the condition holds."""
     if not condition:
         raise CheckError(what)
+
+
+def until(holds: Callable[[], bool], seconds: float, otherwise: str) -> None:
+    """Waits for it. Fails the running check with the sentence `otherwise` after so many seconds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        require(time.monotonic() < end, f"{otherwise} within {seconds:.0f} s")
+        time.sleep(POLL_S)
 
 
 class Recorder:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from trainyard.kinds.pods import JOB_LABEL
 from trainyard.names import GPU
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE
 from trainyard_dev.e2e.jobs import GROUP_API
 from trainyard_dev.e2e.notebook_page import Desk
 from trainyard_dev.e2e.notebook_site import DEADLINE_S, HUB, NOTEBOOK, SPACE, Site
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import require, until
 
 GPU_TITLE = "a notebook with a GPU waits in its team's queue, has a deadline, and goes when a job needs its GPU"
 UPGRADED = "an upgrade starts the hub anew; notebook, kernel and log-in go on"
@@ -45,19 +46,34 @@ def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         context.kube.path(GROUP_API, "podgroups", f"podgroup-{pod['metadata']['uid']}", namespace=NAMESPACE)
     )
     require(group and group["spec"]["queue"] == NAMESPACE, f"its group in the queue is {group}")
-    # All GPUs of the cluster for a job that goes before it.
+    # A job whose pod is as large as a node goes before it, once another has the node beside: Volcano displaces only for
+    # gangs that find all their place among what gives way.
+    holder = _train(there, "holder", "300")
+    until(lambda: _running(there, holder), GONE_S, f"{holder} does not run on the free node")
     began = time.monotonic()
-    each = min(context.gpus.values())
-    runs.trainyard(
-        context, "train", "--dir", there.code(), "--name", "first", "--framework", "pytorch",
-        "--nodes", str(len(context.gpus)), "--gpus", str(each), "--processes", "1", "--cpu", "50m",
-        "--memory", "128Mi", "--shared-memory", "16Mi", "--priority", "training-normal",
-        "--image", context.image("pipeline"), "--deadline", "10m", "--no-fetch", "--detach", "--", "sleep", "5",
-    )  # fmt: skip
-    while kubectl.find("pod", NOTEBOOK, "-n", NAMESPACE):
-        require(time.monotonic() < began + GONE_S, "the job displaces no notebook")
-        time.sleep(2)
+    first = _train(there, "first", "5")
+    until(lambda: not kubectl.find("pod", NOTEBOOK, "-n", NAMESPACE), GONE_S, "the job displaces no notebook")
     figures["displaced after s"] = round(time.monotonic() - began, 1)
+    until(lambda: _running(there, first), GONE_S, f"{first} does not run in the notebook's place")
+    for name in (holder, first):
+        runs.trainyard(context, "runs", "stop", name)
+
+
+def _train(there: Site, name: str, seconds: str) -> str:
+    """A job of one pod with as many GPUs as a node has, of the class above a notebook's; its name."""
+    context = there.context
+    _, out, _ = runs.trainyard(
+        context, "train", "--dir", there.code(), "--name", name, "--framework", "pytorch", "--nodes", "1",
+        "--gpus", str(min(context.gpus.values())), "--processes", "1", "--cpu", "50m", "--memory", "128Mi",
+        "--shared-memory", "16Mi", "--priority", "training-normal", "--image", context.image("pipeline"),
+        "--deadline", "10m", "--no-fetch", "--detach", "--", "sleep", seconds,
+    )  # fmt: skip
+    return out.strip()
+
+
+def _running(there: Site, job: str) -> bool:
+    pods = there.context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"{JOB_LABEL}={job}")
+    return any(pod["status"]["phase"] in ("Running", "Succeeded") for pod in pods)
 
 
 def upgraded(there: Site, desk: Desk, figures: dict[str, Any]) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from trainyard.kinds.spec import amount_of
 from trainyard.names import GPU
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, GPU_TOLERATION, NAMESPACE, POD_SECURITY, Context, member
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import require, until
 from trainyard_dev.versions import load
 
 LABEL = "e2e/services"  # of training's pods: cpu or gpu
@@ -21,7 +20,7 @@ JOBS = {"cpu": "e2e-fills-cpu", "gpu": "e2e-fills-gpus"}
 TOO_LARGE, PLAIN, CLASSED = "e2e-too-large", "e2e-plain", "e2e-classed"  # what is let in and has to wait
 TRAINING = "jobs.batch.volcano.sh"
 SPARE = 0.02  # cores that are left free, for what rounding takes
-START_S, LOAD_S, POLL_S = 60.0, 240.0, 1.0
+START_S, LOAD_S = 60.0, 240.0
 
 
 @contextmanager
@@ -139,15 +138,6 @@ def classes(context: Context) -> list[str]:
     values = {one["name"]: int(one["value"]) for one in context.contract["priorityClasses"]}
     team = next(one for one in context.contract["teams"] if one["name"] == NAMESPACE)
     return sorted(team["priorityClasses"], key=lambda name: values[name])
-
-
-def until(holds: Callable[[], bool], seconds: float, otherwise: str) -> None:
-    """Waits. Raises CheckError after so many seconds."""
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            raise CheckError(f"{otherwise} within {seconds:.0f} s")
-        time.sleep(POLL_S)
 
 
 def _sized(context: Context, name: str, cores: float, **more: str) -> dict[str, Any]:

@@ -137,8 +137,9 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
 
 
 def _pods(context: Context) -> list[str]:
+    """Those in service; one that drains from an earlier change is none."""
     found = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"{rollout.LABEL}={MODEL}")
-    return sorted(pod["metadata"]["uid"] for pod in found)
+    return sorted(pod["metadata"]["uid"] for pod in found if not pod["metadata"].get("deletionTimestamp"))
 
 
 def _figures(seen: dict[str, Any]) -> dict[str, Any]:
