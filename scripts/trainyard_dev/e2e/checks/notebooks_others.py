@@ -6,6 +6,7 @@ import json
 import time
 from typing import Any
 
+from trainyard_dev.e2e.checks import policies
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
 from trainyard_dev.e2e.notebook_page import Desk
 from trainyard_dev.e2e.notebook_site import ADA, BOB, NOTEBOOK, PREFIX, TOKEN_S, Site
@@ -25,6 +26,7 @@ def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     secrets = [one["metadata"]["name"] for one in context.kubectl.get("secrets", "-n", NAMESPACE)]
     token = next((name for name in secrets if name.startswith(f"{NOTEBOOK}.")), "")
     require(token, f"the notebook's Secret is not among {secrets}")
+    figures["rules"] = policies.installed(context, "serving", "notebooks")
     with there.desk(BOB) as other:
         other.log_in()
         page = other.page

@@ -31,10 +31,10 @@ class Refusal:
 
 def enforced(context: Context) -> None:
     """The rules are installed and refuse a bad job of each operator; that good ones pass, the training checks show."""
-    title = f"{len(rules())} admission rules act as their defaults say, none has a type warning"
+    title = "admission rules act as their defaults say, none has a type warning"
     if context.wants("policies.installed"):
         with context.recorder.check("policies.installed", title) as figures:
-            figures["rules"] = _installed(context)
+            figures["rules"] = installed(context)
     for refusal in _refusals():
         if not context.wants(f"policies.{refusal.id}"):
             continue
@@ -47,13 +47,20 @@ def enforced(context: Context) -> None:
                 require(word in message, f"the refusal does not say {word!r}: {message}")
 
 
-def _installed(context: Context) -> int:
-    """Every rule of the repository is there, enforced, and checked against the cluster's own types."""
-    due = {PREFIX + rule.name: ["Warn" if rule.advice else "Deny"] for rule in rules()}
+def installed(context: Context, *on: str) -> int:
+    """Every rule is there, enforced, and checked against the cluster's own types; those of options that are off aren't.
+
+    Args:
+        on: options that are switched on.
+    """
+    there = {"", *on}
+    due = {PREFIX + rule.name: ["Warn" if rule.advice else "Deny"] for rule in rules() if rule.option in there}
+    off = {PREFIX + rule.name for rule in rules() if rule.option not in there}
     end = time.monotonic() + TYPES_S
     while True:
         found = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicies")}
         require(set(due) <= set(found), f"missing: {', '.join(sorted(set(due) - set(found)))}")
+        require(not off & set(found), f"of options that are off: {', '.join(sorted(off & set(found)))}")
         unchecked = sorted(name for name in due if "typeChecking" not in found[name].get("status", {}))
         if not unchecked:
             break
