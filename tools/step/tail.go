@@ -35,24 +35,33 @@ type ending struct{ all, errors *tail }
 
 func newEnding() *ending { return &ending{&tail{}, &tail{}} }
 
-// failure is the part that says why: the last Python exception without its frames, else the last lines, from the one on
-// that calls itself an error.
+// failure is the part that says why: the last Python exception without its frames, else what calls itself an error, else
+// the last lines. The errors' own output is asked first: which of two outputs is read first is chance.
 func (e *ending) failure() string {
-	if said := e.errors.exception(); said != "" {
-		return said
-	}
-	if said := e.all.exception(); said != "" {
-		return said
-	}
-	lines := e.all.lines()
-	lines = lines[max(0, len(lines)-tailLines):]
-	for i, line := range lines {
-		if strings.HasPrefix(line, "error: ") {
-			lines = lines[i:]
-			break
+	for _, find := range []func(*tail) string{(*tail).exception, (*tail).complaint} {
+		for _, output := range []*tail{e.errors, e.all} {
+			if said := find(output); said != "" {
+				return said
+			}
 		}
 	}
-	return clip(strings.Join(lines, "\n"))
+	return clip(strings.Join(e.all.last(), "\n"))
+}
+
+// complaint is the last lines from the one on that calls itself an error, "" when none does.
+func (t *tail) complaint() string {
+	lines := t.last()
+	for i, line := range lines {
+		if strings.HasPrefix(line, "error: ") {
+			return clip(strings.Join(lines[i:], "\n"))
+		}
+	}
+	return ""
+}
+
+func (t *tail) last() []string {
+	lines := t.lines()
+	return lines[max(0, len(lines)-tailLines):]
 }
 
 // exception is the last Python exception without its frames, "" when there is none.
