@@ -100,7 +100,8 @@ async def _load(state: State) -> None:
     state.batcher = batcher
     if state.phase != ENDING:
         state.enter(READY)
-        _say(f"serves {card.name} {card.version} ({card.framework}) after {time.monotonic() - began:.1f} s")
+        what = f"{card.name} {card.version} ({card.framework}, on {runner.device})"
+        _say(f"serves {what} after {time.monotonic() - began:.1f} s")
 
 
 def _aside(work: Callable[[], Runner]) -> asyncio.Future[Runner]:

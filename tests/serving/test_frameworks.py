@@ -35,6 +35,9 @@ def build():
     return Net()
 def nothing():
     return None
+class Threads(Net):
+    def forward(self, x):
+        return x.new_full((len(x), 2), torch.get_num_threads())
 def small():
     return torch.nn.Linear(3, 1)
 """
@@ -98,6 +101,18 @@ def test_pytorch_answers_as_the_library(torch: tuple[Path, Any], launch: Start, 
     assert said.status == 200, said.body
     for found, row in zip(said.json["predictions"], wanted, strict=True):
         assert found == pytest.approx(row, rel=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_pytorch_computes_with_the_threads_that_it_was_given(
+    torch: tuple[Path, Any], launch: Start, threads: int
+) -> None:
+    folder, _ = torch
+    server = launch(
+        write(folder, "pytorch", "weights.pt", builder="net.py:Threads", files=files(folder)), THREADS=str(threads)
+    )
+    said = ask(server, "POST", "/predict", {"instances": ROWS})
+    assert said.json["predictions"] == [[threads, threads]] * 2
 
 
 @pytest.mark.parametrize(

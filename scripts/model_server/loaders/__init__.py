@@ -14,6 +14,8 @@ from model_server.errors import CardError
 
 Arrays = Mapping[str, np.ndarray]
 
+CPU = "CPU"
+
 # framework -> module here, and the image that brings what it imports
 MODULES = {
     "pytorch": ("of_torch", "server-torch"),
@@ -24,7 +26,9 @@ MODULES = {
 
 
 class Runner(Protocol):
-    """A loaded model. `run` is called by one thread at a time."""
+    """A loaded model, called by one thread at a time; `device` is where it computes: CPU, or a GPU's name."""
+
+    device: str
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """The outputs by the card's names."""

@@ -9,13 +9,15 @@ import onnxruntime
 
 from model_server.contract import Card
 from model_server.errors import CardError
-from model_server.loaders import Arrays, mismatch
+from model_server.loaders import CPU, Arrays, mismatch
 
 _WANTED = ("CUDAExecutionProvider", "CPUExecutionProvider")
 
 
 class OnnxRunner:
     """A session, asked for the card's outputs by name."""
+
+    device = CPU
 
     def __init__(self, session: onnxruntime.InferenceSession, outputs: list[str]) -> None:
         self.session, self.outputs = session, outputs

@@ -17,13 +17,15 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from model_server.contract import Card
 from model_server.errors import CardError
-from model_server.loaders import Arrays
+from model_server.loaders import CPU, Arrays
 
 PREDICT = "predict"
 
 
 class SklearnRunner:
     """A model, asked by a method for each output."""
+
+    device = CPU
 
     def __init__(self, model: Any, source: str, methods: dict[str, str]) -> None:
         self.model, self.source, self.methods = model, source, methods

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from model_server.contract import ANY, DATATYPES, Card
 from model_server.errors import CardError
-from model_server.loaders import Arrays, mismatch, named
+from model_server.loaders import CPU, Arrays, mismatch, named
 
 SIGNATURE = "serving_default"
 
@@ -21,6 +21,7 @@ class TensorflowRunner:
 
     def __init__(self, call: Callable[..., Any], card: Card) -> None:
         self.call, self.card = call, card
+        self.device = next(map(_name, tf.config.list_physical_devices("GPU")), CPU)
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """The outputs by name."""
@@ -57,6 +58,10 @@ def load(path: Path, card: Card, threads: int) -> TensorflowRunner:
 
 def _kind(datatype: str) -> Any:
     return tf.string if datatype == "BYTES" else tf.as_dtype(DATATYPES[datatype])
+
+
+def _name(gpu: Any) -> str:
+    return str(tf.config.experimental.get_device_details(gpu).get("device_name") or gpu.name)
 
 
 def _plain(value: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import torch
 
 from model_server.contract import Card
 from model_server.errors import CardError
-from model_server.loaders import Arrays, named
+from model_server.loaders import CPU, Arrays, named
 
 _WEIGHTS = ("state_dict", "model_state_dict", "model")  # where training notes them beside other things
 
@@ -21,7 +21,8 @@ class TorchRunner:
     """A module in its evaluating state."""
 
     def __init__(self, module: Any, card: Card, device: torch.device) -> None:
-        self.module, self.card, self.device = module, card, device
+        self.module, self.card, self.place = module, card, device
+        self.device = torch.cuda.get_device_name(device) if device.type == "cuda" else CPU
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """The outputs by name; inputs are given in the card's order."""
@@ -32,7 +33,7 @@ class TorchRunner:
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         writable = array if array.flags.writeable and array.flags.c_contiguous else np.array(array, order="C")
-        return torch.from_numpy(writable).to(self.device)
+        return torch.from_numpy(writable).to(self.place)
 
 
 def load(path: Path, card: Card, threads: int) -> TorchRunner:

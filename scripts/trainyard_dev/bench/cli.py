@@ -20,6 +20,7 @@ from trainyard_dev.bench import (
     results,
     runner,
     serving,
+    serving_page,
     sizes,
     summary,
     tables,
@@ -221,14 +222,16 @@ def run_sizes(cores: int, seconds: float, published: bool) -> None:
 def run_serving(seconds: float, published: bool) -> None:
     """Measure the model server beside the bare library: latency, throughput, CPU of a request; one process each.
 
-    Figures go into out/bench/, or with --publish into docs/benchmarks/. kserve's Python server is measured, too, where
-    TRAINYARD_SERVER_PYTHON names a Python that has it. Nothing else should run beside it.
+    Figures and plot go into out/bench/, or with --publish into docs/benchmarks/. Where TRAINYARD_SERVER_PYTHON names a
+    Python that has them, kserve's server and PyTorch are measured too, with the GPU if there is one, and without it.
+    Nothing else should run beside it.
     """
     found = serving.measure(seconds, lambda text: click.echo(text, err=True))
     folder = page.FOLDER if published else runner.FOLDER
-    serving.write(found, folder)
+    file = serving_page.write(found, folder)
     memory = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in found.memory_mib.items())
-    click.echo(f"{serving.table(found)}\n{found.machine}; in memory {memory}: {folder / serving.FILE}")
+    where = f"{found.machine}; {found.gpu}" if found.gpu else found.machine
+    click.echo(f"{serving_page.table(found)}\n{where}; in memory {memory}: {file}")
 
 
 @bench.command("page")

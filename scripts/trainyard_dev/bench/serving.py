@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,11 @@ import numpy as np
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard.shell import run
-from trainyard_dev.bench import tables
 from trainyard_dev.bench.environment import machine
 from trainyard_dev.serving import environment, process
 
-FILE = "serving.json"
-FRAMEWORKS = ("onnx", "sklearn")
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+PEERED = ("onnx", "sklearn")  # what peer.py serves
 ROWS = (1, 32)
 CONNECTIONS = (1, 16)
 _MODULE = "trainyard_dev.serving"
@@ -36,10 +35,19 @@ _PEER_S = 120
 
 
 @dataclass(frozen=True)
+class Case:
+    """A model's folder, and what the environment adds; `name` is what tables call it."""
+
+    name: str
+    folder: str
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Figure:
     """One measurement: requests a second, latencies and the server's CPU in ms for each request."""
 
-    framework: str
+    model: str
     who: str
     form: str
     rows: int
@@ -52,9 +60,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Found:
-    """All measurements of one machine, and the memory of each server in MiB."""
+    """All measurements of one machine, its GPU ("" where none was used), and the memory of each server in MiB."""
 
     machine: str
+    gpu: str
     figures: list[Figure]
     memory_mib: Mapping[str, float]
 
@@ -67,67 +76,57 @@ def measure(seconds: float, report: Callable[[str], None]) -> Found:
     with tempfile.TemporaryDirectory(prefix="trainyard-serving-") as name:
         folder = Path(name)
         _python("models", folder / "made")
-        for framework in FRAMEWORKS:
-            model = folder / "made" / framework
+        gpu, cases = _cases(folder / "made")
+        for case in cases:
+            model, name = folder / "made" / case.folder, case.name
             for rows in ROWS:
-                report(f"{framework}: the bare library, {rows} rows")
-                said = _json(_python("bare", model, rows, 1, seconds))
-                figures.append(_figure(framework, "library", "", rows, 1, said, said["cpu_ms"]))
-            server = process.start(model, folder / "log", THREADS="1", MAX_BATCH="32")
+                report(f"{name}: the bare library, {rows} rows")
+                said = _json(_python("bare", model, rows, 1, seconds, **case.env))
+                figures.append(_figure(name, "library", "", rows, 1, said, said["cpu_ms"]))
+            server = process.start(model, folder / "log", THREADS="1", MAX_BATCH="32", **case.env)
             try:
                 server.wait_ready()
-                for one in _asked(framework, "ours", server.port, server.process.pid, folder, seconds, report):
+                for one in _asked(name, "ours", server.port, server.process.pid, folder, seconds, report):
                     figures.append(one)
-                memory[f"{framework} ours"] = _memory(server.process.pid)
+                memory[f"{name} ours"] = _memory(server.process.pid)
             finally:
                 server.stop()
-            if not environment.lacks("kserve"):
+            if case.name in PEERED and not environment.lacks("kserve"):
                 with _Peer(python, model, folder / "peer") as peer:
-                    for one in _asked(framework, "kserve", peer.port, peer.pid, folder, seconds, report):
+                    for one in _asked(name, "kserve", peer.port, peer.pid, folder, seconds, report):
                         figures.append(one)
-                    memory[f"{framework} kserve"] = _memory(peer.pid)
-    return Found(machine(), figures, memory)
+                    memory[f"{name} kserve"] = _memory(peer.pid)
+    return Found(machine(), gpu, figures, memory)
 
 
-def write(found: Found, folder: Path) -> None:
-    """Writes all figures as JSON."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(asdict(found), indent=1) + "\n")
-
-
-def table(found: Found) -> str:
-    """The figures as a table for a page or a terminal."""
-    heads = ["framework", "who", "form", "rows", "connections", "requests/s", "p50 ms", "p99 ms", "CPU ms", "failed"]
-    lines = [_line(one) for one in found.figures]
-    return tables.markdown(heads, lines)
-
-
-def _line(one: Figure) -> list[str]:
-    what = [one.framework, one.who, one.form or "a call", str(one.rows), str(one.connections)]
-    times = [
-        f"{one.per_second:,.0f}",
-        f"{one.latency_ms['50']:.2f}",
-        f"{one.latency_ms['99']:.2f}",
-        f"{one.cpu_ms:.3f}",
-    ]
-    return [*what, *times, str(sum(one.failed.values()))]
+def _cases(made: Path) -> tuple[str, list[Case]]:
+    """The GPU that PyTorch sees, "" where there is none, and what can be served: PyTorch's with and without it."""
+    cases = [Case("onnx", "onnx", {}), Case("sklearn", "sklearn", {})]
+    if environment.lacks("torch"):
+        return "", cases
+    _python("torch_models", made)
+    code = "import torch; print(torch.cuda.get_device_name() if torch.cuda.is_available() else '')"
+    gpu = run([environment.python(), "-c", code], env=_env(), timeout=120).stdout.strip()
+    for folder in ("pytorch", "pytorch-wide"):
+        cases += [Case(folder, folder, NO_GPU)] + ([Case(f"{folder}, GPU", folder, {})] if gpu else [])
+    return gpu, cases
 
 
 def _asked(
-    framework: str, who: str, port: int, pid: int, folder: Path, seconds: float, report: Callable[[str], None]
+    model: str, who: str, port: int, pid: int, folder: Path, seconds: float, report: Callable[[str], None]
 ) -> Iterator[Figure]:
     for form in ("json", "binary"):
         for rows in ROWS:
             body, headers = _request(form, rows)
             (folder / "body").write_bytes(body)
             for connections in CONNECTIONS:
-                report(f"{framework}: {who}, {form}, {rows} rows, {connections} connections")
+                report(f"{model}: {who}, {form}, {rows} rows, {connections} connections")
                 more = ["--connections", connections, "--seconds", seconds]
                 more += [part for name, value in headers.items() for part in ("--header", f"{name}={value}")]
                 before = _cpu_s(pid)
                 said = _json(_python("load", port, "/v2/models/digits/infer", folder / "body", *more))
                 used = _cpu_s(pid) - before
-                yield _figure(framework, who, form, rows, connections, said, 1000 * used / max(1, said["answered"]))
+                yield _figure(model, who, form, rows, connections, said, 1000 * used / max(1, said["answered"]))
 
 
 def _request(form: str, rows: int) -> tuple[bytes, dict[str, str]]:
@@ -143,10 +142,10 @@ def _request(form: str, rows: int) -> tuple[bytes, dict[str, str]]:
 
 
 def _figure(
-    framework: str, who: str, form: str, rows: int, connections: int, said: Mapping[str, Any], cpu_ms: float
+    model: str, who: str, form: str, rows: int, connections: int, said: Mapping[str, Any], cpu_ms: float
 ) -> Figure:
     speed = said["answered"] / said["seconds"]
-    return Figure(framework, who, form, rows, connections, speed, said["latency_ms"], cpu_ms, said["failed"])
+    return Figure(model, who, form, rows, connections, speed, said["latency_ms"], cpu_ms, said["failed"])
 
 
 class _Peer:
@@ -180,9 +179,9 @@ class _Peer:
             self._process.kill()
 
 
-def _python(module: str, *arguments: object) -> str:
+def _python(module: str, *arguments: object, **env: str) -> str:
     argv = [environment.python(), "-m", f"{_MODULE}.{module}", *map(str, arguments)]
-    return run(argv, env=_env(), timeout=600).stdout
+    return run(argv, env=_env() | env, timeout=600).stdout
 
 
 def _env() -> dict[str, str]:

@@ -23,6 +23,18 @@ def model(folder: Path, threads: int) -> Callable[[np.ndarray], Any]:
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
         return lambda rows: session.run(None, {"image": rows})
+    if card["framework"] == "pytorch":
+        import torch
+
+        torch.set_num_threads(threads)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        module = torch.jit.load(file, map_location=device).eval()
+
+        def infer(rows: np.ndarray) -> Any:
+            with torch.inference_mode():
+                return module(torch.from_numpy(rows).to(device)).cpu().numpy()
+
+        return infer
     import joblib
     import threadpoolctl
 
