@@ -75,8 +75,10 @@ class Desk:
         self.page.wait(f"location.pathname.includes('/lab') && {shown} && {gone}", "JupyterLab", START_S)
 
     def at_work(self) -> None:
-        """With a notebook and its cells in front, after a check that failed, too."""
-        if not self.page.run(f"{CELLS}.length"):
+        """With a notebook that runs and its cells in front, after a check that ended it or failed, too."""
+        status = json.dumps(f"/user/{self.email}/api/status")  # a page stays when what it shows is gone
+        answers = f"fetch({status}).then(said => said.ok).catch(() => false)"
+        if not (self.page.run(f"{CELLS}.length") and self.page.run(answers)):
             self.stop()
             self.start()
             self.new_notebook()
