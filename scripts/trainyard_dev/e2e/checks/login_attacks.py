@@ -90,15 +90,15 @@ def _doors(context: Context) -> None:
     ]
     every = "\n".join(f"{ask} || true" for ask in asks) + "\necho asked"
 
-    def seen_by(waiting: str) -> list[str]:
-        pod = context.pod(DOORS, f"{waiting}\n{every}", image=load().image("base"), labels={"app": DOORS})
+    def seen_by(name: str, waiting: str) -> list[str]:
+        pod = context.pod(name, f"{waiting}\n{every}", image=load().image("base"), labels={"app": DOORS})
         return context.run_pod(pod)[1].split()
 
-    seen = seen_by("sleep 3")
+    seen = seen_by(DOORS, "sleep 3")
     require(seen == ["asked"], f"a team's pod reaches {seen} of Dex, due is nothing")
     context.kubectl.apply([ANYWHERE], NAMESPACE)  # by policies of teams it reaches nothing; now what Dex's own says
     try:  # a node that is busy hears of a pod's policies later
-        seen = seen_by(f"for _ in $(seq 10); do {asks[0]} >/dev/null && break; sleep 1; done")
+        seen = seen_by(f"{DOORS}-open", f"for _ in $(seq 10); do {asks[0]} >/dev/null && break; sleep 1; done")
     finally:
         context.kubectl("delete", "networkpolicy", DOORS, "-n", NAMESPACE)
     require(seen == [str(HTTPS), "asked"], f"a team's pod reaches {seen} of Dex, due is the page alone")
