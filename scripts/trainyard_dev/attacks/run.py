@@ -51,7 +51,7 @@ def attack(say: Callable[[str], None]) -> Report:
         file.write(_known_before(VALUES.read_text()))
         file.flush()
         earlier = helm.parse(history.rendered(BEFORE.version, BEFORE.commit, PROFILE, Path(file.name)))
-    now = package.render(PROFILE, sets=OPTIONS, values=[VALUES])
+    now = package.render(PROFILE, sets=OPTIONS, values=[VALUES, VALUES.with_name("options.yaml")])
     say(f"{len(wanted)} attempts against {BEFORE.version}")
     with running(audit=False, features=FEATURES) as server:
         prepare(server, earlier)

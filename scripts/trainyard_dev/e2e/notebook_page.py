@@ -76,12 +76,15 @@ class Desk:
 
     def at_work(self) -> None:
         """With a notebook that runs and its cells in front, after a check that ended it or failed, too."""
-        status = json.dumps(f"/user/{self.email}/api/status")  # a page stays when what it shows is gone
-        answers = f"fetch({status}).then(said => said.ok).catch(() => false)"
-        if not (self.page.run(f"{CELLS}.length") and self.page.run(answers)):
+        if not (self.page.run(f"{CELLS}.length") and self.answers()):
             self.stop()
             self.start()
             self.new_notebook()
+
+    def answers(self) -> bool:
+        """Whether the notebook lets this window in; the page stays as it was when what it shows is gone."""
+        status = json.dumps(f"/user/{self.email}/api/status")
+        return bool(self.page.run(f"fetch({status}).then(said => said.ok).catch(() => false)"))
 
     def new_notebook(self) -> None:
         """Opens JupyterLab with nothing in it, and a new notebook by its card in the launcher."""
