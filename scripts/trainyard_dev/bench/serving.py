@@ -29,6 +29,8 @@ NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 PEERED = ("onnx", "sklearn")  # what peer.py serves
 ROWS = (1, 32)
 CONNECTIONS = (1, 16)
+FORMS = ("json", "binary")
+LIBRARY = "library"
 _MODULE = "trainyard_dev.serving"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PEER_S = 120
@@ -82,7 +84,7 @@ def measure(seconds: float, report: Callable[[str], None]) -> Found:
             for rows in ROWS:
                 report(f"{name}: the bare library, {rows} rows")
                 said = _json(_python("bare", model, rows, 1, seconds, **case.env))
-                figures.append(_figure(name, "library", "", rows, 1, said, said["cpu_ms"]))
+                figures.append(_figure(name, LIBRARY, "", rows, 1, said, said["cpu_ms"]))
             server = process.start(model, folder / "log", THREADS="1", MAX_BATCH="32", **case.env)
             try:
                 server.wait_ready()
@@ -115,7 +117,7 @@ def _cases(made: Path) -> tuple[str, list[Case]]:
 def _asked(
     model: str, who: str, port: int, pid: int, folder: Path, seconds: float, report: Callable[[str], None]
 ) -> Iterator[Figure]:
-    for form in ("json", "binary"):
+    for form in FORMS:
         for rows in ROWS:
             body, headers = _request(form, rows)
             (folder / "body").write_bytes(body)

@@ -8,11 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from trainyard_dev.bench import plots, tables
-from trainyard_dev.bench.serving import CONNECTIONS, ROWS, Figure, Found
+from trainyard_dev.bench.serving import CONNECTIONS, FORMS, LIBRARY, ROWS, Found
 
 NAME, WITH_GPU = "serving", "serving-gpu"
-FORMS = ("json", "binary")
-LIBRARY = "library"
 
 
 def write(found: Found, folder: Path) -> Path:
@@ -23,12 +21,6 @@ def write(found: Found, folder: Path) -> Path:
     title = f"A request of {ROWS[-1]} images, one at a time: half are answered within"
     plots.bars(file.with_suffix(".svg"), _medians(found), title=title, y="ms", log_y=True)
     return file
-
-
-def read(file: Path) -> Found:
-    """What `write` wrote."""
-    said = json.loads(file.read_text())
-    return Found(**{**said, "figures": [Figure(**one) for one in said["figures"]]})
 
 
 def table(found: Found) -> str:
