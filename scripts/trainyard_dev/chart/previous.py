@@ -23,9 +23,9 @@ from trainyard_dev.versions import load
 BUILD = """
 import json, sys
 from pathlib import Path
-from trainyard import engine as engines
-from trainyard.images.build import build
-from trainyard.versions import load
+from trainyard_dev import engine as engines
+from trainyard_dev.images.build import build
+from trainyard_dev.versions import load
 engine, base, rendered, left = engines.find(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).read_text(), sys.argv[4:]
 due = [image for image in load().images.values() if image.ref in rendered and image.ref not in left]
 print(json.dumps({image.ref: build(engine, image, base) for image in due}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainyard.kinds.images import Trainer, trainers
+from trainyard.kinds.images import trainers
 from trainyard.kinds.registry import KINDS
 from trainyard_dev.corpus import picked
 from trainyard_dev.e2e.checks import (
@@ -21,17 +21,19 @@ from trainyard_dev.e2e.checks import (
     upstream,
 )
 from trainyard_dev.e2e.entry import (
-    ALONE,
     DATA,
     EXAMPLES_CODE,
     GPU_USE,
     GPUS,
     KINDS_CODE,
+    MONITORING,
+    PEOPLE,
     PIPELINE_CODE,
-    RELEASE,
+    SERVING,
     SETTLED,
     TENSORFLOW,
     TORCH,
+    UPGRADE_USE,
     VOLUME_USE,
     Entry,
     each,
@@ -67,14 +69,24 @@ def _upstream(kind: str) -> Entry:
     )
 
 
-def _imports(image: Trainer) -> Entry:
-    return Entry(
-        (frameworks.imports_id(image),),
-        lambda context: frameworks.imports(context, image),
-        images=(image.name,),
-        inputs=(f"images/{image.name}", "images/requirements.yaml"),
-    )
-
+# Minutes each, most of them waits: they begin first, and what computes runs beside them.
+OPTIONS = (
+    Entry(serving.IDS, serving.on, needs=(DATA,), locks=frozenset({SERVING, MONITORING}), shares=UPGRADE_USE,
+          images=serving.IMAGES, long=True, parts=each(serving.IDS),
+          inputs=("charts/serving", "charts/model-server", "scripts/trainyard/serving", "scripts/model_server",
+                  "pipelines/serve.py", "scripts/trainyard_agent", "policies",
+                  "scripts/trainyard_dev/e2e/flows/served")),
+    Entry(tuple(login.TITLES), login.member, locks=frozenset({PEOPLE}), shares=UPGRADE_USE, images=("dex", "pipeline"),
+          long=True, login=True,
+          inputs=("charts/login", "charts/trainyard/templates/_login.tpl", "scripts/trainyard/login",
+                  "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
+                  "scripts/trainyard_dev/e2e/login_person.py", "scripts/trainyard_dev/e2e/login_site.py")),
+    Entry(notebooks.IDS, notebooks.check, needs=(DATA,), locks=frozenset({PEOPLE, SERVING}), shares=UPGRADE_USE,
+          images=notebooks.IMAGES, long=True, login=True, parts=each(notebooks.IDS),
+          inputs=("charts/notebooks", "images/notebook", "images/notebook-hub", "scripts/trainyard/login/hub.py",
+                  "policies/notebook-hub.yaml", "policies/notebook-names.yaml", "scripts/trainyard_dev/browser.py",
+                  "scripts/trainyard_dev/e2e/notebook_page.py", "scripts/trainyard_dev/e2e/notebook_site.py")),
+)  # fmt: skip
 
 ENTRIES = (
     Entry(
@@ -87,7 +99,6 @@ ENTRIES = (
     ),
     *(_script(one) for one in frameworks.SCRIPTS),
     Entry(("arrivals.imports",), frameworks.refused, inputs=("scripts/trainyard/kinds", "scripts/trainyard/training")),
-    *(_imports(one) for one in trainers()),
     Entry(
         ("train.folder", "train.again", "train.failing", "train.traces"),
         folder.train,
@@ -112,7 +123,7 @@ ENTRIES = (
         inputs=("scripts/trainyard/training", "scripts/trainyard/kinds", "scripts/trainyard_agent", "images/platform"),
     ),
     Entry(("train.fsdp", "train.fsdp-resumed"), parallel.fsdp, shares=GPU_USE, images=(TORCH,), inputs=EXAMPLES_CODE),
-    Entry((parallel.ELASTIC,), parallel.elastic, locks=frozenset({GPUS, RELEASE}), images=(TORCH,),
+    Entry((parallel.ELASTIC,), parallel.elastic, locks=frozenset({GPUS}), shares=UPGRADE_USE, images=(TORCH,),
           inputs=EXAMPLES_CODE),
     Entry(
         ("data.put", "data.workspace", "data.refused"),
@@ -125,26 +136,11 @@ ENTRIES = (
     Entry(("seeing.gpus",), seeing.gpus, locks=frozenset({GPUS}),  # what the team holds is counted
           inputs=("scripts/trainyard_agent", "charts/trainyard/templates", "scripts/trainyard/observe/gpus.py",
                   "scripts/trainyard/commands/gpus.py")),
-    Entry(("seeing.compare", "seeing.tensorboard"), seeing.looked_at, shares=SETTLED, images=(TORCH,),
+    Entry(("seeing.compare", "seeing.tensorboard"), seeing.looked_at, locks=SETTLED, images=(TORCH,),
           inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent",
                   "scripts/trainyard/observe/comparison.py", "scripts/trainyard/observe/comparison_svg.py",
                   "scripts/trainyard/commands/runs_compare.py", "scripts/trainyard/commands/runs_tensorboard.py")),
-    Entry(tuple(login.TITLES), login.member, locks=frozenset({RELEASE}), images=("dex", "pipeline"),
-          long=True, login=True,
-          inputs=("charts/login", "charts/trainyard/templates/_login.tpl", "scripts/trainyard/login",
-                  "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
-                  "scripts/trainyard_dev/e2e/login_person.py", "scripts/trainyard_dev/e2e/login_site.py")),
-    Entry(notebooks.IDS, notebooks.check, needs=(DATA,), locks=frozenset({RELEASE, GPUS}), images=notebooks.IMAGES,
-          long=True, login=True, parts=each(notebooks.IDS),
-          inputs=("charts/notebooks", "images/notebook", "images/notebook-hub", "scripts/trainyard/login/hub.py",
-                  "policies/notebook-hub.yaml", "policies/notebook-names.yaml", "scripts/trainyard_dev/browser.py",
-                  "scripts/trainyard_dev/e2e/notebook_page.py", "scripts/trainyard_dev/e2e/notebook_site.py")),
-    Entry(serving.IDS, serving.on, needs=(DATA,), locks=frozenset({ALONE}), images=serving.IMAGES,
-          long=True, parts=each(serving.IDS),
-          inputs=("charts/serving", "charts/model-server", "scripts/trainyard/serving", "scripts/model_server",
-                  "pipelines/serve.py", "scripts/trainyard_agent", "policies",
-                  "scripts/trainyard_dev/e2e/flows/served")),
-    Entry((tracking.ID,), tracking.mlflow, locks=frozenset({RELEASE}), images=(TORCH, "pipeline"),
+    Entry((tracking.ID,), tracking.mlflow, shares=UPGRADE_USE, images=(TORCH, "pipeline"),
           inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
                   "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
                   "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -62,6 +63,23 @@ class Context:
     supply: Supply | None = None  # what makes images while checks run; None: all are there
     installed_at: float = 0.0  # Unix seconds at which the installation began
     contract: dict[str, Any] = field(default_factory=dict)
+    layers: list[Any] = field(default_factory=list)  # values that running entries have put on top: `releases.Layer`
+    claims: set[str] = field(default_factory=set)  # names of locks that running entries hold for a while
+    in_use: Callable[[str], bool] = lambda name: False  # whether a running entry holds or shares a lock
+
+    @contextmanager
+    def claim(self, lock: str) -> Iterator[None]:
+        """Holds a lock alone as long as the block runs, once what runs now has given it back.
+
+        Only for an entry that neither holds nor shares it, and that needs it for a small part of its time.
+        """
+        self.claims.add(lock)
+        try:
+            while self.in_use(lock):
+                time.sleep(1)
+            yield
+        finally:
+            self.claims.discard(lock)
 
     def wants(self, check_id: str) -> bool:
         """Whether the check was chosen for this run."""

@@ -9,13 +9,15 @@ from trainyard_dev.e2e.context import Context
 
 # What entries hold while they run. A name in `locks` is held alone, one in `shares` together with others that share it.
 GPUS = "gpus"  # every GPU of the cluster
-RELEASE = "release"  # the Helm release: an entry that upgrades it holds it alone; who only runs jobs notices nothing
+UPGRADES = "upgrades"  # shared by who upgrades the release by a layer of values: `releases.layer`
+PEOPLE, SERVING, MONITORING = "people", "serving", "monitoring"  # values of a layer: teams and log-in, options
 VOLUMES = "volumes"  # the teams' claims and what lies in them
 ALONE = "*"  # nothing else may run
 
 GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
-# What takes objects of the release away for a while: no upgrade may look for them then.
-SETTLED = frozenset({RELEASE})
+UPGRADE_USE = frozenset({UPGRADES})
+# What takes objects of the release away for a while, or reads what an upgrade said: nobody may upgrade beside it.
+SETTLED = frozenset({UPGRADES})
 
 TORCH, TENSORFLOW, HOROVOD = "trainer-torch", "trainer-tensorflow", "trainer-horovod"
 PIPELINE_IMAGES = ("argoexec", "pipeline", TORCH)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import time
 
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put, read_contract, test, values
+from trainyard_dev.e2e.releases import RELEASE, put, read_contract, test, this_chart, values
 
 CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the ConfigMaps in which steps are remembered
 
@@ -16,13 +15,13 @@ CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the Con
 def install(context: Context) -> None:
     """One `helm install --wait` on the empty cluster."""
     with context.recorder.check("install.helm", "one helm install --wait on an empty cluster") as figures:
-        package = chart.package()
+        package = this_chart()
         context.installed_at = float(int(time.time()))
         figures["package_kib"] = round(package.stat().st_size / 1024)
         if context.userspace_nfs:
             figures["nfs_client"] = "userspace mount.nfs, NFSv3 (test only)"
         with values(context) as files:
-            figures["install_seconds"] = put(context, "install", package, files)
+            figures["install_seconds"] = put(context, "install", files)
         secret = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")[0]
         figures["release_secret_kib"] = round(len(json.dumps(secret["data"])) / 1024)
         require(
@@ -39,7 +38,7 @@ def again(context: Context) -> None:
         with values(context) as files:
             held = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")
             verb = "upgrade" if held else "install"
-            figures["seconds"] = put(context, verb, chart.package(), files)
+            figures["seconds"] = put(context, verb, files)
         context.contract = read_contract(context.kubectl)
         # Steps that an earlier run has cached would not run again.
         context.kubectl("delete", "configmaps", "-n", SYSTEM, "-l", CACHES)

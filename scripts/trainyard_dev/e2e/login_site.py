@@ -17,7 +17,6 @@ import yaml
 
 from trainyard.login import kubeconfig as configs
 from trainyard_dev import browser
-from trainyard_dev.chart import package as chart
 from trainyard_dev.cluster import login
 from trainyard_dev.cluster.tokens import Forger
 from trainyard_dev.e2e import releases
@@ -45,8 +44,7 @@ class Site:
 
     context: Context
     folder: Path
-    package: Path
-    base: Path  # values of the release as it was
+    layer: releases.Layer
     issuer: str
     passwords: dict[str, str] = field(default_factory=dict)
 
@@ -58,7 +56,7 @@ class Site:
             members: who is in the first team by name.
             blocked: whom the API server refuses.
         """
-        teams = yaml.safe_load(self.base.read_text())["global"]["contract"]["teams"]
+        teams = releases.teams()
         for team in teams:
             held = team["members"]
             held["groups"] = [*held["groups"], f"{PREFIX}{team['name']}-members"]
@@ -74,9 +72,7 @@ class Site:
                 "notebooks": {"redirectURIs": ["https://notebooks.invalid/hub/oauth_callback"]},
             },
         }
-        file = self.folder / "login.yaml"
-        file.write_text(yaml.safe_dump(values))
-        releases.put(self.context, "upgrade", self.package, [self.base, file])
+        self.layer.set(values)
         published = self.context.kubectl.find("configmap", "trainyard-login", "-n", SYSTEM)
         require(published, "the chart published no ConfigMap trainyard-login")
         assert published
@@ -131,13 +127,10 @@ class Site:
 @contextmanager
 def site(context: Context, folder: Path) -> Iterator[Site]:
     """The option switched on for the time of the block, with all four people, and all as before afterwards."""
-    package, base = chart.package(folder), folder / "base.yaml"
-    base.write_text(releases.installed(context).helm("get", "values", releases.RELEASE, "-o", "yaml"))
-    found = Site(context, folder, package, base, login.issuer(context.engine, context.cluster))
-    try:
-        found.tell(people=list(GROUPS), members=[CID])
-        yield found
-    finally:
-        login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
-        releases.put(context, "upgrade", package, [base])
-        context.contract = releases.read_contract(context.kubectl)
+    with releases.layer(context) as layer:
+        found = Site(context, folder, layer, login.issuer(context.engine, context.cluster))
+        try:
+            found.tell(people=list(GROUPS), members=[CID])
+            yield found
+        finally:
+            login.publish(context.cluster, yaml.safe_dump(login.NOBODY))

@@ -14,9 +14,7 @@ from typing import Any
 
 import yaml
 
-from trainyard.paths import ROOT
 from trainyard_dev import browser
-from trainyard_dev.chart import package as chart
 from trainyard_dev.cluster import login
 from trainyard_dev.e2e import releases
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
@@ -53,8 +51,7 @@ class Site:
 
     context: Context
     folder: Path
-    package: Path
-    files: list[Path]
+    layer: releases.Layer
     address: str
     passwords: dict[str, str] = field(default_factory=dict)
 
@@ -71,7 +68,7 @@ class Site:
             blocked: whom the API server refuses.
             notebooks: further values of the option.
         """
-        teams = yaml.safe_load((ROOT / releases.TEAMS).read_text())["global"]["contract"]["teams"]
+        teams = releases.teams()
         for team in teams:
             team["members"]["groups"] = [*team["members"]["groups"], f"{PREFIX}{team['name']}-members"]
         issuer = login.issuer(self.context.engine, self.context.cluster)
@@ -101,10 +98,7 @@ class Site:
                 **notebooks,
             },
         }
-        file = self.folder / "notebooks.yaml"
-        file.write_text(yaml.safe_dump(values))
-        seconds = releases.put(self.context, "upgrade", self.package, [*self.files, file])
-        self.context.contract = releases.read_contract(self.context.kubectl)
+        seconds = self.layer.set(values)
         published = self.context.kubectl.find("configmap", "trainyard-login", "-n", SYSTEM)
         require(published, "the chart published no ConfigMap trainyard-login")
         assert published
@@ -151,18 +145,15 @@ class Site:
 @contextmanager
 def site(context: Context, folder: Path) -> Iterator[Site]:
     """Both options switched on for the time of the block; afterwards neither, and no notebook."""
-    package = chart.package(folder)
     address = login.issuer(context.engine, context.cluster).partition("//")[2].partition(":")[0]
-    with releases.values(context) as files:
-        found = Site(context, folder, package, files, address)
-        _none(context)
+    _none(context)
+    with releases.layer(context) as layer:
+        found = Site(context, folder, layer, address)
         try:
             found.tell()
             yield found
         finally:
             login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
-            releases.put(context, "upgrade", package, files)
-            context.contract = releases.read_contract(context.kubectl)
 
 
 def _told(context: Context, text: str) -> None:

@@ -21,7 +21,7 @@ from trainyard_dev.e2e.releases import RELEASE, installed
 LOGS, SERVING = "logs", "serving"
 ALL = (MONITORING, LOGS, SERVING)
 STILL = (SERVING,)  # these run nothing themselves: rights, bounds and ways for what teams run
-ON, OFF = (",".join(f"{option}.enabled={said}" for option in ALL) for said in ("true", "false"))
+ON = ",".join(f"{option}.enabled=true" for option in ALL)
 SERVERS = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter")  # images of monitoring
 IMAGES = (*SERVERS, "otel-collector")
 OFFERED = ("server-torch", "server-tensorflow", "server-sklearn")  # images that serving has for teams

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -24,6 +27,8 @@ from trainyard_dev.e2e.recorder import require
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420
+_ONE = threading.RLock()  # Helm refuses a second operation on a release
+Change = str | dict[str, Any]
 # Keys that go with their option, and are others when it comes back.
 PASSING = {f"{RELEASE}-logs-s3", f"{RELEASE}-prometheus-store"}
 GENERATED = {"access-key", "secret-key", "root-user", "root-password"}
@@ -46,6 +51,12 @@ def installed(context: Context) -> Installed:
     return Installed(context.kubectl, RELEASE, SYSTEM)
 
 
+def teams() -> list[dict[str, Any]]:
+    """The two teams of a run, as its values have them."""
+    found: list[dict[str, Any]] = yaml.safe_load((ROOT / TEAMS).read_text())["global"]["contract"]["teams"]
+    return found
+
+
 @contextmanager
 def values(context: Context, tree: Path = ROOT) -> Iterator[list[Path]]:
     """Values files for the time of the block: profile kind, real GPUs where the run has them, stand-ins, the two teams.
@@ -66,38 +77,75 @@ def values(context: Context, tree: Path = ROOT) -> Iterator[list[Path]]:
         yield [*files, tree / TEAMS]
 
 
-def put(context: Context, verb: str, package: Path, files: Sequence[Path] = (), change: str = "") -> float:
+@cache
+def this_chart() -> Path:
+    """This tree's chart, packaged once in a run."""
+    return chart.package()
+
+
+def put(context: Context, verb: str, files: Sequence[Path], package: Path | None = None, *, more: str = "") -> float:
     """`helm install --wait` or `helm upgrade --wait`; returns its seconds.
 
     Args:
         files: all the values, but for the chart's own.
-        change: what an upgrade sets (`a.b=c,d=e`) on top of the values that the release has.
+        package: of another version's chart; None: this tree's.
+        more: values as `--set` takes them (`a.b=c,d=e`).
     """
-    flags = [word for file in files for word in ("-f", str(file))]
-    if verb == "install":
-        flags += ["--create-namespace"]
-    else:
-        flags += ["--reuse-values", "--set", change] if change else ["--reset-values"]
-    return _timed(context, verb, RELEASE, str(package), *flags)
+    flags = [word for file in files for word in ("-f", str(file))] + (["--set", more] if more else [])
+    flags += ["--create-namespace"] if verb == "install" else ["--reset-values"]
+    return _timed(context, verb, RELEASE, str(package or this_chart()), *flags)
+
+
+class Layer:
+    """Values on top of the run's own and of other layers, for the time of a block; `seconds` of the last upgrade."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.seconds = context, 0.0
+        self.values: Change = {}
+
+    def set(self, values: Change) -> float:
+        """One upgrade to other values in this layer; returns its seconds."""
+        self.values = values
+        self.seconds = _upgrade(self.context)
+        return self.seconds
 
 
 @contextmanager
-def changed(context: Context, change: str, back: str) -> Iterator[float]:
-    """This tree's chart with other values as long as the block runs; gives the seconds of the upgrade.
+def layer(context: Context, values: Change | None = None) -> Iterator[Layer]:
+    """This tree's chart with other values as long as the block runs; entries at work beside it keep theirs.
 
     Args:
-        change: what the upgrade sets (`a.b=c,d=e`) on top of the values that the release has.
-        back: what takes it back afterwards, also when the upgrade or the block fails.
+        values: a mapping, or words as `--set` takes them (`a.b=c,d=e`); None: the block sets the first.
     """
-    with tempfile.TemporaryDirectory(prefix="chart-") as folder:
-        package = chart.package(Path(folder))
-        try:
-            seconds = put(context, "upgrade", package, change=change)
-            context.contract = read_contract(context.kubectl)
-            yield seconds
-        finally:
-            put(context, "upgrade", package, change=back)
-            context.contract = read_contract(context.kubectl)
+    found = Layer(context)
+    context.layers.append(found)
+    try:
+        if values is not None:
+            found.set(values)
+        yield found
+    finally:
+        context.layers.remove(found)
+        _upgrade(context)
+
+
+@contextmanager
+def changed(context: Context, values: Change) -> Iterator[float]:
+    """`layer` for who never changes it; gives the seconds of the upgrade."""
+    with layer(context, values) as found:
+        yield found.seconds
+
+
+def _upgrade(context: Context) -> float:
+    """One upgrade to the run's values and those of all layers; returns its seconds."""
+    with _ONE, values(context) as files, tempfile.TemporaryDirectory(prefix="layers-") as folder:
+        held = [found.values for found in context.layers]
+        for number, one in enumerate(one for one in held if not isinstance(one, str)):
+            file = Path(folder) / f"{number}.yaml"
+            file.write_text(yaml.safe_dump(one))
+            files.append(file)
+        seconds = put(context, "upgrade", files, more=",".join(one for one in held if isinstance(one, str)))
+    context.contract = read_contract(context.kubectl)
+    return seconds
 
 
 def read_contract(kubectl: Kubectl) -> dict:
@@ -113,11 +161,12 @@ def roll_back(context: Context, revision: int) -> float:
 
 
 def _timed(context: Context, *args: str) -> float:
-    """Runs helm on the release until all is ready; returns its seconds."""
-    began = time.monotonic()
+    """Runs helm on the release until all is ready, one at a time; returns its seconds."""
     wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
-    helm(context.kubectl, *args, "-n", SYSTEM, *wait, timeout=TIMEOUT_S + 30)
-    return round(time.monotonic() - began, 1)
+    with _ONE:
+        began = time.monotonic()
+        helm(context.kubectl, *args, "-n", SYSTEM, *wait, timeout=TIMEOUT_S + 30)
+        return round(time.monotonic() - began, 1)
 
 
 def test(context: Context) -> None:

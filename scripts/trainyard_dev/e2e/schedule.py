@@ -9,7 +9,8 @@ from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.entry import Entry
 
-AT_ONCE = 3  # on two cores: one that computes beside two that wait for polls, pulls and pods
+AT_ONCE = 4  # on two cores: two that compute beside two that wait for upgrades, polls, pulls and pods
+LOOK_S = 1.0  # a claim that ends lets others start
 
 
 def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> None:
@@ -19,6 +20,7 @@ def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> N
         Exception: what an entry raised outside of its checks, after the others under way have ended.
     """
     waiting, running = list(entries), dict[Future[None], Entry]()
+    context.in_use = lambda lock: any(lock in one.locks | one.shares for one in list(running.values()))
     with ThreadPoolExecutor(at_once) as pool:
         while waiting or running:
             left = [entry for entry in waiting if not _skipped(entry, context)]
@@ -30,7 +32,7 @@ def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> N
             waiting = [entry for entry in left if entry not in running.values()]
             if not running:
                 continue
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, LOOK_S, return_when=FIRST_COMPLETED).done:
                 del running[future]
                 future.result()
 
@@ -38,7 +40,13 @@ def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> N
 def _run(entry: Entry, context: Context) -> None:
     if entry.images:
         context.await_images(entry.images)
-    entry.run(context)
+    try:
+        entry.run(context)
+    except TrainyardError as error:  # of what stands around its checks, an upgrade say
+        told = {check.id for check in context.recorder.checks}
+        at = next((one for one in entry.ids if context.wants(one) and one not in told), entry.ids[-1])
+        with context.recorder.check(at, at):
+            raise error
     ended = {check.id for check in context.recorder.checks}
     for check_id in entry.ids:
         if check_id not in ended and context.wants(check_id):
@@ -46,13 +54,14 @@ def _run(entry: Entry, context: Context) -> None:
 
 
 def _startable(waiting: list[Entry], running: list[Entry], context: Context, at_once: int) -> list[Entry]:
-    """What can start now: its needs have passed, and it conflicts with none that runs and with no earlier one."""
+    """What can start now: its needs have passed, nobody claims its locks, and none before it or at work conflicts."""
     ready: list[Entry] = []
     for place, entry in enumerate(waiting):
         if len(running) + len(ready) >= at_once:
             break
         before = [*running, *ready, *(one for one in waiting[:place] if one not in ready)]
-        if not any(entry.conflicts(one) for one in before) and all(map(context.recorder.passed, entry.needs)):
+        free = not context.claims & (entry.locks | entry.shares) and not any(entry.conflicts(one) for one in before)
+        if free and all(map(context.recorder.passed, entry.needs)):
             ready.append(entry)
     return ready
 

@@ -14,6 +14,7 @@ from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
 from trainyard_dev import proxies, tools
 from trainyard_dev.engine import Engine
+from trainyard_dev.images import imports
 from trainyard_dev.images.base import under
 from trainyard_dev.tools.build import pin
 from trainyard_dev.versions import Image, ToolSet, load
@@ -25,6 +26,7 @@ def content_key(image: Image, base: str) -> str:
     """A hash over all that decides an image: its inputs, binaries, module files and the base's reference."""
     stands_on = local_ref(load().images[image.parent], base) if image.parent else under(image, base)
     digest = hashlib.sha256(f"{image.bin}{sorted(image.files.items())}{stands_on}{image.ref}".encode())
+    digest.update(f"{imports.said(image) or ''}".encode())
     for entry in sorted({image.dir, *image.inputs}):
         for path in _files(ROOT / entry):
             digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
@@ -84,6 +86,7 @@ def build(engine: Engine, image: Image, base: str) -> str:
             timeout=1800,
             hint="check the network and the disk (`trainyard doctor`), then try again; what is built stays",
         )
+    imports.check(engine, image, tag)
     return tag
 
 

@@ -16,9 +16,8 @@ import yaml
 
 from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.chart import images as listing
-from trainyard_dev.chart import package as chart
-from trainyard_dev.e2e import egress, jobs, options
-from trainyard_dev.e2e.checks import monitoring, options_people
+from trainyard_dev.e2e import egress, jobs
+from trainyard_dev.e2e.checks import monitoring, options_kept
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
@@ -30,7 +29,7 @@ from trainyard_dev.versions import load
 # What a site would name; nobody answers there, so an image that the mirror lacks can't come from elsewhere.
 MIRROR = "registry.example.org/mirror"
 PROBE = "trainyard-airgap"  # a namespace without policies of its own, and the pod in it
-INSTALL = "one helm upgrade from a mirror, with monitoring and logs, the store with TLS"
+INSTALL = "one helm upgrade from a mirror, with all options, the store with TLS"
 TRAIN = "a training job from the mirror, without a way out"
 SENT = "sum(otelcol_exporter_sent_log_records)"  # lines that the store has taken
 ELSEWHERE = "trying next host"  # what containerd says when the cluster's registry lacks an image
@@ -60,12 +59,12 @@ def _values(context: Context) -> Iterator[list[Path]]:
         "global": {"imageRegistry": MIRROR},
         "minio": {"tls": {"enabled": True}},
         "policies": {"fill": {"images": None}},
-        **options.sets(options.ALL),
     }
-    with values(context) as files, tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump(change, file)
-        file.flush()
-        yield [*files, Path(file.name)]
+    with values(context) as files, tempfile.TemporaryDirectory(prefix="airgap-") as folder:
+        for name, one in (("options", options_kept.VALUES), ("mirror", change)):
+            files.append(Path(folder) / f"{name}.yaml")
+            files[-1].write_text(yaml.safe_dump(one))
+        yield files
 
 
 def installed(context: Context, dataset: Dataset) -> None:
@@ -81,14 +80,14 @@ def installed(context: Context, dataset: Dataset) -> None:
         figures["images"] = _mirror(context)
         before = egress.dropped(context.engine, nodes)["web"]
         with _values(context) as files:
-            figures["seconds"] = put(context, "upgrade", chart.package(), files)
+            figures["seconds"] = put(context, "upgrade", files)
         context.contract = read_contract(context.kubectl)
         figures["object_store"] = context.contract["s3"]["endpoint"]
         require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")
         strangers = _strangers(context, SYSTEM)
         require(not strangers, f"images that are not the mirror's: {', '.join(strangers)}")
         with monitoring.prometheus(context) as port:
-            figures["targets"] = monitoring.all_up(port, monitoring.due(context.gpu))
+            figures["targets"] = monitoring.all_up(port, monitoring.due(context.gpu, monitoring.LOGIN))
             figures["lines_kept"] = monitoring.number(port, SENT)
         _nothing_left(context, nodes, since, before, figures)
     if context.recorder.failed("airgap.install"):
@@ -138,9 +137,8 @@ def images_of(pod: dict[str, Any]) -> list[str]:
 
 def _mirror(context: Context) -> int:
     """Puts the profile's images, and the one of the checks' own pods, into the registry under the mirror's path."""
-    with options.values(options.ALL) as on:
-        refs = [*(image.ref for image in listing.listed("kind", values=[on])), load().image("base")]
-        refs += [load().image(name) for name in options_people.IMAGES]  # which are installed after the removal
+    with _values(context) as files:
+        refs = [*(image.ref for image in listing.listed("kind", values=[files[-2]])), load().image("base")]
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
     return len(transfer.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))

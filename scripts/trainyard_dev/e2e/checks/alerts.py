@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from trainyard.names import GPU
-from trainyard.paths import ROOT
-from trainyard_dev.chart import package as chart
-from trainyard_dev.chart.previous import TEAMS
 from trainyard_dev.cluster.nodes import mock_gpu_folder
-from trainyard_dev.e2e import alert_receiver, options, panel_data, runs
+from trainyard_dev.e2e import alert_receiver, options, panel_data, releases, runs
 from trainyard_dev.e2e.checks import alert_causes as causes
 from trainyard_dev.e2e.checks.alert_causes import Fault
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.listening import Listener
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put, read_contract, values
+from trainyard_dev.e2e.releases import layer
 from trainyard_dev.gpu import mock
 from trainyard_dev.monitoring import panels, rules
 
@@ -39,37 +32,31 @@ RECEIVER = Listener("alerts", alert_receiver.__file__, alert_receiver.PORT)
 # What the queue of the team that waits deserves, so that it can be below it; without reclaim it is kept for it.
 SHARE = {"cpu": "1", "memory": "2Gi", GPU: "4"}
 BUSY, USED_MIB = 80, 8192
-Files = Sequence[Path]
 
 
 def seen(context: Context) -> None:
     """Both, on one release with monitoring and bounds of seconds; then off again."""
-    package = chart.package()
-    with values(context) as files, tempfile.TemporaryDirectory(prefix="alerts-") as folder:
-        short, plain = Path(folder) / "short.yaml", Path(folder) / "plain.yaml"
-        short.write_text(yaml.safe_dump(_values(causes.bounds(causes.etcd_bytes(context)))))
-        plain.write_text(yaml.safe_dump(_values({})))
-        try:
+    try:
+        with layer(context, _values(causes.bounds(causes.etcd_bytes(context)))) as values:
             with context.recorder.check(ALERTS, TITLES[ALERTS]) as figures, RECEIVER.there(context):
-                figures["upgrade_seconds"] = put(context, "upgrade", package, [*files, short])
+                figures["upgrade_seconds"] = values.seconds
                 fired = figures["alerts"] = {}
-                _all(context, package, [*files, plain], fired)
+                _all(context, values, fired)
                 figures["received"] = _received(context, set(fired))
                 skipped = sorted(set(rules.names()) - set(fired))
                 figures["not_tried"] = dict.fromkeys(skipped, "only mock GPUs can be broken at will")
                 require(context.gpu != "mock" or not skipped, f"nothing fires {', '.join(skipped)}")
             with context.recorder.check(PANELS, TITLES[PANELS]) as figures:
-                put(context, "upgrade", package, [*files, plain])
+                if context.recorder.failed(ALERTS):
+                    values.set(_values({}))
                 figures |= _panels(context)
-        finally:
-            put(context, "upgrade", package, files)
-            options.drop_claims(context)
-            context.contract = read_contract(context.kubectl)
+    finally:
+        options.drop_claims(context)
 
 
 def _values(bounds: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Monitoring with these bounds, and a share for the queue of the first team."""
-    teams = yaml.safe_load((ROOT / TEAMS).read_text())["global"]["contract"]["teams"]
+    teams = releases.teams()
     for team in teams:
         if team["name"] == NAMESPACE:
             team["queue"] = {"deserved": SHARE, "guarantee": SHARE}
@@ -83,7 +70,7 @@ def _values(bounds: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"monitoring": monitoring, "global": {"contract": {"teams": teams}}}
 
 
-def _all(context: Context, package: Path, plain: Files, found: dict[str, dict[str, float]]) -> None:
+def _all(context: Context, values: releases.Layer, found: dict[str, dict[str, float]]) -> None:
     """Fires and clears all of them; seconds of each go into `found`."""
     for faults in (causes.TOGETHER, causes.ALONE):
         here = possible(context, faults)
@@ -95,7 +82,7 @@ def _all(context: Context, package: Path, plain: Files, found: dict[str, dict[st
     with _there(context, here):
         with prometheus(context) as port:
             _wait(port, here, True, found)
-        put(context, "upgrade", package, plain)
+        values.set(_values({}))
         with prometheus(context) as port:
             _wait(port, here, False, found)
 

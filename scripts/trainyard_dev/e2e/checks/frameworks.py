@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainyard.kinds.images import Trainer
 from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
@@ -122,54 +121,6 @@ def refused(context: Context) -> None:
         require("train.py:3 imports sklearn" in said, f"what else is lacking is missing: {said}")
         require("write keras==" in said and "write scikit-learn into" in said, f"what to do is missing: {said}")
         require("code sent" not in said, f"code was sent before: {said}")
-
-
-def imports(context: Context, image: Trainer) -> None:
-    """An image imports all that it is said to have, and has nothing that is not said."""
-    title = f"{image.name} imports what trainyard train says that it has"
-    with context.recorder.check(imports_id(image), title) as figures:
-        asked = json.dumps({"has": sorted(image.modules), "lacks": list(image.lacks)})
-        script = f"python3 -c '{LOOK}' '{asked}'"
-        pod = context.pod(f"imports-{image.name}", script, image=context.image(image.name))
-        amounts = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}}
-        pod["spec"]["containers"][0]["resources"] = amounts
-        state, log = context.run_pod(pod, 180)
-        told = next((line for line in log.splitlines() if line.startswith(TOLD)), "")
-        require(state == "Succeeded" and told, f"the pod {state.lower()}: {log[-600:]}")
-        found = json.loads(told.removeprefix(TOLD))
-        figures["modules"] = len(image.modules)
-        require(not found["failed"], f"these can't be imported: {found['failed']}")
-        require(not found["there"], f"these are there, though they are said to be left out: {found['there']}")
-        require(not found["more"], f"these are there, and nothing says so: {found['more']}")
-
-
-def imports_id(image: Trainer) -> str:
-    """The check's id: train.imports-torch."""
-    return f"train.imports-{image.name.removeprefix('trainer-')}"
-
-
-# Runs in the image. Double quotes alone: the shell has single ones around it.
-TOLD = "found: "
-LOOK = """
-import importlib, importlib.util, json, pkgutil, sys
-asked, failed, there = json.loads(sys.argv[1]), {}, []
-# Before anything is imported: setuptools puts what it has inside onto the path.
-installed = {one.name for one in pkgutil.iter_modules() if "/trainyard/" in one.module_finder.path + "/" \\
-             or "dist-packages" in one.module_finder.path}
-for name in asked["has"]:
-    try:
-        importlib.import_module(name)
-    except BaseException as error:
-        failed[name] = str(error)[:200]
-for name in asked["lacks"]:
-    try:
-        there += [name] if importlib.util.find_spec(name) else []
-    except ImportError:
-        pass
-more = sorted(name for name in installed - set(asked["has"]) if not name.startswith("_"))
-more = [one for one in more if one not in ("kfp", "isympy")]
-print("found: " + json.dumps({"failed": failed, "there": there, "more": more}))
-"""
 
 
 def _trainyard(context: Context, folder: Path, words: list[str]) -> tuple[int, str, str]:

@@ -11,11 +11,10 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
 from trainyard.kube.access import Access
 from trainyard.training import transfer
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import runs, stopped_node
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put, read_contract
+from trainyard_dev.e2e.releases import RELEASE, changed
 
 FOUND, STOPPED, NODE = IDS = ("seeing.logs", "seeing.logs-stopped", "seeing.logs-node")
 TITLES = {
@@ -33,19 +32,14 @@ WRITES = 'for ((i = 0; i < {lines}; i++)); do echo "line $i of $HOSTNAME"; {paus
 
 def kept(context: Context) -> None:
     """On, with a job that is deleted, and jobs that write while parts are down; off again."""
-    package = chart.package()
-    try:
+    with changed(context, "logs.enabled=true") as seconds:
         with context.recorder.check(FOUND, TITLES[FOUND]) as figures:
-            figures["seconds to switch on"] = put(context, "upgrade", package, change="logs.enabled=true")
-            context.contract = read_contract(context.kubectl)
+            figures["seconds to switch on"] = seconds
             _found(context, figures)
         with context.recorder.check(STOPPED, TITLES[STOPPED]) as figures:
             _stopped(context, figures)
         with context.recorder.check(NODE, TITLES[NODE]) as figures:
             _node_stopped(context, figures)
-    finally:
-        put(context, "upgrade", package, change="logs.enabled=false")
-        context.contract = read_contract(context.kubectl)
     left = context.kubectl.find("daemonset", f"{RELEASE}-logs", "-n", SYSTEM)
     require(left is None, f"DaemonSet {RELEASE}-logs is still there after logs.enabled=false")
 

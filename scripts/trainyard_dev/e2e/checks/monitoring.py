@@ -27,10 +27,7 @@ OFF_TITLE = "monitoring and logs, switched off, leave series and silences and no
 # What is asked beside the endpoints of components.
 STORE, DCGM = "minio", "dcgm"
 METRICS_SERVER, LOGIN = "metrics-server", "login"  # options of their own, asked as well
-SWITCHES = (
-    ",".join((options.ON, f"{METRICS_SERVER}.enabled=true", *switched(LOGIN))),
-    f"{options.OFF},{METRICS_SERVER}.enabled=false,{LOGIN}.enabled=false,{LOGIN}.people=null,global.contract.login.issuer=",
-)
+SWITCH = ",".join((options.ON, f"{METRICS_SERVER}.enabled=true", *switched(LOGIN)))
 CLUSTER = ("apiserver", "cadvisor", "kubelet")
 # One series of each job that nothing else gives: a page that answers and has nothing in it is up as well.
 SERIES = {
@@ -55,7 +52,7 @@ def targets(context: Context) -> None:
     brought: dict[str, options.Objects] = {}
     with ExitStack() as on:
         with recorder.check(TARGETS, TITLE) as figures:
-            figures["seconds"] = on.enter_context(changed(context, *SWITCHES))
+            figures["seconds"] = on.enter_context(changed(context, SWITCH))
             brought, began, since = options.objects(context), costs.look(context), time.monotonic()
             with prometheus(context) as port:
                 asked = due(context.gpu, METRICS_SERVER, LOGIN)
@@ -77,16 +74,14 @@ def targets(context: Context) -> None:
 
 
 @contextmanager
-def monitored(context: Context, change: str = "", back: str = "") -> Iterator[float]:
+def monitored(context: Context, more: str = "") -> Iterator[float]:
     """Monitoring is on as long as the block runs, then gone with what it kept; gives the seconds of the upgrade.
 
     Args:
-        change, back: what is set besides (`a.b=c,d=e`), and what takes it back.
+        more: what is set besides (`a.b=c,d=e`).
     """
-    on = ",".join(filter(None, ("monitoring.enabled=true", change)))
-    off = ",".join(filter(None, ("monitoring.enabled=false", back)))
     try:
-        with changed(context, on, off) as seconds:
+        with changed(context, ",".join(filter(None, ("monitoring.enabled=true", more)))) as seconds:
             yield seconds
     finally:
         options.drop_claims(context)

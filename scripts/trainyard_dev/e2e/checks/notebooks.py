@@ -6,6 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from trainyard_dev import browser
 from trainyard_dev.cluster import login
 from trainyard_dev.e2e.checks import costs, notebooks_digit, notebooks_lives, notebooks_others
 from trainyard_dev.e2e.context import NAMESPACE, Context
+from trainyard_dev.e2e.entry import GPUS
 from trainyard_dev.e2e.notebook_page import Desk
 from trainyard_dev.e2e.notebook_site import ADA, NOTEBOOK, PREFIX, SPACE, TOKEN_S, Site, site
 from trainyard_dev.e2e.recorder import require
@@ -70,8 +72,11 @@ def check(context: Context) -> None:
                 desk.log_in()
             for check_id, step in STEPS.items():
                 if context.wants(check_id):
-                    with context.recorder.check(check_id, TITLES[check_id]) as figures:
-                        step(there, desk, figures)
+                    with ExitStack() as gpus:
+                        if step is notebooks_lives.gpu:
+                            gpus.enter_context(context.claim(GPUS))
+                        with context.recorder.check(check_id, TITLES[check_id]) as figures:
+                            step(there, desk, figures)
         if context.wants("notebooks.off"):
             with context.recorder.check("notebooks.off", TITLES["notebooks.off"]) as figures:
                 _off(context, figures)

@@ -102,7 +102,7 @@ def elastic(context: Context) -> None:
         holders = [f"{HOLDER}-{number}" for number in range(total - LEAST)]
         run = ""
         # So that the scheduler lets a job of a higher class take the place of a lower one.
-        with changed(context, f"{PREEMPT}=true", f"{PREEMPT}=false") as figures["upgrade_seconds"]:
+        with changed(context, f"{PREEMPT}=true") as figures["upgrade_seconds"]:
             try:
                 _hold(context, holders)
                 run = _begun(context, folder)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from trainyard_dev.e2e import runs, store
-from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, OTHER, POD_SECURITY, SYSTEM, Context, member
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
 BUCKET = "runs"
 EXAMPLE_S = 420
-STEP_LIMIT = 1.5  # of what a Volcano Job takes, on a machine that does nothing else: shown beside the figure
 CONTROLLER = "app.kubernetes.io/name=workflow-controller"
 OUTAGE_S = 45  # two minutes were seen as well; a run has no time for that
 OTHERS = {"sweep": ("-p", "trials=2"), "compress": ()}
@@ -175,19 +173,6 @@ def _done(job: dict[str, Any]) -> bool:
     return any(one["type"] == "Succeeded" and one["status"] == "True" for one in conditions)
 
 
-def overhead(context: Context) -> None:
-    """A step of a line beside a Volcano Job that does the same, as who waits sees it."""
-    title = "what a step of a four-step line takes beside a Volcano Job that does the same"
-    with context.recorder.check("pipelines.overhead", title) as figures:
-        jobs = [_volcano_job(context, f"beside-{number}") for number in range(3)]
-        line = runs.succeed(context, FLOWS / "line.py", "-p", _salt(), timeout=180)
-        require(len(line.pods) == 4, f"four steps ran in {len(line.pods)} pods: {sorted(line.pods)}")
-        step, job = _seconds(line) / 4, statistics.median(jobs)
-        figures |= {"step_seconds": round(step, 2), "job_seconds": round(job, 2)}
-        figures |= {"ratio": round(step / job, 2), "limit": STEP_LIMIT}
-        runs.forget(context, line)
-
-
 def two_teams(context: Context) -> None:
     """The same line by one team, by another, and by the first again: only the last comes from a cache."""
     title = "a team with the same inputs gets nothing from another team's cache"
@@ -195,6 +180,7 @@ def two_teams(context: Context) -> None:
     with context.recorder.check("pipelines.two-teams", title) as figures:
         first = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240)
         require(not first.cached, f"steps of a line with a salt of its own came from a cache: {first.cached}")
+        require(len(first.pods) == 4, f"four steps ran in {len(first.pods)} pods: {sorted(first.pods)}")
         other = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240, team=OTHER)
         figures |= {"from_cache": len(other.cached), "pods": len(other.pods)}
         require(not other.cached, f"steps of {OTHER} came from a cache: {', '.join(other.cached)}")
@@ -208,34 +194,3 @@ def two_teams(context: Context) -> None:
 def _salt() -> str:
     """A parameter that no run before had, so that nothing comes from a cache."""
     return f"salt=e2e-{time.time_ns()}"
-
-
-def _seconds(seen: Seen) -> float:
-    """From the workflow's creation to its end, as the API server and the controller noted it; a grain of a second."""
-    made, done = seen.workflow["metadata"]["creationTimestamp"], seen.workflow["status"]["finishedAt"]
-    return _unix(done) - _unix(made)
-
-
-def _unix(stamp: str) -> float:
-    return time.mktime(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ"))
-
-
-def _volcano_job(context: Context, name: str) -> float:
-    """Seconds from the creation of a job that does as little as a step of the line to its end."""
-    pod = context.pod(name, "true", image=context.image("base"), queue=NAMESPACE)
-    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m", "memory": "16Mi"}}
-    pod["spec"]["containers"][0]["securityContext"] = CONTAINER_SECURITY
-    pod["spec"] |= {"securityContext": POD_SECURITY, "tolerations": []}
-    task = {"name": "main", "replicas": 1, "template": {"metadata": {}, "spec": pod["spec"]},
-            "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}]}  # fmt: skip
-    spec = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": 1, "ttlSecondsAfterFinished": 600,
-            "priorityClassName": "training-normal", "tasks": [task]}  # fmt: skip
-    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
-    began = time.monotonic()
-    context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
-    try:
-        target = ("jobs.batch.volcano.sh/" + name, "-n", NAMESPACE)
-        context.kubectl("wait", "--for=jsonpath={.status.state.phase}=Completed", *target, "--timeout=90s", timeout=100)
-        return time.monotonic() - began
-    finally:
-        context.kubectl("delete", *target, "--wait=false", check=False)

@@ -8,28 +8,26 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import yaml
 
 from trainyard.rightsize import files, hints, judged, quantity
 from trainyard.shell import run
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import jobs, runs
 from trainyard_dev.e2e.checks.monitoring import monitored
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, helm
+from trainyard_dev.e2e.releases import RELEASE, helm, this_chart
 from trainyard_dev.report.model import Picture
 
 ID = "seeing.rightsize"
-TITLE = "rightsize's patch of a member's file makes the same job smaller and at most 1.1 times as slow"
+TITLE = "rightsize's patch of a member's file makes the same job smaller, and it does not starve"
 FILE = runs.FLOWS / "sized" / "job.yaml"
 JOB, KIND = "e2e-sized", "pytorchjobs.kubeflow.org"
-FIRST, PAIRS, SLOWER = 2, 3, 1.1  # runs before the patch, pairs of runs after it, times as slow at most
+FIRST, SLOWER = 2, 2  # runs before the patch; no test of speed: a job that starves is more times as slow than this
 RUN_S, KNOWN_S, POLL_S = 240.0, 180.0, 2.0
-QUICK, USUAL = (f"monitoring.usage.everySeconds={seconds}" for seconds in (30, 120))
+QUICK = "monitoring.usage.everySeconds=30"
 USAGE = "deployment/trainyard-usage"
 SETTINGS = """\
 name: {job}   # as the manifest's
@@ -46,7 +44,7 @@ def smaller(context: Context) -> None:
     with (
         context.recorder.check(ID, TITLE) as figures,
         tempfile.TemporaryDirectory(prefix="sized-") as scratch,
-        monitored(context, QUICK, USUAL) as figures["upgrade_seconds"],
+        monitored(context, QUICK) as figures["upgrade_seconds"],
     ):
         before, after = (Path(scratch) / name / FILE.name for name in ("before", "after"))
         for file in (before, after):
@@ -57,7 +55,7 @@ def smaller(context: Context) -> None:
                 _trained(context, before)
             figures["used"] = _measured(context, before)
             _patched(context, before, after, figures)
-            _by_turns(context, before, after, figures)
+            _compared(context, before, after, figures)
             figures["hint_of_train"] = _hinted(context, Path(scratch) / "code")
             figures["platform"] = _platform(context, Path(scratch) / "sizes.yaml")
             figures["another_team_is_told"] = _hidden(context)
@@ -121,18 +119,12 @@ def _noted(context: Context, file: Path) -> list[str]:
     return [one["reason"] for one in json.loads(out)["findings"] if one["code"] == hints.CODE]
 
 
-def _by_turns(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
-    """Runs of the patched file and of the old one, in turns: what else the machine does falls on both."""
-    old, new = list[dict[str, float]](), list[dict[str, float]]()
-    for _ in range(PAIRS):
-        new.append(_trained(context, after))
-        old.append(_trained(context, before))
-    for what in ("seconds", "computed"):  # of the training, and of its computing alone
-        figures[f"{what}_before"], figures[f"{what}_after"] = ([round(one[what], 2) for one in of] for of in (old, new))
-        times = median(one[what] for one in new) / median(one[what] for one in old)
-        figures[f"{what}_times_as_slow"] = round(times, 3)
+def _compared(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
+    """A run of the patched file and one of the old: seconds of the training, and of its computing alone."""
+    new, old = _trained(context, after), _trained(context, before)
+    figures |= {f"{what}_times_as_slow": round(new[what] / old[what], 3) for what in ("seconds", "computed")}
     slower = figures["seconds_times_as_slow"]
-    require(slower <= SLOWER, f"the smaller job is {slower} times as slow, {SLOWER} are allowed")
+    require(slower <= SLOWER, f"the smaller job is {slower} times as slow: it starves")
 
 
 def _hinted(context: Context, folder: Path) -> list[str]:
@@ -167,7 +159,7 @@ def _platform(context: Context, file: Path) -> dict[str, Any]:
         time.sleep(POLL_S)
     file.write_text(text)
     flags = ("-n", SYSTEM, "--reuse-values", "-f", str(file), "--dry-run=server", "-o", "json")
-    made = json.loads(helm(context.kubectl, "upgrade", RELEASE, str(chart.package()), *flags, timeout=120))
+    made = json.loads(helm(context.kubectl, "upgrade", RELEASE, str(this_chart()), *flags, timeout=120))
     held = [container.get("resources") or {} for one in yaml.safe_load_all(made["manifest"])
             for container in _containers(one or {})]  # fmt: skip
     lost = [path for path, amounts in _resources(found) if not any(_within(amounts, one) for one in held)]

@@ -8,12 +8,11 @@ from typing import Any
 
 from trainyard.serving import rollout
 from trainyard_dev import browser
-from trainyard_dev.chart import package as chart
 from trainyard_dev.e2e import asking, options, runs, served
 from trainyard_dev.e2e.checks import costs, serving_access, serving_gate, serving_others, serving_scale
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put, read_contract
+from trainyard_dev.e2e.releases import changed, layer
 from trainyard_dev.e2e.served import MODEL, NAME
 
 TITLES = {
@@ -39,7 +38,6 @@ FEW, LASTING = 4000, 12000  # LASTING: longer than two upgrades take
 
 def on(context: Context) -> None:
     """On, all checks in turn on one model, off again; nothing of it is left."""
-    package = chart.package()
     works = {
         "serving.answers": _answers, "serving.rollout": _rollout, "serving.upgrade": _upgrade,
         "serving.keys": serving_access.keys, "serving.canary": _canary, "serving.strangers": serving_access.strangers,
@@ -47,26 +45,23 @@ def on(context: Context) -> None:
         "serving.frameworks": serving_others.frameworks, "serving.requests": serving_scale.by_requests,
     }  # fmt: skip
     brought: dict[str, options.Objects] = {}
-    try:
-        seconds = put(context, "upgrade", package, change=f"{options.SERVING}.enabled=true")
-        context.contract = read_contract(context.kubectl)
+    with layer(context, f"{options.SERVING}.enabled=true") as values:
         brought = options.objects(context, [options.SERVING])
-        for check_id, work in works.items():
-            if not context.wants(check_id):
-                continue
-            if check_id == "serving.page" and (missing := browser.missing()):
-                context.recorder.skip(check_id, TITLES[check_id], missing)
-            else:
+        try:
+            for check_id, work in works.items():
+                if not context.wants(check_id):
+                    continue
+                if check_id == "serving.page" and (missing := browser.missing()):
+                    context.recorder.skip(check_id, TITLES[check_id], missing)
+                    continue
                 with context.recorder.check(check_id, TITLES[check_id]) as figures:
-                    figures |= {"upgrade_seconds": seconds} if work is _answers else {}
+                    figures |= {"upgrade_seconds": values.seconds} if work is _answers else {}
                     work(context, figures)
-    finally:
-        runs.trainyard(context, "serve", "stop", MODEL, check=False)
-        seconds = put(context, "upgrade", package, change=f"{options.SERVING}.enabled=false")
-        context.contract = read_contract(context.kubectl)
+        finally:
+            runs.trainyard(context, "serve", "stop", MODEL, check=False)
     if context.wants("serving.off"):
         with context.recorder.check("serving.off", TITLES["serving.off"]) as figures:
-            figures |= {"upgrade_seconds": seconds, "gone": {one: len(objects) for one, objects in brought.items()}}
+            figures["gone"] = {one: len(objects) for one, objects in brought.items()}
             require(all(brought.values()), "it was never on")
             left = options.left(context, brought)
             require(not left, f"still there: {', '.join(left)}")
@@ -122,10 +117,10 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
     before, used = _pods(context), costs.look(context, (NAMESPACE,))
     with serving_access.elsewhere(context) as other, asking.Beside(context, MODEL, LASTING, RATE) as load:
         ways, seconds = [serving_access.reached(context, other)], []
-        for allowed in (other, f"not-{other}"):
-            change = f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={{{allowed}}}"
-            seconds.append(put(context, "upgrade", chart.package(), change=change))
+        with changed(context, f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={{{other}}}") as took:
+            seconds.append(took)
             ways.append(serving_access.reached(context, other))
+        ways.append(serving_access.reached(context, other))
         seen = load.ended()
     now = costs.look(context, (NAMESPACE,))
     replicas = [costs.words(used[name], now[name]) for name in used if name.startswith(f"{NAME}-") and name in now]

@@ -22,7 +22,7 @@ METRIC = "model_requests_per_second"
 
 def by_cpu(context: Context, figures: dict[str, Any]) -> None:
     """metrics-server is on for its time: the autoscaler asks it."""
-    with changed(context, metrics.ON, metrics.OFF):
+    with changed(context, metrics.ON):
         version = _one(context)
         served.serve(context, version, "--scale-by", "cpu", "--min", "1", "--max", str(MOST), "--cpu", "50m")
         _await_number(context, figures)
@@ -32,8 +32,7 @@ def by_cpu(context: Context, figures: dict[str, Any]) -> None:
 
 def by_requests(context: Context, figures: dict[str, Any]) -> None:
     """The release's Prometheus asks the servers, prometheus-adapter asks it, and the autoscaler asks that one."""
-    switch = "monitoring.modelServers={}"
-    with monitored(context, switch.format("true"), switch.format("false")), adapter.installed(context):
+    with monitored(context, "monitoring.modelServers=true"), adapter.installed(context):
         version = _one(context)
         words = ("--scale-by", "requests", "--target", "20", "--scale-source", "adapter", "--cpu", "100m")
         served.serve(context, version, *words, "--min", "1", "--max", str(MOST))

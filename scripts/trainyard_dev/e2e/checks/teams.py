@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import io
-import json
 import re
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from minio.error import S3Error
 
 from trainyard.names import GPU
 from trainyard.shell import run
-from trainyard_dev.chart import package as chart
-from trainyard_dev.e2e import store
+from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, helm, put, read_contract
+from trainyard_dev.e2e.releases import RELEASE, Layer, helm, layer
 from trainyard_dev.versions import load
 
 NEW: dict[str, Any] = {
@@ -59,10 +55,14 @@ def made(context: Context) -> None:
 
 def changed(context: Context) -> None:
     """A third team comes, changes, goes and comes back, each by one `helm upgrade`; the others notice nothing."""
-    others = [team for team in _values(context)["global"]["contract"]["teams"] if team["name"] != NAME]
+    with layer(context) as values:
+        _changed(context, values, releases.teams())
+
+
+def _changed(context: Context, values: Layer, others: list[dict[str, Any]]) -> None:
     with context.recorder.check("teams.add", "one helm upgrade adds a team") as figures:
         before = _identity(context, others)
-        figures["seconds"] = _upgrade(context, [*others, NEW])
+        figures["seconds"] = _upgrade(values, [*others, NEW])
         _has_all(context, _team(context))
         figures["pod"] = _pod_sees(context, _team(context), write=NOTE)
         with store.connect(context.kubectl, SYSTEM, of=NAME) as s3:
@@ -75,7 +75,7 @@ def changed(context: Context) -> None:
     with context.recorder.check("teams.change", "one helm upgrade changes quota, weight and limits") as figures:
         quota = {"all": {"pods": 20}, "training-low": {"gpus": 4}}
         figures["seconds"] = _upgrade(
-            context, [*others, NEW | {"quota": quota, "queue": {"weight": 3}, "maxGpusPerJob": 4}]
+            values, [*others, NEW | {"quota": quota, "queue": {"weight": 3}, "maxGpusPerJob": 4}]
         )
         _has_all(context, _team(context))
         spec = context.kubectl.get(QUEUE, NAME)[0]["spec"]
@@ -83,29 +83,16 @@ def changed(context: Context) -> None:
         gone = context.kubectl.find("resourcequota", "team-training-normal", "-n", NAME)
         require(gone is None, "the quota that is gone from the values is still there")
     with context.recorder.check("teams.remove", "a removed team leaves its data, and finds it again") as figures:
-        _removed(context, others, figures)
-        figures["back_seconds"] = _upgrade(context, [*others, NEW])
+        _removed(context, values, others, figures)
+        figures["back_seconds"] = _upgrade(values, [*others, NEW])
         _has_all(context, _team(context))
         _finds_its_data(context)
         require(_identity(context, others) == before, "removing a team touched another one")
-        _upgrade(context, others)  # the run goes on with the teams that it began with
 
 
-def _values(context: Context) -> dict[str, Any]:
-    """The values that the release was installed with."""
-    return json.loads(helm(context.kubectl, "get", "values", RELEASE, "-n", SYSTEM, "-o", "json"))
-
-
-def _upgrade(context: Context, teams: list[dict[str, Any]]) -> float:
+def _upgrade(values: Layer, teams: list[dict[str, Any]]) -> float:
     """One `helm upgrade` with these teams and else the same values; returns its seconds."""
-    values = _values(context)
-    values["global"]["contract"]["teams"] = teams
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "values.json"
-        file.write_text(json.dumps(values))
-        seconds = put(context, "upgrade", chart.package(Path(folder)), [file])
-    context.contract = read_contract(context.kubectl)
-    return seconds
+    return values.set({"global": {"contract": {"teams": teams}}})
 
 
 def _team(context: Context) -> dict[str, Any]:
@@ -211,7 +198,7 @@ ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo tok
     return seen
 
 
-def _removed(context: Context, others: list[dict[str, Any]], figures: dict[str, Any]) -> None:
+def _removed(context: Context, values: Layer, others: list[dict[str, Any]], figures: dict[str, Any]) -> None:
     """One upgrade without the team ends its jobs and prunes all but its data, which the upgrade names."""
     kubectl = context.kubectl
     keys = store.credentials(kubectl, NAME)
@@ -219,7 +206,7 @@ def _removed(context: Context, others: list[dict[str, Any]], figures: dict[str, 
     running = context.pod("still-running", "sleep 600", image=load().image("base"), claims={"workspace": "/workspace"})
     kubectl.apply([running], NAME)
     kubectl("wait", "-n", NAME, "--for=condition=Ready", "pod/still-running", "--timeout=90s")
-    figures["seconds"] = _upgrade(context, others)
+    figures["seconds"] = _upgrade(values, others)
     said = kubectl("logs", "-n", SYSTEM, f"job/{RELEASE}-setup").stdout
     kept = [line.split("kept: ", 1)[1] for line in said.splitlines() if " kept: " in line]
     figures["kept"] = kept

@@ -28,7 +28,7 @@ def mlflow(context: Context) -> None:
     with context.recorder.check(ID, title) as figures, tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "code"
         shutil.copytree(seeing.FLOW, folder)
-        named = changed(context, f"{VALUE}={SERVER.url}", f"{VALUE}=")
+        named = changed(context, f"{VALUE}={SERVER.url}")
         with SERVER.there(context), named as figures["upgrade_seconds"]:
             run = seeing.trained(context, RATE, folder)
             end = time.monotonic() + SENT_S

@@ -6,14 +6,12 @@ import hashlib
 import io
 import json
 import time
-from functools import partial
 from typing import Any
 
 from trainyard.chart.release import inventory, node_folders, removal
-from trainyard.components import MONITORING
 from trainyard.names import GPU
 from trainyard_dev.e2e import releases, store
-from trainyard_dev.e2e.checks import options_alone, options_people
+from trainyard_dev.e2e.checks import options_kept
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, read_contract
@@ -31,41 +29,39 @@ TITLES = {
     "uninstall.clean": "helm uninstall with a pod on a shared volume at work: nothing hangs, nothing blocks",
     "uninstall.keeps": "CRDs, teams' namespaces, claims, volumes and generated keys are still there",
     "uninstall.reinstall": "the same values find data, claims and keys again",
-    **options_alone.TITLES,
-    **options_people.TITLES,
+    **options_kept.TITLES,
     "uninstall.purge": "trainyard uninstall --purge leaves nothing of it",
 }
 
 
 def uninstalled(context: Context) -> None:
     """All checks in order, on a release with the two teams; leaves a cluster without it."""
-    alone = options_alone.Alone(context)
+    kept = options_kept.Kept(context)
     try:
-        _there_and_back(context, alone)
+        _there_and_back(context, kept)
     finally:
-        alone.end()
+        kept.end()
     if context.recorder.passed("uninstall.clean"):
         purged(context)
 
 
-def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
+def _there_and_back(context: Context, kept: options_kept.Kept) -> None:
     kubectl, recorder = context.kubectl, context.recorder
     held: dict[str, Any] = {}
     with recorder.check("uninstall.clean", TITLES["uninstall.clean"]) as figures:
         context.contract = read_contract(kubectl)
-        alone.both()
+        kept.on()
         held["sha256"] = _data(context)
         _busy(context)
         held["identities"] = releases.identities(context)
         held["crds"] = _crds(context)
-        held["values"] = releases.installed(context).helm("get", "values", RELEASE, "-o", "yaml")
         said: list[str] = []
         began = time.monotonic()
         removal.uninstall(releases.installed(context), said.append)
         figures["seconds"] = round(time.monotonic() - began, 1)
         figures["said"] = said[-40:]
         _require_gone(context)
-        alone.require_gone()
+        kept.require_gone()
     if recorder.failed("uninstall.clean"):
         return
     with recorder.check("uninstall.keeps", TITLES["uninstall.keeps"]) as figures:
@@ -76,7 +72,7 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
         figures |= {"claims_and_keys": len(held["identities"]), "crds": len(held["crds"])}
         require(kubectl.find("namespace", NAMESPACE), f"namespace {NAMESPACE} is gone")
     with recorder.check("uninstall.reinstall", TITLES["uninstall.reinstall"]) as figures:
-        figures["seconds"] = alone.put("install", held["values"], MONITORING)
+        figures["seconds"] = kept.put("install", {})
         lost = releases.lost(held["identities"], releases.identities(context))
         require(not lost, f"after the second installation {lost}")
         with store.connect(kubectl, SYSTEM) as s3:
@@ -87,18 +83,9 @@ def _there_and_back(context: Context, alone: options_alone.Alone) -> None:
         phase, log = context.run_pod(read)
         require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
         releases.test(context)
-    before = "uninstall.reinstall"
-    for check_id, step in (
-        (options_alone.ALONE[MONITORING], alone.monitoring),
-        (options_alone.ALONE[options_alone.LOGS], alone.logs),
-        (options_alone.ALONE[options_alone.SERVING], alone.serving),
-        (options_people.IDS[options_people.LOGIN], partial(options_people.login, alone)),
-        (options_people.IDS[options_people.NOTEBOOKS], partial(options_people.notebooks, alone)),
-    ):
-        if not recorder.passed(before):
-            break
-        step(held["values"])
-        before = check_id
+        figures |= kept.back()
+    if recorder.passed("uninstall.reinstall"):
+        kept.upgraded()
 
 
 def purged(context: Context) -> None:

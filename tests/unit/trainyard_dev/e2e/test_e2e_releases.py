@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -94,29 +95,61 @@ def test_values_are_profile_gpus_and_teams_in_this_order() -> None:
             assert [team["name"] for team in held] == ["vision", "speech"]
 
 
-@pytest.mark.parametrize("broken", ["", "upgrade", "block"])
-def test_what_is_changed_is_taken_back_whatever_fails(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[dict[str, Any]], str]]:
+    """Of each upgrade: the values of layers that are files, and what it sets."""
+    found: list[tuple[list[dict[str, Any]], str]] = []
 
     def helm(context: Any, *args: str) -> float:
-        assert Path(args[2]).parent.is_dir(), "the package is gone"
-        said.append(args[-1])
-        if broken == "upgrade" and len(said) == 1:
-            raise CheckError("the upgrade failed")
+        assert "--reset-values" in args
+        files = [Path(word) for before, word in pairwise(args) if before == "-f"]
+        layers = [yaml.safe_load(file.read_text()) for file in files if file.parent.name.startswith("layers-")]
+        found.append((layers, args[args.index("--set") + 1] if "--set" in args else ""))
         return 1.5
 
-    def published(*args: str) -> dict[str, Any]:
-        return {"data": {"contract.yaml": f"after: {said[-1]}"}}
-
     monkeypatch.setattr(releases, "_timed", helm)
-    monkeypatch.setattr(releases.chart, "package", lambda folder: folder / "trainyard.tgz")
-    context: Any = SimpleNamespace(kubectl=SimpleNamespace(find=published), contract={})
+    monkeypatch.setattr(releases, "this_chart", lambda: Path("trainyard.tgz"))
+    monkeypatch.setattr(releases, "read_contract", lambda kubectl: {"after": len(found)})
+    return found
+
+
+def upgraded() -> Any:
+    return SimpleNamespace(kubectl=None, contract={}, layers=[], gpu="mock")
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_what_is_changed_is_taken_back_whatever_fails(broken: bool, said: list[Any]) -> None:
+    context = upgraded()
     fails = pytest.raises(CheckError) if broken else nullcontext()
-    with fails, releases.changed(context, "a=on", "a=off") as seconds:
-        assert (seconds, said, context.contract) == (1.5, ["a=on"], {"after": "a=on"})
+    with fails, releases.changed(context, "a=on") as seconds:
+        assert (seconds, said, context.contract) == (1.5, [([], "a=on")], {"after": 1})
         if broken:
             raise CheckError("the block failed")
-    assert (said, context.contract) == (["a=on", "a=off"], {"after": "a=off"})
+    assert said[1:] == [([], "")] and context.contract == {"after": 2}
+
+
+def test_an_upgrade_that_fails_is_taken_back(said: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    context = upgraded()
+    monkeypatch.setattr(releases, "read_contract", lambda kubectl: {}[""] if len(said) == 1 else {"after": "again"})
+    with pytest.raises(KeyError), releases.changed(context, "a=on"):
+        raise AssertionError("the block must not run")
+    assert said == [([], "a=on"), ([], "")] and context.layers == []
+
+
+def test_layers_lie_on_each_other_and_go_alone(said: list[Any]) -> None:
+    context = upgraded()
+    with releases.layer(context) as first:
+        assert said == []
+        assert first.set({"login": {"enabled": True}}) == 1.5
+        with releases.changed(context, "serving.enabled=true"):
+            first.set({"login": {"enabled": True, "people": []}})
+    assert said == [
+        ([{"login": {"enabled": True}}], ""),
+        ([{"login": {"enabled": True}}], "serving.enabled=true"),
+        ([{"login": {"enabled": True, "people": []}}], "serving.enabled=true"),
+        ([{"login": {"enabled": True, "people": []}}], ""),
+        ([], ""),
+    ]
 
 
 def test_without_history_all_upgrade_checks_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

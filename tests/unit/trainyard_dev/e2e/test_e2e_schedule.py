@@ -9,6 +9,7 @@ import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e import schedule
+from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.entry import ALONE, Entry
 from trainyard_dev.e2e.recorder import Recorder, require
 
@@ -19,6 +20,9 @@ class Run:
     def __init__(self) -> None:
         self.recorder, self.order, self.images = Recorder(), list[str](), list[str]()
         self.pair = threading.Barrier(2, timeout=10)
+        self.claims, self.in_use = set[str](), lambda lock: False
+
+    claim = Context.claim
 
     def wants(self, check_id: str) -> bool:
         return True
@@ -100,6 +104,36 @@ def test_an_error_outside_of_checks_ends_the_run() -> None:
 
     with pytest.raises(RuntimeError, match="a bug"):
         go([Entry(("a",), broken), entry("b", locks=frozenset({ALONE}))])
+
+
+def test_an_error_around_checks_fails_the_first_that_has_not_ended() -> None:
+    def broken(context: Any) -> None:
+        with context.recorder.check("a", "a"):
+            pass
+        raise TrainyardError("helm upgrade failed")
+
+    seen = go([Entry(("a", "b", "c"), broken), entry("d")])
+    said = {check.id: (check.status, check.reason) for check in seen.recorder.checks}
+    assert said == {
+        "a": ("passed", ""),
+        "b": ("failed", "helm upgrade failed."),
+        "c": ("skipped", "a ended before it came to this"),
+        "d": ("passed", ""),
+    }
+
+
+def test_a_claim_waits_for_who_shares_the_lock_and_keeps_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "LOOK_S", 0.05)
+    gpus = frozenset({"gpus"})
+
+    def claims(context: Any) -> None:
+        context.pair.wait()
+        with context.claim("gpus"), context.recorder.check("b", "b"):
+            context.order.append("+b")
+        context.order.append("-b")
+
+    seen = go([entry("a", meets=True, shares=gpus), Entry(("b",), claims), entry("c", needs=("a",), shares=gpus)])
+    assert seen.order == ["+a", "-a", "+b", "-b", "+c", "-c"]
 
 
 def test_images_are_waited_for() -> None:

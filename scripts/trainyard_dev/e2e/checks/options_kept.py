@@ -1,0 +1,159 @@
+"""What options keep while a release with all of them goes and comes back: series, lines, rights, passwords, keys."""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainyard.components import MONITORING
+from trainyard_dev.e2e import options, releases
+from trainyard_dev.e2e.checks import trail
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member
+from trainyard_dev.e2e.options import LOGS, SERVING
+from trainyard_dev.e2e.recorder import require
+
+LOGIN, NOTEBOOKS = "login", "notebooks"
+IDS = {name: f"uninstall.{name}" for name in (MONITORING, LOGS, SERVING, LOGIN, NOTEBOOKS)}
+TITLES = {
+    IDS[MONITORING]: "monitoring, installed again and upgraded: each time its series of before are there",
+    IDS[LOGS]: "logs, installed again and upgraded: of a pod that wrote on all the time no line is lost",
+    IDS[SERVING]: "serving: members may put models into service as long as it is there; an upgrade changes its quota",
+    IDS[LOGIN]: "log-in, installed again and upgraded: passwords and signing keys are those of before",
+    IDS[NOTEBOOKS]: "notebooks, installed again and upgraded: the hub's keys are those of before",
+}
+ISSUER = "https://login.invalid:8443/dex"  # asked by its Service
+URL = "https://notebooks.invalid"
+SPACE = f"{SYSTEM}-notebooks"
+# Nobody logs in here: no name has to lead anywhere.
+VALUES: dict[str, Any] = {
+    **options.sets(options.ALL),
+    "global": {"contract": {"login": {"issuer": ISSUER}}},
+    LOGIN: {
+        "enabled": True,
+        "people": [{"email": "ada@example.org", "groups": ["vision-members"]}],
+        "notebooks": {"redirectURIs": [f"{URL}/hub/oauth_callback"], "namespace": SPACE},
+    },
+    NOTEBOOKS: {
+        "enabled": True,
+        "teams": ["*"],
+        "url": URL,
+        "oidc": {"authorizeUrl": f"{ISSUER}/auth", "tokenUrl": f"{ISSUER}/token"},
+    },
+}
+PODS = 7  # of a team's models in service, after the upgrade
+# What makes pods of each option start again.
+CHANGES: dict[str, Any] = {
+    MONITORING: {"prometheus": {"retention": "14d"}},
+    LOGS: {"flushEvery": "5s"},
+    SERVING: {"quota": {"pods": PODS}},
+    LOGIN: {"lifetimes": {"token": "10m"}},
+    NOTEBOOKS: {"culling": {"idleSeconds": 7200}},
+}
+PAGE = f"/api/v1/namespaces/{SYSTEM}/services/https:{releases.RELEASE}-login:443/proxy/dex"
+PEOPLE = (f"{releases.RELEASE}-login-people", f"{releases.RELEASE}-login-tls")
+HUB = f"{releases.RELEASE}-notebook-hub"
+ANSWER_S = 60
+
+
+class Kept:
+    """A release with all options, and what each held at the last look."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.lines = context, trail.Lines(context)
+        self.values = ""  # of the release, as YAML
+        self.born: trail.Born | None = None
+        self.brought: dict[str, options.Objects] = {}
+        self.people: dict[str, Any] = {}
+        self.keys: dict[str, bytes] = {}
+
+    def on(self) -> None:
+        """All at work on the release of this version that is there, switched on where they are off."""
+        self._read()
+        if HUB not in releases.installed(self.context).helm("get", "manifest", releases.RELEASE):
+            self.put("upgrade", VALUES)
+            self._read()
+        self.brought = options.objects(self.context)
+        self.lines.begin()
+        self.born = trail.born(self.context)
+
+    def _read(self) -> None:
+        self.values = releases.installed(self.context).helm("get", "values", releases.RELEASE, "-o", "yaml")
+
+    def put(self, verb: str, more: dict[str, Any]) -> float:
+        """`helm install` or `helm upgrade` with the values that the release had, and more; its seconds."""
+        with tempfile.TemporaryDirectory(prefix="options-") as folder:
+            held, on_top = Path(folder) / "held.yaml", Path(folder) / "more.yaml"
+            held.write_text(self.values)
+            on_top.write_text(yaml.safe_dump(more))
+            seconds = releases.put(self.context, verb, [held, on_top])
+        self.context.contract = releases.read_contract(self.context.kubectl)
+        return seconds
+
+    def require_gone(self) -> None:
+        """After an uninstallation: of options nothing but the documented, and no right of theirs. Raises CheckError."""
+        left = options.left(self.context, self.brought)
+        require(not left, f"of options there is still {', '.join(left)}")
+        options.require_claims(self.context, self.brought)
+        require(self._may_serve() == "no", "a member may put models into service without a release")
+
+    def back(self) -> dict[str, Any]:
+        """After the installation: series and lines of before, rights; what is held for the upgrade. Figures."""
+        self.born = trail.require_kept(self.context, self.born)
+        require(self._may_serve() == "yes", "a member may put no model into service")
+        self.people, self.keys = self._people(), self._hub()
+        return {"lines": self.lines.complete()}
+
+    def upgraded(self) -> None:
+        """One upgrade that starts them all again, and what each has after it."""
+        recorder = self.context.recorder
+        with recorder.check(IDS[MONITORING], TITLES[IDS[MONITORING]]) as figures:
+            figures["upgrade_seconds"] = self.put("upgrade", CHANGES)
+            trail.require_kept(self.context, self.born)
+        with recorder.check(IDS[LOGS], TITLES[IDS[LOGS]]) as figures:
+            figures |= self.lines.complete()
+        with recorder.check(IDS[SERVING], TITLES[IDS[SERVING]]):
+            found = self.context.kubectl.get("resourcequota", "team-serving", "-n", NAMESPACE)[0]["spec"]["hard"]
+            require(found.get("pods") == str(PODS), f"after the upgrade a team may have {found}")
+        with recorder.check(IDS[LOGIN], TITLES[IDS[LOGIN]]):
+            require(self._people() == self.people, "an upgrade made passwords, certificate or signing key anew")
+        with recorder.check(IDS[NOTEBOOKS], TITLES[IDS[NOTEBOOKS]]):
+            require(self._hub() == self.keys, "an upgrade made the hub's keys anew")
+
+    def _may_serve(self) -> str:
+        words = (*member(NAMESPACE), "auth", "can-i", "create", "deployments.apps", "-n", NAMESPACE)
+        return self.context.kubectl(*words, check=False).stdout.strip()
+
+    def _people(self) -> dict[str, Any]:
+        """What has to last: people with their passwords, the certificate, and the keys that tokens are signed with."""
+        page = self._page(".well-known/openid-configuration")
+        require(page["issuer"] == ISSUER, f"the issuer calls itself {page['issuer']}")
+        found: dict[str, Any] = {"keys": sorted(key["kid"] for key in self._page("keys")["keys"])}
+        return found | {name: self._secret(name, SYSTEM) for name in PEOPLE}
+
+    def _page(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.context.kubectl("get", "--raw", f"{PAGE}/{path}").stdout)
+        return found
+
+    def _hub(self) -> dict[str, bytes]:
+        """The keys of a hub that answers, by a forwarded port: its network policy keeps the API server's proxy out."""
+        with (
+            self.context.kubectl.forward(f"service/{HUB}", 8081, SPACE) as port,
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/hub/api/", timeout=ANSWER_S) as answer,
+        ):
+            said = json.load(answer)
+        require("version" in said, f"the hub says {said}")
+        return self._secret(HUB, SPACE)
+
+    def _secret(self, name: str, namespace: str) -> dict[str, bytes]:
+        data = self.context.kubectl.get("secret", name, "-n", namespace)[0]["data"]
+        return {key: base64.b64decode(value) for key, value in data.items()}
+
+    def end(self) -> None:
+        """Takes the pod away that writes."""
+        self.lines.remove()
