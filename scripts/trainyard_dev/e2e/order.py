@@ -6,34 +6,42 @@ from trainyard_dev.cluster.nodes import forget_stale
 from trainyard_dev.e2e import install, schedule, selection
 from trainyard_dev.e2e.checks import nodes
 from trainyard_dev.e2e.context import Context
+from trainyard_dev.e2e.entry import GPU_USE, Entry
 from trainyard_dev.images import registry
 
 
 def checks(context: Context) -> None:
     """Everything that was chosen; what later checks stand on ends the run when it fails."""
     if _reinstalled(context) if context.reused else _installed(context):
-        schedule.run(selection.entries(context.chosen), context)
+        first = () if context.reused else FIRST
+        schedule.run([*first, *selection.entries(context.chosen)], context)
 
 
 def _installed(context: Context) -> bool:
-    """The installation, with a GPU node that joins after it. Whether the rest can be checked."""
-    recorder, last = context.recorder, context.gpu_nodes[-1]
-    late = context.gpus[last] > 0
-    if late:
+    """The installation, on a cluster that the last GPU node has left. Whether the rest can be checked."""
+    last = context.gpu_nodes[-1]
+    if context.gpus[last]:
         nodes.leave(context, last)
     install.await_images(context)
-    with recorder.span("install", "helm install --wait"):
+    with context.recorder.span("install", "helm install --wait"):
         install.install(context)
-    if recorder.failed("install.helm"):
-        return False
-    if late:
+    return not context.recorder.failed("install.helm")
+
+
+def _late(context: Context) -> None:
+    if context.gpus[context.gpu_nodes[-1]]:
         nodes.late(context)
     else:
         title = "a GPU node that joins after the installation"
-        recorder.skip("nodes.late-gpu-node", title, "one GPU serves one node only")
-    nodes.prepared(context)
-    install.self_test(context)
-    return True
+        context.recorder.skip("nodes.late-gpu-node", title, "one GPU serves one node only")
+
+
+# Of every new cluster, beside the first of the chosen checks that need no GPU.
+FIRST = (
+    Entry(("nodes.late-gpu-node",), _late, locks=GPU_USE),
+    Entry(("nodes.gpu-node",), nodes.prepared, locks=GPU_USE),
+    Entry(("install.helm-test",), install.self_test),
+)
 
 
 def _reinstalled(context: Context) -> bool:
