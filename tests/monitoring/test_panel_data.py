@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 from scraped import CORES, GIB
@@ -30,15 +29,14 @@ def port(prometheus: Prometheus) -> int:
     return int(prometheus.address.rpartition(":")[2])
 
 
-def shown(port: int, folder: Path, *made: dict[str, object]) -> dict[str, object]:
+def shown(port: int, *made: dict[str, object]) -> dict[str, object]:
     board = {"title": "Board", "description": "About all.", "panels": list(made)}
-    (folder / "board.json").write_text(json.dumps(board))
-    return panel_data.shown(lambda path, **words: monitoring.ask(port, path, **words), folder=folder)
+    return panel_data.shown(lambda path, **words: monitoring.ask(port, path, **words), boards={"board": board})
 
 
-def test_series_have_their_last_numbers_and_names_as_in_grafana(port: int, tmp_path: Path) -> None:
+def test_series_have_their_last_numbers_and_names_as_in_grafana(port: int) -> None:
     query = 'container_memory_working_set_bytes{namespace="vision"}'
-    found = shown(port, tmp_path, panel(1, query, "{{pod}}"), panel(2, "count(up)"), panel(3, "up"))
+    found = shown(port, panel(1, query, "{{pod}}"), panel(2, "count(up)"), panel(3, "up"))
     (board,) = found["boards"]
     first, second, third = board["panels"]
     series = first["queries"][0]["series"]
@@ -51,9 +49,9 @@ def test_series_have_their_last_numbers_and_names_as_in_grafana(port: int, tmp_p
     assert abs(found["from"] + found["step"] * (found["count"] - 1) - time.time()) < 30
 
 
-def test_what_is_no_number_is_left_out_and_many_series_are_counted(port: int, tmp_path: Path) -> None:
+def test_what_is_no_number_is_left_out_and_many_series_are_counted(port: int) -> None:
     many = " or ".join(MANY.replace("{n}", str(n)) for n in range(panel_data.MOST + 3))
-    found = shown(port, tmp_path, panel(1, "vector(0) / 0"), panel(2, many))
+    found = shown(port, panel(1, "vector(0) / 0"), panel(2, many))
     nan, wide = (one["queries"][0] for one in found["boards"][0]["panels"])
     assert set(nan["series"][0]["values"]) == {None}
     assert (len(wide["series"]), wide["more"]) == (panel_data.MOST, 3)

@@ -26,6 +26,7 @@ from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart import adapt, fetched, other, parts, renamed
 from trainyard_dev.chart.schema import complete
+from trainyard_dev.monitoring import dashboards
 from trainyard_dev.versions import load
 
 VERSION = load().raw["trainyard"]
@@ -88,6 +89,7 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     for_monitoring = chart / "charts" / components.MONITORING / "files"  # a part sees its own files alone
     for_monitoring.mkdir(exist_ok=True)
     (for_monitoring / "kinds.json").write_text(kinds)
+    dashboards.write(for_monitoring / "dashboards")
     (for_monitoring / "endpoints.json").write_text(json.dumps(components.endpoints(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
     _list_options(chart / "values.yaml")

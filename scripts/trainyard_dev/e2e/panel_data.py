@@ -5,16 +5,13 @@ The report draws it (`trainyard_dev.report.dashboards`), and `summary.json` keep
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from trainyard_dev.monitoring import panels
-from trainyard_dev.monitoring.dashboards import FOLDER
+from trainyard_dev.monitoring import dashboards, panels
 
 WINDOW_S, STEP_S = 600, 20
 MOST = 8  # series of a query that are kept; those with the largest last value
@@ -23,14 +20,16 @@ NAME = 80  # letters of a series' name, at most
 AUTO = "__auto"
 _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 Ask = Callable[..., Any]
+Boards = Mapping[str, dict[str, Any]]
 
 
-def shown(ask: Ask, *, now: float | None = None, folder: Path = FOLDER) -> dict[str, Any]:
+def shown(ask: Ask, *, now: float | None = None, boards: Boards | None = None) -> dict[str, Any]:
     """All dashboards with their panels, and what each query gave.
 
     Args:
         ask: `data` of Prometheus' answer to a path and its parameters.
         now: Unix seconds at which the window ends.
+        boards: by name; None: all that the chart brings.
 
     Returns:
         `{"from", "step", "count", "boards"}`: moments in Unix seconds and seconds, which all series share; a series has
@@ -38,8 +37,8 @@ def shown(ask: Ask, *, now: float | None = None, folder: Path = FOLDER) -> dict[
     """
     end = float(int(now or time.time()))
     asked = {"start": str(end - WINDOW_S), "end": str(end), "step": str(STEP_S)}
-    boards = [_board(ask, json.loads(file.read_text()), file.stem, asked) for file in sorted(folder.glob("*.json"))]
-    return {"from": end - WINDOW_S, "step": STEP_S, "count": WINDOW_S // STEP_S + 1, "boards": boards}
+    found = [_board(ask, board, name, asked) for name, board in (boards or dashboards.made()).items()]
+    return {"from": end - WINDOW_S, "step": STEP_S, "count": WINDOW_S // STEP_S + 1, "boards": found}
 
 
 def _board(ask: Ask, read: Mapping[str, Any], name: str, asked: Mapping[str, str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Grafana's dashboards of the chart `monitoring`, made of the short specs in `specs/`.
 
-`python -m trainyard_dev.monitoring.dashboards` (PYTHONPATH=scripts) writes them; a test holds the files against it.
+They are written when the chart is packaged.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from typing import Any
 
 import yaml
 
-from trainyard.paths import ROOT
-
 SPECS = Path(__file__).parent / "specs"
-FOLDER = ROOT / "charts" / "monitoring" / "files" / "dashboards"
 SCHEMA = 39
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 COLUMNS, HEIGHTS = 24, {"stat": 4}
@@ -33,9 +30,16 @@ def spec(name: str) -> Spec:
     return read
 
 
-def text(name: str) -> str:
-    """The dashboard as Grafana imports it."""
-    return json.dumps(dashboard(name, spec(name)), indent=1, ensure_ascii=False) + "\n"
+def made() -> dict[str, dict[str, Any]]:
+    """Every dashboard by its name."""
+    return {name: dashboard(name, spec(name)) for name in names()}
+
+
+def write(folder: Path) -> None:
+    """Makes the folder, with each dashboard as Grafana imports it."""
+    folder.mkdir(parents=True)
+    for name, board in made().items():
+        (folder / f"{name}.json").write_text(json.dumps(board, indent=1, ensure_ascii=False) + "\n")
 
 
 def dashboard(name: str, said: Spec) -> dict[str, Any]:
@@ -161,14 +165,3 @@ def _options(kind: str) -> dict[str, Any]:
     if kind == "bargauge":
         return {"reduceOptions": last, "orientation": "horizontal", "displayMode": "basic"}
     return {"showHeader": True, "cellHeight": "sm"}
-
-
-def main() -> None:
-    """Writes all of them."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in names():
-        (FOLDER / f"{name}.json").write_text(text(name))
-
-
-if __name__ == "__main__":
-    main()

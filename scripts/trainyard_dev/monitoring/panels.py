@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from trainyard_dev.monitoring.dashboards import FOLDER
+from trainyard_dev.monitoring import dashboards
 
 ALL = ".*"
 # What Grafana puts in for the time that is shown: an hour, looked at each half minute.
@@ -37,18 +35,18 @@ def filled(expr: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda match: known.get(match[1] or match[2], ALL), expr)
 
 
-def queries(values: Mapping[str, str] | None = None, folder: Path = FOLDER) -> list[Query]:
-    """Those of every dashboard in the folder, in their order.
+def queries(values: Mapping[str, str] | None = None) -> list[Query]:
+    """Those of every dashboard, in their order.
 
     Args:
         values: by variable, what is chosen; `.*` where nothing is.
     """
     found = []
-    for file in sorted(folder.glob("*.json")):
-        for panel, target in targets(json.loads(file.read_text())):
+    for name, board in dashboards.made().items():
+        for panel, target in targets(board):
             unit = panel["fieldConfig"]["defaults"]["unit"]
             expr = filled(target["expr"], values or {})
-            found.append(Query(file.stem, panel["title"], target["refId"], expr, unit))
+            found.append(Query(name, panel["title"], target["refId"], expr, unit))
     return found
 
 
