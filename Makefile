@@ -75,7 +75,7 @@ audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 non
 	@$(TRAINYARD) audit
 
 .PHONY: attacks
-attacks: ## what succeeded against 0.2.0, tried there and on this tree; 1: something is let through, docs/attacks.md
+attacks: ## every attack on record, put to a real API server; 1: something is let through
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
 	@$(TRAINYARD) attacks run
@@ -85,6 +85,10 @@ matrix: ## policies, charts, scheduling and pipelines on the API servers of all 
 	@$(TRAINYARD) tools build --for host --for test
 	@for name in etcd minio workflow-controller trainyard-step vc-scheduler; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
 	@$(TRAINYARD) matrix run $(if $(KUBERNETES),--kubernetes '$(KUBERNETES)')
+
+.PHONY: publish
+publish: ## dashboards, and pages and plots of the last campaigns, to out/publish/; runs none
+	@$(TRAINYARD) publish
 
 ##@ Measuring
 .PHONY: bench

@@ -16,6 +16,7 @@ COMMANDS = {
     "images": "trainyard_dev.mirror.cli",
     "matrix": "trainyard_dev.matrix.cli",
     "policy": "trainyard_dev.policy.cli",
+    "publish": "trainyard_dev.publish",
     "tools": "trainyard_dev.tools.cli",
     "verify": "trainyard_dev.verify.cli",
     "versions": "trainyard_dev.sync.cli",

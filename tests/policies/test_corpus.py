@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 from conftest import HERE
 
 from trainyard.errors import TrainyardError
-from trainyard.paths import ROOT
 from trainyard_dev import tools
 from trainyard_dev.apiserver import running
 from trainyard_dev.apiserver.install import install
@@ -18,7 +17,7 @@ from trainyard_dev.chart import package
 from trainyard_dev.corpus import cli, picked, results, run, sources, started, volcano
 from trainyard_dev.corpus import page as pages
 from trainyard_dev.corpus.asking import Asker
-from trainyard_dev.corpus.judge import judge, typical
+from trainyard_dev.corpus.judge import Result, judge, typical
 
 SERVED = tuple(int(part) for part in tools.tested_kubernetes().number.split(".")[:2]) >= (1, 36)
 
@@ -51,51 +50,58 @@ def had(group: str) -> list[sources.Example]:
         pytest.skip(f"the module of {group} can't be had: {error.what}")
 
 
+@pytest.fixture(scope="module")
+def plain(asker: Asker) -> dict[str, list[Result]]:
+    """The verdicts on every file, as it is."""
+    return judged(asker)
+
+
+@pytest.fixture(scope="module")
+def filled(filling: Asker) -> dict[str, list[Result]]:
+    """The verdicts on every file where the server fills in."""
+    return judged(filling)
+
+
+def judged(asker: Asker) -> dict[str, list[Result]]:
+    site = run.judged(asker)
+    return {group: [judge(one, site, asker) for one in had(group)] for group in sources.GROUPS}
+
+
 @pytest.mark.parametrize("group", sources.GROUPS)
-def test_lint_and_the_server_agree(asker: Asker, group: str) -> None:
-    _compare(asker, group, results.FILE)
+def test_lint_and_the_server_agree(plain: dict[str, list[Result]], group: str) -> None:
+    _agree(plain[group])
 
 
 @pytest.mark.skipif(not SERVED, reason="MutatingAdmissionPolicy is served from Kubernetes 1.36 on")
 @pytest.mark.parametrize("group", sources.GROUPS)
-def test_lint_of_what_is_filled_in_and_the_server_that_fills_in_agree(filling: Asker, group: str) -> None:
-    _compare(filling, group, results.FILLED)
+def test_lint_of_what_is_filled_in_and_the_server_that_fills_in_agree(
+    filled: dict[str, list[Result]], group: str
+) -> None:
+    _agree(filled[group])
 
 
-def _compare(asker: Asker, group: str, file: str) -> None:
-    found = had(group)
+def _agree(found: list[Result]) -> None:
     assert len(found) > 25
-    site = run.judged(asker)
-    verdicts = [judge(example, site, asker) for example in found]
-    assert [one.file for one in verdicts if one.again] == [], "a second round of hints"
-    assert [f"{one.file}: {what}" for one in verdicts for what in one.differences] == []
-    _, written = results.read(ROOT, file)
-    known = {one.file: results.row(one) for one in written if one.group == group}
-    assert {one.file: results.row(one) for one in verdicts} == known, (
-        "run `bin/trainyard corpus run` and read what changed"
-    )
+    assert [one.file for one in found if one.again] == [], "a second round of hints"
+    assert [f"{one.file}: {what}" for one in found for what in one.differences] == []
 
 
-@pytest.mark.parametrize("file", [results.FILE, results.FILLED])
-def test_what_is_written_down_is_of_the_pinned_modules_and_holds_names_and_verdicts_alone(file: str) -> None:
-    modules, written = results.read(ROOT, file)
-    assert modules == results.versions()
-    assert len({(one.group, one.file) for one in written}) == len(written) > 250
-    assert [one.file for one in written if one.differences] == []
-    assert [one.file for one in written if one.again] == [], "following all hints once is enough"
-    assert max(len(line) for line in (ROOT / file).read_text().splitlines()) < 700
-
-
-def test_every_file_says_by_which_check_it_is_run_or_why_not() -> None:
-    rows = json.loads((ROOT / results.FILE).read_text())["files"]
-    ran = {row["file"]: row["run"] for row in rows}
+def test_results_and_pages_hold_every_file_with_its_check_or_why_none_runs_it(
+    plain: dict[str, list[Result]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [one for of in plain.values() for one in of]
+    for name in ("FILE", "FILLED"):
+        monkeypatch.setattr(results, name, tmp_path / f"{name}.json")
+        results.write(found, tmp_path / f"{name}.json")
+    assert results.read()[1] == found
+    assert max(len(line) for line in results.FILE.read_text().splitlines()) < 700, "names and verdicts alone"
+    ran = {f"{one.group}/{one.file}": results.ran(one) for one in found}
     due = {f"{one.group}/{file}": f"`arrivals.upstream-{one.kind}`" for one in picked.PICKED for file in one.files}
     assert {file: said for file, said in ran.items() if said.startswith("`arrivals.")} == due
     assert all(ran.values()) and ran["volcano/jobflow/JobFlow.yaml"] == "stays refused: TY106"
     assert ran["argo/coinflip.yaml"] == started.MORE
-    page = (ROOT / pages.FILES).read_text()
-    assert all(f"| `{row['file'].partition('/')[2]}` |" in page for row in rows)
-    assert f"({pages.FILES.removeprefix('docs/')})" in (ROOT / pages.PAGE).read_text()
+    page = pages.files()
+    assert all(f"| `{one.file}` |" in page for one in found) and f"| all | {len(found)} |" in pages.render()
 
 
 def test_a_file_that_could_be_run_and_is_not_needs_a_reason() -> None:
@@ -103,15 +109,16 @@ def test_a_file_that_could_be_run_and_is_not_needs_a_reason() -> None:
         started.run("volcano", "new.yaml")
 
 
-def test_most_files_need_one_edit_where_the_server_fills_in() -> None:
-    _, written = results.read(ROOT, results.FILLED)
-    good = [one for one in written if not one.lint_after.refuses and not one.server_after.refused]
-    assert len(good) > 200
-    assert typical(good, lambda one: one.edits) <= 1
+@pytest.mark.skipif(not SERVED, reason="MutatingAdmissionPolicy is served from Kubernetes 1.36 on")
+def test_most_files_need_one_edit_where_the_server_fills_in(filled: dict[str, list[Result]]) -> None:
+    good = _good(filled)
+    assert len(good) > 200 and typical(good, lambda one: one.edits) <= 1
 
 
-def test_most_files_need_one_decision_of_a_person() -> None:
-    _, written = results.read(ROOT)
-    good = [one for one in written if not one.lint_after.refuses and not one.server_after.refused]
-    assert len(good) > 200
-    assert typical(good, lambda one: one.by_hand) <= 2
+def test_most_files_need_one_decision_of_a_person(plain: dict[str, list[Result]]) -> None:
+    good = _good(plain)
+    assert len(good) > 200 and typical(good, lambda one: one.by_hand) <= 2
+
+
+def _good(found: dict[str, list[Result]]) -> list[Result]:
+    return [one for of in found.values() for one in of if not one.lint_after.refuses and not one.server_after.refused]

@@ -18,7 +18,6 @@ from trainyard_dev.policy import cases
 from trainyard_dev.policy.cases import WHO, Case
 
 ASSETS = Path(__file__).with_name("assets")
-ALL = "all"
 PEOPLE = {
     "admin": "an administrator",
     "member": "a member of team vision",
@@ -50,7 +49,7 @@ PEOPLE = {
 }
 # Requests that open a connection: nothing there can be asked as a dry run, and the pods that they name are none.
 CONNECTIONS = ("/exec", "/portforward", "/proxy")
-KEYS = {"id", "as", "tried", "wins", "finding", "guard", "says", "of", "in", "change", "begin", "by", "update",
+KEYS = {"id", "as", "tried", "guard", "says", "of", "in", "change", "begin", "by", "update",
         "delete", "sub", "request", "body", "full"}  # fmt: skip
 
 
@@ -69,7 +68,6 @@ class Attempt:
     """One attempt.
 
     Args:
-        finding: number of the hole in docs/security.md; "" for a border that stood.
         guard: who has to refuse, as guards.refused_by names it; "" for whoever does.
         says: words of the refusal.
         full: the team has as many objects as its quotas let it have.
@@ -78,8 +76,6 @@ class Attempt:
     id: str
     who: str
     tried: str
-    wins: str
-    finding: str
     guard: str
     says: str
     what: Case | Request
@@ -103,41 +99,19 @@ def ask(server: ApiServer, attempt: Attempt) -> Answer:
     )  # fmt: skip
 
 
-def findings() -> dict[str, Any]:
-    """`findings`: the holes, by number, with their cases; `rules`: what attempts at other rules would win."""
-    return dict(yaml.safe_load((ASSETS / "findings.yaml").read_text()))
-
-
 def attempts() -> list[Attempt]:
-    """All of them. Raises TrainyardError when the assets name a case, a finding or a person that isn't there."""
-    known = findings()
-    found = [*_of_rules(known), *_of_requests(known)]
+    """All of them. Raises TrainyardError when the assets name a person that isn't there."""
+    found = [*_of_rules(), *_of_requests()]
     _once([one.id for one in found], "attempts")
     return found
 
 
-def _of_rules(known: dict[str, Any]) -> Iterator[Attempt]:
-    of_case = {
-        (rule, name): number
-        for number, finding in known["findings"].items()
-        for rule, names in finding.get("cases", {}).items()
-        for name in ([ALL] if names == ALL else names)
-    }
-    there = set()
+def _of_rules() -> Iterator[Attempt]:
     advice = rules.advice()
     for rule in (one for one in cases.rules() if one not in advice):
         for case, name in chosen(cases.cases(rule)):
-            there |= {(rule, name), (rule, ALL)}
-            number = of_case.get((rule, name)) or of_case.get((rule, ALL), "")
-            wins = known["findings"][number]["wins"] if number else known["rules"].get(rule, "")
-            if not wins:
-                hint = "say under `rules` what an attempt there would win"
-                raise TrainyardError(f"nothing is said of {rule}", where=str(ASSETS / "findings.yaml"), hint=hint)
             tried = f"{name}, in a pod template" if case.of == "templates" else name
-            yield Attempt(f"{rule}.{_slug(name)}", PEOPLE[case.who], tried, wins, number, rule, case.says, case)
-    if lost := sorted(of_case.keys() - there):
-        hint = "write the case's name as policies/ has it"
-        raise TrainyardError(f"no case is {': '.join(lost[0])}", where=str(ASSETS / "findings.yaml"), hint=hint)
+            yield Attempt(f"{rule}.{_slug(name)}", PEOPLE[case.who], tried, rule, case.says, case)
 
 
 def chosen(listed: list[Case]) -> Iterator[tuple[Case, str]]:
@@ -152,19 +126,15 @@ def chosen(listed: list[Case]) -> Iterator[tuple[Case, str]]:
             yield case, name
 
 
-def _of_requests(known: dict[str, Any]) -> Iterator[Attempt]:
+def _of_requests() -> Iterator[Attempt]:
     file = ASSETS / "requests.yaml"
     for raw in yaml.safe_load(file.read_text()):
-        number, who = raw.get("finding", ""), raw.get("as", "")
+        who = raw.get("as", "")
         if not set(raw) <= KEYS or ("of" in raw) == ("request" in raw) or who not in WHO:
             name = raw.get("id", raw)
             raise TrainyardError(f"{name} is no attempt", where=str(file), hint="write it as the file's head says")
-        wins = raw.get("wins") or known["findings"].get(number, {}).get("wins", "")
-        if not wins:
-            hint = "write wins, or a finding that is known"
-            raise TrainyardError(f"{raw['id']} wins nothing", where=str(file), hint=hint)
-        yield Attempt(raw["id"], PEOPLE[who], raw["tried"], wins, number, raw.get("guard", ""), raw.get("says", ""),
-                      _what(raw), raw.get("full", False))  # fmt: skip
+        yield Attempt(raw["id"], PEOPLE[who], raw["tried"], raw.get("guard", ""), raw.get("says", ""), _what(raw),
+                      raw.get("full", False))  # fmt: skip
 
 
 def _what(raw: dict[str, Any]) -> Case | Request:

@@ -12,7 +12,6 @@ from trainyard.policy import fill
 from trainyard_dev.apiserver import running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
-from trainyard_dev.corpus import page as pages
 from trainyard_dev.corpus import results, run, volcano
 from trainyard_dev.corpus.judge import Result
 
@@ -29,21 +28,20 @@ def corpus() -> None:
 def run_() -> int:
     """Put every example to lint and to a real API server, as it is and with lint's hints followed.
 
-    Then again on a server that fills in what the platform knows. Results go to docs/corpus/, then docs/corpus.md and
-    docs/corpus/files.md are written. Exit code 1: lint and a server differ, or a file needs a second round.
+    Then again on a server that fills in what the platform knows. Results go to out/corpus/; `make publish` makes pages
+    of them. Exit code 1: lint and a server differ, or a file needs a second round.
     """
     wrong, count = [], 0
     for file, serves in ((results.FILE, ()), (results.FILLED, FILLS)):
-        click.echo(f"{file}:")
+        click.echo(f"{file.stem}:")
         found = _asked(serves)
-        results.write(ROOT, found, results.versions(), file)
+        results.write(found, file)
         wrong += [f"{one.group}/{one.file}: {what}" for one in found for what in one.differences]
         wrong += [f"{one.group}/{one.file}: {one.again} edits in a second round" for one in found if one.again]
         count = len(found)
-    pages.write(ROOT)
     for line in wrong:
         click.echo(line)
-    click.echo(f"{count} files, {len(wrong)} differences; written: {results.FILE}, {results.FILLED}, {pages.PAGE}")
+    click.echo(f"{count} files, {len(wrong)} differences; written: {results.FILE.parent}")
     return int(bool(wrong))
 
 
@@ -56,10 +54,3 @@ def _asked(serves: Sequence[str]) -> list[Result]:
         with volcano.admission(server):
             asker = run.asker(server, run.contract(objects), "vision", fills=bool(serves))
             return run.every(asker, click.echo)
-
-
-@corpus.command()
-def page() -> None:
-    """Write docs/corpus.md and docs/corpus/files.md again."""
-    pages.write(ROOT)
-    click.echo(f"written: {pages.PAGE}, {pages.FILES}")

@@ -1,4 +1,4 @@
-"""Writes docs/corpus.md: how upstream's examples fare, and where lint and the API server don't agree."""
+"""Pages of a corpus run: how upstream's examples fare, and where lint and the API server don't agree."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from trainyard_dev.corpus.asking import Said
 from trainyard_dev.corpus.judge import Heard, Result, typical
 from trainyard_dev.corpus.sources import GROUPS
 
-PAGE, FILES = "docs/corpus.md", "docs/corpus/files.md"
 HEAD = Path(__file__).with_name("assets") / "corpus.md"
 HEAD_OF_FILES = Path(__file__).with_name("assets") / "files.md"
 NONE = "None."
 
 
-def render(root: Path) -> str:
-    """The page of what is written down."""
-    modules, found = results.read(root)
-    _, filled = results.read(root, results.FILLED)
+def render() -> str:
+    """The page of the last run. Raises TrainyardError when there was none."""
+    of, found = results.read()
+    _, filled = results.read(results.FILLED)
     return HEAD.read_text().format(
-        modules=", ".join(f"{group} {version}" for group, version in modules.items()),
+        of=of,
         verdicts="\n".join(_verdicts(found)),
         edits="\n".join(_edits(found)),
         run="\n".join(_run()),
@@ -33,18 +32,12 @@ def render(root: Path) -> str:
     )
 
 
-def files(root: Path) -> str:
-    """The page with every file."""
-    _, found = results.read(root)
-    _, filled = results.read(root, results.FILLED)
+def files() -> str:
+    """The page with every file of the last run. Raises TrainyardError when there was none."""
+    _, found = results.read()
+    _, filled = results.read(results.FILLED)
     text = HEAD_OF_FILES.read_text()
     return text.format(**{group.replace("-", "_"): "\n".join(_rows(group, found, filled)) for group in GROUPS})
-
-
-def write(root: Path) -> None:
-    """Both pages."""
-    (root / PAGE).write_text(render(root))
-    (root / FILES).write_text(files(root))
 
 
 def _rows(group: str, found: list[Result], filled: list[Result]) -> Iterator[str]:
@@ -112,7 +105,7 @@ def _left_out() -> Iterator[str]:
 def _codes(found: Iterable[Result]) -> Iterator[str]:
     counted = Counter(code for one in found for code in one.lint_after.refuses)
     for code, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])):
-        yield f"| [`{code}`](lint.md#{code}) | {count} |"
+        yield f"| `{code}` | {count} |"
 
 
 def _differences(found: Iterable[Result]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What was found of upstream's examples: a file with names, digests and verdicts, and nothing of what they hold."""
+"""What was found of upstream's examples: a file of one tree's verdicts, and nothing of what they hold."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard.paths import OUT, ROOT
+from trainyard_dev import recorded
 from trainyard_dev.corpus import started
 from trainyard_dev.corpus.asking import Said
 from trainyard_dev.corpus.judge import Heard, Result
 from trainyard_dev.corpus.sources import GROUPS
 from trainyard_dev.versions import load
 
-FILE, FILLED = "docs/corpus/results.json", "docs/corpus/filled.json"
+FILE, FILLED = OUT / "corpus" / "results.json", OUT / "corpus" / "filled.json"
 Row = dict[str, Any]
 
 
@@ -54,26 +56,26 @@ def result(row: Row) -> Result:
     return Result(group, file, row["sha256"], kinds, heard[0], said[0], edits, by_hand, heard[1], said[1], again)
 
 
-def read(root: Path, name: str = FILE) -> tuple[dict[str, str], list[Result]]:
-    """Versions of the modules, and every example, of `FILE` or `FILLED`, where the server fills in.
+def read(file: Path | None = None) -> tuple[str, list[Result]]:
+    """Which tree and modules it was, and every example, of `FILE`, or of `FILLED`, where the server fills in.
 
     Raises:
         TrainyardError: the file is not there or can't be read.
     """
     try:
-        raw = json.loads((root / name).read_text())
-        return raw["modules"], [result(row) for row in raw["files"]]
+        raw = json.loads((file or FILE).read_text())
+        return raw["of"], [result(row) for row in raw["files"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        what = f"the results can't be read: {error}"
-        raise TrainyardError(what, where=name, hint="run `bin/trainyard corpus run`") from None
+        what = f"there are no results of the corpus: {error}"
+        raise TrainyardError(what, hint="run `bin/trainyard corpus run`") from None
 
 
-def write(root: Path, results: list[Result], modules: dict[str, str], name: str = FILE) -> None:
-    """One line for each example, so that a difference is a line."""
+def write(results: list[Result], file: Path = FILE) -> None:
+    """One line for each example."""
     lines = ",\n".join(f"  {json.dumps(row(one))}" for one in results)
-    file = root / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f'{{"modules": {json.dumps(modules)},\n "files": [\n{lines}\n]}}\n')
+    modules = ", ".join(f"{group} {version}" for group, version in versions().items())
+    of = f"commit {recorded.commit(ROOT, ())}; modules: {modules}"
+    recorded.write(file, f'{{"of": {json.dumps(of)},\n "files": [\n{lines}\n]}}\n')
 
 
 def _heard(one: Heard) -> Row:

@@ -119,7 +119,6 @@ def _pages(tree: Tree) -> None:
     from trainyard.policy.lint import page as lint
     from trainyard_dev.bench import page as bench
     from trainyard_dev.bench import summary
-    from trainyard_dev.corpus import page as corpus
     from trainyard_dev.matrix import page as support
 
     figures = "docs/benchmarks/summary.json"
@@ -128,8 +127,6 @@ def _pages(tree: Tree) -> None:
         component_page.PAGE: ("components", component_page.render),
         lint.PAGE: ("policies", lint.render),
         "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
-        corpus.PAGE: ("docs/corpus/results.json", lambda: corpus.render(tree.root)),
-        corpus.FILES: ("docs/corpus/results.json", lambda: corpus.files(tree.root)),
         contents.PAGE: ("images/requirements.yaml", lambda: contents.render(tree.root)),
         support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
     }

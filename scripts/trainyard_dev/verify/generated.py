@@ -34,8 +34,6 @@ def differences(root: Path, raw: dict[str, Any]) -> Iterator[Finding]:
     yield from _components(root)
     yield from _steps(root)
     yield from _support(root, raw)
-    yield from _attacks(root)
-    yield from _corpus(root)
     yield from _images(root)
     for file in sorted((root / GITOPS).rglob("*.yaml")):
         for number, line in enumerate(file.read_text().splitlines(), 1):
@@ -91,38 +89,6 @@ def _images(root: Path) -> Iterator[Finding]:
         return  # a tree without such images
     if not page.exists() or page.read_text() != contents.render(root):
         yield contents.PAGE, "the page is out of date", "run `bin/trainyard versions sync`"
-
-
-def _attacks(root: Path) -> Iterator[Finding]:
-    """The page of attacks against the results of the last run."""
-    from trainyard_dev.attacks import page as pages
-    from trainyard_dev.attacks import results
-
-    page = root / pages.PAGE
-    if not page.exists() and not (root / results.FILE).exists():
-        return  # a tree that reports none
-    try:
-        if not page.exists() or page.read_text() != pages.page(root):
-            yield pages.PAGE, "the page is out of date", "run `bin/trainyard attacks page`"
-    except TrainyardError as error:
-        yield results.FILE, error.what, error.hint
-
-
-def _corpus(root: Path) -> Iterator[Finding]:
-    """The page of upstream's examples against what is written down of them, and that against the pinned modules."""
-    from trainyard_dev.corpus import page as pages
-    from trainyard_dev.corpus import results
-
-    if not (root / results.FILE).exists():
-        return
-    try:
-        if results.read(root)[0] != results.versions():
-            yield results.FILE, "it is of other versions than versions.yaml pins", "run `bin/trainyard corpus run`"
-        for file, text in ((pages.PAGE, pages.render(root)), (pages.FILES, pages.files(root))):
-            if not (root / file).exists() or (root / file).read_text() != text:
-                yield file, "the page is out of date", "run `bin/trainyard corpus page`"
-    except TrainyardError as error:
-        yield results.FILE, error.what, error.hint
 
 
 def _steps(root: Path) -> Iterator[Finding]:

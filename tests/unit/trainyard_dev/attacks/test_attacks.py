@@ -14,7 +14,6 @@ from trainyard_dev.apiserver import Answer
 from trainyard_dev.attacks import attempts, page, results
 from trainyard_dev.attacks.guards import ADMITTED, NOT_BEGUN, REFUSED, Verdict, all_refusers, refused_by, verdict
 from trainyard_dev.policy.cases import Case, cases
-from trainyard_dev.verify import generated
 
 DENIED = (
     "pods \"case\" is forbidden: ValidatingAdmissionPolicy 'trainyard-node-name' with binding 'trainyard-node-name' "
@@ -83,12 +82,12 @@ def test_a_quota_refuses_beside_policies_that_warn() -> None:
     assert all_refusers("replicas", answer, "Job") == ["ResourceQuota", "replicas"]
 
 
-def test_there_are_attempts_of_every_rule_and_every_one_says_what_it_wins() -> None:
+def test_there_are_attempts_of_every_rule_and_every_one_says_who_tries_what() -> None:
     found = attempts.attempts()
     assert len(found) >= 90
     guards = {one.guard for one in found}
     assert {one.name for one in rules.rules() if not one.advice} <= guards, "advice refuses nothing"
-    assert all(one.wins and one.tried and one.who for one in found)
+    assert all(one.tried and one.who for one in found)
 
 
 def test_of_cases_that_stand_for_many_kinds_one_is_tried() -> None:
@@ -100,23 +99,14 @@ def test_of_cases_that_stand_for_many_kinds_one_is_tried() -> None:
     assert [case.base for case, _ in kept if case.of == "templates"] == ["vcjob"]
 
 
-def test_a_finding_that_names_no_case_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (attempts.ASSETS / "findings.yaml").read_text()
-    (tmp_path / "findings.yaml").write_text(text.replace("- a pod for the control plane", "- a pod for the moon"))
-    (tmp_path / "requests.yaml").write_text("[]")
-    monkeypatch.setattr(attempts, "ASSETS", tmp_path)
-    with pytest.raises(TrainyardError, match=r"no case is gpu-toleration: a pod for the moon"):
-        attempts.attempts()
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[{id: x, as: member, tried: t, wins: w}]", "x is no attempt"),
-        ("[{id: x, as: nobody, tried: t, wins: w, of: claim}]", "x is no attempt"),
-        ("[{id: x, as: member, tried: t, of: claim}]", "x wins nothing"),
+        ("[{id: x, as: member, tried: t}]", "x is no attempt"),
+        ("[{id: x, as: nobody, tried: t, of: claim}]", "x is no attempt"),
+        ("[{id: x, as: member, tried: t, wins: w, of: claim}]", "x is no attempt"),
         (
-            "[{id: x, as: member, tried: t, wins: w, of: claim}, {id: x, as: member, tried: t, wins: w, of: claim}]",
+            "[{id: x, as: member, tried: t, of: claim}, {id: x, as: member, tried: t, of: claim}]",
             "two",
         ),
     ],
@@ -124,7 +114,6 @@ def test_a_finding_that_names_no_case_is_reported(tmp_path: Path, monkeypatch: p
 def test_a_request_that_is_none_is_reported(
     text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "findings.yaml").write_text((attempts.ASSETS / "findings.yaml").read_text())
     (tmp_path / "requests.yaml").write_text(text)
     monkeypatch.setattr(attempts, "ASSETS", tmp_path)
     with pytest.raises(TrainyardError, match=says):
@@ -137,28 +126,26 @@ def test_a_request_changes_a_base_as_a_case_does() -> None:
     assert one.kind == "Pod" and one.what.change == {"/spec/hostNetwork": True}
 
 
-def outcome(id: str, before: str, now: Verdict, finding: str = "", refusers: tuple[str, ...] = ()) -> results.Outcome:
-    return results.Outcome(id, "a member", "tries | it", "much", finding, now.guard or "node-name", "", Verdict(before),
-                           now, list(refusers))  # fmt: skip
+def outcome(id: str, found: Verdict, *refusers: str) -> results.Outcome:
+    return results.Outcome(id, "a member", "tries | it", found.guard or "node-name", "", found, list(refusers))
 
 
 @pytest.fixture
 def report() -> results.Report:
-    """One hole that is shut by one guard, one border that two hold."""
-    shut = outcome("a", ADMITTED, Verdict(REFUSED, "node-name", "set it"), "F1", ("node-name",))
-    both = outcome("b", REFUSED, Verdict(REFUSED, "RBAC", "cannot"), "", ("RBAC", "node-name"))
-    versions = results.Version("0.2.0", "abc"), results.Version("0.3.0", "def")
-    return results.Report("2026-11-23", *versions, "1.34.2", ["F1"], ["node-name"], [shut, both])
+    """An attempt that one guard refuses, and one that two refuse."""
+    one = outcome("a", Verdict(REFUSED, "node-name", "set it"), "node-name")
+    both = outcome("b", Verdict(REFUSED, "RBAC", "cannot"), "RBAC", "node-name")
+    return results.Report("2026-11-23", "0.3.0", "def", "1.34.2", ["node-name"], [one, both])
 
 
-def test_nothing_is_wrong_with_a_hole_that_one_guard_shuts(report: results.Report) -> None:
+def test_nothing_is_wrong_with_attempts_that_their_guards_refuse(report: results.Report) -> None:
     assert results.problems(report) == []
 
 
-@pytest.mark.parametrize("now", [Verdict(ADMITTED), Verdict(NOT_BEGUN, words="no room")])
-def test_what_is_let_through_is_a_problem(report: results.Report, now: Verdict) -> None:
-    open_ = dataclasses.replace(report, outcomes=[outcome("a", ADMITTED, now, "F1"), *report.outcomes])
-    assert any(line.startswith(f"a is {now.outcome} now") for line in results.problems(open_))
+@pytest.mark.parametrize("found", [Verdict(ADMITTED), Verdict(NOT_BEGUN, words="no room")])
+def test_what_is_let_through_is_a_problem(report: results.Report, found: Verdict) -> None:
+    through = dataclasses.replace(report, outcomes=[outcome("a", found), *report.outcomes])
+    assert any(line.startswith(f"a is {found.outcome}") for line in results.problems(through))
 
 
 def test_another_guard_and_other_words_are_problems(report: results.Report) -> None:
@@ -170,44 +157,33 @@ def test_another_guard_and_other_words_are_problems(report: results.Report) -> N
     ]
 
 
-def test_a_hole_and_a_guard_that_nothing_shows_are_problems(report: results.Report) -> None:
-    lacking = dataclasses.replace(report, findings=["F1", "F2"], guards=["node-name", "RBAC"])
-    assert results.problems(lacking) == ["no attempt shows that F2 is shut", "no attempt is refused by RBAC alone"]
+def test_a_guard_that_nothing_shows_is_a_problem(report: results.Report) -> None:
+    lacking = dataclasses.replace(report, guards=["node-name", "RBAC"])
+    assert results.problems(lacking) == ["no attempt is refused by RBAC alone"]
 
 
-def test_a_report_is_read_as_it_was_written(report: results.Report, tmp_path: Path) -> None:
-    results.write(tmp_path, report)
-    assert results.read(tmp_path) == report
+def test_a_report_is_read_as_it_was_written(
+    report: results.Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "FILE", tmp_path / "attacks" / "results.json")
+    with pytest.raises(TrainyardError, match=r"there are no results of attacks: .* run `make attacks`"):
+        results.read()
+    results.write(report)
+    assert results.read() == report
+    results.FILE.write_text(json.dumps({"day": "2026-11-23"}))
+    with pytest.raises(TrainyardError, match=r"there are no results of attacks"):
+        results.read()
 
 
-def test_a_file_that_is_no_report_is_named(tmp_path: Path) -> None:
-    (tmp_path / results.FILE).parent.mkdir(parents=True)
-    (tmp_path / results.FILE).write_text(json.dumps({"day": "2026-11-23"}))
-    with pytest.raises(TrainyardError, match=r"results\.json: the file can't be read"):
-        results.read(tmp_path)
-
-
-def test_the_page_has_each_attempt_once_with_both_verdicts(report: results.Report) -> None:
+def test_the_page_has_each_attempt_once_with_its_verdict(report: results.Report) -> None:
     text = page.render(report)
-    assert "2 attempts: 0.2.0 let 1 through, this version 0. 1 that succeeded there are refused here." in text
-    assert text.count("| `a`: tries \\| it | a member | **admitted** | `node-name`: set it |") == 1
-    assert text.count("| `b`: tries \\| it | a member | much | ") == 1
+    assert "2 attempts, 0 let through." in text and "(commit def)" in text
+    assert text.count("| `a`: tries \\| it | a member | `node-name`: set it |") == 1
+    assert text.count("| `b`: tries \\| it | a member | RBAC: cannot |") == 1
     assert "| `node-name` | 2 | 1 | `a`: tries \\| it |" in text
 
 
 def test_the_terminal_names_what_is_wrong_last(report: results.Report) -> None:
-    assert list(page.terminal(report))[-1].startswith("2 attempts")
-    lacking = dataclasses.replace(report, findings=["F2"])
-    assert list(page.terminal(lacking))[-1] == "no attempt shows that F2 is shut"
-
-
-def test_verify_finds_a_page_that_is_not_of_the_results(report: results.Report, tmp_path: Path) -> None:
-    assert list(generated._attacks(tmp_path)) == []
-    results.write(tmp_path, report)
-    [(file, what, hint)] = generated._attacks(tmp_path)
-    assert (file, what, hint) == (page.PAGE, "the page is out of date", "run `bin/trainyard attacks page`")
-    (tmp_path / page.PAGE).write_text(page.page(tmp_path))
-    assert list(generated._attacks(tmp_path)) == []
-    (tmp_path / results.FILE).write_text("{}")
-    [(file, what, _)] = generated._attacks(tmp_path)
-    assert file == results.FILE and "can't be read" in what
+    assert list(page.terminal(report))[-1] == "2 attempts, 0 let through."
+    lacking = dataclasses.replace(report, guards=["RBAC"])
+    assert list(page.terminal(lacking))[-1] == "no attempt is refused by RBAC alone"

@@ -1,0 +1,55 @@
+"""`trainyard publish`: what is made from this tree or from the results of campaigns, and lies in no commit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from trainyard.errors import TrainyardError
+from trainyard.paths import OUT
+from trainyard_dev.attacks import page as attacks
+from trainyard_dev.attacks import results as attacked
+from trainyard_dev.corpus import page as corpus
+from trainyard_dev.corpus import results as asked
+from trainyard_dev.monitoring import dashboards
+
+
+def _dashboards(folder: Path) -> str:
+    dashboards.write(folder)
+    return "of this tree"
+
+
+def _attacks(folder: Path) -> str:
+    report = attacked.read()
+    folder.mkdir()
+    (folder / "attacks.md").write_text(attacks.render(report))
+    return f"of {report.day}, commit {report.commit}"
+
+
+def _corpus(folder: Path) -> str:
+    texts = {"corpus.md": corpus.render(), "files.md": corpus.files()}
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return f"of {asked.read()[0]}"
+
+
+# Each writes into a folder of its own and says what it is made of. Raises TrainyardError where results are missing.
+WRITERS: dict[str, Callable[[Path], str]] = {"dashboards": _dashboards, "attacks": _attacks, "corpus": _corpus}
+
+
+@click.command()
+def publish() -> None:
+    """Write dashboards, and pages and plots of the last campaigns, to out/publish/. Runs no campaign."""
+    top = OUT / "publish"
+    shutil.rmtree(top, ignore_errors=True)
+    top.mkdir(parents=True)
+    for name, write in WRITERS.items():
+        try:
+            click.echo(f"{name}: {write(top / name)}")
+        except TrainyardError as error:
+            click.echo(f"{name}: missing. {error}")
+    click.echo(f"written: {top}")
