@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 
 from trainyard.errors import TrainyardError
-from trainyard.paths import OUT
+from trainyard.paths import OUT, ROOT
 from trainyard_dev.attacks import page as attacks
 from trainyard_dev.attacks import results as attacked
+from trainyard_dev.bench import page as benchmarks
+from trainyard_dev.bench import summary as figures
 from trainyard_dev.corpus import page as corpus
 from trainyard_dev.corpus import results as asked
 from trainyard_dev.monitoring import dashboards
@@ -37,8 +39,21 @@ def _corpus(folder: Path) -> str:
     return f"of {asked.read()[0]}"
 
 
+def _benchmarks(folder: Path) -> str:
+    folder.mkdir()
+    found = figures.read()
+    plots = benchmarks.draw(folder)
+    (folder / benchmarks.PAGE.name).write_text(benchmarks.render(found))
+    return f"{len(found.figures)} figures, {len(plots)} plots, of the rows in {figures.FOLDER.relative_to(ROOT)}"
+
+
 # Each writes into a folder of its own and says what it is made of. Raises TrainyardError where results are missing.
-WRITERS: dict[str, Callable[[Path], str]] = {"dashboards": _dashboards, "attacks": _attacks, "corpus": _corpus}
+WRITERS: dict[str, Callable[[Path], str]] = {
+    "dashboards": _dashboards,
+    "benchmarks": _benchmarks,
+    "attacks": _attacks,
+    "corpus": _corpus,
+}
 
 
 @click.command()

@@ -148,7 +148,6 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     made = SimpleNamespace(
         TITLE="A fake bench",
         FRESH=False,
-        POOLED=True,
         HEADINGS={"used": "GPUs used, %"},
         SHORT=(),
         LESS=(),
@@ -158,16 +157,9 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             for name in ("ours", "kube-default")
             for seed in (1, 2)
         ],
-        measure=lambda run, harness: Measured({"used": 90.0 + run.seed}, {"curve": [[0.0, 1.0], [1.0, run.seed]]}),
+        measure=lambda run, harness: Measured({"used": 90.0 + run.seed}),
         figures=lambda results: summarise(results, "used", "%", 100),
-        draw=_draw,
-        section=lambda figures: "\n".join(
-            [
-                tables.by_column(figures, "small", {"used": "GPUs used, %"}),
-                "![A curve](benchmarks/fake-curve.svg)\n",
-                "![Not drawn](benchmarks/fake-absent.svg)\n",
-            ]
-        ),
+        section=lambda figures: tables.by_column(figures, "small", {"used": "GPUs used, %"}),
         configurations={"ours": column("ours", "a"), "kube-default": column("kube-default", "b")},
     )
 
@@ -185,11 +177,12 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 @pytest.fixture
 def bench_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree of its own for results and what is published of them."""
-    from trainyard_dev.bench import page, runner
+    from trainyard_dev.bench import page, runner, summary
 
     monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
     monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")
-    monkeypatch.setattr(page, "FOLDER", tmp_path / "docs/benchmarks")
+    monkeypatch.setattr(page, "DRAW", {"fake": lambda figures, folder: (folder / "fake.svg").write_text("<svg/>")})
+    monkeypatch.setattr(summary, "FOLDER", tmp_path / "docs/benchmarks")
     return tmp_path
 
 

@@ -9,13 +9,11 @@ import click
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.bench import (
-    argo_teams,
     configurations,
     exporter_cluster,
     exporter_load,
     gate,
     page,
-    pooled,
     registry,
     results,
     runner,
@@ -28,7 +26,6 @@ from trainyard_dev.bench import (
 from trainyard_dev.bench.results import Result, Run
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
-UNPUBLISHED = click.option("--unpublished", is_flag=True, help="Leave out what docs/benchmarks.md holds already.")
 FULL = click.option("--full", is_flag=True, help="Everything, which takes hours, instead of a part.")
 
 
@@ -39,8 +36,7 @@ def bench() -> None:
 
 @bench.command("list")
 @FULL
-@UNPUBLISHED
-def list_benches(full: bool, unpublished: bool) -> None:
+def list_benches(full: bool) -> None:
     """List benches with their cases and configurations.
 
     What is left to measure of each stands beside, with the time that it will take by what runs like it took. Without
@@ -48,7 +44,7 @@ def list_benches(full: bool, unpublished: bool) -> None:
     """
     known = runner.Forecast(results.read(runner.FOLDER / runner.RUNS))
     for name in registry.names():
-        runs = _planned([name], full, unpublished)
+        runs = registry.plan(name, full)
         todo = [run for run in runs if not runner.held(run, runner.FOLDER)]
         left = f"{len(todo)} to measure, about {runner.minutes_text(sum(map(known.of, todo)))}" if todo else "measured"
         count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
@@ -68,23 +64,21 @@ def list_benches(full: bool, unpublished: bool) -> None:
     help="End after so long; leave what takes longer.",
 )
 @AGAIN
-@UNPUBLISHED
-def run(full: bool, only: tuple[str, ...], minutes: float, again: bool, unpublished: bool) -> None:
+def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
     """Measure a part of every bench, or with --full everything.
 
-    Writes out/bench/summary.json and the page beside it. Every result is kept as soon as it is there: the same command
+    Writes figures and a page of them to out/bench/. Every result is kept as soon as it is there: the same command
     goes on where it was interrupted.
     """
     for name in only:
         registry.load(name)
     chosen = [name for name in registry.ORDER if name in only] or registry.names()
-    runs = _planned(chosen, full, unpublished)
+    runs = [one for name in chosen for one in registry.plan(name, full)]
     outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if found:
-        made = summary.build(found, runs, runner.failures(runs, runner.FOLDER))
-        made = summary.draw(made, found, runner.FOLDER / page.FOLDER.name)
-        summary.write(made, runner.FOLDER / summary.FILE)
+        made = summary.build(found)
+        summary.write(made, runner.FOLDER)
         page.write(made, runner.FOLDER / page.PAGE.name)
         click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
     _end(outcome)
@@ -108,28 +102,19 @@ def replay(name: str, case: str, column: str, seeds: str, again: bool) -> None:
 
 
 @bench.command()
-@click.option("--alone", is_flag=True, help="Publish nothing that was measured on other machines.")
-def publish(alone: bool) -> None:
-    """Write docs/benchmarks.md from all that is measured.
+def publish() -> None:
+    """Write docs/benchmarks.md from all that is measured, and figures and plots to docs/benchmarks/.
 
-    Figures and plots go into docs/benchmarks/. Runs of the full plan count whose configuration is still today's. What
-    is published already and was measured elsewhere stays, and other seeds are added to its seeds; but figures in real
-    time are of one machine.
+    Runs of the full plan count whose configuration is still today's. What is published besides stays.
     """
-    runs = _planned(registry.names(), True, False)
+    runs = [one for name in registry.names() for one in registry.plan(name, True)]
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
         raise TrainyardError("nothing is measured with today's configurations", hint="run `make bench FULL=1`")
-    file = page.FOLDER / summary.FILE
-    before = summary.read(file) if file.exists() and not alone else None
-    new = pooled.adding(before, runs, found) if before else found
-    made = summary.build(new, runs, runner.failures(runs, runner.FOLDER))
-    if before:
-        made = pooled.pool(before, made, runs, new)
-    made = summary.draw(made, found, page.FOLDER)
-    summary.write(made, file)
-    page.write(made, page.PAGE)
-    click.echo(f"{len(made.figures)} figures of {sum(made.runs.values())} of {len(runs)} runs: {page.PAGE}")
+    made = summary.merged(summary.read(), summary.build(found))
+    summary.write(made)
+    _page()
+    click.echo(f"{len(made.figures)} figures, of {len(found)} of {len(runs)} runs anew: {page.PAGE}")
 
 
 @bench.command("gate")
@@ -164,37 +149,21 @@ def print_config(name: str) -> None:
         ("flag", found.flags),
         ("environment", [f"{key}={value}" for key, value in found.env]),
         ("taint of nodes with GPUs", [found.taint] if found.taint else []),
-        ("taint", ["rarer models of GPUs have one of their own"] if found.rare else []),
-        ("toleration", ["a pod that takes several models tolerates the least sought one's"] if found.one else []),
     ):
         for value in values:
             click.echo(f"# {what}: {value}")
     click.echo(found.config, nl=not found.config.endswith("\n"))
 
 
-@bench.command("argo")
-@click.option("--publish", "published", is_flag=True, help="Write figures and plots into docs/benchmarks/.")
-def run_argo(published: bool) -> None:
-    """Measure what a controller of Argo for each team costs beside one for all teams, in about five minutes.
-
-    Figures and plots go into out/bench/, or with --publish into docs/benchmarks/.
-    """
-    found = argo_teams.measure()
-    folder = page.FOLDER if published else runner.FOLDER
-    argo_teams.write(found, folder)
-    click.echo(argo_teams.table(found) + f"\nArgo {found.argo} on {found.machine}: {folder / argo_teams.FILE}")
-
-
 @bench.command("exporter")
 @click.option("--nodes", default=exporter_load.NODES, show_default=True, type=click.IntRange(1))
 @click.option("--pods", default=exporter_load.PODS, show_default=True, type=click.IntRange(exporter_cluster.RANKS))
-@click.option("--real", is_flag=True, help="On etcd and kube-apiserver, which take two minutes and 6 GB to fill.")
-def run_exporter(nodes: int, pods: int, real: bool) -> None:
-    """Measure what the exporter takes on a large cluster, in three minutes, on a real one (--real) in four.
+def run_exporter(nodes: int, pods: int) -> None:
+    """Measure what the exporter takes on a large cluster: etcd and kube-apiserver, in four minutes and 6 GB.
 
     Ends with an error when it takes more memory or a scrape more time than it may.
     """
-    found = exporter_load.measure(nodes, pods, real, lambda text: click.echo(text, err=True))
+    found = exporter_load.measure(nodes, pods, lambda text: click.echo(text, err=True))
     for line in found.lines():
         click.echo(line)
     if over := found.over():
@@ -211,9 +180,8 @@ def run_sizes(cores: int, seconds: float, published: bool) -> None:
     Figures and plot go into out/bench/, or with --publish into docs/benchmarks/. Nothing else should run beside it.
     """
     found = sizes.measure(cores, seconds)
-    folder = page.FOLDER if published else runner.FOLDER
-    sizes.write(found, folder)
-    click.echo(sizes.table(found) + f"\n{found.cores} cores of {found.machine}: {folder / sizes.FILE}")
+    file = sizes.write(found, summary.FOLDER if published else runner.FOLDER)
+    click.echo(sizes.table(found) + f"\n{found.cores} cores of {found.machine}: {file}")
 
 
 @bench.command("serving")
@@ -227,8 +195,7 @@ def run_serving(seconds: float, published: bool) -> None:
     Nothing else should run beside it.
     """
     found = serving.measure(seconds, lambda text: click.echo(text, err=True))
-    folder = page.FOLDER if published else runner.FOLDER
-    file = serving_page.write(found, folder)
+    file = serving_page.write(found, summary.FOLDER if published else runner.FOLDER)
     memory = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in found.memory_mib.items())
     where = f"{found.machine}; {found.gpu}" if found.gpu else found.machine
     click.echo(f"{serving_page.table(found)}\n{where}; in memory {memory}: {file}")
@@ -236,9 +203,14 @@ def run_serving(seconds: float, published: bool) -> None:
 
 @bench.command("page")
 def write_page() -> None:
-    """Write docs/benchmarks.md anew from its summary.json."""
-    page.write(summary.read(page.FOLDER / summary.FILE), page.PAGE)
+    """Write docs/benchmarks.md and all plots anew from the published figures."""
+    _page()
     click.echo(str(page.PAGE))
+
+
+def _page() -> None:
+    page.draw(summary.FOLDER)
+    page.write(summary.read(), page.PAGE)
 
 
 def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]:
@@ -268,12 +240,6 @@ def select(name: str, case: str, column: str, seeds: Sequence[int]) -> list[Run]
             wanted = Run(name, one.case, chosen_column, seed, settings.get((one.case, chosen_column), one.settings))
             chosen.setdefault(wanted.id, wanted)
     return list(chosen.values())
-
-
-def _planned(names: Sequence[str], full: bool, unpublished: bool) -> list[Run]:
-    """The runs of these benches."""
-    runs = [one for name in names for one in registry.plan(name, full)]
-    return pooled.left(summary.read(page.FOLDER / summary.FILE), runs) if unpublished else runs
 
 
 def _numbers(text: str) -> list[int]:

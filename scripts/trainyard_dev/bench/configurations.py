@@ -18,12 +18,12 @@ import yaml
 
 from trainyard.errors import UsageError
 from trainyard_dev import tools
-from trainyard_dev.bench import fractional_gpus
 from trainyard_dev.bench.harness import GPU
 from trainyard_dev.chart import package, parts
 
 PERIOD = "--schedule-period="  # how often a round begins: machine time, not policy
 DEFAULT_PERIOD_MS = 1000
+RAW = "raw"  # no configuration but a limit: what is bound without looking
 OVERLAY = parts.UMBRELLA / "overlays/packed.yaml"
 BASELINE = f"ours: the chart with `{OVERLAY.relative_to(parts.UMBRELLA)}`"
 LOGGING = ("--logtostderr", "-v=", "2>&1", "--enable-healthz", "--enable-metrics", "--leader-elect", "--scheduler-conf")
@@ -34,7 +34,6 @@ class Configuration:
     """One configuration.
 
     `scheduler` is volcano, kube, kueue or raw; `taint` is the effect of the taint on nodes with GPUs, "" for none;
-    `rare`: that taint tells rarer models of GPUs apart; `one`: a pod that takes several tolerates that of one of them.
     `env` has variables of the scheduler's environment.
     """
 
@@ -45,15 +44,12 @@ class Configuration:
     flags: tuple[str, ...] = ()
     taint: str = ""
     env: tuple[tuple[str, str], ...] = ()
-    rare: bool = False
-    one: bool = False
 
     @property
     def digest(self) -> str:
         """Changes when the configuration does; its comments and its layout don't count."""
         environment = (f"{name}={value}" for name, value in self.env)
-        models = [name for name, wanted in (("rare", self.rare), ("one", self.one)) if wanted]
-        text = "\n".join((self.scheduler, canonical(self.config), *self.flags, self.taint, *environment, *models))
+        text = "\n".join((self.scheduler, canonical(self.config), *self.flags, self.taint, *environment))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def changed(self, change: Callable[[dict[str, Any]], None]) -> Configuration:
@@ -86,8 +82,6 @@ def configurations() -> dict[str, Configuration]:
 
 @functools.cache
 def _makers() -> dict[str, Maker]:
-    from trainyard_dev.bench import ablations
-
     baseline, default = "ours", "volcano-default"
     return {
         "kube-default": lambda name: Configuration(name, "kube-scheduler, default", "kube", ""),
@@ -95,56 +89,20 @@ def _makers() -> dict[str, Maker]:
             name, "kube-scheduler, tuned", "kube", kube_tuned(), taint="PreferNoSchedule"
         ),
         default: lambda name: Configuration(name, "Volcano, its chart's default", "volcano", volcano_default()),
-        "default+gpu": _changed(default, "… + GPUs weigh in binpack", _gpu_weight),
-        "default+nodeorder": _changed(default, "… + nodeorder without spreading", _no_spreading),
-        "default+nodes": _replaced(default, "… + all nodes searched", flags=(ablations.ALL_NODES,)),
-        "default+taint": _replaced(default, "… + GPU nodes tainted (NoSchedule)", taint="NoSchedule"),
-        "default+capacity": _changed(default, "… + capacity instead of proportion", _capacity),
-        "default+no-enqueue": _changed(default, "… + no enqueue", _no_enqueue),
-        "default+preempt": _changed(default, "… + preempt", _preempt),
-        "default+reclaim": _changed(default, "… + capacity instead of proportion, and reclaim", _reclaim),
         baseline: lambda name: chart_column(name, BASELINE),
-        "ours-hard-taint": _replaced(baseline, "ours, taint NoSchedule", taint="NoSchedule"),
-        "ours-models": _replaced(baseline, "ours, rarer models with taints of their own", rare=True),
-        "ours-one-model": _replaced(
-            "ours-models", "… and a pod that takes several tolerates the least sought", one=True
-        ),
-        "ours-no-taint": _replaced(baseline, "ours without a taint", taint=""),
-        "ours-no-gpu": _changed(baseline, "ours without the GPU weight", _no_gpu_weight),
-        "ours-no-reserve": _changed(baseline, "ours without a reserve for GPUs", _no_reserve),
         "ours-order": _chosen("ours, queueingStrategy: ReservingFIFO", "queueingStrategy=ReservingFIFO"),
         "ours-strict": _chosen("ours, queueingStrategy: StrictFIFO", "queueingStrategy=StrictFIFO"),
         "ours-reclaim": _chosen("ours, reclaim", "reclaim=true"),
-        "ours-preempt": _chosen("ours, preempt", "preempt=true"),
-        "kueue": _kueue("Kueue, StrictFIFO (its default is BestEffortFIFO)", "StrictFIFO"),
-        "kueue-best-effort": _kueue("Kueue, BestEffortFIFO", "BestEffortFIFO"),
-        "kueue-topology": _kueue("Kueue, StrictFIFO, nodes found before admission", "StrictFIFO", topology=True),
-        "raw": lambda name: Configuration(name, "binds alone: the next node in turn, nothing looked at", "raw", ""),
-        **{name: lambda name: ablations.column(name, column(baseline)) for name in ablations.NAMES},
-        "ours-sharing": _changed(baseline, "ours, GPUs shared by Volcano's deviceshare", _packed_sharing),
-        "default-sharing": _changed(default, "Volcano's default, GPUs shared as its guide has it", _guide_sharing),
+        "kueue": lambda name: Configuration(
+            name, "Kueue, StrictFIFO (its default is BestEffortFIFO)", "kueue", "strategy: StrictFIFO\n"
+        ),
+        RAW: lambda name: Configuration(name, "binds alone: the next node in turn, nothing looked at", RAW, ""),
     }
-
-
-def _replaced(base: str, label: str, **fields: Any) -> Maker:
-    """The column of this name with other fields."""
-    return lambda name: replace(column(base), name=name, label=label, **fields)
-
-
-def _changed(base: str, label: str, change: Callable[[dict[str, Any]], None]) -> Maker:
-    """The column of this name with a change to its parsed configuration."""
-    return lambda name: replace(column(base).changed(change), name=name, label=label)
 
 
 def _chosen(label: str, value: str) -> Maker:
     """The chart with another choice of `global.contract.scheduler`."""
     return lambda name: chart_column(name, label, f"global.contract.scheduler.{value}")
-
-
-def _kueue(label: str, strategy: str, *, topology: bool = False) -> Maker:
-    """Kueue with one queue for all, before a default kube-scheduler. `topology`: it chooses each pod's node, too."""
-    config = {"strategy": strategy, "topology": topology}
-    return lambda name: Configuration(name, label, "kueue", yaml.safe_dump(config, sort_keys=False))
 
 
 def chart_column(name: str, label: str, *sets: str) -> Configuration:
@@ -159,10 +117,6 @@ def chart_column(name: str, label: str, *sets: str) -> Configuration:
 
 def period_ms(name: str) -> int:
     """Milliseconds between the rounds of a column's Volcano: the chart's for ours, its own default for others."""
-    from trainyard_dev.bench import ablations
-
-    if name in ablations.PERIODS_MS:
-        return ablations.PERIODS_MS[name]
     if not name.startswith("ours"):
         return DEFAULT_PERIOD_MS
     args = _args(_container("trainyard-scheduler", _rendered()))
@@ -236,51 +190,3 @@ def kube_tuned() -> str:
         "pluginConfig": [{"name": "NodeResourcesFit", "args": fit}],
     }
     return yaml.safe_dump({"percentageOfNodesToScore": 100, "profiles": [profile]}, sort_keys=False)
-
-
-def _plugins(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {plugin["name"]: plugin for tier in config["tiers"] for plugin in tier["plugins"]}
-
-
-def _gpu_weight(config: dict[str, Any]) -> None:
-    arguments = {"binpack.weight": 10, "binpack.resources": GPU, f"binpack.resources.{GPU}": 10}
-    _plugins(config)["binpack"]["arguments"] = arguments
-
-
-def _no_gpu_weight(config: dict[str, Any]) -> None:
-    _plugins(config)["binpack"]["arguments"] = {"binpack.weight": 10}
-
-
-def _no_reserve(config: dict[str, Any]) -> None:
-    for tier in config["tiers"]:
-        tier["plugins"] = [plugin for plugin in tier["plugins"] if plugin["name"] != "resource-strategy-fit"]
-
-
-def _no_spreading(config: dict[str, Any]) -> None:
-    _plugins(config)["nodeorder"]["arguments"] = {"leastrequested.weight": 0, "balancedresource.weight": 0}
-
-
-def _capacity(config: dict[str, Any]) -> None:
-    _plugins(config)["proportion"]["name"] = "capacity"
-
-
-def _preempt(config: dict[str, Any]) -> None:
-    config["actions"] = "enqueue, allocate, preempt, backfill"
-
-
-def _reclaim(config: dict[str, Any]) -> None:
-    _capacity(config)
-    config["actions"] = "enqueue, allocate, reclaim, backfill"
-
-
-def _guide_sharing(config: dict[str, Any]) -> None:
-    fractional_gpus.sharing(config, {"deviceshare.VGPUEnable": True, "deviceshare.SchedulePolicy": "binpack"})
-
-
-def _packed_sharing(config: dict[str, Any]) -> None:
-    arguments = {"VGPUEnable": True, "SchedulePolicy": "binpack", "ScheduleWeight": 10}
-    fractional_gpus.sharing(config, {f"deviceshare.{name}": value for name, value in arguments.items()})
-
-
-def _no_enqueue(config: dict[str, Any]) -> None:
-    config["actions"] = "allocate, backfill"

@@ -1,8 +1,7 @@
 """What the exporter takes on a large cluster: memory, seconds of a scrape, processor time.
 
-The program runs as its pod does, by HTTPS against an API server: one for reading alone, which takes nothing itself,
-or real etcd and kube-apiserver, with the rights that the chart gives. Times are what a busy machine makes of them, so
-processor time is told beside.
+The program runs as its pod does, by HTTPS against real etcd and kube-apiserver, with the rights that the chart gives.
+Times are what a busy machine makes of them, so processor time is told beside.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install, namespace
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench import exporter_cluster
-from trainyard_dev.bench.exporter_server import ReadingServer
 
 NODES, PODS = 1523, 10_000  # the trace that scheduling is measured on has so many nodes
 MOST_MIB, MOST_SCRAPE_S = 200.0, 1.0
@@ -108,23 +106,13 @@ class Place:
     change: Callable[[int], None]
 
 
-def measure(nodes: int, pods: int, real: bool, report: Callable[[str], None] = print) -> Found:
+def measure(nodes: int, pods: int, report: Callable[[str], None] = print) -> Found:
     """One run on an API server of its own, some minutes. Raises TrainyardError."""
-    with TemporaryDirectory(prefix="trainyard-exporter-") as name:
-        folder = Path(name)
-        if not real:
-            found = (obj for what, some in exporter_cluster.objects(nodes, pods) if not report(what) for obj in some)
-            with ReadingServer(folder, found).serving() as reading:
-                report("the exporter starts")
-                size = sum(map(len, reading.pods.items)) // len(reading.pods.items)
-                address = f"127.0.0.1:{reading.server_address[1]}"
-                place = Place(address, reading.certificate.read_bytes(), "token", size, reading.change)
-                return _measured(place, folder, nodes, pods)
-        with running(audit=False) as server:
-            install(server, [*exporter_cluster.crds(), namespace(SYSTEM), *rights()])
-            exporter_cluster.fill(server, nodes, pods, report)
-            report("the exporter starts")
-            return _measured(_real(server), folder, nodes, pods)
+    with TemporaryDirectory(prefix="trainyard-exporter-") as name, running(audit=False) as server:
+        install(server, [*exporter_cluster.crds(), namespace(SYSTEM), *rights()])
+        exporter_cluster.fill(server, nodes, pods, report)
+        report("the exporter starts")
+        return _measured(_real(server), Path(name), nodes, pods)
 
 
 def _real(server: ApiServer) -> Place:

@@ -14,18 +14,17 @@ from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.harness import GPU, Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard_dev.bench.schedulers import scheduler
-from trainyard_dev.bench.simulator import CPU_MILLI, MEMORY_MIB, NODE_GPUS, Task, Timeline
+from trainyard_dev.bench.simulator import CPU_MILLI, MEMORY_MIB, NODE_GPUS, Task
 from trainyard_dev.bench.traces import philly
 
 TITLE = "Fairness, preemption and reclaim"
 FRESH = False
-POOLED = True
 SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()
 TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age is of no help
 NODES = 8
 DAY_S = 86_400
-CORE = ("kube-default", "volcano-default", "default+capacity", "ours", "ours-reclaim")
+CORE = ("kube-default", "volcano-default", "ours", "ours-reclaim")
 RECLAIM = "ours-reclaim"
 LATE = {"late_s": 200_000}
 ALL60 = {"trace": "trace1_pr", "jobs": 60}
@@ -43,6 +42,7 @@ TAKING = {
 }
 ARRIVING = {"trace3@150": {"trace": "trace3", "jobs": 150}}
 SEEDS = range(1, 6)
+PLOT = "fairness-distance.svg"
 IDLE = 5  # % of the GPUs that are used less, from which on that is said
 SHARED_HEADINGS = {
     "distance": "distance",
@@ -108,7 +108,7 @@ def measure(run: Run, harness: Harness) -> Measured:
         "never_finished": float(len(timeline.stuck)),
         "circles": float(timeline.circles),
     }
-    return Measured(values, _series(timeline, capacity))
+    return Measured(values)
 
 
 def dealt(run: Run) -> list[Task]:
@@ -164,17 +164,6 @@ def _evicts(column: Configuration) -> bool:
     return bool({"reclaim", "preempt"} & set(_actions(column)))
 
 
-def _series(timeline: Timeline, capacity: int) -> dict[str, list[list[float]]]:
-    """GPUs of each team over virtual days, and what would be fair."""
-    found: dict[str, list[list[float]]] = {name: [] for team in TEAMS for name in (team, f"{team} fair")}
-    for sample in timeline.samples:
-        fair = shares.max_min({team: sample.asked.get(team, 0) for team in TEAMS}, TEAMS, capacity)
-        for team in TEAMS:
-            found[team].append([round(sample.at_s / DAY_S, 4), sample.used.get(team, 0)])
-            found[f"{team} fair"].append([round(sample.at_s / DAY_S, 4), round(fair[team], 3)])
-    return found
-
-
 def figures(results: Sequence[Result]) -> list[Figure]:
     """What is published."""
     shared = [result for result in results if not result.run.case.startswith("claims")]
@@ -189,34 +178,15 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found + victims.figures([result for result in results if result.run.case.startswith("claims")])
 
 
-def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
-    """GPUs of each team over time, for each configuration of the first case; distances of all."""
+def draw(figures: Sequence[Figure], folder: Path) -> None:
+    """Distances of all."""
     groups: dict[str, dict[str, Sequence[float]]] = {}
     for figure in figures:
         if figure.metric == "distance":
             groups.setdefault(figure.case, {})[figure.column] = (figure.value, figure.low, figure.high)
     order = {figure.case: figure.value for figure in figures if figure.metric == "distance_by_order_alone"}
     title = "Distance from weighted max-min (dotted: what order can do without taking back)"
-    plots.bars(folder / "fairness-distance.svg", groups, title=title, y="of the cluster", limit=order)
-    shared = [result for result in results if result.series]
-    for result in shared:
-        if result.run.case == shared[0].run.case and result.run.seed == min(one.run.seed for one in shared):
-            plots.areas(
-                folder / f"fairness-teams-{plots.word(result.run.column)}.svg",
-                {f"{team}, weight {weight}": result.series[team] for team, weight in TEAMS.items()},
-                title=f"{result.run.column}: GPUs of each team ({result.run.case}; dotted: their fair parts)",
-                x="virtual days", y="GPUs", limits=_stacked(result), total=NODES * NODE_GPUS,
-            )  # fmt: skip
-
-
-def _stacked(result: Result) -> list[list[list[float]]]:
-    """Fair parts on top of each other."""
-    floors: list[list[list[float]]] = []
-    for team in TEAMS:
-        below = floors[-1] if floors else [[at, 0.0] for at, _ in result.series[f"{team} fair"]]
-        fair = result.series[f"{team} fair"]
-        floors.append([[at, value + under] for (at, value), (_, under) in zip(fair, below, strict=True)])
-    return floors
+    plots.bars(folder / PLOT, groups, title=title, y="of the cluster", limit=order)
 
 
 def section(figures: Sequence[Figure]) -> str:
@@ -239,19 +209,15 @@ the GPUs, with as much CPU and memory as their jobs take; `gpus`: no CPU and mem
 a part of the nodes' CPU and memory, more than the jobs take. *Circles* are instants at which eviction found no end.
 When a job loses a pod, the harness takes the whole job away and submits it again at once, as a Volcano job does with
 `PodEvicted: RestartJob`. Without that policy Volcano leaves the rest of the gang on its GPUs; this is not measured.
-`default+capacity` has no `deserved`, as nobody wrote one: its queues go by age, not by weight. Kueue's cohorts, fair
-sharing and preemption are not measured.
+Kueue's cohorts, fair sharing and preemption are not measured.
 
-![distance from weighted max-min](benchmarks/fairness-distance.svg)
+![distance from weighted max-min](benchmarks/{PLOT})
 
 """
     for case in tables.cases(shared):
         text += f"### {case}\n\n{tables.by_column(shared, case, SHARED_HEADINGS)}\n{_reading(shared, case)}"
     if any(figure.metric == "circles" and figure.value for figure in shared):
         text += "As taking back may find no end, the chart takes nothing back unless it is told to.\n\n"
-    first = tables.cases(shared)[:1]
-    for column in tables.configurations(shared, first[0]) if first else ():
-        text += f"![GPUs of each team, {column}](benchmarks/fairness-teams-{plots.word(column)}.svg)\n"
     return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])
 
 

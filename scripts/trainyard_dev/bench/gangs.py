@@ -9,7 +9,7 @@ from functools import cache
 from math import inf, isfinite
 from pathlib import Path
 
-from trainyard_dev.bench import offline, plots, published, simulator, tables
+from trainyard_dev.bench import offline, plots, published, simulator
 from trainyard_dev.bench.configurations import column
 from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
@@ -19,11 +19,11 @@ from trainyard_dev.bench.traces import philly
 
 TITLE = "Gangs: jobs that start whole or not at all"
 FRESH = False
-POOLED = True
 
 NODES, GPUS = 8, 8 * NODE_GPUS
 SIZES = (1, 2, 4, 8, 16, 32)
 PART = 150  # jobs
+DRAWN, PLOT = f"trace3_pr@{PART}", "gangs-delay.svg"
 SHORT = ("held",)
 LESS = ("starved_32",)
 CLASSES = ("training-high", "training-normal", "training-low")
@@ -58,8 +58,7 @@ def plan(full: bool) -> list[Run]:
     part = {seed: [_run("trace3_pr", PART, name, seed) for name in CORE] for seed in SEEDS}
     if not full:
         return part[1] + part[2]
-    kueue = [_run("trace3_pr", PART, name, 1) for name in ("kueue", "kueue-topology")]
-    kueue += [_run("trace3_pr", PART, "kueue-best-effort", seed) for seed in part]  # the closest of them to ours
+    kueue = [_run("trace3_pr", PART, "kueue", 1)]
     arrivals = [_run("trace3", PART, name, 1) for name in CORE]
     whole = [_run(trace, None, "ours", 1) for trace in WHOLE]
     classes = [_run("trace3_pr", PART, "ours", seed, classes=True) for seed in part]
@@ -95,7 +94,7 @@ def classify(jobs: Sequence[Task]) -> None:
 
 
 def judged(timeline: Timeline) -> Measured:
-    """Values and series of a replay; delays of jobs that never start are infinite, and left out where that shows."""
+    """Values of a replay; delays of jobs that never start are infinite, and left out where that shows."""
     jobs = timeline.tasks
     end = timeline.samples[-1].at_s
     bound = offline.makespan_bound(jobs, GPUS)
@@ -115,8 +114,7 @@ def judged(timeline: Timeline) -> Measured:
     values |= {name: offline.makespan(jobs, start) / MEGA for name, start in paper.items()}
     values["as_on_paper"] = 100 * sum(task.first_s == paper["reference_nodes"][task.name] for task in jobs) / len(jobs)
     values |= _delays(jobs)
-    held = [[s.at_s / MEGA, sum(s.used.values()) - s.incomplete, s.incomplete] for s in timeline.samples]
-    return Measured({name: value for name, value in values.items() if isfinite(value)}, {"held": held})
+    return Measured({name: value for name, value in values.items() if isfinite(value)})
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
@@ -140,28 +138,16 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found + (_published() if not {one.run.id for one in results} <= {run.id for run in plan(False)} else [])
 
 
-def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
-    """Delay by size for each case, and who holds the GPUs where a part of a trace is replayed."""
-    figures = published.own(figures)
-    for case in tables.cases(figures):
-        groups = {}
-        for size in SIZES:
-            bars = {one.column: one for one in figures if (one.case, one.metric) == (case, f"delay_p99_{size}")}
-            if bars:
-                groups[f"{size} GPUs"] = {name: (one.value, one.low, one.high) for name, one in bars.items()}
-        if groups:
-            title = f"99th percentile of the delay by size, {case}"
-            plots.bars(folder / f"gangs-delay-{plots.word(case)}.svg", groups, title=title, y="hours", log_y=True)
-    for (case, name), alike in grouped(results).items():
-        if name in ("kube-default", "ours"):
-            points = alike[0].series["held"]
-            series = {
-                "useful": [[at, useful] for at, useful, _ in points],
-                "incomplete": [[at, held] for at, _, held in points],
-            }
-            title = f"GPUs held by whole and by incomplete jobs, {name}, {case}, seed {alike[0].run.seed}"
-            file = folder / f"gangs-held-{plots.word(case)}-{name}.svg"
-            plots.areas(file, series, title=title, x="millions of seconds", y="GPUs", total=GPUS)
+def draw(figures: Sequence[Figure], folder: Path) -> None:
+    """Delay by size for the case with most large gangs."""
+    groups = {}
+    for size in SIZES:
+        bars = {one.column: one for one in figures if (one.case, one.metric) == (DRAWN, f"delay_p99_{size}")}
+        if bars:
+            groups[f"{size} GPUs"] = {name: (one.value, one.low, one.high) for name, one in bars.items()}
+    if groups:
+        title = f"99th percentile of the delay by size, {DRAWN}"
+        plots.bars(folder / PLOT, groups, title=title, y="hours", log_y=True)
 
 
 def section(figures: Sequence[Figure]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainyard_dev.bench import plots, published, tables
-from trainyard_dev.bench.gangs import DELAYS, GPUS, HELD, REFERENCES
+from trainyard_dev.bench import published, tables
+from trainyard_dev.bench.gangs import DELAYS, DRAWN, GPUS, HELD, PLOT, REFERENCES
 from trainyard_dev.bench.published import WITH_CLASSES
 from trainyard_dev.bench.results import Figure
 
@@ -19,7 +19,7 @@ the last event; what a deadlock holds after that is in the column *GPUs held for
 """
 KUEUE = """\
 Kueue gives a job room in a queue of 64 GPUs, then a default kube-scheduler looks for nodes: what fits a sum may fit no
-nodes. `kueue-topology` looks for the nodes first. Kueue runs without webhooks: pods come with what these would write.
+nodes. Kueue runs without webhooks: pods come with what these would write.
 Its `waitForPodsReady` is off, as by default. It orders by whole seconds, jobs of one second (all of `_pr`) at will.
 """
 
@@ -39,11 +39,8 @@ def _case(figures: Sequence[Figure], case: str) -> str:
         _reading(figures, case),
         "Hours from submission to start, by size of the jobs (a dash where a job of that rank never starts):\n",
         tables.by_column(here, case, DELAYS, bounds=False),
-        f"![Delay by size](benchmarks/gangs-delay-{plots.word(case)}.svg)\n",
+        *([f"![Delay by size](benchmarks/{PLOT})\n"] if case == DRAWN else []),
     ]
-    for name in ("kube-default", "ours"):
-        if tables.find(here, case, name, "held"):
-            parts.append(f"![GPUs over time, {name}](benchmarks/gangs-held-{plots.word(case)}-{name}.svg)\n")
     return "\n".join(parts)
 
 

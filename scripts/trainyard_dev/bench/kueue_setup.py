@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from trainyard_dev import tools
-from trainyard_dev.bench.harness import GPU, POOL
+from trainyard_dev.bench.harness import GPU
 from trainyard_dev.bench.objects import KUEUE
 
 SYSTEM, ACCOUNT, SECRET = "kueue-system", "kueue-metrics", "kueue-webhook-server-cert"
@@ -58,13 +58,7 @@ def configuration(health: int, metrics: int, hook: int, certificates: Path) -> d
 def queues(settings: dict[str, Any], name: str, nodes: list[dict[str, str]]) -> list[dict[str, Any]]:
     """A flavor, a ClusterQueue with the room of these nodes, and the LocalQueue of namespace default before it."""
     kind = {"apiVersion": f"{KUEUE}/{VERSION}"}
-    topology = settings.get("topology", False)
-    made = []
-    if topology:
-        spec = {"levels": [{"nodeLabel": LEVEL}]}
-        made.append(kind | {"kind": "Topology", "metadata": {"name": "nodes"}, "spec": spec})
-    flavor: dict[str, Any] = {"nodeLabels": POOL, "topologyName": "nodes"} if topology else {}
-    made.append(kind | {"kind": "ResourceFlavor", "metadata": {"name": "all"}, "spec": flavor})
+    made = [kind | {"kind": "ResourceFlavor", "metadata": {"name": "all"}, "spec": {}}]
     room = {resource: sum(amount(node.get(resource, "0")) for node in nodes) for resource in ("cpu", "memory", GPU)}
     quotas = [{"name": resource, "nominalQuota": str(int(value))} for resource, value in room.items()]
     spec = {

@@ -6,11 +6,10 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from trainyard.pipelines.submit.gate import Turn, next_turns
-from trainyard_dev.bench import offline, overtaking, plots, simulator, tables
+from trainyard_dev.bench import offline, overtaking, simulator, tables
 from trainyard_dev.bench.configurations import column
 from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.overtaking import Course
@@ -21,7 +20,6 @@ from trainyard_dev.bench.traces import philly
 
 TITLE = "Order: who passes whom when the cluster is full"
 FRESH = False
-POOLED = True
 SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()
 
@@ -186,31 +184,12 @@ def judged(jobs: Sequence[Course], nodes: overtaking.Room) -> Measured:
         "delay_mean": sum(waits) / len(waits) / HOUR,
         "delay_max": max(waits) / HOUR,
     }
-    starts = [[job.rank, job.start_s / MEGA] for job in jobs if job.nodes]
-    return Measured({name: float(value) for name, value in values.items()}, {"starts": starts})
+    return Measured({name: float(value) for name, value in values.items()})
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
     """Means over the seeds."""
     return [one for metric, (_, unit, bound) in METRICS.items() for one in summarise(results, metric, unit, bound)]
-
-
-def draw(figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
-    """When each job of the burst started, by its place in the line; and what order costs in idle GPUs."""
-    first = [one for one in results if one.run.case.removesuffix(GATE) == BURST]
-    seed = min((one.run.seed for one in first), default=0)
-    lines = {_name(one.run.case, one.run.column): one.series["starts"] for one in first if one.run.seed == seed}
-    if lines:
-        title = f"When each job of the burst starts, seed {seed}"
-        file = folder / "order-starts.svg"
-        plots.lines(file, lines, title=title, x="place in the order of submission", y="millions of seconds")
-    idle = [one for one in figures if one.metric == "idle"]
-    groups: dict[str, dict[str, tuple[float, float, float]]] = {}
-    for one in sorted(idle, key=lambda one: list(CASES).index(one.case.removesuffix(GATE))):
-        bars = groups.setdefault(one.case.removesuffix(GATE), {})
-        bars[_name(one.case, one.column)] = (one.value, one.low, one.high)
-    if groups:
-        plots.bars(folder / "order-idle.svg", groups, title="GPUs idle while jobs wait", y="%")
 
 
 def section(figures: Sequence[Figure]) -> str:
@@ -221,7 +200,7 @@ def section(figures: Sequence[Figure]) -> str:
         if any(one.case == case for one in merged):
             about = f"{ABOUT[case]} {CASES[case]['count']} jobs of {CASES[case]['trace']}."
             parts += [f"### {case}", about, tables.by_column(merged, case, HEADINGS), _reading(merged, case)]
-    parts += ["![When each job starts](benchmarks/order-starts.svg)", "![Idle GPUs](benchmarks/order-idle.svg)", CAUSES]
+    parts.append(CAUSES)
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 

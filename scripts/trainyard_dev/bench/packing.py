@@ -5,39 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from trainyard_dev.bench import bounds, objects, plots, tables, traces
 from trainyard_dev.bench.configurations import Configuration, column
 from trainyard_dev.bench.costs import peak_mib
 from trainyard_dev.bench.harness import PODGROUPS, Harness
 from trainyard_dev.bench.packed import WIDE, Packed
-from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
+from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.traces import Node, Pod
 
 TITLE = "Packing"
 FRESH = False
-POOLED = True
 
 BATCH = 500  # pods that arrive together
 LISTS = ("default", "multigpu30", "multigpu20", "gpuspec33", "cpu050", "gpushare40")
 CORE = ("ours", "kube-default", "volcano-default", "kube-tuned")
-SINGLE = (
-    "default+gpu", "default+nodeorder", "default+nodes", "default+taint", "default+capacity", "default+no-enqueue",
-    "ours-no-balance", "ours-no-reserve", "ours-no-gpu", "ours-no-taint", "ours-hard-taint", "ours-some-nodes",
-)  # fmt: skip
-SPECIAL = {"gpuspec33": ("ours-one-model",)}  # a third of its pods ask for a model of GPU
-SIMPLER = "ours-models"  # the same with less to write down
 TUNED = ("ours", "kube-tuned")  # the closest: these have every seed first
 SHORT = ("refused8@100", "cpu_placed")
 LESS = ("refused8@100", "refused8@130")
 SEEDS = (1, 2, 3, 4, 5)
 MARKS = (100, 130)  # % of the GPUs asked for so far: when figures are taken
-CURVE = 2  # % between points of a curve
 SIZES = (WIDE, 4, 2, 1)  # of pods, in GPUs
 MEMORY_MIB = 1024  # that a scheduler may need
-CURVES = {"allocated": 1, "fragmented": 2}  # place of each in a point of the curve
+PLOT = "packing-allocated.svg"
 
 INTRODUCTION = """\
 Pods of openb's lists arrive in random order, those that ask for a fraction of a GPU left out, until they have asked for
@@ -57,10 +48,7 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
 - About one pod of 8 GPUs in ten asks for 120 cores and 625 GiB or more. Only 39 nodes have as much, and smaller pods
   take parts of them: in a run looked at pod by pod (`multigpu30`, seed 2) all that `ours` refused up to 100 % were so.
 - A third of the pods of `gpuspec33` take certain models of GPU only. Whoever fills small nodes first gives these models
-  to pods that would take any, and has none left. With `ours-models` every model but the commonest has a taint of its
-  own (`PreferNoSchedule`, one node pool for each), which pods that ask for the model tolerate; the scheduler's
-  configuration is the same. Some pods take any of several models: with `ours-one-model` they tolerate the taint of the
-  one that is least sought, and leave the others to pods that take nothing else.
+  to pods that would take any, and has none left.
 """
 COMPARED = {
     "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",
@@ -86,15 +74,15 @@ HEADINGS = {metric: heading for table in TABLES for metric, heading in table.ite
 
 
 def plan(full: bool) -> list[Run]:
-    """Full: the first list on the whole cluster, one change at a time on a quarter, other lists on the whole."""
+    """Full: the first list on the whole cluster and on a quarter, other lists on the whole."""
     if not full:
         return [_run(name, 0.1, col, seed) for seed in (1, 2) for name in LISTS[:2] for col in CORE]
     runs = [_run(LISTS[0], 1.0, col, seed) for seed in SEEDS for col in CORE]
-    runs += [_run(LISTS[0], 0.25, col, seed) for seed in SEEDS[:3] for col in (*CORE, *SINGLE)]
+    runs += [_run(LISTS[0], 0.25, col, seed) for seed in SEEDS[:3] for col in CORE]
     for seeds, compared in ((SEEDS[:2], CORE), (SEEDS, TUNED), (SEEDS, CORE)):  # the registry takes each run once
         for seed in seeds:
-            runs += [_run(name, 1.0, col, seed) for name in LISTS[1:] for col in (*compared, *SPECIAL.get(name, ()))]
-    return runs + [_run(name, 1.0, SIMPLER, seed) for name in SPECIAL for seed in SEEDS[:3]]
+            runs += [_run(name, 1.0, col, seed) for name in LISTS[1:] for col in compared]
+    return runs
 
 
 def measure(run: Run, harness: Harness) -> Measured:
@@ -105,14 +93,11 @@ def measure(run: Run, harness: Harness) -> Measured:
     placed, peak = place(harness, column(run.column), nodes, pods)
     state = Packed(nodes, [pod for pod in pods if pod.gpus == WIDE])
     values = {"memory": peak}
-    curve = []
     for number, (pod, node) in enumerate(zip(pods, placed, strict=True), 1):
         before = state.arrived
         state.add(pod, node)
         if number % BATCH == 0 or number == len(pods):
             state.judge()
-        if state.arrived // CURVE > before // CURVE:
-            curve.append([state.arrived, state.allocated, state.fragmented])
         for mark in MARKS:
             if before < mark <= state.arrived:
                 values |= {f"{name}@{mark}": value for name, value in state.values().items()}
@@ -120,7 +105,7 @@ def measure(run: Run, harness: Harness) -> Measured:
     fitting = state.refused_fitting
     values |= {"cpu_placed": 100 - (state.refused(0) or 0.0), "cpu_refused_fitting": fitting[0]}
     values["gpu_refused_fitting"] = fitting.total() - fitting[0]
-    return Measured(values, {"curve": curve})
+    return Measured(values)
 
 
 def place(
@@ -130,14 +115,14 @@ def place(
 
     Pods arrive in order; the next batch when nothing moves any more, and what is refused by then is taken away.
     """
-    harness.add_nodes(nodes, effect=with_column.taint, rare=with_column.rare)
+    harness.add_nodes(nodes, effect=with_column.taint)
     placed: list[str] = []
     with scheduler(harness, with_column) as running:
         for batch in _batches(pods):
             with running.process.paused():  # it gets the batch as a whole, and leaves the processors to its making
                 if with_column.scheduler == "volcano":
                     harness.create([objects.pod_group(one.name, 1) for one in batch])
-                harness.create([_pod(one, with_column) for one in batch])
+                harness.create([objects.pod(one, with_column.scheduler, group=one.name) for one in batch])
                 harness.sees(one.name for one in batch)
             running.settle(harness)
             found = [harness.pods[one.name].node for one in batch]
@@ -148,11 +133,6 @@ def place(
             if with_column.scheduler == "volcano":
                 harness.delete(refused, PODGROUPS)  # else it says of each in every round that it has no pods
         return placed, peak_mib(running.process.pid)
-
-
-def _pod(asked: Pod, with_column: Configuration) -> dict[str, Any]:
-    least_sought = sorted(asked.models, key=traces.MODELS.index)[:1] if with_column.one else None
-    return objects.pod(asked, with_column.scheduler, group=asked.name, tolerated=least_sought)
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
@@ -173,42 +153,31 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     return found
 
 
-def draw(_: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
-    """Allocation and fragmentation against what has arrived, for each case that has results."""
-    for case in dict.fromkeys(one.run.case for one in results):
-        shown = {
-            name: _mean_curve(alike) for (of, name), alike in grouped(results).items() if of == case and name in CORE
-        }
-        if not shown:
-            continue
-        for what, place in CURVES.items():
-            plots.lines(
-                folder / f"packing-{what}-{plots.word(case)}.svg",
-                {name: [[row[0], *row[place]] for row in rows] for name, rows in shown.items()},
-                title=f"openb {case}: GPUs {what}",
-                x="GPUs asked for so far, % of the cluster",
-                y="% of the cluster's GPUs",
-                limit=[[0, 0], [100, 100], [130, 100]] if what == "allocated" else (),
-            )
+def draw(figures: Sequence[Figure], folder: Path) -> None:
+    """Allocation by list, on the whole cluster."""
+    groups: dict[str, dict[str, Sequence[float]]] = {}
+    for one in figures:
+        if one.metric == f"allocated@{MARKS[0]}" and _share(one.case) == 1:
+            groups.setdefault(one.case.partition("@")[0], {})[one.column] = (one.value, one.low, one.high)
+    if groups:
+        title = "GPUs allocated when pods have asked for all of them, by list of openb"
+        plots.bars(folder / PLOT, groups, title=title, y="% of the cluster's GPUs", limit=dict.fromkeys(groups, 100.0))
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """The lists beside each other on each share of the cluster, then each case with its plots."""
+    """The lists beside each other on each share of the cluster, then each case."""
     cases = tables.cases(figures)
-    text = [INTRODUCTION]
+    text = [INTRODUCTION, f"![GPUs allocated, by list](benchmarks/{PLOT})\n"]
     for share in sorted({_share(case) for case in cases}, reverse=True):
         text += _lists([one for one in figures if _share(one.case) == share], share)
     for case in cases:
         text += [f"### {case}\n", *(tables.by_column(figures, case, metrics) for metrics in TABLES)]
-        if any(one.case == case and one.column in CORE for one in figures):
-            text += [f"![{what}](benchmarks/packing-{what}-{plots.word(case)}.svg)\n" for what in CURVES]
     return "\n".join(text)
 
 
 def _lists(figures: Sequence[Figure], share: float) -> list[str]:
     """What the lists say on this share of the cluster: over all, then metric by metric; nothing for a single list."""
-    names = {*CORE, SIMPLER, *(name for special in SPECIAL.values() for name in special)}
-    compared = [one for one in figures if one.column in names]
+    compared = [one for one in figures if one.column in CORE]
     if len(tables.cases(compared)) < 2:
         return []
     text = [f"### Lists beside each other, {100 * share:g} % of the nodes\n", _reading(compared)]
@@ -241,15 +210,6 @@ def _run(name: str, share: float, of: str, seed: int) -> Run:
 def _batches(pods: Sequence[Pod]) -> Iterator[Sequence[Pod]]:
     for start in range(0, len(pods), BATCH):
         yield pods[start : start + BATCH]
-
-
-def _mean_curve(alike: Sequence[Result]) -> list[list[list[float]]]:
-    """Points of the curve over the seeds: [arrived, [mean, low, high] allocated, the same fragmented]."""
-    points = []
-    for rows in zip(*(one.series["curve"] for one in alike), strict=False):
-        spread = [[fmean(of), min(of), max(of)] for of in ([row[k] for row in rows] for k in (1, 2))]
-        points.append([fmean(row[0] for row in rows), *spread])
-    return points
 
 
 def _share(case: str) -> float:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from trainyard.paths import ROOT
-from trainyard_dev.bench import registry, sources, summary, tables
+from trainyard_dev.bench import configurations, drawn, fairness, gangs, packing, registry, sources, summary, tables
 from trainyard_dev.bench.results import Figure, ranges
-from trainyard_dev.bench.runner import minutes_text
 from trainyard_dev.bench.summary import Summary
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-FOLDER = ROOT / "docs" / "benchmarks"  # summary.json and the plots
-PROGRAMS = {"kubernetes": "Kubernetes", "volcano": "Volcano", "etcd": "etcd", "kueue": "Kueue"}
+# Which plots are drawn of which file, for this page, decisions and guides.
+DRAW = {
+    "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "argo-teams": drawn.argo,
+    "sizes": drawn.sizes, "serving": drawn.serving, "serving-gpu": drawn.serving,
+}  # fmt: skip
 
 SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")
 CASES = 3  # of a bench in the short table
-NO_RIVALS = ("ours", "raw")  # variants of ours; bindings without a scheduler, which are a limit themselves
+NO_RIVALS = ("ours", configurations.RAW)  # variants of ours; bindings without a scheduler, which are a limit themselves
 MOST = ("MiB",)  # units whose limit is not to be exceeded, others' is to be reached
-
-PLOT = re.compile(r"^!\[[^]\n]*\]\(benchmarks/([^)\n]+)\)\n*", re.M)
 
 METHOD = """## How it is measured
 
@@ -33,9 +32,8 @@ nodes with GPUs belongs to the configuration. So a figure says what a scheduler 
 start-up take is in none.
 
 - **Virtual time.** The clock goes to the next arrival or end of a job, waits until the scheduler has nothing left to
-  do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput, and what
-  rounds cost with shared GPUs, is measured in real time: its figures compare with each other, not with those of
-  another machine.
+  do, which its own counters tell, and goes on. Results don't depend on the machine's speed. Only throughput is
+  measured in real time: its figures compare with each other, not with those of another machine.
 - **Seeds.** A figure is the mean over its seeds, with the lowest and the highest in brackets where they differ. Which
   seeds stands above each section: rows with other seeds had other work and compare only roughly. Settings were chosen
   with seeds 42 to 45 of the same traces, weights of packing by an offline replay of the score; reported are seeds from
@@ -45,10 +43,9 @@ start-up take is in none.
 - **Our configuration is rendered by the chart** with `charts/trainyard/overlays/packed.yaml`: the taint of GPU nodes is
   `PreferNoSchedule`, and `gpu.reserve` is 12 cores and 48 GiB, which 1,046 of openb's 1,213 GPU nodes have for each of
   their GPUs. Without these values the taint is `NoSchedule` and nothing is reserved, which keeps pods without GPUs off
-  GPU nodes: `ours-hard-taint`, with the reserve, comes nearest to it, and refuses half of them on `default@0.25`.
-  `ours-no-reserve` has the taint alone. The harness hands the chart's ConfigMap and flags to the scheduler; only the
-  period between rounds is shorter, but for throughput, where it is the chart's. `make verify` fails when the chart no
-  longer renders what was measured.
+  GPU nodes: measured with 0.2.0, half of them were refused on `default@0.25`. The harness hands the
+  chart's ConfigMap and flags to the scheduler; only the period between rounds is shorter, but for throughput, where it
+  is the chart's. `make verify` fails when the chart no longer renders what was measured.
 - **What of others is not default.** kube-scheduler and Kueue may send 2,000 requests a second, as Volcano's scheduler
   does by default (theirs: 50), and kube-scheduler tries again after a second at most (its own: 10). Volcano's
   controllers keep their own 50 in `volcano-default`; the chart gives them 500. The digest covers none of these.
@@ -74,29 +71,21 @@ PHILLY = (
     "`simulator/trace-data`",
     "Apache-2.0; the trace itself CC BY 4.0",
 )
-TABLE = (
-    "FGD's table",
-    "what six policies allocated on openb, simulated 1,020 times (ATC'23); the section on sharing GPUs quotes it",
-    FGD,
-    "`experiments/analysis/expected_results`",
-    "Apache-2.0",
-)
 LEFT_OUT = """
-openb's pods that ask for a part of a GPU are left out unless a section says otherwise, so figures on packing don't
-compare with tables published for the whole lists.
+openb's pods that ask for a part of a GPU are left out, so figures on packing don't compare with tables published for
+the whole lists.
 """
 
 
 def render(found: Summary) -> str:
     """The page's text."""
-    benches = [name for name in registry.names() if name in found.runs]
+    benches = [name for name in registry.names() if found.of(name)]
     stale = summary.outdated(found)
-    parts = [_head(found), _short(found), METHOD, _environment(found), _configurations(found)]
+    parts = [_head(found), _short(found), METHOD, _configurations(found)]
     for name in benches:
         bench, figures = registry.load(name), found.of(name)
-        text = _drawn(bench.section(figures), found.plots).strip()
-        head = f"{_stale(figures, stale)}{_seeds(figures)}{_curves(found, figures)}"
-        parts.append(f"## {bench.TITLE}\n\n{head}\n\n{text}\n")
+        head = f"{_stale(figures, stale)}{_measured_on(found, name)}\n\n{_seeds(figures)}"
+        parts.append(f"## {bench.TITLE}\n\n{head}\n\n{bench.section(figures).strip()}\n")
     parts += [_losses(found), _repeat(found), _data()]
     return "\n".join(filter(None, parts))
 
@@ -108,6 +97,24 @@ def _stale(figures: list[Figure], stale: Sequence[str]) -> str:
         return ""
     listed = ", ".join(f"`{name}`" for name in names)
     return f"> **Stale:** the chart's {listed} changed since this was measured; `bench gate` has passed it.\n\n"
+
+
+def _measured_on(found: Summary, bench: str) -> str:
+    """With what the figures of a bench were measured, and what of it is another one in this tree."""
+    versions: dict[str, dict[str, None]] = {}
+    for one in (found.sources[figure.id] for figure in _measured(found.of(bench))):
+        where = f"{one.day} (commit {one.commit[:8]}), {one.machine}"
+        versions.setdefault(where, {}).update(dict.fromkeys(one.versions.split(", ")))
+    said = "; ".join(f"{where}: {', '.join(of)}" for where, of in versions.items())
+    moved = summary.moved(found, bench)
+    return f"Measured on {said}." + (f" **This tree has {', '.join(moved)}.**" if moved else "")
+
+
+def draw(folder: Path) -> list[str]:
+    """All plots, of the published files; their names."""
+    for name, plot in DRAW.items():
+        plot(summary.read(benches=[name]).figures, folder)
+    return sorted(file.name for file in folder.glob("*.svg"))
 
 
 def write(found: Summary, page: Path) -> None:
@@ -165,11 +172,6 @@ def _distance(figure: Figure) -> float:
     return max(0.0, beyond) if figure.unit in MOST else abs(beyond)
 
 
-def _drawn(text: str, plots: list[str]) -> str:
-    """The text without plots of what is not measured yet."""
-    return PLOT.sub(lambda match: match[0] if match[1] in plots else "", text)
-
-
 def _seeds(figures: list[Figure]) -> str:
     """The seeds of every case, and those of configurations that have others."""
     said = []
@@ -180,17 +182,6 @@ def _seeds(figures: list[Figure]) -> str:
         others = "; ".join(f"`{column}` {seeds}" for column, seeds in of.items() if seeds != most)
         said.append(f"`{case}` {most}" + (f" ({others})" if others else ""))
     return f"Seeds: {', '.join(said)}."
-
-
-def _curves(found: Summary, figures: list[Figure]) -> str:
-    """Whose curves were drawn with other seeds than the figures have."""
-    of = {one.group: one for one in sorted(_measured(figures), key=lambda one: len(one.seeds))}
-    others = [
-        f"`{one.case}` `{one.column}` {found.drawn[group]}"
-        for group, one in of.items()
-        if group in found.drawn and found.drawn[group] != ranges(one.seeds)
-    ]
-    return f" Curves are still those of fewer seeds: {', '.join(others)}." if others else ""
 
 
 def _measured(figures: list[Figure]) -> list[Figure]:
@@ -204,20 +195,19 @@ def _called(figure: Figure) -> str:
 
 
 def _head(found: Summary) -> str:
-    runs = sum(found.runs.values())
-    file = f"[benchmarks/{summary.FILE}](benchmarks/{summary.FILE})"
+    files = ", ".join(f"[{name}](benchmarks/{name}.csv)" for name in registry.names() if found.of(name))
     return (
         "# Benchmarks\n\n"
         "Scheduling that is measured: real schedulers on published traces, our configuration beside others' defaults.\n"
-        f"`bin/trainyard bench page` writes this page from {file}; don't edit it.\n"
-        f"trainyard {found.trainyard}, {found.made}: {runs:,} runs, {minutes_text(found.seconds)} of measuring.\n"
+        f"`bin/trainyard bench page` writes this page from the figures of {files}; don't edit it.\n"
+        "Each row there says its versions, overlay, machine, commit and command.\n"
     )
 
 
 def _short(found: Summary) -> str:
     """The first figure of every bench and what else it names, in its first cases: defaults, ours, limit."""
     rows = []
-    for name in found.runs:
+    for name in registry.names():
         figures = found.of(name)
         for metric in (figures[0].metric, *registry.load(name).SHORT) if figures else ():
             for case in tables.cases([one for one in figures if (one.metric, one.column) == (metric, "ours")])[:CASES]:
@@ -232,27 +222,14 @@ def _short(found: Summary) -> str:
     return "## In short\n\n" + note + tables.markdown(head, rows)
 
 
-def _environment(found: Summary) -> str:
-    programs = ", ".join(f"{PROGRAMS.get(name, name)} {said.lstrip('v')}" for name, said in found.programs.items())
-    machines = "; ".join(found.machines)
-    counts = ", ".join(f"{name} {done} of {found.planned[name]}" for name, done in found.runs.items())
-    lacking = ", ".join(name for name in registry.names() if name not in found.runs)
-    failed = "".join(f"\n- `{name}`" for name in found.failed)
-    return (
-        f"## Machine and programs\n\n{machines}. {programs}.\n\nRuns measured, of those planned: {counts}.\n"
-        + (f"Nothing is measured yet of: {lacking}.\n" if lacking else "")
-        + (f"\nRuns that failed and are in no figure:\n{failed}\n" if failed else "")
-    )
-
-
 def _configurations(found: Summary) -> str:
+    digests = {one.column: found.sources[one.id].digest for one in found.figures}
     lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
-    lines += [f"| `{name}` | {said['label']} | `{said['digest']}` |" for name, said in found.configurations.items()]
-    note = "\nThe digest is of the parsed configuration, flags, environment and taints; a result of another one is not"
-    note += "\npublished. `bin/trainyard bench config NAME` prints one."
-    if any("…" in said["label"] for said in found.configurations.values()):
-        note += "\n… stands for the nearest configuration above that is written out."
-    return "\n".join(lines) + "\n" + note + "\n"
+    for name, one in configurations.configurations().items():
+        if name in digests:
+            lines.append(f"| `{name}` | {one.label} | `{digests[name]}` |")
+    note = "\nThe digest is of the parsed configuration, flags, environment and taints."
+    return "\n".join(lines) + "\n" + note + " `bin/trainyard bench config NAME` prints one.\n"
 
 
 def _losses(found: Summary) -> str:
@@ -289,9 +266,9 @@ def _repeat(found: Summary) -> str:
         "    bin/trainyard bench list --full       # benches, cases and configurations",
     ]
     firsts = {figure.bench: figure.command for figure in reversed(_measured(found.figures))}
-    lines += [f"    {firsts[name]}" for name in found.runs if name in firsts]
+    lines += [f"    {firsts[name]}" for name in registry.names() if name in firsts]
     text = (
-        "\nThe command of every figure stands in the summary. Traces are read from `$TRAINYARD_DATA`, else fetched once"
+        "\nThe command of every figure stands beside it. Traces are read from `$TRAINYARD_DATA`, else fetched once"
         " from"
         " their\nsources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`."
         " Schedulers break"
@@ -303,7 +280,7 @@ def _repeat(found: Summary) -> str:
 
 def _data() -> str:
     lines = ["## Data\n", "| trace | what | from | licence |", "|---|---|---|---|"]
-    for name, what, repository, folder, licence in (OPENB, PHILLY, TABLE):
+    for name, what, repository, folder, licence in (OPENB, PHILLY):
         at = ", ".join(commit[:8] for commit in sources.commits(repository))
         origin = f"[{repository}](https://github.com/{repository}), {folder}, at {at}"
         lines.append(f"| {name} | {what} | {origin} | {licence} |")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ LIMIT = "#666666"
 # The same configuration has the same colour on every plot.
 FIXED = {
     "ours": 0, "kube-default": 1, "kube-tuned": 4, "volcano-default": 2, "ours-order": 3, "ours-reclaim": 5,
-    "ours-preempt": 7, "raw": 6, "kueue": 7, "ours-strict": 3,
+    "raw": 6, "kueue": 7, "ours-strict": 3,
 }  # fmt: skip
 STYLE = {
     "figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "white", "font.family": "sans-serif",
@@ -26,30 +27,7 @@ STYLE = {
     "svg.hashsalt": "trainyard", "svg.fonttype": "none", "axes.formatter.useoffset": False, "path.simplify": True,
 }  # fmt: skip
 SIZE = (8.0, 4.2)  # inches
-MOST_POINTS = 600  # of a line: more can't be seen
-
-Points = Sequence[Sequence[float]]
-
-
-def lines(path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limit: Points = ()) -> None:
-    """One line for each name through its points (x, y), or (x, mean, low, high) with the spread as a band.
-
-    `limit`: points of the best that is possible.
-    """
-    with _drawing(path, title, x, y) as axes:
-        looks = _looks(series)
-        for name, points in series.items():
-            kept = thinned(points)
-            colour, dash = looks[name]
-            xs = [point[0] for point in kept]
-            axes.plot(xs, [point[1] for point in kept], dash, color=colour, label=name)
-            if kept and len(kept[0]) == 4:
-                low, high = [point[2] for point in kept], [point[3] for point in kept]
-                axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0)
-        if limit:
-            kept = thinned(limit)
-            axes.plot([p[0] for p in kept], [p[1] for p in kept], ":", color=LIMIT, label="limit", linewidth=1.2)
-        _legend(axes)
+PATH = re.compile(r' d="[^"]*"')
 
 
 def bars(
@@ -90,63 +68,6 @@ def bars(
         _legend(axes)
 
 
-def areas(
-    path: Path, series: Mapping[str, Points], *, title: str, x: str, y: str, limits: Sequence[Points] = (),
-    total: float = 0.0,
-) -> None:  # fmt: skip
-    """Areas on top of each other over the same moments: name -> points (x, y), a value stays until the next point.
-
-    `limits`: lines of points (x, y) to compare with, in steps; `total`: where the axis ends, 0 for what the areas need.
-    """
-    moments = sorted({point[0] for points in series.values() for point in points})
-    with _drawing(path, title, x, y) as axes:
-        floor = [0.0] * len(moments)
-        looks = _looks(series)
-        for name, points in series.items():
-            values = _at(points, moments)
-            top = [below + value for below, value in zip(floor, values, strict=True)]
-            kept = thinned([list(row) for row in zip(moments, floor, top, strict=True)])
-            colour, _ = looks[name]
-            axes.fill_between(
-                [row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept], step="post",
-                color=colour, alpha=0.75, linewidth=0, label=name,
-            )  # fmt: skip
-            floor = top
-        for index, points in enumerate(limits):
-            kept = thinned(points)
-            label = "_nolegend_" if index else "limit"
-            axes.plot(
-                [p[0] for p in kept], [p[1] for p in kept], ":", color=LIMIT, label=label, linewidth=1.2,
-                drawstyle="steps-post",
-            )  # fmt: skip
-        if total:
-            axes.set_ylim(0, total)
-        _legend(axes)
-
-
-def word(name: str) -> str:
-    """The name of a case or configuration as a part of a file's name."""
-    return name.replace("@", "-").replace("+", "-").replace(".", "_")
-
-
-def thinned(points: Points) -> Points:
-    """At most MOST_POINTS of them, the first and the last among these."""
-    if len(points) <= MOST_POINTS:
-        return points
-    step = (len(points) - 1) / (MOST_POINTS - 1)
-    return [points[round(index * step)] for index in range(MOST_POINTS)]
-
-
-def _at(points: Points, moments: Sequence[float]) -> list[float]:
-    """The value at each moment; 0 before the first point."""
-    ordered, found, place, value = sorted(points, key=lambda point: point[0]), [], 0, 0.0
-    for moment in moments:
-        while place < len(ordered) and ordered[place][0] <= moment:
-            value, place = ordered[place][1], place + 1
-        found.append(value)
-    return found
-
-
 def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and dash of each name: fixed for known configurations, the first free ones for others."""
     wanted = list(names)
@@ -182,4 +103,7 @@ def _drawing(path: Path, title: str, x: str, y: str) -> Iterator[Axes]:
         yield axes
         beside = path.with_suffix(".part")
         drawing.savefig(beside, format="svg", metadata={"Date": None, "Creator": None})
+        # One line a path: matplotlib writes one a coordinate.
+        text = PATH.sub(lambda match: " " + " ".join(match[0].split()), beside.read_text())
+        beside.write_text(re.sub(r"\n *</g>", "</g>", text))
         beside.replace(path)

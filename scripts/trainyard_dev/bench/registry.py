@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Protocol, cast
 
@@ -12,7 +11,7 @@ from trainyard.errors import UsageError
 from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Figure, Measured, Result, Run
 
-ORDER = ("packing", "gangs", "order", "fairness", "throughput", "sharing")
+ORDER = ("packing", "gangs", "order", "fairness", "throughput")
 
 
 class Bench(Protocol):
@@ -20,7 +19,6 @@ class Bench(Protocol):
 
     TITLE: str  # heading on the page
     FRESH: bool  # whether every run gets an API server of its own
-    POOLED: bool  # whether figures of several machines may stand beside each other
     HEADINGS: Mapping[str, str]  # what the page calls a metric, with its unit
     SHORT: Sequence[str]  # metrics of the short table beside the first
     LESS: Sequence[str]  # metrics without a limit of which less is better
@@ -33,9 +31,6 @@ class Bench(Protocol):
 
     def figures(self, results: Sequence[Result]) -> list[Figure]:
         """What is published: over all seeds."""
-
-    def draw(self, figures: Sequence[Figure], results: Sequence[Result], folder: Path) -> None:
-        """Plots, each as `<bench>-<what>.svg`: of all figures, and curves of these results, which may be none."""
 
     def section(self, figures: Sequence[Figure]) -> str:
         """The bench's part of the page below its heading, made from figures alone."""

@@ -55,10 +55,9 @@ class Run:
 
 @dataclass
 class Measured:
-    """What a bench found in one run: single values by metric, and series of points (of lists of numbers) for plots."""
+    """What a bench found in one run, by metric."""
 
     values: dict[str, float]
-    series: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -67,25 +66,17 @@ class Result:
 
     run: Run
     values: dict[str, float]
-    series: dict[str, list[list[float]]]
     digest: str
     versions: dict[str, str]
     seconds: float
     command: str
 
     def to_json(self) -> str:
-        """One value or series a line. Raises TrainyardError where a value is no finite number."""
-        data = asdict(self) | {"id": self.run.id}
-        head = {key: value for key, value in data.items() if key != "series"}
+        """One value a line. Raises TrainyardError where a value is no finite number."""
         try:
-            text = json.dumps(head, indent=1, sort_keys=True, allow_nan=False)
-            lines = [
-                f"  {json.dumps(name)}: {json.dumps(points, allow_nan=False)}"
-                for name, points in sorted(self.series.items())
-            ]
+            return json.dumps(asdict(self) | {"id": self.run.id}, indent=1, sort_keys=True, allow_nan=False) + "\n"
         except (TypeError, ValueError) as error:
             raise TrainyardError(f"the result is no plain number: {error}", where=self.run.id) from None
-        return text.removesuffix("\n}") + ',\n "series": {\n' + ",\n".join(lines) + "\n }\n}\n"
 
     @classmethod
     def from_json(cls, text: str) -> Result:
@@ -133,14 +124,6 @@ def grouped(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
     for result in results:
         found.setdefault((result.run.case, result.run.column), []).append(result)
     return {key: sorted(alike, key=lambda one: one.run.seed) for key, alike in found.items()}
-
-
-def seeds_by_group(results: Iterable[Result]) -> dict[str, set[int]]:
-    """Group of runs -> seeds of those that there are, groups in the order in which they first come."""
-    found: dict[str, set[int]] = {}
-    for one in results:
-        found.setdefault(one.run.group, set()).add(one.run.seed)
-    return found
 
 
 def summarise(results: Iterable[Result], metric: str, unit: str, bound: float | str | None = None) -> list[Figure]:

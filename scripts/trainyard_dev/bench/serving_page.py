@@ -1,25 +1,37 @@
-"""What `serving` measured, as JSON, as a table and as a plot."""
+"""What `serving` measured: figures to keep, a table, and a plot."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
-from trainyard_dev.bench import plots, tables
-from trainyard_dev.bench.serving import CONNECTIONS, FORMS, LIBRARY, ROWS, Found
+from trainyard_dev.bench import drawn, summary, tables
+from trainyard_dev.bench.results import Figure
+from trainyard_dev.bench.serving import CONNECTIONS, FORMS, LIBRARY, Found
 
 NAME, WITH_GPU = "serving", "serving-gpu"
 
 
 def write(found: Found, folder: Path) -> Path:
-    """Writes all figures as JSON, and the medians as a plot beside them; returns the former's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{WITH_GPU if found.gpu else NAME}.json"
-    file.write_text(json.dumps(asdict(found), indent=1) + "\n")
-    title = f"A request of {ROWS[-1]} images, one at a time: half are answered within"
-    plots.bars(file.with_suffix(".svg"), _medians(found), title=title, y="ms", log_y=True)
+    """Writes all figures, and the medians as a plot beside them; returns the former's path."""
+    bench, command = WITH_GPU if found.gpu else NAME, "bin/trainyard bench serving"
+    figures = []
+    for one in found.figures:
+        several = f"{one.connections} connection{'s' if one.connections > 1 else ''}"
+        case, column = f"{one.model}, {one.rows} rows, {several}", f"{one.who}, {one.form}".removesuffix(", ")
+        said = {"per_second": (one.per_second, "1/s"), "cpu_ms": (one.cpu_ms, "ms")}
+        said |= {f"p{share}_ms": (value, "ms") for share, value in one.latency_ms.items()}
+        said["failed"] = (float(sum(one.failed.values())), "requests")
+        for metric, (value, unit) in said.items():
+            name = f"{bench}.{case}.{column}.{metric}"
+            figures.append(Figure(name, value, None, unit, [1], command, value, value, case, column, metric))
+    for who, mib in found.memory_mib.items():
+        name = f"{bench}.in memory.{who}.mib"
+        figures.append(Figure(name, mib, None, "MiB", [1], command, mib, mib, "in memory", who, "mib"))
+    where = {"machine": "; ".join(filter(None, (found.machine, found.gpu)))}
+    made = summary.Summary(figures, {one.id: replace(summary.source(one), **where) for one in figures})
+    [file] = summary.write(made, folder)
+    drawn.serving(figures, folder)
     return file
 
 
@@ -41,13 +53,3 @@ def table(found: Found) -> str:
             line += [f"{single.cpu_ms:.2f}", f"{several.per_second:,.0f}", str(failed)]
         lines.append(line)
     return tables.markdown(heads, lines)
-
-
-def _medians(found: Found) -> Mapping[str, Mapping[str, tuple[float]]]:
-    """Model -> who and form -> ms."""
-    groups: dict[str, dict[str, tuple[float]]] = {}
-    for one in found.figures:
-        if one.rows == ROWS[-1] and one.connections == CONNECTIONS[0]:
-            name = f"{one.who}, {one.form}" if one.form else "the bare library"
-            groups.setdefault(one.model.replace(", ", ",\n"), {})[name] = (one.latency_ms["50"],)
-    return groups

@@ -7,21 +7,20 @@ each at its limit: no scheduler, no kubelet and no container is needed to see wh
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import plots, tables
+from trainyard_dev.bench import drawn, summary, tables
 from trainyard_dev.bench.environment import machine
+from trainyard_dev.bench.results import Figure
 
-FILE, PLOT = "sizes.json", "sizes.svg"
 BURST_S, WAIT_S = 0.2, 0.3  # of computing on one core, of waiting
 BUSY = 1.2  # a pod alone that takes as many times as long as it has to shares the cores with something else
 PERIOD_US = 100_000  # the kubelet's, in which a limit is counted
@@ -192,13 +191,15 @@ def table(found: Found) -> str:
     return tables.markdown(head, rows)
 
 
-def write(found: Found, folder: Path) -> None:
-    """The figures, and what is used with the slowdown beside it as bars."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(asdict(found), indent=1) + "\n")
-    groups = {
-        "CPU used of CPU asked for": {row.name: (100 * row.used,) for row in found.rows},
-        "time taken, of that alone": {row.name: (100 * row.slower,) for row in found.rows},
-    }
-    title = f"What pods ask for, and what comes of it: {found.cores} cores, pods that use {USED:g} each"
-    plots.bars(folder / PLOT, groups, title=title, y="%")
+def write(found: Found, folder: Path) -> Path:
+    """The figures and their plot; the file of the former."""
+    said = {"request": "cores", "limit": "cores", "pods": "pods", "used": "of what was asked for", "slower": "times"}
+    case, command = f"{found.cores} cores", "bin/trainyard bench sizes"
+    figures = []
+    for row in found.rows:
+        for metric, unit in said.items():
+            value, name = float(getattr(row, metric)), f"sizes.{case}.{row.name}.{metric}"
+            figures.append(Figure(name, value, None, unit, [1], command, value, value, case, row.name, metric))
+    [file] = summary.write(summary.Summary(figures, {one.id: summary.source(one) for one in figures}), folder)
+    drawn.sizes(figures, folder)
+    return file

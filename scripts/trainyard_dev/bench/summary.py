@@ -1,130 +1,152 @@
-"""All figures in one file, with what they were measured with: what the page is made from."""
+"""What is published: a CSV file for each bench, each row with what it was measured with; page and plots follow."""
 
 from __future__ import annotations
 
-import json
+import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard_dev import recorded
 from trainyard_dev.bench import configurations, environment, registry
-from trainyard_dev.bench.results import Figure, Result, Run, numbers, ranges, seeds_by_group
+from trainyard_dev.bench.results import Figure, Result, numbers, ranges
 from trainyard_dev.versions import load
 
-FILE = "summary.json"
+FOLDER = ROOT / "docs" / "benchmarks"
+MEASURED = ("case", "column", "metric", "value", "low", "high", "bound", "unit", "seeds")
+NONE = "none"  # of overlays: the configuration stands on no values of the chart
+
+
+@dataclass(frozen=True)
+class Source:
+    """With what a figure was measured.
+
+    `versions`: programs as `kubernetes 1.34.2, …`; `overlay`: values of the chart that ours stands on; `digest`: of the
+    parsed configuration.
+    """
+
+    versions: str
+    overlay: str
+    digest: str
+    machine: str
+    commit: str
+    day: str
+    command: str
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What is published.
+    """Figures, and the source of each by its id."""
 
-    `configurations`: name -> its label and digest; `runs`: bench -> how many were measured, `planned`: of how many;
-    `failed`: ids of runs that ended in an error; `settings`: group of runs -> digest of what its case means; `drawn`:
-    group -> seeds, in words, with which the curves of its bench were drawn; `plots`: names of the files.
-    """
-
-    trainyard: str
-    made: str  # the day, UTC
-    machines: list[str]
-    programs: dict[str, str]
-    configurations: dict[str, dict[str, str]]
-    runs: dict[str, int]
-    planned: dict[str, int]
-    failed: list[str]
-    settings: dict[str, str]
-    drawn: dict[str, str]
-    plots: list[str]
-    seconds: float  # of all runs
     figures: list[Figure]
+    sources: dict[str, Source]
 
     def of(self, bench: str) -> list[Figure]:
         """The figures of one bench."""
         return [figure for figure in self.figures if figure.bench == bench]
 
 
-def build(results: Sequence[Result], planned: Sequence[Run], failed: Iterable[str] = ()) -> Summary:
-    """The figures of these results, bench by bench in the order of the page; `planned`: all runs that were wanted."""
-    by_bench = {name: [one for one in results if one.run.bench == name] for name in registry.names()}
-    by_bench = {name: found for name, found in by_bench.items() if found}
-    used = {one.run.column: one.digest for one in results}
-    return Summary(
-        trainyard=load().raw["trainyard"],
-        made=datetime.now(UTC).date().isoformat(),
-        machines=sorted({one.versions[environment.MACHINE] for one in results}),
-        programs={name: version for one in results for name, version in environment.programs(one.versions).items()},
-        configurations={
-            name: {"label": column.label, "digest": used[name]}
-            for name, column in configurations.configurations().items()
-            if name in used
-        },
-        runs={name: len(found) for name, found in by_bench.items()},
-        planned={name: sum(run.bench == name for run in planned) for name in by_bench},
-        failed=sorted(failed),
-        settings={one.run.group: one.run.settings_digest for one in results},
-        drawn={},
-        plots=[],
-        seconds=round(sum(one.seconds for one in results)),
-        figures=[figure for name, found in by_bench.items() for figure in registry.load(name).figures(found)],
-    )
-
-
-def draw(made: Summary, results: Sequence[Result], folder: Path) -> Summary:
-    """Draws all plots; the summary with their names.
-
-    The curves of a bench take the place of earlier ones where these results have every run that those were drawn with,
-    and else stay. What needs figures alone is always drawn.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn: dict[str, str] = {}
+def build(results: Sequence[Result]) -> Summary:
+    """The figures of these results, bench by bench in the order of the page."""
+    by_group = {one.run.group: one for one in results}
+    figures = []
     for name in registry.names():
-        before = {group: said for group, said in made.drawn.items() if group.startswith(f"{name}.")}
-        found = [one for one in results if one.run.bench == name]
-        here = seeds_by_group(found)
-        if any(not set(numbers(said)) <= here.get(group, set()) for group, said in before.items()):
-            found = []
-        else:
-            before = {group: ranges(sorted(seeds)) for group, seeds in here.items()}
-            for old in folder.glob(f"{name}-*.svg"):
-                old.unlink()
-        if figures := made.of(name):
-            registry.load(name).draw(figures, found, folder)
-        drawn |= before
-    return replace(made, drawn=drawn, plots=sorted(file.name for file in folder.glob("*.svg")))
+        if found := [one for one in results if one.run.bench == name]:
+            figures += registry.load(name).figures(found)
+    return Summary(figures, {one.id: source(one, by_group.get(one.group)) for one in figures})
 
 
-def write(summary: Summary, file: Path) -> None:
-    """One figure a line. Raises TrainyardError where two figures have the same id."""
+def source(figure: Figure, measured: Result | None = None) -> Source:
+    """Of this tree and machine today; `measured`: a run of the figure's, None where it is made without."""
+    programs = environment.programs(measured.versions) if measured else {}
+    versions = ", ".join(f"{name} {said.lstrip('v')}" for name, said in {**_tree(), **programs}.items())
+    ours = measured is not None and figure.column.startswith("ours")
+    overlay = configurations.OVERLAY.relative_to(ROOT).as_posix() if ours else NONE
+    digest = measured.digest if measured else ""
+    day = datetime.now(UTC).date().isoformat()
+    return Source(versions, overlay, digest, environment.machine(), recorded.commit(ROOT, ()), day, figure.command)
+
+
+def _tree() -> dict[str, str]:
+    return {"trainyard": str(load().raw["trainyard"])}
+
+
+def merged(before: Summary, new: Summary) -> Summary:
+    """The new figures in the place of those of the same id, what is published besides behind them, bench by bench."""
+    ids = {one.id for one in new.figures}
+    figures = [*new.figures, *(one for one in before.figures if one.id not in ids)]
+    order = {name: place for place, name in enumerate(registry.names())}
+    figures.sort(key=lambda one: order[one.bench])
+    return Summary(figures, {one.id: (new if one.id in ids else before).sources[one.id] for one in figures})
+
+
+def write(summary: Summary, folder: Path | None = None) -> list[Path]:
+    """A file for each bench, in `FOLDER` or another. Raises TrainyardError where two figures have the same id."""
     ids = [figure.id for figure in summary.figures]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
         raise TrainyardError(f"two figures are called {twice[0]}", hint="give each metric of a bench its own name")
-    head = {key: value for key, value in asdict(summary).items() if key != "figures"}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(
-        json.dumps(head, indent=1).removesuffix("\n}") + ',\n "figures": [\n' + _lines(summary) + "\n ]\n}\n"
-    )
+    folder = folder or FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for bench in dict.fromkeys(one.bench for one in summary.figures):
+        files.append(folder / f"{bench}.csv")
+        with files[-1].open("w", newline="") as stream:
+            out = csv.writer(stream, lineterminator="\n")
+            out.writerow([*MEASURED, *(one.name for one in fields(Source))])
+            for figure in summary.of(bench):
+                said = {**asdict(figure), "seeds": ranges(figure.seeds)}
+                cells = ["" if said[name] is None else said[name] for name in MEASURED]
+                out.writerow([*cells, *asdict(summary.sources[figure.id]).values()])
+    return files
 
 
-def read(file: Path) -> Summary:
-    """What `write` wrote. Raises TrainyardError for a file that is absent or something else."""
-    try:
-        data: dict[str, Any] = json.loads(file.read_text())
-        return Summary(**(data | {"figures": [Figure(**figure) for figure in data["figures"]]}))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        why = getattr(error, "strerror", None) or "it is no summary of benchmarks"
-        raise TrainyardError(
-            f"can't be read: {why}", where=str(file), hint="run `make bench`, then `bin/trainyard bench publish`"
-        ) from None
+def read(folder: Path | None = None, benches: Iterable[str] = ()) -> Summary:
+    """What `write` wrote, of these benches; without any, of all that the page has. Raises TrainyardError."""
+    figures, sources = list[Figure](), dict[str, Source]()
+    for bench in benches or registry.names():
+        file = (folder or FOLDER) / f"{bench}.csv"
+        try:
+            with file.open(newline="") as stream:
+                for row in csv.DictReader(stream):
+                    one = _figure(bench, row)
+                    figures.append(one)
+                    sources[one.id] = Source(**{name.name: row[name.name] for name in fields(Source)})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            why = getattr(error, "strerror", None) or f"it holds no figures: {error}"
+            raise TrainyardError(f"can't be read: {why}", where=str(file), hint="take it from the repository") from None
+    return Summary(figures, sources)
+
+
+def _figure(bench: str, row: dict[str, str]) -> Figure:
+    case, column, metric, *amounts, bound, unit, seeds = (row[name] for name in MEASURED)
+    value, low, high = map(float, amounts)
+    limit = float(bound) if bound else None
+    name = f"{bench}.{case}.{column}.{metric}"
+    return Figure(name, value, limit, unit, numbers(seeds), row["command"], low, high, case, column, metric)
+
+
+def unproved(summary: Summary) -> list[str]:
+    """Figures that don't say with which versions and overlay they were measured, by id."""
+    return [one for one, said in summary.sources.items() if not (said.versions and said.overlay)]
+
+
+def moved(summary: Summary, bench: str) -> list[str]:
+    """Programs that this tree has in other versions than a bench was measured with, as `kubernetes 1.36.4`."""
+    pins = _tree() | {name: tool.number for name, tool in load().tools.items()}
+    found = {}
+    for figure in summary.of(bench):
+        for said in filter(None, summary.sources[figure.id].versions.split(", ")):
+            name, _, version = said.partition(" ")
+            if name in pins and pins[name] != version:
+                found[name] = pins[name]
+    return [f"{name} {version}" for name, version in found.items()]
 
 
 def outdated(summary: Summary) -> list[str]:
     """Our configurations that were measured with another rendered text than the chart's of today."""
     today = configurations.configurations()
-    ours = {name: said["digest"] for name, said in summary.configurations.items() if name.split("-")[0] == "ours"}
+    ours = {one.column: summary.sources[one.id].digest for one in summary.figures if one.column.startswith("ours")}
     return [name for name, digest in ours.items() if name not in today or today[name].digest != digest]
-
-
-def _lines(summary: Summary) -> str:
-    return ",\n".join(f"  {json.dumps(asdict(figure), ensure_ascii=False)}" for figure in summary.figures)

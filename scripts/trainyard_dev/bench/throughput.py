@@ -7,29 +7,26 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from time import monotonic
 from typing import Any
 
-from trainyard_dev.bench import ablations, configurations, costs, loads, profiles
+from trainyard_dev.bench import configurations, costs, loads
 from trainyard_dev.bench.binder import binder
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.controllers import controllers
 from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Measured, Run
 from trainyard_dev.bench.schedulers import scheduler
-from trainyard_dev.bench.throughput_page import HEADINGS, draw, figures, section
+from trainyard_dev.bench.throughput_page import HEADINGS, figures, section
 
-__all__ = ["FRESH", "HEADINGS", "LESS", "POOLED", "SHORT", "TITLE", "draw", "figures", "measure", "plan", "section"]
+__all__ = ["FRESH", "HEADINGS", "LESS", "SHORT", "TITLE", "figures", "measure", "plan", "section"]
 
 TITLE = "Throughput: from the first create to the last bind"
 FRESH = True
-POOLED = False
 SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()
 PATIENCE_S = 1200.0
-POINTS = 200  # of the curve of binds
-PROFILE_S = 10
 SEEDS = (1, 2, 3, 4, 5)
 GANGS, SINGLE = "gangs-50x20@1000", "single-1000x1@1000"
 ALL_GANGS, ALL_SINGLE = "gangs-500x20@1000", "single-10000x1@1000"
-MEMORY, KNOBS, ALONE = "gangs-300x20@openb", "gangs-30x20@1000+backlog", "single-600x1@1000+backlog"
+MEMORY, BACKLOG, ALONE = "gangs-300x20@openb", "gangs-30x20@1000+backlog", "single-600x1@1000+backlog"
 KUBE = ("kube-default", "kube-tuned")
 OTHERS = ("bulk-10x100@1000", "vcjobs-50x20@1000", "bare-1000x1@1000")
 
@@ -39,24 +36,23 @@ def plan(full: bool) -> list[Run]:
     if not full:
         return [_run(GANGS, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(SINGLE, "ours", 1)]
     runs = plan(False) + [_run(case, "volcano-default", 1) for case in (GANGS, SINGLE)]
-    runs += [_run(GANGS, "kueue", 1), *(_run(case, "ours", 1, profile_s=PROFILE_S) for case in (KNOBS, ALONE))]
+    runs += [_run(GANGS, "kueue", 1), *(_run(case, "ours", 1) for case in (BACKLOG, ALONE))]
     runs += [_run(ALL_GANGS, of, 1) for of in ("ours", "kube-default", "raw")]
-    runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(KNOBS, "raw", 1)]
+    runs += [_run(MEMORY, of, 1) for of in ("ours", "kube-default", "raw")] + [_run(BACKLOG, "raw", 1)]
     runs += [*(_run(case, "ours", 1) for case in OTHERS), _run(OTHERS[1], "volcano-default", 1)]
     runs += [_run(ALL_SINGLE, "ours", 1), _run(GANGS, "kube-tuned", 1)]
-    runs += [_run(KNOBS, of, 1) for of in KUBE] + [_knob(of, 1) for of in ablations.NAMES]
+    runs += [_run(BACKLOG, of, 1) for of in KUBE]
     for seed in SEEDS[1:]:
         runs += [_run(GANGS, of, seed) for of in ("ours", "kube-default", "raw", "volcano-default")]
         runs += [_run(GANGS, of, seed) for of in ("kube-tuned", "kueue")]
         runs += [_run(SINGLE, of, seed) for of in ("ours", "volcano-default")]
     for seed in SEEDS[1:3]:
-        runs += [_run(case, "ours", seed, profile_s=PROFILE_S) for case in (KNOBS, ALONE)]
-        runs += [_run(KNOBS, of, seed) for of in KUBE]
-        runs += [_knob(of, seed) for of in ablations.NAMES]
+        runs += [_run(case, "ours", seed) for case in (BACKLOG, ALONE)]
+        runs += [_run(BACKLOG, of, seed) for of in KUBE]
         runs += [_run(case, "ours", seed) for case in OTHERS] + [_run(OTHERS[1], "volcano-default", seed)]
         runs += [_run(ALL_GANGS, of, seed) for of in ("ours", "kube-default", "raw")]
         runs += [_run(ALL_SINGLE, "ours", seed), *(_run(MEMORY, of, seed) for of in ("ours", "kube-default"))]
-        runs += [_run(case, "raw", seed) for case in (MEMORY, KNOBS)]
+        runs += [_run(case, "raw", seed) for case in (MEMORY, BACKLOG)]
     return runs
 
 
@@ -75,7 +71,6 @@ def measure(run: Run, harness: Harness) -> Measured:
             programs["controllers"] = stack.enter_context(controllers(harness, column)).pids
         bound = harness.bindings
         used, wrote = {name: costs.processor_s(*pids) for name, pids in programs.items()}, costs.writes(harness)
-        seconds = int(run.settings.get("profile_s", 0))
         with running.process.paused() if asked.backlog else nullcontext():
             began = monotonic()
             harness.create(wanted)
@@ -83,7 +78,6 @@ def measure(run: Run, harness: Harness) -> Measured:
             if asked.backlog:
                 harness.sees(loads.names(wanted))
                 began = monotonic()
-        profile = profiles.of_volcano(running.port, seconds) if seconds else None
         harness.wait("binding", lambda: harness.bindings >= bound + asked.pods, PATIENCE_S)
         running.settle(harness)
         values = _times(harness, began) | {"created_s": made - began if made > began else 0.0}
@@ -93,17 +87,11 @@ def measure(run: Run, harness: Harness) -> Measured:
         values["writes"] = sum(writes.values()) / asked.pods
         values |= {f"writes_{name}": count / asked.pods for name, count in writes.items()}
         values["scheduler_mib"] = costs.peak_mib(*running.process.pids)
-        values |= {f"profile_{name}": share for name, share in profile.shares().items()} if profile else {}
-    return Measured(values, {"bound": _curve(harness, began)})
+    return Measured(values)
 
 
-def _knob(column: str, seed: int) -> Run:
-    """One setting changed: how often rounds begin matters only to pods that come one by one."""
-    return _run(SINGLE if column in ablations.PERIODS_MS else KNOBS, column, seed)
-
-
-def _run(case: str, column: str, seed: int, **settings: Any) -> Run:
-    return Run("throughput", case, column, seed, {"period_ms": configurations.period_ms(column)} | settings)
+def _run(case: str, column: str, seed: int) -> Run:
+    return Run("throughput", case, column, seed, {"period_ms": configurations.period_ms(column)})
 
 
 @contextmanager
@@ -119,10 +107,3 @@ def _times(harness: Harness, began: float) -> dict[str, float]:
     took = max(pod.bound for pod in pods) - began
     middle, late = (waits[min(len(waits) - 1, int(len(waits) * place))] for place in (0.5, 0.99))
     return {"pods_per_s": len(pods) / took, "wait_p50": middle, "wait_p99": late, "took_s": took}
-
-
-def _curve(harness: Harness, began: float) -> list[list[float]]:
-    """Seconds since the begin, pods bound until then."""
-    moments = sorted(pod.bound - began for pod in harness.pods.values())
-    step = max(1, len(moments) // POINTS)
-    return [[moment, float(place)] for place, moment in enumerate(moments, 1) if place % step == 0]

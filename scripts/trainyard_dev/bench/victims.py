@@ -1,4 +1,4 @@
-"""Reclaim requests on a full cluster: whom a scheduler evicts for a higher class, or for a queue below its share."""
+"""Reclaim requests on a full cluster: whom a scheduler evicts for a queue below its share."""
 
 from __future__ import annotations
 
@@ -29,11 +29,8 @@ HEADINGS = {
     "evicted_in_vain": "pods evicted in vain",
 }
 PASSES = 20  # a scheduler that still evicts then goes in circles
-CLASS, SHARE = "claims+class", "claims+share"
-COLUMNS = {
-    CLASS: ("kube-default", "default+preempt", "ours-preempt"),
-    SHARE: ("default+reclaim", "ours-reclaim"),
-}
+SHARE = "claims+share"
+COLUMNS = {SHARE: ("ours-reclaim",)}
 
 
 def plan(seeds: Iterable[int], count: int) -> list[Run]:
@@ -54,15 +51,14 @@ def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
     start again), the minimum of each, requests that got their room, and pods evicted for those
     that did not.
     """
-    case = run.case.partition("@")[0]
     rng = random.Random(f"claims/{run.seed}")
     done: list[tuple[Least, Least, bool]] = []
     circles = 0
     for _ in range(run.settings["clusters"]):
         layout = layouts.layout(rng)
-        _fill(harness, column, layout, shared=case == SHARE)
+        _fill(harness, column, layout)
         with scheduler(harness, column) as running:
-            gone, served, ended = _request(harness, running, column, layout, case)
+            gone, served, ended = _request(harness, running, column, layout)
         done.append((layouts.cost(layout, gone), layouts.least(layout), served))
         circles += not ended
         harness.clear()
@@ -81,24 +77,21 @@ def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
     return Measured(values)
 
 
-def _fill(harness: Harness, column: Configuration, layout: Layout, *, shared: bool) -> None:
+def _fill(harness: Harness, column: Configuration, layout: Layout) -> None:
     """Nodes, queues, and jobs that run since long; their names and creation tell their age."""
     cpu, memory = CPU_MILLI * layouts.NODE_GPUS, MEMORY_MIB * layouts.NODE_GPUS
     harness.add_nodes(
         [Node(_node(n), cpu * 2, memory * 2, layouts.NODE_GPUS) for n in range(layout.nodes)], effect=column.taint
     )
     harness.add_queue("default")
-    for queue, part in (("others", 1), ("claimant", 3)) if shared else (("others", 0),):
+    for queue, part in (("others", 1), ("claimant", 3)):
         gpus = layout.nodes * layouts.NODE_GPUS * part // 4
         room = {GPU: str(gpus), "cpu": f"{CPU_MILLI * gpus}m", "memory": f"{MEMORY_MIB * gpus}Mi"}
-        harness.add_queue(queue, **({"deserved": room} if part else {}))
+        harness.add_queue(queue, deserved=room)
     for job in layout.jobs:
-        made: list[dict[str, Any]] = []
-        priority = "" if shared else "training-low"
-        if column.scheduler == "volcano":
-            made = [objects.pod_group(job.name, len(job.places), queue="others", priority=priority)]
+        made: list[dict[str, Any]] = [objects.pod_group(job.name, len(job.places), queue="others")]
         for index, place in enumerate(job.places):
-            pod = _pod(f"{job.name}-{index}", job.each, column, job.name, priority)
+            pod = _pod(f"{job.name}-{index}", job.each, column, job.name)
             pod["spec"]["nodeName"] = _node(place)
             made.append(pod)
         harness.create(made, in_order=True)
@@ -113,20 +106,16 @@ def _fill(harness: Harness, column: Configuration, layout: Layout, *, shared: bo
 
 
 def _request(
-    harness: Harness, running: Scheduler, column: Configuration, layout: Layout, case: str
+    harness: Harness, running: Scheduler, column: Configuration, layout: Layout
 ) -> tuple[list[str], bool, bool]:
     """Hands in the request and lets evicted pods go at once.
 
     Returns their names, whether its job runs, and whether evicting came to an end.
     """
-    priority = "training-high" if case == CLASS else ""
-    queue = "claimant" if case == SHARE else "others"
-    made = [objects.pod_group("claim", layout.pods, queue=queue, priority=priority)]
-    if column.scheduler != "volcano":
-        made = []
+    made = [objects.pod_group("claim", layout.pods, queue="claimant")]
     names = [f"claim-{index}" for index in range(layout.pods)]
     with running.process.paused():
-        harness.create(made + [_pod(name, layout.each, column, "claim", priority) for name in names], in_order=True)
+        harness.create(made + [_pod(name, layout.each, column, "claim") for name in names], in_order=True)
         harness.sees(names)
     gone: list[str] = []
     for _ in range(PASSES):
@@ -141,9 +130,9 @@ def _request(
     return [name for name in gone if name not in names], served, not leaving
 
 
-def _pod(name: str, gpus: int, column: Configuration, group: str, priority: str) -> dict[str, Any]:
+def _pod(name: str, gpus: int, column: Configuration, group: str) -> dict[str, Any]:
     asked = Pod(name, CPU_MILLI * gpus, MEMORY_MIB * gpus, gpus)
-    return objects.pod(asked, column.scheduler, group=group, priority=priority, labels={"job": group})
+    return objects.pod(asked, column.scheduler, group=group, labels={"job": group})
 
 
 def _node(index: int) -> str:
@@ -164,8 +153,8 @@ def section(figures: Sequence[Figure]) -> str:
     if not figures:
         return ""
     text = """**Victims.** Four nodes of 8 GPUs are full of jobs (gangs of 1 to 4 pods, placed by lot, at work for up to
-a day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+class` as one of a higher priority class
-in the same queue, `claims+share` as one of a queue below its share against one above. A job that loses a pod has to
+a day) when a job of 4 to 16 GPUs claims room that somebody must leave: `claims+share` as one of a queue below its share
+against one above. A job that loses a pod has to
 start again, so it loses all its GPU·hours. The limits are the fewest pods, the fewest jobs and the fewest GPU·hours,
 each found by trying every choice. A seed has ten clusters; figures are the sums over them, in the mean over the seeds.
 

@@ -109,19 +109,21 @@ def _lint(root: Path) -> Iterator[Finding]:
 
 
 def _benchmarks(root: Path) -> Iterator[Finding]:
-    """The page against its summary, and the chart's configuration against what was measured, in full or by the gate."""
-    page, file = root / "docs" / "benchmarks.md", root / "docs" / "benchmarks" / "summary.json"
-    if not page.exists() and not file.exists():
+    """The page against its figures, and the chart's configuration against what was measured, in full or by the gate."""
+    page, folder = root / "docs" / "benchmarks.md", root / "docs" / "benchmarks"
+    if not page.exists() and not folder.exists():
         return  # a tree that publishes no figures
     from trainyard_dev.bench import configurations, gate, summary
     from trainyard_dev.bench import page as pages
 
-    where = file.relative_to(root).as_posix()
+    where = folder.relative_to(root).as_posix()
     try:
-        found = summary.read(file)
+        found = summary.read(folder)
     except TrainyardError as error:
-        yield where, error.what, error.hint
+        yield error.where, error.what, error.hint
         return
+    for name in summary.unproved(found):
+        yield where, f"{name} says no version or no overlay", "write with what it was measured, or take the row out"
     if not page.exists() or page.read_text() != pages.render(found):
         yield "docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`"
     today, held = configurations.configurations(), gate.passed(root / gate.FILE.relative_to(ROOT))

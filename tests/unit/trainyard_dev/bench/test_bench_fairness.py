@@ -132,40 +132,40 @@ def test_every_run_of_the_plan_is_named_once_and_the_reduced_one_is_small() -> N
 def test_figures_and_section_come_from_results() -> None:
     def result(case: str, column: str, seed: int, values: dict[str, float]) -> Result:
         run = Run("fairness", case, column, seed)
-        return Result(run, values, {}, "0", {}, 1.0, run.command)
+        return Result(run, values, "0", {}, 1.0, run.command)
 
     found = fairness.figures([
         result("trace1_pr@60", "ours", 1, {"distance": 0.2, "distance_by_order_alone": 0.1, "jain": 0.9}),
         result("trace1_pr@60", "ours", 2, {"distance": 0.4, "distance_by_order_alone": 0.1, "jain": 0.9}),
-        result("claims+class", "ours-preempt", 1, {"evicted_pods": 12, "least_pods": 5, "served_percent": 100}),
+        result("claims+share", "ours-reclaim", 1, {"evicted_pods": 12, "least_pods": 5, "served_percent": 100}),
     ])  # fmt: skip
     by_id = {figure.id: figure for figure in found}
     assert by_id["fairness.trace1_pr@60.ours.distance"].value == pytest.approx(0.3)
-    assert by_id["fairness.claims+class.ours-preempt.evicted_pods"].bound == 5
+    assert by_id["fairness.claims+share.ours-reclaim.evicted_pods"].bound == 5
     text = fairness.section(found)
     assert "| `ours` | 0.3 (0.2–0.4) |" in text
-    assert "claims+class" in text
+    assert "claims+share" in text
     assert "not served" not in text
     some = fairness.figures([result("claims+share", "ours-reclaim", 1, {"served_percent": 90})])
-    assert "are not served where every running pod has 8" in fairness.section([*found, *some])
+    assert "are not served where every running pod has 8" in fairness.section(some)
 
 
 def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_no_end() -> None:
     def result(column: str, distance: float, used: float, circles: float = 0, stuck: float = 0) -> Result:
         run = Run("fairness", "trace3@150", column, 1)
         values = {"distance": distance, "used_percent": used, "circles": circles, "never_finished": stuck}
-        return Result(run, values, {}, "0", {}, 1.0, run.command)
+        return Result(run, values, "0", {}, 1.0, run.command)
 
     reported = fairness.section(
         fairness.figures(
             [
                 result("ours", 0.5, 95),
                 result("volcano-default", 0.3, 80),
-                result("default+capacity", 0.4, 94),
+                result("kube-default", 0.4, 94),
                 result("ours-reclaim", 0.7, 40, circles=24, stuck=69),
             ]
         )
     )
     assert "`volcano-default` is nearer to max-min than `ours` with 80 % of the GPUs used instead of 95" in reported
-    assert "`default+capacity` is nearer" not in reported and "`ours-reclaim` is nearer" not in reported
+    assert "`kube-default` is nearer" not in reported and "`ours-reclaim` is nearer" not in reported
     assert "With `ours-reclaim` teams took from each other without end: 69 jobs" in reported

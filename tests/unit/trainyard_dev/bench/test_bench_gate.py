@@ -17,7 +17,7 @@ WANTED = [
 
 
 def measured(**values: float) -> list[Result]:
-    return [Result(Run("packing", "default@0.1", "ours", 1, {}), values, {}, "d", {}, 1.0, "")]
+    return [Result(Run("packing", "default@0.1", "ours", 1, {}), values, "d", {}, 1.0, "")]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trainyard_dev.bench import configurations, objects
-from trainyard_dev.bench.harness import GPU, POOL
+from trainyard_dev.bench import objects
+from trainyard_dev.bench.harness import GPU
 from trainyard_dev.bench.kueue_setup import amount, configuration, queues
 from trainyard_dev.bench.traces import Pod
 
@@ -31,11 +31,6 @@ def test_a_queue_has_the_room_of_all_nodes_and_the_strategy_of_its_column() -> N
     assert local["spec"]["clusterQueue"] == cluster["metadata"]["name"]
 
 
-def test_with_a_topology_the_flavor_names_the_label_that_every_node_has() -> None:
-    topology, flavor, *_ = queues({"strategy": "StrictFIFO", "topology": True}, "default", NODES)
-    assert flavor["spec"] == {"nodeLabels": POOL, "topologyName": topology["metadata"]["name"]}
-
-
 def test_the_manager_listens_on_this_machine_alone(tmp_path: Path) -> None:
     config = configuration(1, 2, 3, tmp_path)
     addresses = [
@@ -57,8 +52,3 @@ def test_a_pod_of_a_group_waits_for_the_quota_of_all() -> None:
 
 def test_other_schedulers_get_no_gate() -> None:
     assert "schedulingGates" not in objects.pod(Pod("a-0", 1000, 1024), "kube", group="a", of=4)["spec"]
-
-
-def test_every_column_of_kueue_differs() -> None:
-    found = [one for one in configurations.configurations().values() if one.scheduler == "kueue"]
-    assert len({one.digest for one in found}) == len(found) >= 3

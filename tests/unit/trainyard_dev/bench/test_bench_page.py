@@ -1,8 +1,8 @@
-"""The summary, the page made of it, their commands, and what `make verify` says of them."""
+"""Published figures, the page made of them, their commands, and what `make verify` says of them."""
 
 from __future__ import annotations
 
-import json
+import csv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +16,7 @@ from trainyard.errors import TrainyardError
 from trainyard_dev.bench import page, registry, runner, summary, tables
 from trainyard_dev.bench.results import Figure, Result
 from trainyard_dev.verify import generated as verify_generated
+from trainyard_dev.versions import load
 
 Call = Callable[..., Any]
 
@@ -38,7 +39,6 @@ def results(fake_bench: SimpleNamespace) -> list[Result]:
         Result(
             run,
             {"used": 90.0 + run.seed},
-            {},
             fake_bench.configurations[run.column].digest,
             versions,
             60.0,
@@ -64,54 +64,71 @@ def test_a_configuration_is_printed_as_it_is_measured(trainyard: Call) -> None:
     assert "there is no configuration no-such" in refused.err
 
 
-def test_a_summary_is_read_as_it_was_written(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
-    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
-    assert (made.runs, made.planned) == ({"fake": 4}, {"fake": 8})
-    assert made.programs == {"volcano": "v1.2.3"}
-    assert made.configurations["ours"] == {"label": "label of ours", "digest": fake_bench.configurations["ours"].digest}
-    file = tmp_path / "deep/summary.json"
-    summary.write(made, file)
-    assert summary.read(file) == made
-    [first, _] = json.loads(file.read_text())["figures"]
-    assert {"id", "value", "bound", "unit", "seeds", "command"} <= set(first)
-    assert file.read_text().count("\n  {") == 2, "one figure a line"
+def built(fake_bench: SimpleNamespace) -> summary.Summary:
+    return summary.build(results(fake_bench))
+
+
+def test_figures_are_read_as_they_were_written_each_with_its_source(
+    fake_bench: SimpleNamespace, tmp_path: Path
+) -> None:
+    made = built(fake_bench)
+    [file] = summary.write(made, tmp_path / "deep")
+    assert summary.read(tmp_path / "deep") == made
+    head, first, _ = file.read_text().splitlines()
+    row = dict(zip(head.split(","), next(csv.reader([first])), strict=True))
+    assert (file.name, row["column"], row["value"], row["seeds"]) == ("fake.csv", "ours", "91.5", "1-2")
+    assert row["versions"] == f"trainyard {load().raw['trainyard']}, volcano 1.2.3"
+    assert row["overlay"] == "charts/trainyard/overlays/packed.yaml" and row["digest"] and row["commit"]
+    assert row["command"] == "bin/trainyard bench replay fake --case small --column ours --seed 1-2"
 
 
 def test_two_figures_of_one_name_are_refused(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
-    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
+    made = built(fake_bench)
     with pytest.raises(TrainyardError, match=r"two figures are called fake\.small\.ours\.used"):
-        summary.write(replace(made, figures=[*made.figures, made.figures[0]]), tmp_path / "s.json")
+        summary.write(replace(made, figures=[*made.figures, made.figures[0]]), tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"figures": [{}]}'])
-def test_a_file_that_is_no_summary(text: str, tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text(text)
-    with pytest.raises(TrainyardError, match=r"it is no summary of benchmarks\. run `make bench`"):
-        summary.read(tmp_path / "s.json")
+@pytest.mark.parametrize(
+    "text", ["case\nsmall\n", "case,column,metric,value,low,high,bound,unit,seeds\na,b,c,x,1,1,,,1\n"]
+)
+@pytest.mark.usefixtures("fake_bench")
+def test_a_file_that_holds_no_figures(text: str, tmp_path: Path) -> None:
+    (tmp_path / "fake.csv").write_text(text)
+    with pytest.raises(TrainyardError, match="it holds no figures"):
+        summary.read(tmp_path)
+
+
+def test_new_figures_take_the_place_of_published_ones_and_others_stay(fake_bench: SimpleNamespace) -> None:
+    before = built(fake_bench)
+    new = summary.build([one for one in results(fake_bench) if one.run.column == "ours" and one.run.seed == 1])
+    found = {one.column: one.value for one in summary.merged(before, new).figures}
+    assert found == {"ours": 91.0, "kube-default": 91.5}
+
+
+def test_a_figure_without_version_or_overlay_is_named(fake_bench: SimpleNamespace) -> None:
+    made = built(fake_bench)
+    assert summary.unproved(made) == []
+    name = "fake.small.ours.used"
+    for lacking in ("versions", "overlay"):
+        sources = {**made.sources, name: replace(made.sources[name], **{lacking: ""})}
+        assert summary.unproved(replace(made, sources=sources)) == [name]
 
 
 def test_the_page_holds_versions_configurations_and_sections(fake_bench: SimpleNamespace) -> None:
-    text = page.render(summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"]))
+    text = page.render(built(fake_bench))
     for part in (
         "# Benchmarks\n",
-        "4 runs, 4 min of measuring",
+        "from the figures of [fake](benchmarks/fake.csv)",
         "| fake: small | GPUs used, % | 91.5 (91–92) | – | – | 91.5 (91–92) | 100 |",
-        "2 cores. Volcano 1.2.3.",
-        "planned: fake 4 of 8.\n\nRuns that failed and are in no figure:\n\n- `fake.large.ours.s9`\n",
         f"| `ours` | label of ours | `{fake_bench.configurations['ours'].digest}` |",
-        "## A fake bench\n\nSeeds: `small` 1-2.\n\n| configuration | GPUs used, % |",
+        "volcano 1.2.3. **This tree has volcano ",
+        "Seeds: `small` 1-2.\n\n| configuration | GPUs used, % |",
         "| `kube-default` | 91.5 (91–92) |",
         "| *limit* | 100 |",
         "    bin/trainyard bench replay fake --case small --column ours --seed 1-2\n",
         "CC BY 4.0",
     ):
         assert part in text, part
-
-
-def test_the_same_summary_gives_the_same_page(fake_bench: SimpleNamespace, tmp_path: Path) -> None:
-    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
-    summary.write(made, tmp_path / "s.json")
-    assert page.render(summary.read(tmp_path / "s.json")) == page.render(made)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +146,8 @@ def test_a_loss_against_a_limit_of_zero_names_the_best_other() -> None:
 
 
 def test_the_best_variant_stands_for_ours_only_where_a_case_has_no_plain_one() -> None:
-    variants = [figure("ours-preempt", 3.0, 0.0), figure("ours-strict", 4.0, 0.0), figure("kube-default", 2.0, 0.0)]
-    assert [(mine.column, best.column) for mine, best in page.losses(variants)] == [("ours-preempt", "kube-default")]
+    variants = [figure("ours-reclaim", 3.0, 0.0), figure("ours-strict", 4.0, 0.0), figure("kube-default", 2.0, 0.0)]
+    assert [(mine.column, best.column) for mine, best in page.losses(variants)] == [("ours-reclaim", "kube-default")]
     assert page.losses([*variants, figure("ours", 1.0, 0.0)]) == []
 
 
@@ -161,7 +178,7 @@ def test_figures_of_other_cases_metrics_and_without_a_limit_are_no_loss() -> Non
 
 
 def test_losses_stand_on_the_page(fake_bench: SimpleNamespace) -> None:
-    made = summary.build(results(fake_bench), registry.plan("fake", True), ["fake.large.ours.s9"])
+    made = built(fake_bench)
     assert "In no case measured" in page.render(made)
     worse = [replace(one, value=80.0) if one.column == "ours" else one for one in made.figures]
     text = page.render(replace(made, figures=worse))
@@ -170,18 +187,9 @@ def test_losses_stand_on_the_page(fake_bench: SimpleNamespace) -> None:
 
 def test_figures_of_different_seeds_are_told_apart(fake_bench: SimpleNamespace) -> None:
     found = [one for one in results(fake_bench) if (one.run.column, one.run.seed) != ("ours", 2)]
-    text = page.render(summary.build(found, registry.plan("fake", True)))
+    text = page.render(summary.build(found))
     assert "\nSeeds: `small` 1 (`kube-default` 1-2).\n" in text
     assert "| fake: small | GPUs used, % | 91 | `kube-default` | 91.5 (91–92) | 100 | 1 against 1-2 |" in text
-
-
-def test_benches_of_which_nothing_is_measured_are_named(
-    fake_bench: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = summary.build(results(fake_bench), registry.plan("fake", True))
-    assert "Nothing is measured yet" not in page.render(made)
-    monkeypatch.setattr(registry, "names", lambda: ["fake", "other"])
-    assert "planned: fake 4 of 8.\nNothing is measured yet of: other.\n" in page.render(made)
 
 
 @pytest.mark.parametrize(
@@ -210,21 +218,14 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     ended = trainyard("bench", "run")
     assert (ended.code, ended.err) == (0, "")
     assert "2 figures of 4 runs" in ended.out
-    for name in ("summary.json", "benchmarks.md", "benchmarks/fake-curve.svg"):
+    for name in ("fake.csv", "benchmarks.md"):
         assert (tree / "out" / name).is_file()
-    (tree / "docs/benchmarks").mkdir(parents=True)
-    (tree / "docs/benchmarks/fake-old.svg").write_text("of an earlier time")
+    summary.write(summary.read(tree / "out"))
     assert "4 of 8 runs" in trainyard("bench", "publish").out
-    assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {
-        "summary.json",
-        "fake-bars.svg",
-        "fake-curve.svg",
-    }
+    assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {"fake.csv", "fake.svg"}
     assert list(verify_generated._benchmarks(tree)) == []
 
     text = page.PAGE.read_text()
-    assert "(benchmarks/fake-curve.svg)" in text
-    assert "fake-absent" not in text, "no link to a plot that nothing was measured for"
     page.PAGE.write_text(text.replace("91.5", "98.5"))
     out_of_date = ("docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`")
     assert list(verify_generated._benchmarks(tree)) == [out_of_date]
@@ -235,7 +236,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     stale, (where, what, hint) = verify_generated._benchmarks(tree)
     assert stale == out_of_date, "the page has to say that it is stale"
     assert (where, what) == (
-        "docs/benchmarks/summary.json",
+        "docs/benchmarks",
         "ours is neither the configuration that was measured nor one that passed the gate",
     )
     assert hint == "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
@@ -246,7 +247,7 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     (tree / "docs/benchmarks/gate.yaml").write_text(f"passed: {{ours: {digest}}}\n")
     assert list(verify_generated._benchmarks(tree)) == [], "a stale page may stay once the gate has passed"
     printed = trainyard("bench", "publish").out
-    assert "1 figures of 2 of 8 runs" in printed, "what was measured with another configuration is not published"
+    assert "2 figures, of 2 of 8 runs anew" in printed, "what was measured with another configuration is not published"
 
 
 def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
@@ -254,8 +255,8 @@ def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
     page.PAGE.parent.mkdir(parents=True)
     page.PAGE.write_text("# Benchmarks\n")
     [(where, what, hint)] = verify_generated._benchmarks(tree)
-    assert (where, what) == ("docs/benchmarks/summary.json", "can't be read: No such file or directory")
-    assert "make bench" in hint
+    assert (where, what) == (str(tree / "docs/benchmarks/fake.csv"), "can't be read: No such file or directory")
+    assert hint
 
 
 def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:
@@ -277,8 +278,6 @@ def test_a_failed_run_is_reported_and_the_rest_is_published(
     assert ended.code == 1
     assert "fake.small.ours.s2 failed: the scheduler stood still" in ended.err
     assert "2 figures of 2 runs" in ended.out
-    trainyard("bench", "publish")
-    assert summary.read(page.FOLDER / summary.FILE).failed == ["fake.small.kube-default.s2", "fake.small.ours.s2"]
 
 
 def test_a_replay_prints_what_it_measured(tree: Path, trainyard: Call) -> None:

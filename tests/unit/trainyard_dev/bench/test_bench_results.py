@@ -13,7 +13,7 @@ from trainyard_dev.bench.results import Figure, Result, Run, summarise
 
 def result(seed: int = 1, case: str = "a@0.25", column: str = "ours", **values: float) -> Result:
     run = Run("packing", case, column, seed, {"share": 0.25})
-    return Result(run, values, {"curve": [[0.0, 1.0]], "none": []}, "d1", {"etcd": "v3"}, 1.5, run.command)
+    return Result(run, values, "d1", {"etcd": "v3"}, 1.5, run.command)
 
 
 def test_a_run_is_called_by_its_parts() -> None:
@@ -29,10 +29,8 @@ def test_a_name_that_no_file_and_no_command_can_hold(case: str) -> None:
         Run("packing", case, "ours", 1)
 
 
-@pytest.mark.parametrize("series", [{}, {"curve": [[0.0, 1.0], [1.0, 2.0]]}, {"a": [], "b": [[1.0]]}])
-def test_a_result_is_read_as_it_was_written(series: dict[str, list[list[float]]]) -> None:
+def test_a_result_is_read_as_it_was_written() -> None:
     wrote = result(allocation=97.25)
-    wrote.series = series
     assert Result.from_json(wrote.to_json()) == wrote
 
 

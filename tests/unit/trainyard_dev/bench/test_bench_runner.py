@@ -166,7 +166,7 @@ def test_interrupted_by_hand_it_keeps_what_it_has(
 
 def taken(case: str, column: str, seconds: float, bench: str = "fake") -> Result:
     made = Run(bench, case, column, 1)
-    return Result(made, {}, {}, "", {}, seconds, "")
+    return Result(made, {}, "", {}, seconds, "")
 
 
 def test_the_forecast_knows_runs_that_are_alike() -> None:
@@ -179,9 +179,9 @@ def test_the_forecast_knows_runs_that_are_alike() -> None:
 
 def test_the_forecast_of_another_case_goes_by_its_size() -> None:
     whole = Run("fake", "list@1", "ours", 1, {"share": 1.0})
-    clock = Forecast([Result(whole, {}, {}, "d", {}, 600.0, "")])
+    clock = Forecast([Result(whole, {}, "d", {}, 600.0, "")])
     assert clock.of(replace(whole, case="list@0.1", settings={"share": 0.1})) == pytest.approx(6.0)
-    clock = Forecast([Result(replace(whole, settings={"count": 150}), {}, {}, "d", {}, 60.0, "")])
+    clock = Forecast([Result(replace(whole, settings={"count": 150}), {}, "d", {}, 60.0, "")])
     assert clock.of(replace(whole, case="trace", settings={"count": None})) == pytest.approx(400.0)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import sizes
+from trainyard_dev.bench import sizes, summary
 from trainyard_dev.bench.sizes import SIZES, Found, Row, Size
 
 FOUND = Found("8 cores", 2, 30, (Row("the peak", 1.0, 1.0, 2, 0.4, 1.01), Row("less", 0.46, 0.0, 4, 0.87, 1.09)))
@@ -45,10 +45,10 @@ def test_a_user_who_may_make_no_groups_is_told(tmp_path: Path) -> None:
 
 def test_figures_are_a_table_and_a_plot(tmp_path: Path) -> None:
     assert "| less | 0.46 | none | 4 | 87 | 1.09 |" in sizes.table(FOUND)
-    sizes.write(FOUND, tmp_path)
-    assert (tmp_path / sizes.FILE).read_text().startswith("{")
-    text = (tmp_path / sizes.PLOT).read_text()
-    assert "CPU used of CPU asked for" in text or "<svg" in text
+    file = sizes.write(FOUND, tmp_path)
+    read = {one.metric: one.value for one in summary.read(tmp_path, ["sizes"]).figures if one.column == "less"}
+    assert (file.name, read["request"], read["used"]) == ("sizes.csv", 0.46, 0.87)
+    assert "CPU used of CPU asked for" in (tmp_path / "sizes.svg").read_text()
 
 
 def test_sizes_range_from_the_peak_to_less_than_is_used() -> None:

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
 from trainyard.errors import UsageError
-from trainyard_dev.bench import ablations, costs, loads, profiles, throughput
-from trainyard_dev.bench.configurations import Configuration
+from trainyard_dev.bench import costs, loads, throughput
 from trainyard_dev.bench.results import Result, Run
 
-TOP = """\
-Showing nodes accounting for 12.30s, 100% of 12.30s total
-      flat  flat%   sum%        cum   cum%
-         0     0%     0%      2.59s 21.06%  runtime.gcBgMarkWorker
-     0.12s  0.98% 46.75%      2.26s 18.37%  runtime.mallocgc
-     0.10s  0.81% 54.9%  2.48s 20.16%  volcano.sh/volcano/pkg/scheduler/util.(*predicateHelper).PredicateNodes.func1
-"""
 METRICS = """\
 apiserver_request_total{code="201",component="apiserver",resource="pods",subresource="",verb="POST"} 20
 apiserver_request_total{code="409",component="apiserver",resource="pods",subresource="",verb="POST"} 1
@@ -31,7 +22,7 @@ apiserver_request_total{code="200",component="apiserver",resource="pods",subreso
 
 def result(case: str, column: str, seed: int = 1, **values: float) -> Result:
     run = Run("throughput", case, column, seed, {"period_ms": 1000})
-    return Result(run, values, {"bound": [[1.0, 10.0], [2.0, 20.0]]}, "d", {}, 1.0, run.command)
+    return Result(run, values, "d", {}, 1.0, run.command)
 
 
 @pytest.mark.parametrize("case", ["gangs-50x20@1000", "bulk-10x100@openb", "vcjobs-2x3@10+backlog"])
@@ -85,24 +76,6 @@ def test_costs_of_this_process() -> None:
     assert costs.peak_mib(os.getpid()) > 5
 
 
-def test_shares_of_a_profile() -> None:
-    shares = profiles.shares(TOP)
-    assert (shares["collect"], shares["allocate"], shares["filter"], shares["bind"]) == (21.06, 18.37, 20.16, 0)
-
-
-def test_each_knob_changes_what_it_says_and_nothing_is_lost() -> None:
-    config = "configurations: [{name: allocate}]\ntiers:\n- plugins: [{name: predicates}, {name: nodeorder}]\n"
-    baseline = Configuration("ours", "ours", "volcano", config, (ablations.ALL_NODES, "--x"), env=(("GOGC", "300"),))
-    changed = {name: ablations.column(name, baseline) for name in ablations.NAMES}
-    assert "nodeaffinity.weight: 0" in changed["ours-affinity0"].config
-    assert "predicate.VolumeZoneEnable: false" in changed["ours-volumes0"].config
-    assert "configurations" not in changed["ours-errorcache"].config
-    assert changed["ours-some-nodes"].flags == ("--x",)
-    assert changed["ours-go-default"].env == ()
-    same = [name for name, one in changed.items() if one.digest == baseline.digest]
-    assert same == list(ablations.PERIODS_MS)
-
-
 def test_the_plan_is_short_unless_all_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throughput.configurations, "period_ms", lambda name: 1000)
     short, full = throughput.plan(False), throughput.plan(True)
@@ -127,19 +100,3 @@ def test_the_rate_is_held_against_binds_of_the_same_number_of_pods() -> None:
     text = throughput.section(found)
     assert "### `gangs-2x5@10`\n\nGangs: 2 × 5 pods, one PodGroup each; 10 nodes.\n" in text
     assert "`ours` reaches 25 % of the rate of `raw`: as many pods on the same nodes." in text
-    assert "benchmarks/throughput-gangs-2x5-10.svg" in text
-    assert "One change" not in text
-
-
-def test_ablations_and_profile_have_tables_of_their_own(tmp_path: Path) -> None:
-    case = "gangs-2x5@10+backlog"
-    results = [
-        result(case, "ours", scheduler_ms=10, profile_filter=40, profile_collect=5),
-        result(case, "ours-affinity0", scheduler_ms=8),
-    ]
-    text = throughput.section(throughput.figures(results))
-    assert "| filtering nodes | 40 |" in text
-    assert "| `ours-affinity0`: preferred node affinity not scored | 8 | -20 % |" in text
-    assert text.count("`ours-affinity0`") == 1
-    throughput.draw([], results, tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["throughput-gangs-2x5-10-backlog.svg"]
