@@ -45,5 +45,9 @@ def test_the_commands_for_on_prem_are_those_for_a_cloud(chart: Path) -> None:
 def test_what_an_installation_asks_for_stands_before_it(page: str) -> None:
     text = PAGES[page]
     install = text.index("--values charts/trainyard/profiles/on-prem.yaml")
-    for before in (*(f" {made}" for made in COPIES), "create namespace trainyard-system", "secret generic trainyard-s3"):
+    for before in (
+        *(f" {made}" for made in COPIES),
+        "create namespace trainyard-system",
+        "secret generic trainyard-s3",
+    ):
         assert text.index(before) < install, before
