@@ -80,6 +80,12 @@ attacks: ## what succeeded against 0.2.0, tried there and on this tree; 1: somet
 	@$(TRAINYARD) tools path etcd >/dev/null
 	@$(TRAINYARD) attacks run
 
+.PHONY: corpus
+corpus: ## lint against a real API server on upstream's examples; 1: they differ
+	@$(TRAINYARD) tools build --for host --for test
+	@$(TRAINYARD) tools path etcd >/dev/null
+	@$(TRAINYARD) corpus run
+
 .PHONY: matrix
 matrix: ## policies, charts, scheduling and pipelines on the API servers of all minors; KUBERNETES=1.36: on that one
 	@$(TRAINYARD) tools build --for host --for test

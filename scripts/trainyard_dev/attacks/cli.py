@@ -8,6 +8,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.attacks import page as pages
 from trainyard_dev.attacks import results
 from trainyard_dev.attacks.run import BEFORE, attack
+from trainyard_dev.e2e import campaigns
 
 
 @click.group()
@@ -27,7 +28,7 @@ def run_() -> int:
     (ROOT / pages.PAGE).write_text(pages.render(report))
     for line in pages.terminal(report):
         click.echo(line)
-    return 1 if results.problems(report) else 0
+    return campaigns.ended("attacks", good=not results.problems(report))
 
 
 @attacks.command()

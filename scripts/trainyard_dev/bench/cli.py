@@ -26,6 +26,7 @@ from trainyard_dev.bench import (
     tables,
 )
 from trainyard_dev.bench.results import Result, Run
+from trainyard_dev.e2e import campaigns
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
 UNPUBLISHED = click.option("--unpublished", is_flag=True, help="Leave out what docs/benchmarks.md holds already.")
@@ -87,6 +88,7 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool, unpublis
         summary.write(made, runner.FOLDER / summary.FILE)
         page.write(made, runner.FOLDER / page.PAGE.name)
         click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
+    campaigns.ended("bench", good=not outcome.failed, whole=not only and not outcome.left)
     _end(outcome)
 
 

@@ -51,7 +51,9 @@ def test_commands_and_options_exist(name: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(click.Path, "convert", lambda self, value, parameter, context: value)  # files of the reader
     text = re.sub(r"\\\n\s*", "", TEXTS[name])  # what goes on in the next line
     text = re.sub(r"\$\((.+?)\)", r"x\n    \1\n    ", text)  # a command within another
-    for before, line in re.findall(r"(bin/|`|^ {4}!?)trainyard ([a-z][a-z0-9]+\b(?! is\b)[^`|#)\n;&<>]*)", text, re.M):
+    for before, line in re.findall(
+        r"(^ {4}!?(?:bin/)?|bin/|`)trainyard ([a-z][a-z0-9]+\b(?! is\b)[^`|#)\n;&<>]*)", text, re.M
+    ):
         words = shlex.split(line)
         context, command = click.Context(trainyard), trainyard
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
