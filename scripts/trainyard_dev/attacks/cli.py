@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from trainyard.paths import ROOT
+from trainyard_dev import campaigns
 from trainyard_dev.attacks import page as pages
 from trainyard_dev.attacks import results
 from trainyard_dev.attacks.run import BEFORE, attack
-from trainyard_dev.e2e import campaigns
 
 
 @click.group()

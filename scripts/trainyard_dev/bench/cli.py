@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from trainyard.errors import TrainyardError, UsageError
+from trainyard_dev import campaigns
 from trainyard_dev.bench import (
     argo_teams,
     configurations,
@@ -26,7 +27,6 @@ from trainyard_dev.bench import (
     tables,
 )
 from trainyard_dev.bench.results import Result, Run
-from trainyard_dev.e2e import campaigns
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")
 UNPUBLISHED = click.option("--unpublished", is_flag=True, help="Leave out what docs/benchmarks.md holds already.")

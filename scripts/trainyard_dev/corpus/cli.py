@@ -9,13 +9,13 @@ import yaml
 
 from trainyard.paths import ROOT
 from trainyard.policy import fill
+from trainyard_dev import campaigns
 from trainyard_dev.apiserver import running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
 from trainyard_dev.corpus import page as pages
 from trainyard_dev.corpus import results, run, volcano
 from trainyard_dev.corpus.judge import Result
-from trainyard_dev.e2e import campaigns
 
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
 FILLS = (f"{fill.API}/{fill.KIND}",)

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from trainyard.paths import OUT
-from trainyard_dev.e2e import campaigns, changes, selection
+from trainyard_dev import campaigns, changes
+from trainyard_dev.e2e import selection
 from trainyard_dev.e2e.run import Options, run
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from trainyard.errors import UsageError
 from trainyard.observe.listing import columns
+from trainyard_dev.changes import touch
 from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
-from trainyard_dev.e2e.changes import touch
 from trainyard_dev.e2e.entry import Entry
 from trainyard_dev.versions import load
 

@@ -8,7 +8,8 @@ import click
 
 from trainyard.errors import UsageError
 from trainyard.paths import OUT, ROOT
-from trainyard_dev.e2e import campaigns, selection
+from trainyard_dev import campaigns
+from trainyard_dev.e2e import selection
 from trainyard_dev.matrix import page as pages
 from trainyard_dev.matrix import results, run, support
 from trainyard_dev.versions import read

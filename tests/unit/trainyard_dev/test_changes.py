@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from trainyard.paths import ROOT
-from trainyard_dev.e2e import campaigns, changes, selection
+from trainyard_dev import campaigns, changes
+from trainyard_dev.e2e import selection
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainyard_dev.e2e import changes
+from trainyard_dev import changes
 
 
 @dataclass(frozen=True)
