@@ -80,6 +80,12 @@ attacks: ## every attack on record, put to a real API server; 1: something is le
 	@$(TRAINYARD) tools path etcd >/dev/null
 	@$(TRAINYARD) attacks run
 
+.PHONY: corpus
+corpus: ## lint against a real API server on upstream's examples; 1: they differ
+	@$(TRAINYARD) tools build --for host --for test
+	@$(TRAINYARD) tools path etcd >/dev/null
+	@$(TRAINYARD) corpus run
+
 .PHONY: matrix
 matrix: ## policies, charts, scheduling and pipelines on the API servers of all minors; KUBERNETES=1.36: on that one
 	@$(TRAINYARD) tools build --for host --for test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from trainyard_dev import campaigns
 from trainyard_dev.attacks import page, results
 from trainyard_dev.attacks.run import attack
 
@@ -24,4 +25,4 @@ def run_() -> int:
     results.write(report)
     for line in page.terminal(report):
         click.echo(line)
-    return 1 if results.problems(report) else 0
+    return campaigns.ended("attacks", good=not results.problems(report))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from trainyard.errors import TrainyardError, UsageError
+from trainyard_dev import campaigns
 from trainyard_dev.bench import (
     configurations,
     exporter_cluster,
@@ -81,6 +82,7 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
         summary.write(made, runner.FOLDER)
         page.write(made, runner.FOLDER / page.PAGE.name)
         click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
+    campaigns.ended("bench", good=not outcome.failed, whole=not only and not outcome.left)
     _end(outcome)
 
 

@@ -13,8 +13,8 @@ from trainyard.paths import CHART, ROOT
 from trainyard_dev import tools
 
 UMBRELLA = CHART
-# Values that a profile leaves to the site, for renderings here.
-ASKED = Path(__file__).parent / "asked"
+# Values that a profile leaves to the site: an example of them, which renderings here use.
+ASKED = ROOT / "manifests" / "sites"
 
 
 def upstream() -> list[Component]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from trainyard.paths import OUT
-from trainyard_dev.e2e import changes, selection
+from trainyard_dev import campaigns, changes
+from trainyard_dev.e2e import selection
 from trainyard_dev.e2e.run import Options, run
 
 
@@ -57,7 +58,10 @@ def e2e(
             print(
                 f"skipped, minutes each with nothing beside it; FULL=1 runs them: {', '.join(sorted(left))}", flush=True
             )
-    if not run(Options(name, provider, images, gpu, keep, out, words, full, reuse)):
+    good = run(Options(name, provider, images, gpu, keep, out, words, full, reuse))
+    for line in campaigns.due() if changed or full else ():
+        print(line, flush=True)
+    if not good:
         sys.exit(1)
     if (changed or full) and not left:
         changes.remember()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from trainyard.errors import UsageError
 from trainyard.observe.listing import columns
+from trainyard_dev.changes import touch
 from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
 from trainyard_dev.e2e.entry import Entry
 from trainyard_dev.versions import load
@@ -66,11 +67,7 @@ def login(ids: Iterable[str]) -> bool:
 
 def changed(paths: Sequence[str]) -> frozenset[str]:
     """Ids of the checks beyond the main job whose inputs are among the changed paths, with what they need."""
-
-    def touched(entry: Entry) -> bool:
-        return any(path == at or path.startswith(f"{at.rstrip('/')}/") for path in paths for at in entry.inputs)
-
-    return with_needs(i for entry in ENTRIES if touched(entry) for i in entry.ids)
+    return with_needs(i for entry in ENTRIES if touch(paths, entry.inputs) for i in entry.ids)
 
 
 def long(ids: Iterable[str]) -> frozenset[str]:

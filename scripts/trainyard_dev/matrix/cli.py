@@ -8,6 +8,7 @@ import click
 
 from trainyard.errors import UsageError
 from trainyard.paths import OUT, ROOT
+from trainyard_dev import campaigns
 from trainyard_dev.e2e import selection
 from trainyard_dev.matrix import page as pages
 from trainyard_dev.matrix import results, run, support
@@ -38,7 +39,7 @@ def run_(wanted: tuple[str, ...], groups: tuple[str, ...]) -> int:
         counts = f"{one.passed} passed, {one.failed} failed, {one.skipped} skipped, {one.seconds} s"
         click.echo(f"{minor} {group}: {one.result}, {one.why or counts}")
     write()
-    return 1 if bad else 0
+    return campaigns.ended("matrix", good=not bad, whole=not wanted and not groups)
 
 
 @matrix.command("main-job")

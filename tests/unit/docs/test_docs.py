@@ -8,14 +8,28 @@ import shlex
 import click
 import pytest
 
-from trainyard.cli import COMMANDS, trainyard
+from trainyard.errors import UsageError
 from trainyard.paths import ROOT
 from trainyard_dev.bench import page, summary, tables
+from trainyard_dev.cli import trainyard
+from trainyard_dev.e2e import selection
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").glob("*.md")])
-TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in DOCUMENTS}
+TOPS = (
+    "bin/", "charts/", "components/", "docs/", "examples/", "images/", "manifests/", "pipelines/", "policies/",
+    "scripts/", "tests/", "tools/",
+)  # fmt: skip
+FILES = [file.relative_to(ROOT).as_posix() for top in TOPS for file in (ROOT / top).rglob("*")]
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    *(ROOT / ".github").glob("*.md"),
+    *(ROOT / f for f in FILES if f.endswith(".md") and "/assets/" not in f),
+]
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(DOCUMENTS)}
+PRESENT = [name for name in TEXTS if name != "CHANGELOG.md"]  # what a release had may be gone
 MOST_LINES = 150  # of the README
 VERBS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
+# Files of others that a page names.
+ELSEWHERE = ("simulator/draw_fig9-10.py",)
 
 
 def links(text: str) -> list[tuple[str, str]]:
@@ -31,37 +45,53 @@ def test_links_lead_somewhere(name: str) -> None:
             assert (ROOT / name).parent.joinpath(target).exists(), target
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_commands_and_options_exist(name: str) -> None:
+@pytest.mark.parametrize("name", PRESENT)
+def test_commands_and_options_exist(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command in a line of its own is parsed as if it ran; of one in a sentence the options must exist."""
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, parameter, context: value)  # files of the reader
     text = re.sub(r"\\\n\s*", "", TEXTS[name])  # what goes on in the next line
-    for line in re.findall(rf"(?:bin/)?trainyard ((?:{'|'.join(COMMANDS)})\b[^`|#)\n]*)", text):
-        words = shlex.split(line.replace("…", ""))
+    text = re.sub(r"\$\((.+?)\)", r"x\n    \1\n    ", text)  # a command within another
+    for before, line in re.findall(
+        r"(^ {4}!?(?:bin/)?|bin/|`)trainyard ([a-z][a-z0-9]+\b(?! is\b)[^`|#)\n;&<>]*)", text, re.M
+    ):
+        words = shlex.split(line)
         context, command = click.Context(trainyard), trainyard
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-            found = command.get_command(context, words.pop(0).rstrip(",.:;"))  # in a sentence
+            found = command.get_command(context, words[0].rstrip(",.:;"))  # in a sentence
             found = found or getattr(command, "usual", None)  # what is no command may be its argument
             assert found, line
-            command = found
+            command, words = found, words[1:] if found is not getattr(command, "usual", None) else words
+        if before.startswith("    ") and "…" not in line:
+            command.make_context(command.name, list(words))
         options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
         for word in words[: words.index("--")] if "--" in words else words:
             assert not word.startswith("-") or word == "-" or word.partition("=")[0] in options, line
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_make_verbs_exist(name: str) -> None:
+@pytest.mark.parametrize("name", PRESENT)
+def test_make_verbs_and_checks_exist(name: str) -> None:
     for words in re.findall(r"(?:^ {4}|`)make ((?:[a-z][a-z0-9-]*)(?: [a-z][a-z0-9-]*)*)", TEXTS[name], re.M):
         for verb in words.split():
             assert verb in VERBS, f"make {words}"
+    for word in re.findall(r"\bONLY=([a-z][\w.,-]*\w)", TEXTS[name]):
+        try:
+            selection.chosen(word.split(","), full=False)
+        except UsageError as error:
+            assert word == "nodes.quiet", error  # the one that the reader writes
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", PRESENT)
 def test_files_exist(name: str) -> None:
-    tops = "charts|docs|images|manifests|policies|scripts|tests|tools|upgrades|bin"
+    """A path from the root; the end of a source file's path; of a folder's, in pages for contributors."""
+    ends = r"\.(py|go|tpl|patch|lock|mod|sum|toml)$" + (r"|/$" if "contributing" in name.lower() else "")
     code = "\n".join(re.findall(r"^ {4}.*", TEXTS[name], re.M))
-    paths = re.findall(rf"`((?:{tops})/[\w./-]+)`", TEXTS[name])
-    paths += re.findall(r"(?:^|[\s=])((?:charts|manifests)/[\w./-]+)", code)
-    for path in paths:
-        assert (ROOT / path).exists(), path
+    paths = re.findall(r"`([\w.<>*-][\w.<>*/-]*)`", TEXTS[name])
+    paths += re.findall(r"(?:^|[\s=])((?:charts|manifests)/[\w.*/-]+)", code)
+    for path in set(paths) - set(ELSEWHERE):
+        rooted = path.startswith(TOPS)
+        if (rooted or re.search(ends, path)) and not path.startswith("out/") and not (ROOT / path).exists():
+            wanted = re.sub(r"<[a-z]+>|\\\*", "[^/]+", re.escape(path.rstrip("/")))
+            assert any(re.search(rf"{'^' if rooted else '(^|/)'}{wanted}$", file) for file in FILES), path
 
 
 def anchors(text: str) -> set[str]:

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
-from trainyard_dev.e2e import changes, cli, selection
+from trainyard_dev import changes
+from trainyard_dev.e2e import cli, selection
 from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
 from trainyard_dev.e2e.checks import attacks, attacks_data, policies, training, uninstall, upgrade
 from trainyard_dev.versions import load

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trainyard_dev.e2e import changes
+from trainyard.paths import ROOT
+from trainyard_dev import campaigns, changes
+from trainyard_dev.e2e import selection
 
 
 @pytest.fixture
@@ -50,3 +52,29 @@ def test_outside_of_a_repository_nothing_changed(tmp_path: Path, cache: Path, mo
     assert changes.paths() == []
     changes.remember()
     assert not (changes.cache_dir() / "passed-commit").exists()
+
+
+def test_a_campaign_is_due_until_it_passed_whole_and_again_when_its_inputs_change(
+    tree: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaigns, "CAMPAIGNS", {"attacks": campaigns.Campaign(("a",), ())})
+    never = ["due: make attacks (no run of it that passed is known here)"]
+    assert campaigns.ended("attacks", good=False) == 1 and list(campaigns.due()) == never
+    assert campaigns.ended("attacks", good=True, whole=False) == 0 and list(campaigns.due()) == never
+    assert campaigns.ended("attacks", good=True) == 0 and list(campaigns.due()) == []
+    (tree / "b").write_text("other")
+    assert list(campaigns.due()) == []
+    (tree / "a").write_text("other")
+    assert list(campaigns.due()) == ["due: make attacks (a changed)"]
+    changes.remember()
+    assert list(campaigns.due()) == ["due: make attacks (a changed)"], "a run of checks is no run of a campaign"
+
+
+@pytest.mark.parametrize("name", campaigns.CAMPAIGNS)
+def test_a_campaign_has_a_target_inputs_and_a_sample(name: str) -> None:
+    campaign = campaigns.CAMPAIGNS[name]
+    assert f"\n{name}: ##" in (ROOT / "Makefile").read_text()
+    assert all((ROOT / path).exists() for path in campaign.inputs)
+    assert selection.chosen(campaign.sample, full=False)
+    section = (ROOT / "docs/testing.md").read_text().partition("## Campaigns\n")[2].partition("\n## ")[0]
+    assert f"| `make {name}` |" in section

@@ -1,0 +1,54 @@
+"""Proofs that take too long for a run of checks: each has a make target, and is due again when its inputs changed.
+
+`make e2e` carries a sample of each. The commit of a campaign's last good run is kept as that of the checks is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainyard_dev import changes
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One campaign.
+
+    inputs: paths from the repository's root; it is due when one changed.
+    sample: the checks of `FULL=1`, ids or groups, that show some of it on a whole cluster.
+    """
+
+    inputs: tuple[str, ...]
+    sample: tuple[str, ...]
+
+
+_RULES = ("policies", "charts/trainyard/templates", "tests/policies")
+CAMPAIGNS = {
+    "attacks": Campaign((*_RULES, "scripts/trainyard_dev/attacks"), ("attack",)),
+    "corpus": Campaign((*_RULES, "scripts/trainyard/policy", "scripts/trainyard_dev/corpus"), ("arrivals.upstream",)),
+    "matrix": Campaign(
+        (*_RULES, "tools/kubernetes", "tests/chart", "tests/scheduling", "tests/pipelines"), ("policies", "pipelines")
+    ),
+    "bench": Campaign(
+        ("charts/trainyard/templates/_scheduler.tpl", "charts/trainyard/overlays", "charts/patches/volcano",
+         "tools/volcano", "scripts/trainyard_dev/bench"),
+        ("gang", "queues.strict"),
+    ),
+}  # fmt: skip
+
+
+def due() -> Iterator[str]:
+    """A line for each campaign that has to run again: its make target, and why."""
+    for name, campaign in CAMPAIGNS.items():
+        if not changes.good(name):
+            yield f"due: make {name} (no run of it that passed is known here)"
+        elif changed := changes.touch(changes.paths(name), campaign.inputs):
+            yield f"due: make {name} ({', '.join(changed)} changed)"
+
+
+def ended(name: str, *, good: bool, whole: bool = True) -> int:
+    """The exit code of a campaign that ended; one that passed as a whole is remembered."""
+    if good and whole:
+        changes.remember(name)
+    return int(not good)
