@@ -1,3 +1,3 @@
 """trainyard: one Helm chart turns a Kubernetes cluster with GPUs into a training platform that teams share."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"

@@ -114,8 +114,8 @@ def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
             assert lists["poolTolerations"][1] == [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}]
             assert lists["imageNames"] == ["tensorflow/tensorflow:2.15", "tensorflow/tensorflow", "a/b:1"]
             ours = "docker.io/trainyard/trainer-tensorflow"
-            assert lists["imageReferences"] == ["example.org/c/e:1", f"{ours}:0.3.0", "example.org/c/d:2"]
-            assert lists["cudaReferences"] == ["example.org/c/e:1", f"{ours}-cuda:0.3.0", "example.org/c/d:2"]
+            assert lists["imageReferences"] == ["example.org/c/e:1", f"{ours}:0.4.0", "example.org/c/d:2"]
+            assert lists["cudaReferences"] == ["example.org/c/e:1", f"{ours}-cuda:0.4.0", "example.org/c/d:2"]
             assert lists["poolCuda"] == [False, False], "mock GPUs, and those of another vendor, compute with no image"
             assert json.loads(expressions["params"])["schedulerName"] == "volcano"
 

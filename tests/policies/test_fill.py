@@ -70,8 +70,8 @@ def test_adopt_does_the_same(filling: ApiServer, server: ApiServer, site: Contra
 
 @PLAIN
 def test_what_controllers_make_of_it_is_taken(filling: ApiServer, manifest: dict[str, Any]) -> None:
-    platform = Platform("trainyard-system", "trainyard", "volcano", "docker.io/trainyard/platform:0.3.0",
-                        "docker.io/trainyard/kubectl-delivery:0.3.0")  # fmt: skip
+    platform = Platform("trainyard-system", "trainyard", "volcano", "docker.io/trainyard/platform:0.4.0",
+                        "docker.io/trainyard/kubectl-delivery:0.4.0")  # fmt: skip
     made = create(filling, manifest).body
     for child, maker in child_objects(made, platform):
         answer = filling.create(child, identity=maker, dry_run=True)

@@ -98,7 +98,7 @@ def test_the_entry_that_says_most_of_an_image_is_taken(
     manifest = changed(plain()[0], {"/spec/template/spec/containers/0/image": image})
     answer, adopted = create(filling, manifest), fill.filled(manifest, site, site.team("vision"))
     for made in (answer.body, adopted.obj):
-        assert made["spec"]["template"]["spec"]["containers"][0]["image"] == f"docker.io/trainyard/{due}:0.3.0"
+        assert made["spec"]["template"]["spec"]["containers"][0]["image"] == f"docker.io/trainyard/{due}:0.4.0"
 
 
 @pytest.mark.parametrize(

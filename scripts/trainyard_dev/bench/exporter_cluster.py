@@ -133,11 +133,11 @@ def _spec(node: str = "") -> Object:
     mounts = [{"name": name, "mountPath": f"/mnt/{name}"} for name in ("work", "shm", "workspace", "shared")]
     env = [{"name": f"TRAINYARD_SETTING_{at}", "value": f"value-of-setting-{at}"} for at in range(25)]
     amounts = {"requests": {"cpu": "8", "memory": "64Gi", GPU: "1"}, "limits": {"memory": "64Gi", GPU: "1"}}
-    side = {"image": "registry/trainyard/platform:0.3.0", "securityContext": closed, "volumeMounts": mounts,
+    side = {"image": "registry/trainyard/platform:0.4.0", "securityContext": closed, "volumeMounts": mounts,
             "env": env[:12],
             "command": ["python3", "-m", "trainyard_agent", "run-files"],
             "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}}  # fmt: skip
-    main = {"name": "pytorch", "image": "registry/trainyard/trainer-torch:0.3.0", "securityContext": closed, "env": env,
+    main = {"name": "pytorch", "image": "registry/trainyard/trainer-torch:0.4.0", "securityContext": closed, "env": env,
             "command": ["python3", "train.py", "--epochs", "10"], "resources": amounts,
             "volumeMounts": mounts}  # fmt: skip
     volumes = [{"name": name, "emptyDir": {}} for name in ("work", "shm", "workspace", "shared")]
@@ -206,7 +206,7 @@ def _pod(number: int, teams: list[str], nodes: int) -> Object:
     kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
     conditions = [{"type": kind, "status": "True", "lastTransitionTime": AT} for kind in kinds]
     running = [{"name": one, "state": {"running": {"startedAt": AT}}, "ready": True, "restartCount": 0, "started": True,
-                "image": "registry/trainyard/trainer-torch:0.3.0", "imageID": f"sha256:{number:064}",
+                "image": "registry/trainyard/trainer-torch:0.4.0", "imageID": f"sha256:{number:064}",
                 "containerID": f"containerd://{number:064}"} for one in ("fetch", "upload", "pytorch")]  # fmt: skip
     placed: Object = {"phase": "Running", "startTime": AT, "conditions": conditions, "podIP": "10.0.0.1",
                       "initContainerStatuses": running[:2], "containerStatuses": running[2:]}  # fmt: skip

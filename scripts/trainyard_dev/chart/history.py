@@ -12,11 +12,10 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
 
-# `trainyard.chart.package` is where the packager of each release up to 0.2.0 lies.
 RENDER = """
 import sys
 from pathlib import Path
-from trainyard.chart import package
+from trainyard_dev.chart import package
 Path(sys.argv[1]).write_text(package.template(sys.argv[2], values=[Path(sys.argv[3])]))
 """
 RENDER_S = 900

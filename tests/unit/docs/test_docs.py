@@ -146,7 +146,7 @@ def test_messages_that_are_explained_are_really_given() -> None:
     ("row", "metric"), [("GPUs allocated, %", "allocated@100"), ("pods of 8 GPUs refused, %", "refused8@100")]
 )
 def test_how_it_works_has_the_figures_of_the_benchmarks(row: str, metric: str) -> None:
-    figures = summary.read(page.FOLDER / summary.FILE).figures
+    figures = summary.read().figures
     found = [
         tables.find(figures, "default@1", column, metric)
         for column in ("kube-default", "volcano-default", "kube-tuned", "ours")
@@ -157,7 +157,7 @@ def test_how_it_works_has_the_figures_of_the_benchmarks(row: str, metric: str) -
     if metric == "allocated@100":
         first, *_, last = reported.split(" | ")
         assert f"{last} % of the GPUs" in TEXTS["README.md"]
-        assert f"kube-scheduler allocates {first} %" in TEXTS["README.md"]
+        assert f"kube-scheduler allocated {first} %" in TEXTS["README.md"]
 
 
 def test_the_readme_is_short() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-IMAGE = "docker.io/trainyard/trainer-torch:0.3.0"
+IMAGE = "docker.io/trainyard/trainer-torch:0.4.0"
 SECURITY = "{runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}"
 CLOSED = "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
 POD = f"""\

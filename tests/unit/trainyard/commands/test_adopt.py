@@ -43,7 +43,7 @@ def site(tmp_path: Path) -> str:
     raw = contract.render.defaults()
     team = {**raw["teamDefaults"], "name": "vision", "gid": 20001, "defaults": "deadline=3600,keep=600"}
     raw["teams"] = [team]
-    reference = "docker.io/trainyard/trainer-tensorflow:0.3.0"
+    reference = "docker.io/trainyard/trainer-tensorflow:0.4.0"
     raw["policies"]["fill"] |= {"imageNames": ["tensorflow/tensorflow"], "imageReferences": [reference]}
     file = tmp_path / "contract.yaml"
     file.write_text(yaml.safe_dump(raw))
@@ -65,7 +65,7 @@ def test_the_difference_is_shown_and_nothing_written(trainyard: Call, file: Path
     gone = [line for line in ended.out.splitlines() if line.startswith("-") and not line.startswith("---")]
     assert [line.split()[1] for line in gone] == ["image:", "resources:"], "nothing else is touched"
     assert "Job mnist-demo: queue, schedulerName, tolerations" in ended.err
-    assert "warning: docker.io/trainyard/trainer-tensorflow:0.3.0 stands in for the image" in ended.err
+    assert "warning: docker.io/trainyard/trainer-tensorflow:0.4.0 stands in for the image" in ended.err
     assert "1 of 1 files to be written: add --write" in ended.err
     assert file.read_text() == JOB
 
@@ -80,7 +80,7 @@ def test_it_is_written_once(trainyard: Call, file: Path, site: str) -> None:
     assert file.read_text() == made
     notes = yaml.safe_load(made.partition("---\n")[0])["metadata"]["annotations"]
     assert notes["trainyard.io/filled"].startswith("queue, schedulerName, tolerations")
-    stands_in = "tensorflow/tensorflow:2.15 -> docker.io/trainyard/trainer-tensorflow:0.3.0"
+    stands_in = "tensorflow/tensorflow:2.15 -> docker.io/trainyard/trainer-tensorflow:0.4.0"
     assert notes["trainyard.io/image-stands-in"] == stands_in
     assert trainyard("lint", str(file), "--contract", site, "--skip-others").code == 0
 

@@ -183,7 +183,7 @@ def test_a_chart_of_before_has_no_images_with_cuda(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("framework", ["pytorch", "mpi"])
 def test_lint_refuses_what_train_refuses(platform: contract.Contract, framework: str) -> None:
-    image = "image: trainyard/trainer-torch:0.3.0\n" if framework == "pytorch" else ""
+    image = "image: trainyard/trainer-torch:0.4.0\n" if framework == "pytorch" else ""
     text = f"name: try\nframework: {framework}\n{image}gpus: 1\ncommand: [python, train.py]\n"
     found = [one for one in check_text(text, "trainyard.yaml", lint.site(platform, "vision")) if one.code == "TY409"]
     assert [(one.severity, one.line) for one in found] == [(lint.Severity.ERROR, 3 if image else 1)]

@@ -18,7 +18,7 @@ from trainyard.serving.plan import Wish
 SERVING = {
     "bucket": "runs",
     "gpus": True,
-    "images": {"pytorch": "trainyard/server-torch:0.3.0", "onnx": "trainyard/server-sklearn:0.3.0"},
+    "images": {"pytorch": "trainyard/server-torch:0.4.0", "onnx": "trainyard/server-sklearn:0.4.0"},
     "priorityClass": {"name": "trainyard-serving", "value": 20000},
     "prometheus": "http://prometheus:9090",
 }
@@ -48,7 +48,7 @@ def card(version: str = "v1", framework: str = "pytorch", **more: Any) -> cards.
 
 def test_a_first_service_has_the_platforms_image_class_and_nodes(known: Contract) -> None:
     made = plan.values(known, "vision", card(), Wish(), {})
-    assert made["image"]["reference"] == "mirror.example:5000/trainyard/server-torch:0.3.0"
+    assert made["image"]["reference"] == "mirror.example:5000/trainyard/server-torch:0.4.0"
     assert made["fetch"]["image"].endswith("/platform:0.3.0") and made["storeSecret"] == "trainyard-s3"
     assert made["priorityClassName"] == "trainyard-serving" and made["nodeSelector"] == {"trainyard.io/pool": "cpu"}
     assert made["model"] == {"name": "digits", "version": "v1", "digest": "sha256:v1",

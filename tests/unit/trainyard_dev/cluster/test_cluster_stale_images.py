@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from trainyard_dev.cluster.nodes import forget_stale
 
 LISTED = """REF TYPE DIGEST SIZE PLATFORMS LABELS
-docker.io/trainyard/platform:0.3.0 application/vnd.oci.image.manifest.v1+json sha256:old 26.2 MiB linux/amd64 managed
-docker.io/trainyard/base:0.3.0     application/vnd.oci.image.manifest.v1+json sha256:b   26.2 MiB linux/amd64 managed
-docker.io/trainyard/trainer:0.3.0  application/vnd.oci.image.manifest.v1+json sha256:t   26.2 MiB linux/amd64 managed
+docker.io/trainyard/platform:0.4.0 application/vnd.oci.image.manifest.v1+json sha256:old 26.2 MiB linux/amd64 managed
+docker.io/trainyard/base:0.4.0     application/vnd.oci.image.manifest.v1+json sha256:b   26.2 MiB linux/amd64 managed
+docker.io/trainyard/trainer:0.4.0  application/vnd.oci.image.manifest.v1+json sha256:t   26.2 MiB linux/amd64 managed
 registry.k8s.io/pause:3.10         application/vnd.oci.image.manifest.v1+json sha256:p   0.2 MiB  linux/amd64 managed
 """
 
@@ -38,11 +38,11 @@ def test_only_what_the_registry_has_anew_is_removed() -> None:
 
 def test_an_image_that_is_still_being_made_is_removed_at_once() -> None:
     node = Node()
-    forget_stale(node, "lab-worker", {"docker.io/trainyard/trainer:0.3.0": ""})  # type: ignore[arg-type]
-    assert node.removed == ["docker.io/trainyard/trainer:0.3.0"]
+    forget_stale(node, "lab-worker", {"docker.io/trainyard/trainer:0.4.0": ""})  # type: ignore[arg-type]
+    assert node.removed == ["docker.io/trainyard/trainer:0.4.0"]
 
 
 def test_nothing_is_removed_where_all_is_as_served() -> None:
     node = Node()
-    assert forget_stale(node, "lab-worker", {"docker.io/trainyard/base:0.3.0": "sha256:b"}) == []  # type: ignore[arg-type]
+    assert forget_stale(node, "lab-worker", {"docker.io/trainyard/base:0.4.0": "sha256:b"}) == []  # type: ignore[arg-type]
     assert node.removed == []

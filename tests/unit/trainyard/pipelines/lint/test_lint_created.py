@@ -51,7 +51,7 @@ from components import create_object
 MANIFEST = {manifest!r}
 
 
-@dsl.component(base_image="docker.io/trainyard/pipeline:0.3.0", install_kfp_package=False)
+@dsl.component(base_image="docker.io/trainyard/pipeline:0.4.0", install_kfp_package=False)
 def asked() -> str:
     return "vision"
 
