@@ -23,7 +23,7 @@ from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, read_contract, values
-from trainyard_dev.images import registry, transfer
+from trainyard_dev.images import crane, registry
 from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load
 
@@ -143,7 +143,7 @@ def _mirror(context: Context) -> int:
         refs += [load().image(name) for name in options_people.IMAGES]  # which are installed after the removal
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
-    return len(transfer.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))
+    return len(crane.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))
 
 
 def _strangers(context: Context, namespace: str) -> list[str]:
