@@ -210,19 +210,14 @@ def _check_blobs(folder: Path) -> None:
 def _pack(folder: Path, file: Path) -> None:
     """Puts a layout's folder into one tar file, beside first, and removes the folder."""
     part = file.with_name(f"{file.name}.part")
+    anonymous = lambda member: member.replace(mtime=0, uid=0, gid=0, uname="", gname="")  # noqa: E731
     with tarfile.open(part, "w") as tar:
         for path in sorted(folder.rglob("*"), key=lambda path: ("blobs" in path.parts, path)):
             if path.is_file():
-                tar.add(path, str(path.relative_to(folder)), filter=_anonymous)
+                tar.add(path, str(path.relative_to(folder)), filter=anonymous)
     part.rename(file)
     print(f"{file}: {file.stat().st_size / 1e6:.0f} MB")
     shutil.rmtree(folder)
-
-
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.uid = member.gid = member.mtime = 0
-    member.uname = member.gname = ""
-    return member
 
 
 def _unpacked(file: Path, folder: Path) -> Path:
