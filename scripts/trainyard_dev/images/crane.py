@@ -210,7 +210,7 @@ def _check_blobs(folder: Path) -> None:
 def _pack(folder: Path, file: Path) -> None:
     """Puts a layout's folder into one tar file, beside first, and removes the folder."""
     part = file.with_name(f"{file.name}.part")
-    anonymous = lambda member: member.replace(mtime=0, uid=0, gid=0, uname="", gname="")  # noqa: E731
+    anonymous = lambda member: member.replace(mtime=0, uid=0, gid=0, uname="", gname="", deep=False)  # noqa: E731
     with tarfile.open(part, "w") as tar:
         for path in sorted(folder.rglob("*"), key=lambda path: ("blobs" in path.parts, path)):
             if path.is_file():
