@@ -159,6 +159,8 @@ def _error(said: str) -> TrainyardError:
         return TrainyardError(f"{found[2]} is not published for {found[1]}", hint="leave out --platform")
     if "checksum" in said:
         return TrainyardError(f"a blob arrived broken: {said}", hint="try again; what is whole stays")
+    if "no such file" in said:
+        return TrainyardError(f"a blob is missing: {said}", hint="save it again")
     return TrainyardError(f"crane failed: {said}", hint="see the registry's log")
 
 
@@ -201,7 +203,7 @@ def _entries(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _check_blobs(folder: Path) -> None:
     """Raises TrainyardError for a blob that is not what it was, before anything is pushed."""
-    for path in (folder / "blobs/sha256").iterdir():
+    for path in folder.glob("blobs/sha256/*"):
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != path.name:
                 raise TrainyardError(f"sha256:{path.name} is damaged", where=str(folder), hint="save it again")

@@ -113,7 +113,7 @@ def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractCon
 
 
 @images.command()
-@click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
+@_wanted
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 def build(wanted: str, names: tuple[str, ...]) -> None:
     """Build every image that this machine would need and the cache lacks, or those of versions.yaml that are named.
@@ -156,7 +156,7 @@ def show_contents(name: str, run: bool) -> None:
 
 @images.command()
 @click.argument("registry_host", metavar="HOST")
-@click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
+@_wanted
 @click.option("--all", "every", is_flag=True, help="Upstream's images as well; only with --images build.")
 @click.option("--cuda", is_flag=True, help="Those with CUDA as well, which have several GB.")
 @_pins

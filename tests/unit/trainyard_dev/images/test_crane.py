@@ -232,8 +232,12 @@ def test_a_layout_that_names_no_image(tmp_path: Path, index: str) -> None:
 
 def test_a_damaged_archive_is_refused(served: Served, tmp_path: Path) -> None:
     crane.save([served.item(OWN)], tmp_path / "images")
-    (tmp_path / "images/blobs" / served.digests[OWN].replace(":", "/")).write_text("{}")
-    with pytest.raises(TrainyardError, match="is damaged"):
+    blob = tmp_path / "images/blobs" / served.digests[OWN].replace(":", "/")
+    blob.write_text("{}")
+    with pytest.raises(TrainyardError, match=r"is damaged.*save it again"):
+        crane.load(tmp_path / "images", f"{served.host}/mirror")
+    blob.unlink()
+    with pytest.raises(TrainyardError, match=r"a blob is missing.*save it again"):
         crane.load(tmp_path / "images", f"{served.host}/mirror")
     assert crane.digest(f"{served.host}/mirror/trainyard/demo:1") == ""
 
