@@ -143,7 +143,8 @@ def _mirror(context: Context) -> int:
         refs += [load().image(name) for name in options_people.IMAGES]  # which are installed after the removal
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
-    return len(crane.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))
+    wanted = context.supply.source.kind if context.supply else "auto"
+    return len(crane.mirror(sources.items(context.engine, refs, wanted), f"{address}/{path}"))
 
 
 def _strangers(context: Context, namespace: str) -> list[str]:
