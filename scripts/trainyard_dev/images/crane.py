@@ -53,8 +53,8 @@ def checked(prefix: str) -> str:
 def under(prefix: str, ref: str) -> str:
     """A reference as global.imageRegistry turns it: the prefix in place of the host.
 
-    >>> under("registry.example.org/mirror", "nvcr.io/nvidia/plugin:v1")
-    'registry.example.org/mirror/nvidia/plugin:v1'
+    >>> under("registry.example.org/mirror", "host.example/one/plugin:v1")
+    'registry.example.org/mirror/one/plugin:v1'
     """
     return f"{prefix.rstrip('/')}/{ref.partition('/')[2]}"
 
