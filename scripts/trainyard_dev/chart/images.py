@@ -14,7 +14,7 @@ from trainyard.chart import helm
 from trainyard.contract import read
 from trainyard.paths import ROOT
 from trainyard_dev.chart import package
-from trainyard_dev.images.transfer import under
+from trainyard_dev.images.crane import under
 from trainyard_dev.versions import load
 
 EXAMPLES = "manifests/jobs"

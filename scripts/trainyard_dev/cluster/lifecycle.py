@@ -144,7 +144,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
 
 
 def describe(options: Options) -> str:
-    """`NAME, images: build (registry.k8s.io can't be reached), GPUs: mock (no GPU here)`."""
+    """`NAME, images: build (asked for), GPUs: mock (no GPU here)`."""
     why = f" ({options.gpu_reason})" if options.gpu_reason else ""
     return f"{options.name}, images: {options.source.kind} ({options.source.reason}), GPUs: {options.gpu}{why}"
 

@@ -13,11 +13,6 @@ LIMITS = {"nofile": 16384, "nproc": 8192}
 PYTHON = (3, 11)
 
 
-def builds(m: Machine, wanted: Wanted) -> bool:
-    """Whether images are built here rather than pulled."""
-    return wanted.images == "build" or (wanted.images == "auto" and not m.registry())
-
-
 def check(m: Machine, wanted: Wanted) -> list[Finding]:
     return [_root(m), *(_limit(m, name) for name in LIMITS), _disk(m), _memory(m), *_software(m, wanted)]
 
@@ -66,8 +61,7 @@ def _memory(m: Machine) -> Finding:
 
 
 def _software(m: Machine, wanted: Wanted) -> list[Finding]:
-    building = builds(m, wanted)
-    return [_python(m), _go(m), _gcc(m), _images(m, wanted), _debootstrap(m, building), _data(m)]
+    return [_python(m), _go(m), _gcc(m), _images(m, wanted), _debootstrap(m, wanted.images != "pull"), _data(m)]
 
 
 def _python(m: Machine) -> Finding:
@@ -111,15 +105,12 @@ def _gcc(m: Machine) -> Finding:
 
 
 def _images(m: Machine, wanted: Wanted) -> Finding:
-    reached = wanted.images != "build" and m.registry()
-    if wanted.images == "build":
-        return Finding("software", "images", "built here, as asked for", "ok")
-    if reached:
+    if wanted.images != "pull":
+        return Finding("software", "images", "built here", "ok")
+    if m.registry():
         return Finding("software", "images", "registry.k8s.io answers: pulled", "ok")
-    if wanted.images == "pull":
-        hint = "make e2e IMAGES=build   # or set HTTPS_PROXY"
-        return Finding("software", "images", "registry.k8s.io can't be reached", "missing", hint)
-    return Finding("software", "images", "registry.k8s.io can't be reached: built here", "ok")
+    hint = "make e2e IMAGES=build   # or set HTTPS_PROXY"
+    return Finding("software", "images", "registry.k8s.io can't be reached", "missing", hint)
 
 
 def _debootstrap(m: Machine, building: bool) -> Finding:

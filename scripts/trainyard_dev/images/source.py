@@ -50,7 +50,7 @@ class Source:
 
 
 def choose(wanted: str) -> Source:
-    """`pull`, `build`, or with `auto` whichever works: pull where a public registry answers.
+    """`pull` or `build`; `auto` builds, as no run has pulled yet.
 
     Raises:
         UsageError: for any other word.
@@ -59,8 +59,7 @@ def choose(wanted: str) -> Source:
         return Source(wanted, "asked for")
     if wanted != "auto":
         raise UsageError(f"unknown image source `{wanted}`", hint="use auto, pull or build")
-    host = PROBE.split("/")[2]
-    return Source("pull", f"{host} answers") if registry_answers() else Source("build", f"{host} can't be reached")
+    return Source("build", "pulling is untried, `pull` asks for it")
 
 
 def registry_answers(url: str = PROBE, seconds: float = 4) -> bool:

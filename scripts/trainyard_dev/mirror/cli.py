@@ -15,7 +15,7 @@ from trainyard_dev import engine as engines
 from trainyard_dev.chart import images as listing
 from trainyard_dev.chart import parts
 from trainyard_dev.images import build as builder
-from trainyard_dev.images import contents, registry, source, transfer
+from trainyard_dev.images import contents, crane, registry, source
 from trainyard_dev.mirror import pinned, sources
 from trainyard_dev.progress import Progress
 from trainyard_dev.versions import load as load_versions
@@ -68,7 +68,7 @@ def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, platf
     An interrupted save goes on where it was. A tar file needs twice its room while it is made.
     """
     with _readable(profile, files, wanted) as items:
-        transfer.save(items, target, platform=platform)
+        crane.save(items, target, platform=platform)
 
 
 @images.command()
@@ -78,7 +78,7 @@ def save(target: Path, profile: str, files: tuple[Path, ...], wanted: str, platf
 @click.argument("prefix", metavar="HOST[/PATH]")
 def load(archive: Path, prefix: str, plain: bool, pins: Path | None) -> None:
     """Push what was saved into a registry, under the prefix that global.imageRegistry will name."""
-    _done(transfer.load(archive, prefix, plain=plain), prefix, pins)
+    _done(crane.load(archive, prefix, plain=plain), prefix, pins)
 
 
 @images.command()
@@ -94,9 +94,9 @@ def mirror(prefix: str, profile: str, files: tuple[Path, ...], wanted: str, plat
 
     What nobody publishes is built here first. Log in to the registry with docker or podman before.
     """
-    to = transfer.checked(prefix)  # before anything is built
+    to = crane.checked(prefix)  # before anything is built
     with _readable(profile, files, wanted) as items:
-        _done(transfer.mirror(items, to, plain=plain, platform=platform), to, pins)
+        _done(crane.mirror(items, to, plain=plain, platform=platform), to, pins)
 
 
 def _done(pushed: dict[str, str], prefix: str, pins: Path | None) -> None:
@@ -107,13 +107,13 @@ def _done(pushed: dict[str, str], prefix: str, pins: Path | None) -> None:
         click.echo(f"written: {pins}, for helm --values")
 
 
-def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractContextManager[list[transfer.Item]]:
+def _readable(profile: str, files: tuple[Path, ...], wanted: str) -> AbstractContextManager[list[crane.Item]]:
     refs = [image.ref for image in listing.listed(profile, values=files)]
     return sources.readable(engines.find(), refs, wanted)
 
 
 @images.command()
-@click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
+@_wanted
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 def build(wanted: str, names: tuple[str, ...]) -> None:
     """Build every image that this machine would need and the cache lacks, or those of versions.yaml that are named.
@@ -156,7 +156,7 @@ def show_contents(name: str, run: bool) -> None:
 
 @images.command()
 @click.argument("registry_host", metavar="HOST")
-@click.option("--images", "wanted", default="auto", show_default=True, help="auto, pull or build.")
+@_wanted
 @click.option("--all", "every", is_flag=True, help="Upstream's images as well; only with --images build.")
 @click.option("--cuda", is_flag=True, help="Those with CUDA as well, which have several GB.")
 @_pins
@@ -165,7 +165,7 @@ def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | 
 
     HOST may have a path, such as registry.example.org/mirror. Log in to it with docker or podman first.
     """
-    host = transfer.checked(registry_host)
+    host = crane.checked(registry_host)
     engine, chosen = engines.find(), source.choose(wanted)
     if every and chosen.kind != "build":
         raise UsageError(
@@ -187,8 +187,7 @@ def push(registry_host: str, wanted: str, every: bool, cuda: bool, pins: Path | 
                     hint=f"check that you may push there: `{engine.name} login {host.partition('/')[0]}`",
                 )
                 if pins and image.own:
-                    at, place = transfer.target(host, ref, plain=False)
-                    pushed[target] = at.digest(place)
+                    pushed[target] = crane.digest(target)
     if pins:
         pins.write_text(pinned.text(pushed, host))
         click.echo(f"written: {pins}, for helm --values")

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from trainyard.errors import TrainyardError
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry, source
+from trainyard_dev.images.crane import Item, under
 from trainyard_dev.images.registry import NETWORK
-from trainyard_dev.images.remote import Place, Registry
-from trainyard_dev.images.transfer import Item
 from trainyard_dev.progress import Progress
 from trainyard_dev.versions import load
 
@@ -43,11 +42,7 @@ def items(engine: Engine, refs: Sequence[str], wanted: str) -> list[Item]:
         for image in missing:
             with progress.step(image.ref):  # type: ignore[union-attr]
                 registry.push(engine, image, base, address)
-    found = []
-    for ref in refs:
-        place = Place.parse(f"{address}/{ref.partition('/')[2]}" if ref in built else ref)
-        found.append(Item(ref, Registry(place.host), place))
-    return found
+    return [Item(ref, under(address, ref) if ref in built else ref) for ref in refs]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import yaml
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import component_page, parts, reference
-from trainyard_dev.images import contents, packages
+from trainyard_dev.images import contents, crane, packages
 from trainyard_dev.sync import charts, modules, new, texts
 from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
@@ -74,7 +74,7 @@ def digests() -> int:
 
     Exit code 1: a tag has another digest than the pinned one, or is gone. What was not asked stays unproved.
     """
-    told = digests_of_images.fill(ROOT, digests_of_images.registry)
+    told = digests_of_images.fill(ROOT, crane.digest)
     for one in told:
         click.echo(f"{one.name}: {one.said}")
     return int(any(one.bad for one in told))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.images.remote import Place, Registry
 from trainyard_dev.sync.tree import Scalars
 from trainyard_dev.verify.images import upstream
 from trainyard_dev.versions import FILE, UNPROVED, read
@@ -24,12 +23,6 @@ class Asked:
     name: str
     said: str
     bad: bool = False
-
-
-def registry(ref: str) -> str:
-    """The digest that the registry has for a tag today."""
-    place = Place.parse(ref)
-    return Registry(place.host).digest(place)
 
 
 def fill(root: Path, ask: Ask) -> list[Asked]:

@@ -10,7 +10,7 @@ from images_demo import DEMO, FakeEngine
 from pretended_machine import UP, Call, Machine
 
 from trainyard_dev import proxies
-from trainyard_dev.images import base, registry, remote
+from trainyard_dev.images import base, registry
 from trainyard_dev.images import build as images
 
 PASSWORD = "pssst"
@@ -68,5 +68,3 @@ def test_what_runs_here_is_asked_directly(site: SimpleNamespace, monkeypatch: py
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     address = site.url.split("/")[2]
     registry._wait(address, seconds=2)
-    site.headers, site.body = {"Content-Type": remote.INDEXES[0]}, b"{}"
-    assert remote.Registry(address).manifest(remote.Place.parse(f"{address}/a:1")).body == b"{}"

@@ -22,7 +22,7 @@ from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, read_contract, values
-from trainyard_dev.images import registry, transfer
+from trainyard_dev.images import crane, registry
 from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load
 
@@ -141,7 +141,8 @@ def _mirror(context: Context) -> int:
         refs = [*(image.ref for image in listing.listed("kind", values=[files[-2]])), load().image("base")]
     address = registry.address(context.engine)
     path = MIRROR.partition("/")[2]
-    return len(transfer.mirror(sources.items(context.engine, refs, "auto"), f"{address}/{path}"))
+    wanted = context.supply.source.kind if context.supply else "auto"
+    return len(crane.mirror(sources.items(context.engine, refs, wanted), f"{address}/{path}"))
 
 
 def _strangers(context: Context, namespace: str) -> list[str]:

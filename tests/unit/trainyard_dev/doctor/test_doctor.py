@@ -124,13 +124,14 @@ def _found_only_there(folder: Path) -> Callable[..., str | None]:
 
 
 def test_images_are_pulled_or_built() -> None:
-    assert "built here" in find(Box(), "images").found
-    assert "pulled" in find(Box(reached=True), "images").found
-    assert find(Box(), "images", Wanted(images="pull")).state == "missing"
+    pull = Wanted(images="pull")
+    assert "built here" in find(Box(reached=True), "images").found
+    assert "pulled" in find(Box(reached=True), "images", pull).found
+    assert find(Box(), "images", pull).state == "missing"
     without = Box(reached=True)
     without.programs.discard("debootstrap")
-    assert find(without, "debootstrap").state == "not needed"
-    assert find(without, "debootstrap", Wanted(images="build")).state == "missing"
+    assert find(without, "debootstrap", pull).state == "not needed"
+    assert find(without, "debootstrap").state == "missing"
 
 
 def test_table_reads_well() -> None:

@@ -17,19 +17,17 @@ from trainyard_dev.versions import Versions, load
 REGISTRY = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
 
-@pytest.mark.parametrize("wanted", ["pull", "build"])
-def test_a_source_that_was_asked_for(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "registry_answers", lambda: pytest.fail("the network was asked"))
-    assert source.choose(wanted) == source.Source(wanted, "asked for")
-
-
 @pytest.mark.parametrize(
-    ("answers", "kind", "reason"),
-    [(True, "pull", "registry.k8s.io answers"), (False, "build", "registry.k8s.io can't be reached")],
+    ("wanted", "kind", "reason"),
+    [
+        ("pull", "pull", "asked for"),
+        ("build", "build", "asked for"),
+        ("auto", "build", "pulling is untried, `pull` asks for it"),
+    ],
 )
-def test_the_source_follows_the_network(answers: bool, kind: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "registry_answers", lambda: answers)
-    assert source.choose("auto") == source.Source(kind, reason)
+def test_the_source_asks_no_network(wanted: str, kind: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "registry_answers", lambda: pytest.fail("the network was asked"))
+    assert source.choose(wanted) == source.Source(kind, reason)
 
 
 def test_an_unknown_source() -> None:

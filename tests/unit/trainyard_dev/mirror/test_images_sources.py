@@ -44,7 +44,7 @@ def pushed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def items(monkeypatch: pytest.MonkeyPatch, kind: str, *refs: str) -> dict[str, str]:
     monkeypatch.setattr(source, "choose", lambda wanted: Source(kind, "asked for"))
-    return {one.ref: str(one.place) for one in sources.items(cast(Engine, FakeEngine()), refs, kind)}
+    return {one.ref: one.at for one in sources.items(cast(Engine, FakeEngine()), refs, kind)}
 
 
 def test_published_images_are_read_where_they_are(pushed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def test_nothing_of_ours_is_an_error() -> None:
 def test_a_mirror_writes_the_file_it_is_asked_for(
     trainyard: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(cli.transfer, "load", lambda *_, **__: {under("platform"): DIGEST})
+    monkeypatch.setattr(cli.crane, "load", lambda *_, **__: {under("platform"): DIGEST})
     (tmp_path / "saved.tar").touch()
     ended = trainyard(
         "images", "load", str(tmp_path / "saved.tar"), f"{PREFIX}/", "--pins", str(tmp_path / "pins.yaml")
