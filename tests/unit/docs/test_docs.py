@@ -10,7 +10,7 @@ import pytest
 
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
-from trainyard_dev.bench import page, summary, tables
+from trainyard_dev.bench import summary, tables
 from trainyard_dev.cli import trainyard
 from trainyard_dev.e2e import selection
 
