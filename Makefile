@@ -72,6 +72,8 @@ notebook-test: ## the hub of notebooks at work and attacked: a real hub, proxy a
 verify: ## pins and generated files agree with versions.yaml
 	@$(TRAINYARD) verify
 audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 none, 1 some, 3 not all could be asked
+	@$(TRAINYARD) tools path osv-scanner >/dev/null
+	@$$(bin/bootstrap) -m pytest tests/unit/trainyard_dev/audit -q
 	@$(TRAINYARD) audit
 
 .PHONY: attacks

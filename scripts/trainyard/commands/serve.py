@@ -12,8 +12,6 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 
 if TYPE_CHECKING:
-    from trainyard.contract import Contract
-    from trainyard.kube import Kube
     from trainyard.serving.plan import Wish
 
 AMOUNTS = {"cpu": "500m", "memory": "1Gi"}
@@ -144,11 +142,13 @@ def model(
     What is not said stays as it was. The new version gets requests once it is warm, and the old one's pods end what
     they have begun.
     """
+    from trainyard import contract
     from trainyard.serving import apply, plan, render, settings, shelf
     from trainyard.serving.cards import split
 
     split(model)
-    kube, known = _connected(access)
+    kube = access.connect()
+    known = contract.live(kube)
     plan.part(known)
     text, digest = plan.new_key() if key else ("", "")
     wish = _wish(said, digest, revoke_keys)
@@ -290,10 +290,3 @@ def _address(name: str, namespace: str) -> str:
 
 def _documents(objects: list[dict[str, Any]]) -> str:
     return "".join(f"---\n{structured.text(obj, 'yaml')}" for obj in objects)
-
-
-def _connected(access: Access) -> tuple[Kube, Contract]:
-    from trainyard import contract
-
-    kube = access.connect()
-    return kube, contract.live(kube)

@@ -34,7 +34,6 @@ class Kind:
         component: the function of pipelines/components/ that runs it as a step; empty: FRAMEWORK_job.
         about: what that step does, in one sentence: how ranks find each other. Empty: there is no such step.
         fields: further fields of its spec, with what they hold.
-        children: kinds of objects between the job and its pods, from the top: ("JobSet", "Job") for a TrainJob.
         suspend: below its spec, the field that ends its pods and keeps the job; "" where it has none.
         restarts: what happens to a failed rank, for the docs.
     """
@@ -57,7 +56,6 @@ class Kind:
     component: str = ""
     about: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
-    children: tuple[str, ...] = ()
     suspend: str = "runPolicy.suspend"
     restarts: str = "the pod starts anew, as often as retries say"
 

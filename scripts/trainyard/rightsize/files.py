@@ -16,9 +16,10 @@ from trainyard import yaml_edit, yaml_lines
 from trainyard.errors import UsageError
 from trainyard.kinds import check, registry
 from trainyard.kinds.spec import MPI, JobSpec
+from trainyard.policy.cel import number
 from trainyard.policy.lint import pods
 from trainyard.rightsize.proposal import Amounts
-from trainyard.rightsize.quantity import CPU, MEMORY, number, text
+from trainyard.rightsize.quantity import CPU, MEMORY, text
 
 Object = dict[str, Any]
 Key = tuple[str, str]  # role, container

@@ -1,11 +1,8 @@
-"""Amounts of CPU and memory: read as numbers, rounded up to what people write, and written."""
+"""Amounts of CPU and memory: rounded up to what people write, and written."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
-
-from trainyard.policy import cel
 
 CPU, MEMORY = "cpu", "memory"
 MIB, GIB = 1 << 20, 1 << 30
@@ -15,14 +12,6 @@ STEPS: dict[str, tuple[tuple[float, float], ...]] = {
     CPU: ((1.0, 0.01), (4.0, 0.05), (math.inf, 0.1)),
     MEMORY: ((GIB, 16.0 * MIB), (8.0 * GIB, 64.0 * MIB), (math.inf, 256.0 * MIB)),
 }
-
-
-def number(value: Any) -> float | None:
-    """A quantity such as 500m or 2Gi as cores or bytes; None when it is none."""
-    try:
-        return float(cel.amount(value))
-    except cel.CelError:
-        return None
 
 
 def rounded(resource: str, value: float) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainyard import structured
+from trainyard.policy.cel import number
 from trainyard.rightsize import quantity
 from trainyard.rightsize.judged import RESOURCES, Judged
 
@@ -69,7 +70,7 @@ def text(found: Sequence[Judged]) -> str:
             for name in RESOURCES:
                 if name in new:
                     amounts = at.setdefault(key, {})
-                    largest = max(new[name], quantity.number(amounts.get(name)) or 0)
+                    largest = max(new[name], number(amounts.get(name)) or 0)
                     amounts[name] = quantity.text(name, largest)
     if not made:
         said.append("# Everything fits: nothing is to be changed.")

@@ -1,149 +1,149 @@
-"""`trainyard audit`: what we hold, asked of every database of known vulnerabilities that can be reached."""
+"""`trainyard audit`: osv-scanner asks about all that we hold; our own list and ends of support come beside."""
 
 from __future__ import annotations
 
 import datetime
 import json
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
+import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import OUT, ROOT
+from trainyard.shell import run
 from trainyard_dev import engine as engines
-from trainyard_dev.audit import advisories, debian, held, report, sources
-from trainyard_dev.audit.debian import Contents
-from trainyard_dev.audit.held import Modules
-from trainyard_dev.audit.report import Report
-from trainyard_dev.audit.sources import Fetch, Open
-from trainyard_dev.images import source as image_source
+from trainyard_dev.images import source
 from trainyard_dev.images.build import local_ref
-from trainyard_dev.versions import load, read
+from trainyard_dev.matrix import support
+from trainyard_dev.tools import build
+from trainyard_dev.versions import Versions, load
 
-AREAS = ("python", "go", "debian", "support")
-RESULT = "audit.json"
-
-
-@dataclass(frozen=True)
-class Means:
-    """What an audit asks with; tests put others in."""
-
-    fetch: Fetch
-    listed: Callable[[Path, dict[str, Any]], Modules]
-    images: Callable[[], tuple[list[Contents], list[Open]]]
-    today: datetime.date
+ASSETS = Path(__file__).parent / "assets"
+COPY = "OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY"  # names a folder with <ecosystem>/all.zip, as osv.dev exports them
+ECOSYSTEMS = ("PyPI", "Go", "Debian")
+COPY_DAYS = 14  # a copy of a database that is older counts as not asked
+PACKAGES_DAYS = 30  # that security updates of Debian may wait: docs/support.md says so
+PACKAGES = """. /usr/lib/os-release && echo $VERSION_ID
+dpkg-query --show --showformat='${db:Status-Status} ${source:Package} ${source:Version}\\n'"""
+NO_SHELL = 127  # how a run of an image ends that has none, and so nothing of Debian's
+CLEAN, FOUND, UNASKED = 0, 1, 3
 
 
 @click.command()
-@click.option("--only", "areas", multiple=True, type=click.Choice(AREAS), help="Not everything, but this.")
-@click.option("--advisories", "copies", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
-              envvar="TRAINYARD_ADVISORIES", metavar="FOLDER",
-              help="A copy of a database, in OSV's format; asked besides the others.")  # fmt: skip
-@click.option(
-    "--offline", is_flag=True, help="Ask nobody over the network: what that leaves unasked is listed as open."
-)
-def audit(areas: tuple[str, ...], copies: tuple[Path, ...], offline: bool) -> int:
-    """Ask databases of known vulnerabilities about all that is pinned, compiled and installed into images.
+def audit() -> int:
+    """Ask osv.dev about all that is pinned, compiled and installed, or copies in $OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY.
 
-    What has left its support since support.yaml was last gone through is a finding, too.
+    Our own list of advisories is asked, too. What has left its support since support.yaml was gone through is found.
 
     Exit code 0: nothing found, everything asked. 1: something found. 3: nothing found, but not everything asked.
     """
-    means = Means(refused if offline else sources.fetch, held.compiled, built_images, datetime.date.today())
-    found = collect(ROOT, read(ROOT), areas or AREAS, copies, means)
-    for line in found.lines():
+    work, versions, today = OUT / "audit", load(), datetime.date.today()
+    shutil.rmtree(work, ignore_errors=True)
+    files, left = held(versions, work)
+    found = ask(files, left, work, os.environ.get(COPY, ""), today)
+    over = list(past_support(ROOT, versions.raw, today))
+    for line in (*over, *(f"open: {one}" for one in left)):
         click.echo(line)
-    OUT.mkdir(exist_ok=True)
-    (OUT / RESULT).write_text(json.dumps(found.data(), indent=2) + "\n")
-    return found.code
+    return FOUND if found or over else UNASKED if left else CLEAN
 
 
-def collect(root: Path, raw: dict[str, Any], areas: Sequence[str], copies: Sequence[Path], means: Means) -> Report:
-    """Everything that was found and what was not asked, for the chosen areas.
+def held(versions: Versions, work: Path) -> tuple[list[str], list[str]]:
+    """What we pin, compile and install, as osv-scanner's option `--lockfile` takes it; and what can't be looked at."""
+    locks = [ROOT / "requirements.lock", *sorted((ROOT / "images").glob("*/requirements.txt"))]
+    files, left = [f"requirements.txt:{file}" for file in locks], []
+    work.mkdir(parents=True, exist_ok=True)
+    for tool in versions.tools.values():
+        files.append(f"go.mod:{build.source_dir(tool) / 'go.mod'}")
+        if build.is_built(tool):  # a binary names every module that was compiled into it
+            files += [str(build.bin_dir(tool) / name) for _, name in tool.packages]
+        else:
+            left.append(f"what tools/{tool.name} compiles: it is not built here")
+    try:
+        engine, base = engines.find(), source.choose("build").base_ref
+        for image in versions.images.values():
+            if not engine.has_image(ref := local_ref(image, base)):
+                left.append(f"what the image {image.name} holds: it is not built here")
+            elif packages := debian(engine, ref):
+                files.append(str(file := work / f"{image.name}.cdx.json"))
+                file.write_text(json.dumps({"bomFormat": "CycloneDX", "specVersion": "1.5", "components": packages}))
+    except TrainyardError as error:
+        left.append(f"what images hold: {error.what}")
+    return files, left
+
+
+def debian(engine: engines.Engine, ref: str) -> list[dict[str, str]]:
+    """The source packages, by which OSV knows Debian, of an image, as components of a CycloneDX file."""
+    done = engine("run", "--rm", "--network=none", "--entrypoint=sh", ref, "-c", PACKAGES, check=False)
+    if done.returncode not in (CLEAN, NO_SHELL):
+        raise TrainyardError(f"{ref} does not say it: {done.stderr.strip()}")
+    release, *lines = done.stdout.splitlines() or [""]
+    found = sorted({tuple(line.split()[1:]) for line in lines if line.startswith("installed ")})
+    url = f"pkg:deb/debian/{{}}@{{}}?distro=debian-{release}"
+    return [{"type": "library", "name": n, "purl": url.format(quote(n), quote(v))} for n, v in found]
+
+
+def ask(files: list[str], left: list[str], work: Path, copy: str, today: datetime.date) -> bool:
+    """Whether anything is found by our own list, the copy and, where there is none, osv.dev; adds to what is `left`."""
+    records = yaml.load((ASSETS / "advisories.yaml").read_text(), yaml.BaseLoader)["advisories"]
+    for ecosystem in ECOSYSTEMS:
+        file = work / "osv-scalibr" / ecosystem / "all.zip"
+        file.parent.mkdir(parents=True)
+        if copy and (why := take(Path(copy), ecosystem, file, today)):
+            left.append(f"{ecosystem}, of {copy}: {why}")
+        with zipfile.ZipFile(file, "a") as archive:
+            for one in records:
+                if one["affected"][0]["package"]["ecosystem"] == ecosystem:
+                    archive.writestr(f"{one['id']}.json", json.dumps(one))
+    found = scan(files, left, "--offline", f"--local-db-path={work}")
+    try:
+        return (not copy and scan(files, left)) or found
+    except TrainyardError as error:
+        left.append(f"osv.dev, for {', '.join(ECOSYSTEMS)}: {error.what}")
+    return found
+
+
+def take(copy: Path, ecosystem: str, target: Path, today: datetime.date) -> str:
+    """Takes an ecosystem's export out of a copy; says why that does not count as asked, "" where it does."""
+    if not (found := next(copy.rglob(f"{ecosystem}/all.zip"), None)):
+        return "there is no all.zip"
+    shutil.copyfile(found, target)
+    with zipfile.ZipFile(found) as archive:
+        days = [json.loads(archive.read(name))["modified"][:10] for name in archive.namelist()]
+    newest = max(days, default="0001-01-01")
+    age = (today - datetime.date.fromisoformat(newest)).days
+    return f"it ends {newest}, {COPY_DAYS} days are allowed" if age > COPY_DAYS else ""
+
+
+def scan(files: list[str], left: list[str], *how: str) -> bool:
+    """Lets osv-scanner print what it finds, and says whether that is anything; a file without packages is `left`.
 
     Raises:
-        TrainyardError: a file of ours or a copy of a database can't be read.
+        TrainyardError: it could not ask, or could not read a file.
     """
-    gone_through, known = advisories.own()
-    result = Report(notes=[f"our own list of advisories, gone through on {gone_through}: {len(known)}"])
-    parts: list[advisories.Part] = []
-    if "python" in areas:
-        mine = held.python(root)
-        parts += mine.parts
-        result.notes.append(f"Python: {_kinds(mine.parts)} packages in {_places(mine.parts)} files")
-    if "go" in areas:
-        modules = held.go(root, raw, means.listed)
-        parts += modules.parts
-        result.open += modules.open
-        result.notes.append(f"Go: {_kinds(modules.parts)} modules in {_places(modules.parts)} sets")
-    if parts:
-        answers = [sources.osv(parts, means.fetch), *(sources.copy(folder, means.today) for folder in copies)]
-        for answer in answers:
-            known += answer.advisories
-            result.open += answer.open
-        for folder, answer in zip(copies, answers[1:], strict=True):
-            result.notes.append(f"{folder}: {len(answer.advisories)} advisories as of {answer.day}")
-    if "debian" in areas:
-        images, left = means.images()
-        result.open += left
-        parts += _debian(images, known, result, means.fetch, debian.archive_of_this_machine())
-    if "support" in areas:
-        for ended, said in (held.past_support(root, raw, means.today), held.old_packages(raw, means.today)):
-            parts += ended
-            known += said
-    result.findings, result.accepted = report.judge(parts, known, report.acceptances(), means.today)
-    return result
+    argv = ["scan", "source", "--no-resolve", "--no-call-analysis=go", "--experimental-plugins=go/binary",
+            f"--config={ASSETS / 'osv-scanner.toml'}", *how, *(f"--lockfile={one}" for one in files)]  # fmt: skip
+    done = run([build.binary("osv-scanner"), *argv], check=False)
+    click.echo(said := done.stdout + done.stderr)
+    if done.returncode not in (CLEAN, FOUND):
+        raise TrainyardError(f"osv-scanner ends with {done.returncode}: {done.stderr.strip()}")
+    left += [f"{file}: no package is found there" for file in re.findall(r"Scanned (.*) file and found 0 ", said)]
+    return done.returncode == FOUND
 
 
-def _debian(images: Sequence[Contents], known: list[advisories.Advisory], result: Report,
-            fetch: Fetch, archive: str) -> list[advisories.Part]:  # fmt: skip
-    suites: dict[str, set[str]] = defaultdict(set)
-    for one in images:
-        result.notes.append(f"image {one.image}: {len(one.packages)} Debian packages, {one.suite}, made {one.made}")
-        suites[one.suite] |= one.packages.keys()
-    binaries = [part for one in images for part in one.binaries()]
-    origins = [part for one in images for part in one.of_source()]
-    held_there = {suite: frozenset(names) for suite, names in suites.items()}
-    for answer in (debian.archive(sorted(held_there), held_there, fetch, archive), debian.tracker(origins, fetch)):
-        known += answer.advisories
-        result.open += answer.open
-    return binaries + origins
-
-
-def refused(url: str, body: bytes | None) -> bytes:
-    """In place of the network where none is wanted."""
-    raise OSError("--offline was given")
-
-
-def built_images() -> tuple[list[Contents], list[Open]]:
-    """The contents of every image of ours that this machine's engine has as the tree describes it today."""
-    found: list[Contents] = []
-    left: list[Open] = []
-    mine, raw = list(load().images.values()), load().raw["images"]
-    try:
-        engine = engines.find()
-    except TrainyardError as error:
-        return [], [Open(f"what {len(mine)} images hold", error.what)]
-    base = image_source.choose("build").base_ref
-    for image in mine:
-        ref = local_ref(image, base)
-        try:
-            if not engine.has_image(ref):
-                left.append(Open(f"what the image {image.name} holds", "it is not built here"))
-            elif (one := debian.contents(engine, image.name, ref, held.ships(raw[image.name]))) is not None:
-                found.append(one)
-        except TrainyardError as error:
-            left.append(Open(f"what the image {image.name} holds", error.what))
-    return found, left
-
-
-def _kinds(parts: Sequence[advisories.Part]) -> int:
-    return len({(part.name, part.version) for part in parts})
-
-
-def _places(parts: Sequence[advisories.Part]) -> int:
-    return len({part.where for part in parts})
+def past_support(root: Path, raw: dict[str, Any], today: datetime.date) -> Iterator[str]:
+    """What has left its support by a day and has no reason to stay, and Debian's packages that are too old."""
+    known, have = support.read(root), support.pinned(raw)
+    for line in (*known.lines.values(), *known.kubernetes.values()):
+        if line.over(today) and not line.past:
+            yield f"{line.name} {have.get(line.name, line.line)}: its support ended ({line.ends}); {line.source}"
+    day = raw["debian"]["packages"]
+    if today > (last := datetime.date.fromisoformat(day) + datetime.timedelta(PACKAGES_DAYS)):
+        yield f"Debian's packages of {day}: they should have been made anew by {last}"

@@ -12,7 +12,7 @@ tests/policies/cel_corpus.yaml holds each value against a real API server's.
 """
 
 from trainyard.policy.cel.parse import compile
-from trainyard.policy.cel.quantity import amount
+from trainyard.policy.cel.quantity import amount, number
 from trainyard.policy.cel.values import CelError, at, path, place
 
-__all__ = ["CelError", "amount", "at", "compile", "path", "place"]
+__all__ = ["CelError", "amount", "at", "compile", "number", "path", "place"]

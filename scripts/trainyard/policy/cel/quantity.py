@@ -65,6 +65,14 @@ def amount(text: Any) -> Decimal:
     return parse(text).number
 
 
+def number(value: Any) -> float | None:
+    """A quantity such as 500m or 2Gi as cores or bytes; None when it is none."""
+    try:
+        return float(amount(value))
+    except CelError:
+        return None
+
+
 def is_amount(text: str) -> bool:
     """Whether `text` is a quantity."""
     return _gives(parse, text)

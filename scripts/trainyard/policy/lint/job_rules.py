@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainyard.contract import Contract, Team
+from trainyard.policy.cel import number
 from trainyard.policy.lint.pod_rules import Said
-from trainyard.policy.lint.pods import Object, Pod, number
+from trainyard.policy.lint.pods import Object, Pod
 
 COUNTED = ("cpu", "memory")
 

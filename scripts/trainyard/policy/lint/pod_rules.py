@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from trainyard.contract import Contract, Pool, Team
+from trainyard.policy.cel import number
 from trainyard.policy.lint import code_rules
-from trainyard.policy.lint.pods import Object, Pod, mapping, number
+from trainyard.policy.lint.pods import Object, Pod, mapping
 from trainyard.policy.lint.report import Path
 
 # (code, field, reason, hint)

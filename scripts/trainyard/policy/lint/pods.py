@@ -76,16 +76,8 @@ def asked(container: Object, resource: str) -> float:
     for key in ("requests", "limits"):
         value = (resources.get(key) or {}).get(resource)
         if value is not None:
-            return number(value) or 0
+            return cel.number(value) or 0
     return 0
-
-
-def number(value: Any) -> float | None:
-    """A quantity as a number; None when it is none."""
-    try:
-        return float(cel.amount(value))
-    except cel.CelError:
-        return None
 
 
 def pods(obj: Object) -> list[Pod]:

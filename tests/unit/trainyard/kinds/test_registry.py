@@ -100,15 +100,6 @@ def test_no_kind_is_named_in_more_files_than_it_must_be() -> None:
     assert len(named) <= MOST_FILES, "\n".join(sorted(named))
 
 
-def test_a_kind_may_have_objects_between_it_and_its_pods() -> None:
-    """What comes next: a TrainJob makes a JobSet, which makes Jobs."""
-    entry = registry.Kind(
-        "TrainJob", "trainer.kubeflow.org", "v1alpha1", "trainjobs", "train", "trainer", "node", "-node-0-0",
-        "trainerTorch", children=("JobSet", "Job"),
-    )  # fmt: skip
-    assert entry.children == ("JobSet", "Job") and entry.resource == "trainjobs.trainer.kubeflow.org"
-
-
 def test_what_is_no_job_has_no_entry() -> None:
     assert registry.of_object({"apiVersion": "v1", "kind": "Pod"}) is None
     with pytest.raises(KeyError):

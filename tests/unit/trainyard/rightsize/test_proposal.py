@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from trainyard.policy.cel import number
 from trainyard.rightsize import proposal
 from trainyard.rightsize.proposal import far, gpu_notes, need, propose, said
-from trainyard.rightsize.quantity import number, rounded, text
+from trainyard.rightsize.quantity import rounded, text
 from trainyard.rightsize.usage import Job, Part, Run
 
 MIB, GIB = float(1 << 20), float(1 << 30)

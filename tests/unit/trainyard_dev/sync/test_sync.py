@@ -43,8 +43,8 @@ COPIES = [
     ("README.md",
      "helm install trainyard out/charts/trainyard-0.2.0.tgz, image mirror.example/x/trainyard/platform:0.2.0.\n"
      "0.2.0 is what docker.io/trainyard/platform:0.2.0. says, and docker.io/trainyard/<name>:0.2.0\n",
-     "helm install trainyard out/charts/trainyard-0.3.0.tgz, image mirror.example/x/trainyard/platform:0.4.0.\n"
-     "0.2.0 is what docker.io/trainyard/platform:0.4.0. says, and docker.io/trainyard/<name>:0.2.0\n"),
+     "helm install trainyard out/charts/trainyard-0.3.0.tgz, image mirror.example/x/trainyard/platform:0.3.0.\n"
+     "0.2.0 is what docker.io/trainyard/platform:0.3.0. says, and docker.io/trainyard/<name>:0.2.0\n"),
     ("docs/queues.md", "The scheduler is Volcano 1.14.1 with it. Volcano 1.14.1 forgets.\n",
      "The scheduler is Volcano 1.15.0 with it. Volcano 1.14.1 forgets.\n"),
     ("manifests/gitops/app.yaml", "spec:\n  targetRevision: 0.2.0  # ours\n",
@@ -57,12 +57,12 @@ COPIES = [
     ("images/c/Containerfile", "ARG BASE=docker.io/library/debian:buster-1\nFROM ${BASE}\n",
      "ARG BASE=docker.io/library/debian:buster-2\nFROM ${BASE}\n"),
     ("policies/a.cases.yaml", "image: docker.io/trainyard/platform:0.2.0\n",
-     "image: docker.io/trainyard/platform:0.4.0\n"),
+     "image: docker.io/trainyard/platform:0.3.0\n"),
     ("charts/trainyard/values.yaml",
      "global:\n  images:\n    platform: trainyard/platform:0.2.0  # ours\n    other: else/thing:1\n"
      "volcano: {basic: {image_tag_version: \"v1.14.1\"}}\n"
      "plugin:\n  image: {repository: nvcr.io/nvidia/plugin, tag: v0.17.4}\n",
-     "global:\n  images:\n    platform: trainyard/platform:0.4.0  # ours\n    other: else/thing:1\n"
+     "global:\n  images:\n    platform: trainyard/platform:0.3.0  # ours\n    other: else/thing:1\n"
      "volcano: {basic: {image_tag_version: \"v1.15.0\"}}\n"
      "plugin:\n  image: {repository: nvcr.io/nvidia/plugin, tag: v0.18.0}\n"),
     ("charts/trainyard/profiles/kind.yaml", "image: {repository: volcanosh/s, tag: v1.14.1}\n",
