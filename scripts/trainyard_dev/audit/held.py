@@ -18,8 +18,8 @@ from trainyard.errors import TrainyardError
 from trainyard_dev.audit.advisories import Advisory, Part
 from trainyard_dev.audit.sources import Open
 from trainyard_dev.matrix import support
+from trainyard_dev.sync.modules import requirements
 from trainyard_dev.tools import golang
-from trainyard_dev.verify.cli import requirements
 from trainyard_dev.versions import FILE
 
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from trainyard.components.registry import pin_of
+from trainyard.errors import TrainyardError
 from trainyard_dev.matrix import results
-from trainyard_dev.sync.texts import by_repository, repository
+from trainyard_dev.sync.images import ADD, by_repository, repository
 from trainyard_dev.sync.tree import Scalars, Tree
-from trainyard_dev.verify import copies
 from trainyard_dev.versions import UMBRELLA, installs
+
+RELEASES = "components/releases.yaml"
+_NAMED = re.compile(r"[a-z0-9][\w.-]*(?:/[\w.-]+)+:[\w][\w.-]*")
 
 
 def values(tree: Tree, raw: dict[str, Any]) -> None:
@@ -24,15 +27,19 @@ def values(tree: Tree, raw: dict[str, Any]) -> None:
         scalars = Scalars(tree.read(file))
         found = scalars.values()
         for keys, value in found.items():
-            wanted = value
+            wanted, name = value, ".".join(map(str, keys))
             if "images" in keys[:-1] and ":" in value:
                 wanted = pinned.get(repository(value), value)
+                if _NAMED.fullmatch(value) and repository(value) not in pinned:
+                    tree.leave(file, f"{name} is {value}, which is not in versions.yaml", ADD)
             elif keys[-1] == "image_tag_version":
                 wanted = volcano or value
-            elif keys[-2:] == ("image", "tag"):
-                wanted = pinned.get(found.get((*keys[:-1], "repository"), ""), value).rpartition(":")[2]
+            elif keys[-2:] == ("image", "tag") and (where := found.get((*keys[:-1], "repository"))) is not None:
+                wanted = pinned.get(where, value).rpartition(":")[2]
+                if where not in pinned:
+                    tree.leave(file, f"{name} is of {where}, which is not in versions.yaml", ADD)
             if scalars.set(keys, wanted):
-                tree.note(file, f"{'.'.join(map(str, keys))} {wanted}")
+                tree.note(file, f"{name} {wanted}")
         tree.write(file, scalars.text())
 
 
@@ -76,6 +83,8 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
         # A chart that can't be looked at may have kept its number over a patch release.
         if wanted is None and component and found[here].split(".")[:2] != component.split(".")[:2]:
             wanted = component
+        if wanted is None and component is None:
+            tree.leave(UMBRELLA, f"the part {name} has no pin", "add it to versions.yaml under components")
         if wanted is not None:
             _set(tree, UMBRELLA, scalars, here, wanted, name)
     tree.write(UMBRELLA, scalars.text())
@@ -83,7 +92,10 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
 
 def ceiling(tree: Tree) -> None:
     """The newest Kubernetes that charts may be installed on, as `make matrix` found it."""
-    wanted = results.ceiling(results.read(tree.root))
+    try:
+        wanted = results.ceiling(results.read(tree.root))
+    except TrainyardError:
+        return  # the page that is made of the same results says so
     for path in sorted(tree.root.glob("charts/*/Chart.yaml")) if wanted else ():
         file = path.relative_to(tree.root).as_posix()
         scalars = Scalars(tree.read(file))
@@ -95,9 +107,9 @@ def ceiling(tree: Tree) -> None:
 
 def releases(tree: Tree, raw: dict[str, Any]) -> None:
     """What this release installs, in `components/releases.yaml`."""
-    if not copies.has_releases(tree.root):
+    if not (tree.exists(RELEASES) and tree.exists(UMBRELLA)):
         return
-    wanted, file = installs(tree.root, raw), copies.RELEASES
+    wanted, file = installs(tree.root, raw), RELEASES
     scalars, release = Scalars(tree.read(file)), str(raw["trainyard"])
     found = scalars.values()
     if not any(keys[:2] == ("releases", release) for keys in found):

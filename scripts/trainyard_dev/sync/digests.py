@@ -9,8 +9,8 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.images.remote import Place, Registry
+from trainyard_dev.sync.images import upstream
 from trainyard_dev.sync.tree import Scalars
-from trainyard_dev.verify.images import upstream
 from trainyard_dev.versions import FILE, UNPROVED, read
 
 # Reference -> digest, "" where the registry holds nothing; raises TrainyardError where none answers.

@@ -44,7 +44,7 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
         chart = f"charts/{entry.name}/Chart.yaml"
         if entry.is_ours and not tree.exists(chart):
             if version is None:
-                tree.left.append(f"versions.yaml: components has no {entry.name}. write its version there")
+                tree.leave("versions.yaml", f"components has no {entry.name}", "write its version there")
                 continue
             about = json.dumps(entry.about, ensure_ascii=False)
             text = CHART.format(name=entry.name, about=about, version=version, kube=meta["kubeVersion"])

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+
+@dataclass(frozen=True, order=True)
+class Difference:
+    """What no command writes: the file, what is wrong there, and what to change."""
+
+    file: str
+    what: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}. {self.hint}."
 
 
 class Tree:
@@ -13,14 +26,32 @@ class Tree:
 
     Attributes:
         changed: what was changed, by file, in words.
-        left: what could not be written, in words, with what to do.
+        left: what could not be written.
+        made: the files that were made as a whole, changed or not.
     """
 
     def __init__(self, root: Path, *, dry: bool = False) -> None:
         self.root, self.dry = root, dry
         self.changed: dict[str, list[str]] = {}
-        self.left: list[str] = []
+        self.left: list[Difference] = []
+        self.made: set[str] = set()
         self._texts: dict[str, str] = {}
+
+    def differences(self) -> list[Difference]:
+        """What a check has to report: what would be written, and what could not be, sorted by file."""
+        write = "run `bin/trainyard versions sync`"
+        due = [Difference(file, f"it is not up to date ({', '.join(said)})", write)
+               for file, said in self.changed.items()]  # fmt: skip
+        return sorted({*due, *self.left})
+
+    def leave(self, file: str, what: str, hint: str) -> None:
+        """Note what somebody has to change by hand."""
+        self.left.append(Difference(file, what, hint))
+
+    def make(self, file: str, text: str) -> None:
+        """Keep the text of a file that is made as a whole."""
+        self.made.add(file)
+        self.write(file, text, "made again")
 
     def exists(self, file: str) -> bool:
         """Whether the file is there, or will be."""
