@@ -6,6 +6,11 @@ NAME ?= trainyard
 GPU ?= auto
 IMAGES ?= auto
 
+.PHONY: hooks
+hooks:
+	@.githooks/install
+system lint unit verify format: hooks
+
 .PHONY: help
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} \

@@ -1,7 +1,4 @@
-"""Published figures against the tree: a configuration that was measured, in full or by the gate.
-
-What else a published figure must say (its version, its overlay) is checked here, too.
-"""
+"""Published figures against the tree: their configuration is one that was measured, in full or by the gate."""
 
 from __future__ import annotations
 

@@ -56,5 +56,7 @@ def write(tree: Tree) -> None:
                 tree.make(file, text(tree.root))
             except TrainyardError as error:
                 tree.leave(file, error.what, error.hint)
+        elif (tree.root / file).exists():
+            tree.leave(file, f"{source}, of which it is made, is missing", "remove the file, or bring that back")
     for file, step in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
         tree.make(file, step)

@@ -14,7 +14,8 @@ from trainyard_dev.apiserver import Answer
 from trainyard_dev.attacks import attempts, page, results
 from trainyard_dev.attacks.guards import ADMITTED, NOT_BEGUN, REFUSED, Verdict, all_refusers, refused_by, verdict
 from trainyard_dev.policy.cases import Case, cases
-from trainyard_dev.verify import generated
+from trainyard_dev.sync import pages
+from trainyard_dev.sync.tree import Tree
 
 DENIED = (
     "pods \"case\" is forbidden: ValidatingAdmissionPolicy 'trainyard-node-name' with binding 'trainyard-node-name' "
@@ -202,12 +203,15 @@ def test_the_terminal_names_what_is_wrong_last(report: results.Report) -> None:
 
 
 def test_verify_finds_a_page_that_is_not_of_the_results(report: results.Report, tmp_path: Path) -> None:
-    assert list(generated._attacks(tmp_path)) == []
+    def said() -> list[str]:
+        pages.write(tree := Tree(tmp_path, dry=True))
+        return [f"{one.file}: {one.what}" for one in tree.differences()]
+
+    assert said() == []
     results.write(tmp_path, report)
-    [(file, what, hint)] = generated._attacks(tmp_path)
-    assert (file, what, hint) == (page.PAGE, "the page is out of date", "run `bin/trainyard attacks page`")
+    assert said() == [f"{page.PAGE}: it is not up to date (made again)"]
     (tmp_path / page.PAGE).write_text(page.page(tmp_path))
-    assert list(generated._attacks(tmp_path)) == []
+    assert said() == []
     (tmp_path / results.FILE).write_text("{}")
-    [(file, what, _)] = generated._attacks(tmp_path)
-    assert file == results.FILE and "can't be read" in what
+    [broken] = said()
+    assert broken.startswith(page.PAGE) and "can't be read" in broken

@@ -154,7 +154,9 @@ def test_the_command(tree: Path, trainyard: Callable[..., Any], monkeypatch: pyt
     assert "requirements.lock: click 8.2, kfp-x 2.0\n" in ended.out
     assert f"{len(LEFT)} left, which no command writes" in trainyard("versions", "sync").error()
     assert trainyard("versions", "sync", "--check").out == "every copy is what versions.yaml says\n"
-    monkeypatch.setattr(invariants, "differences", lambda root, raw: [Difference("a file", "it lacks a thing", "add it")])
+    monkeypatch.setattr(
+        invariants, "differences", lambda root, raw: [Difference("a file", "it lacks a thing", "add it")]
+    )
     ended = trainyard("versions", "sync")
     assert "left: a file: it lacks a thing. add it.\n" in ended.out
     assert ended.error() == "3 left, which no command writes. change what is named above."
@@ -204,7 +206,9 @@ def test_a_set_with_lines_of_its_own_is_tidied(calls: Callable[..., list[str]], 
 def test_a_version_that_nobody_has_is_reported_and_the_sums_stay(calls: Callable[..., list[str]], tree: Path) -> None:
     calls(error="dial tcp: no such host")
     made = written(tree)
-    assert "tools/volcano: go: dial tcp: no such host. fix that, then run the same command again." in map(str, made.left)
+    assert "tools/volcano: go: dial tcp: no such host. fix that, then run the same command again." in map(
+        str, made.left
+    )
     assert (tree / "tools/volcano/go.sum").read_text() == "old\n"
 
 
