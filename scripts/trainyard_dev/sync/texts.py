@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -19,53 +18,42 @@ _PROJECT_VERSION = re.compile(r'^(version = ")([^"]+)(")$', re.M)
 _NUMBER = r"(\d+\.\d+\.\d+)"
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A version in text: the files that may repeat it, a pattern whose only group is the version, and its pin."""
-
-    files: tuple[str, ...]
-    pattern: re.Pattern[str]
-    pin: str
-
-
 PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "manifests/gitops/**/*.yaml")
-COPIES = (
-    Copy(
+# A pin, the files that may repeat its version, and a pattern of a line in them, whose only group is the version.
+COPIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "trainyard",
         ("scripts/trainyard/__init__.py", "images/trainer/mnist/__init__.py"),
-        re.compile(rf'^__version__ = "{_NUMBER}"$', re.M),
-        "trainyard",
+        rf'^__version__ = "{_NUMBER}"$',
     ),
-    Copy(PROSE, re.compile(rf"\btrainyard-{_NUMBER}\.tgz\b"), "trainyard"),
-    Copy(PROSE, re.compile(rf"(?<!docker\.io/)\btrainyard/[a-z-]+:{_NUMBER}(?![\w.-]*\w)"), "trainyard"),
-    Copy(("scripts/trainyard/policy/lint/assets/lint.md",), re.compile(rf"\brev: v{_NUMBER}$", re.M), "trainyard"),
-    Copy(("docs/queues.md",), re.compile(rf"\bThe scheduler is Volcano {_NUMBER}\b"), "volcano"),
+    ("trainyard", PROSE, rf"\btrainyard-{_NUMBER}\.tgz\b"),
+    ("trainyard", PROSE, rf"(?<!docker\.io/)\btrainyard/[a-z-]+:{_NUMBER}(?![\w.-]*\w)"),
+    ("trainyard", ("scripts/trainyard/policy/lint/assets/lint.md",), rf"\brev: v{_NUMBER}$"),
+    ("volcano", ("docs/queues.md",), rf"\bThe scheduler is Volcano {_NUMBER}\b"),
     # Keys by which Argo CD and Flux name a chart's version or a tag of the repository.
-    Copy(
-        ("manifests/gitops/**/*.yaml",),
-        re.compile(
-            rf"^[ \t]*(?:-[ \t]+)?(?:targetRevision|version|tag|semver):[ \t]*[\"']?v?{_NUMBER}[\"']?[ \t]*(?:#.*)?$",
-            re.M,
-        ),
+    (
         "trainyard",
+        ("manifests/gitops/**/*.yaml",),
+        rf"^[ \t]*(?:-[ \t]+)?(?:targetRevision|version|tag|semver):[ \t]*[\"']?v?{_NUMBER}[\"']?[ \t]*(?:#.*)?$",
     ),
 )
 
 
 def prose(tree: Tree, raw: dict[str, Any]) -> None:
     """Versions that READMEs, pages, examples and modules repeat."""
-    for copy in COPIES:
-        wanted = str(raw["trainyard"] if copy.pin == "trainyard" else raw["components"].get(copy.pin, ""))
-        for file in sorted({path for pattern in copy.files for path in tree.root.glob(pattern)}):
+    for pin, patterns, line in COPIES:
+        wanted = str(raw["trainyard"] if pin == "trainyard" else raw["components"].get(pin, ""))
+        for file in sorted({path for pattern in patterns for path in tree.root.glob(pattern)}):
             name = file.relative_to(tree.root).as_posix()
-            tree.write(name, _written(tree.read(name), copy.pattern, wanted), f"{copy.pin} {wanted}")
+            tree.write(name, _written(tree.read(name), line, wanted), f"{pin} {wanted}")
 
 
-def _written(text: str, pattern: re.Pattern[str], wanted: str) -> str:
+def _written(text: str, line: str, wanted: str) -> str:
     def replaced(match: re.Match[str]) -> str:
         start = match.start(1) - match.start()
         return match[0][:start] + wanted + match[0][start + len(match[1]) :]
 
-    return pattern.sub(replaced, text)
+    return re.sub(line, replaced, text, flags=re.M)
 
 
 def python(tree: Tree, raw: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from trainyard_dev.verify import cli as verify
 BASE = "docker.io/library/debian:bookworm-1"
 VERSIONS = """
 trainyard: 0.1.0
-components: {kubernetes: 1.34.2, volcano: 1.14.1, device-plugin: 0.17.4}
+components: {kubernetes: 1.34.2, volcano: 1.14.1}
 pull:
   node-image: docker.io/kindest/node:v1.34.2
   base-image: docker.io/library/debian:bookworm-1
@@ -36,67 +36,28 @@ images:
 """
 FILES = {
     "versions.yaml": VERSIONS,
-    "tools/kubernetes/go.mod": (
-        "module trainyard.io/tools/k\n"
-        "\n"
-        "go 1.25\n"
-        "\n"
-        "require k8s.io/kubernetes v1.34.2 // main\n"
-        "\n"
-        "replace (\n"
-        "\tk8s.io/api => k8s.io/api v0.34.2\n"
-        ")\n"
-    ),
+    "tools/kubernetes/go.mod": "module m\nrequire k8s.io/kubernetes v1.34.2 // main\n",
     "tools/kubernetes/go.sum": "k8s.io/kubernetes v1.34.2 h1:x=\n",
-    "tools/volcano/go.mod": ("module m\n\nrequire (\n\tvolcano.sh/volcano v1.14.1\n\tother v1 // indirect\n)\n"),
+    "tools/volcano/go.mod": "module m\n\nrequire (\n\tvolcano.sh/volcano v1.14.1\n\tother v1 // indirect\n)\n",
     "tools/volcano/go.sum": "volcano.sh/volcano v1.14.1 h1:x=\n",
-    "tools/router/go.mod": (
-        "module m\nrequire example.org/origin v2.2.1\nreplace example.org/origin => example.org/fork v2.2.1\n"
-    ),
+    "tools/router/go.mod": "module m\nrequire o.example v2.2.1\nreplace o.example => example.org/fork v2.2.1\n",
     "tools/router/go.sum": "example.org/fork v2.2.1 h1:x=\n",
-    "tools/pause/go.mod": ("module trainyard.io/tools/pause\n\ngo 1.25\n"),
-    "pyproject.toml": (
-        "[project]\n"
-        'version = "0.1.0"\n'
-        'dependencies = ["click>=8,<9", "Kfp_Kubernetes>=2.0,<2.1"]\n'
-        "[project.optional-dependencies]\n"
-        'test = ["pytest==9.0"]\n'
-    ),
-    "requirements.lock": ("# made\nclick==8.1\nkfp-kubernetes==2.0\npytest==9.0\nextra==1.0\n"),
-    "images/b/Containerfile": (
-        f"ARG BASE={BASE}\nFROM ${{BASE}} AS build\nRUN x\nFROM scratch\nCOPY --from=build /x /x\n"
-    ),
-    "images/requirements.yaml": (
-        "sets: {store: [minio]}\n"
-        "images: {b: {sets: [store], packages: [numpy]}}\n"
-        "versions: {minio: 7.2, numpy: 1.24}\n"
-        "otherwise: [{images: [b], why: x, versions: {numpy: 1.26}}]\n"
-    ),
-    "images/b/requirements.txt": ("# pins\nminio==7.2 \\\n    --hash=sha256:0\nnumpy==1.26 --hash=sha256:1\n"),
-    "charts/trainyard/Chart.yaml": (
-        "version: 0.1.0\n"
-        "appVersion: 0.1.0\n"
-        "dependencies:\n"
-        "- {name: volcano, version: 1.14.0}\n"
-        "- {name: nvidia-device-plugin, version: 0.17.4}\n"
-        "- {name: nfs, version: 0.1.0}\n"
-    ),
-    "charts/trainyard/values.yaml": (
-        "global:\n"
-        "  contract: {images: {platform: 'trainyard/platform:0.1.0'}}\n"
-        "volcano: {basic: {image_tag_version: v1.14.1}}\n"
-        "x: {image: {repository: trainyard/platform, tag: 0.1.0}}\n"
-    ),
-    "charts/trainyard/profiles/kind.yaml": "{}\n",
+    "tools/pause/go.mod": "module trainyard.io/tools/pause\n",
+    "pyproject.toml": '[project]\nversion = "0.1.0"\ndependencies = ["click>=8,<9", "Kfp_Kubernetes>=2.0,<2.1"]\n'
+    '[project.optional-dependencies]\ntest = ["pytest==9.0"]\n',
+    "requirements.lock": "# made\nclick==8.1\nkfp-kubernetes==2.0\npytest==9.0\nextra==1.0\n",
+    "images/b/Containerfile": f"ARG BASE={BASE}\nFROM ${{BASE}} AS build\nRUN x\nFROM scratch\nCOPY a b\n",
+    "images/requirements.yaml": "sets: {store: [minio]}\nimages: {b: {sets: [store], packages: [numpy]}}\n"
+    "versions: {minio: 7.2, numpy: 1.24}\notherwise: [{images: [b], why: x, versions: {numpy: 1.26}}]\n",
+    "images/b/requirements.txt": "# pins\nminio==7.2 \\\n    --hash=sha256:0\nnumpy==1.26 --hash=sha256:1\n",
+    "charts/trainyard/Chart.yaml": "version: 0.1.0\nappVersion: 0.1.0\n"
+    "dependencies: [{name: volcano, version: 1.14.0}, {name: nfs, version: 0.1.0}]\n",
+    "charts/trainyard/values.yaml": "x: {image: {repository: trainyard/platform, tag: 0.1.0}}\n",
     "charts/trainyard/templates/a.yaml": "image: {{ .Values.global.imageRegistry }}/{{ .Values.x }}\n",
-    "charts/nfs/Chart.yaml": ("version: 0.1.0\nappVersion: 4.3\n"),
+    "charts/nfs/Chart.yaml": "version: 0.1.0\nappVersion: 4.3\n",
     "charts/nfs/values.yaml": "",
-    "manifests/jobs/a.yaml": (
-        "containers:\n  - image: docker.io/trainyard/platform:0.1.0  # ours\n    command: [sh]\n"
-    ),
-    "scripts/a.py": (
-        'x = f"docker.io/{path}:{tag}"\nurl = "https://registry.k8s.io/v2/"\ny = "docker.io/trainyard/{name}:1"\n'
-    ),
+    "manifests/jobs/a.yaml": "containers:\n  - image: docker.io/trainyard/platform:0.1.0  # ours\n    command: [sh]\n",
+    "scripts/a.py": 'x = f"docker.io/{path}:{tag}"\nu = "https://quay.io/v2/"\ny = "docker.io/trainyard/{n}:1"\n',
     "README.md": "Images are docker.io/trainyard/<name>:0.1.0, such as docker.io/trainyard/platform:0.1.0.\n",
 }
 INSTALLED = {"click": "8.1", "kfp-kubernetes": "2.0", "pytest": "9.0", "extra": "1.0"}
@@ -154,7 +115,7 @@ CHANGES = [
      "versions.yaml: images.vc-scheduler needs vc-nothing, which no tool set builds. add it under tools."),
     ("versions.yaml", "kindest/node:v1.34.2", "kindest/node:v1.34.0",
      "versions.yaml: pull.node-image is docker.io/kindest/node:v1.34.0. use the tag v1.34.2."),
-    ("tools/router/go.mod", "replace example.org/origin => example.org/fork v2.2.1", "",
+    ("tools/router/go.mod", "replace o.example => example.org/fork v2.2.1", "",
      "tools/router/go.mod: example.org/fork is not required. write: require example.org/fork v2.2.1."),
     ("tools/pause/go.mod", "tools/pause", "tools/paus",
      "tools/pause/go.mod: its module has another name than in versions.yaml. write: module trainyard.io/tools/pause."),
@@ -264,17 +225,10 @@ def test_effective_modules() -> None:
     assert modules.effective_modules(text) == {"a": "v1", "d": "v9", "./local": ""}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "see https://docker.io/some/page:1",
-        "docker.io/trainyard/<name>:0.1.0",
-        "docker.io/${NAME}:1",
-        "docker.io/trainyard/*:0.1.0",
-        "mirror.docker.io/x/y:1",
-        "the host docker.io has images",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "see https://docker.io/some/page:1", "docker.io/trainyard/<name>:0.1.0", "docker.io/${NAME}:1",
+    "docker.io/trainyard/*:0.1.0", "mirror.docker.io/x/y:1", "the host docker.io has images",
+])  # fmt: skip
 def test_what_only_looks_like_a_reference(text: str) -> None:
     assert list(images.in_text("docs/a.md", text, set())) == []
 
