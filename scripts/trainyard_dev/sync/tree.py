@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from trainyard import yaml_edit, yaml_lines
+
 
 @dataclass(frozen=True, order=True)
 class Difference:
@@ -48,6 +50,15 @@ class Tree:
         """Note what somebody has to change by hand."""
         self.left.append(Difference(file, what, hint))
 
+    def data(self, file: str) -> Any:
+        """What a YAML file says."""
+        return yaml.load(self.read(file), yaml_lines.Loader)
+
+    def put(self, file: str, data: Any) -> None:
+        """Let a YAML file say this: comments, quotes and order stay. Its changes are noted already."""
+        if data != self.data(file):
+            self.write(file, yaml_edit.edited(self.read(file), file, [data]))
+
     def make(self, file: str, text: str) -> None:
         """Keep the text of a file that is made as a whole."""
         self.made.add(file)
@@ -82,47 +93,3 @@ class Tree:
             (self.root / file).parent.mkdir(parents=True, exist_ok=True)
             (self.root / file).write_text(text)
         self._texts = {}
-
-
-class Scalars:
-    """The scalars of a YAML text by their path, replaced in place: comments, quotes and order stay."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._nodes: dict[tuple[str | int, ...], yaml.ScalarNode] = {}
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if node is not None:
-            self._collect(node, ())
-        self._edits: list[tuple[int, int, str]] = []
-
-    def values(self) -> dict[tuple[str | int, ...], str]:
-        """Every scalar as text; numbers count those of lists."""
-        return {path: node.value for path, node in self._nodes.items()}
-
-    def set(self, path: tuple[str | int, ...], value: str) -> bool:
-        """Replace one scalar; False when it is that already."""
-        node = self._nodes[path]
-        if node.value == value:
-            return False
-        sign = node.style if node.style in ("'", '"') else ""
-        if not sign and node.tag.endswith(":str") and yaml.safe_load(value) != value:
-            sign = '"'
-        self._edits.append((node.start_mark.index, node.end_mark.index, f"{sign}{value}{sign}"))
-        return True
-
-    def text(self) -> str:
-        """The text with what was set."""
-        text = self._text
-        for start, end, value in sorted(self._edits, reverse=True):
-            text = text[:start] + value + text[end:]
-        return text
-
-    def _collect(self, node: Any, path: tuple[str | int, ...]) -> None:
-        if isinstance(node, yaml.MappingNode):
-            for key, below in node.value:
-                self._collect(below, (*path, key.value))
-        elif isinstance(node, yaml.SequenceNode):
-            for number, below in enumerate(node.value):
-                self._collect(below, (*path, number))
-        else:
-            self._nodes[path] = node

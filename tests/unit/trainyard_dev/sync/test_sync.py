@@ -11,7 +11,7 @@ import yaml
 
 from trainyard_dev.sync import cli as sync
 from trainyard_dev.sync import invariants, modules, pages
-from trainyard_dev.sync.tree import Difference, Scalars
+from trainyard_dev.sync.tree import Difference
 
 Program = Callable[[str, str], Path]
 VERSIONS = """
@@ -80,8 +80,8 @@ COPIES = [
     ("charts/minio/Chart.yaml", "version: 0.2.0\nappVersion: 0.0.9\n", "version: 0.3.0\nappVersion: 0.1.0\n"),
     ("charts/nfs/Chart.yaml", 'version: 0.2.0\nappVersion: "4.3"\n', 'version: 0.3.0\nappVersion: "4.3"\n'),
     ("components/releases.yaml", "releases:\n  0.2.0:\n    trainyard: 0.2.0\n",
-     'releases:\n  0.2.0:\n    trainyard: 0.2.0\n  0.3.0:\n    trainyard: 0.3.0\n    volcano: 1.15.0\n    argo: 3.8.0\n'
-     '    minio: 0.1.0\n    nvidia-device-plugin: 0.18.0\n    nfs: "4.3"\n'),
+     "releases:\n  0.2.0:\n    trainyard: 0.2.0\n  0.3.0:\n    trainyard: 0.3.0\n    volcano: 1.15.0\n    argo: 3.8.0\n"
+     "    minio: 0.1.0\n    nvidia-device-plugin: 0.18.0\n    nfs: '4.3'\n"),
 ]  # fmt: skip
 # What no command writes: images that are pinned nowhere.
 LEFT = [
@@ -256,16 +256,6 @@ def test_kubernetes_libraries_are_required_so_that_other_sets_share_what_is_comp
     assert (tmp_path / "calls").read_text().splitlines()[-1].partition("mod edit ")[2] == (
         "-require=k8s.io/kubernetes@v1.35.4 -require=k8s.io/api@v0.35.4 -droprequire=k8s.io/gone -replace=x=y@v2"
     )
-
-
-def test_scalars_keep_quotes_and_stay_text() -> None:
-    text = "a: '1.2'  # one\nb: [x, \"y\"]\nc: z\n"
-    scalars = Scalars(text)
-    for path, value in ((("a",), "1.3"), (("b", 0), "é"), (("b", 1), "w"), (("c",), "1.10")):
-        assert scalars.set(path, value)
-    assert not scalars.set(("a",), "1.2")
-    assert scalars.text() == 'a: \'1.3\'  # one\nb: [é, "w"]\nc: "1.10"\n'
-    assert yaml.safe_load(scalars.text())["c"] == "1.10"
 
 
 def test_a_new_component_gets_its_chart_its_place_and_its_release(tree: Path) -> None:
