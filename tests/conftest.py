@@ -24,7 +24,7 @@ def _nothing_stays() -> Iterator[None]:
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     yield
     os.environ["TMPDIR"] = tempfile.tempdir = outer
-    left = sorted(name for name in os.listdir(folder) if name.startswith("trainyard-"))
+    left = sorted(name for name in os.listdir(folder) if name.startswith(("trainyard-", "tmp.")))  # "tmp.": mktemp
     shutil.rmtree(folder, ignore_errors=True)
     assert not left, f"tests left {', '.join(left)} in the temporary folder"
 
