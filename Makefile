@@ -6,6 +6,11 @@ NAME ?= trainyard
 GPU ?= auto
 IMAGES ?= auto
 
+.PHONY: hooks
+hooks:
+	@.githooks/install
+system lint unit verify format: hooks
+
 .PHONY: help
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} \
@@ -69,7 +74,7 @@ notebook-test: ## the hub of notebooks at work and attacked: a real hub, proxy a
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
 	@$$(bin/bootstrap) -m pytest tests/notebooks -q
-verify: ## pins and generated files agree with versions.yaml
+verify: ## pins and generated files agree with versions.yaml; the tree is within the ceilings of files.yaml
 	@$(TRAINYARD) verify
 audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 none, 1 some, 3 not all could be asked
 	@$(TRAINYARD) tools path osv-scanner >/dev/null

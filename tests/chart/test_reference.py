@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from trainyard_dev.chart import parts, reference
 from trainyard_dev.cli import trainyard
-from trainyard_dev.verify import generated as verify_generated
+from trainyard_dev.sync import pages
+from trainyard_dev.sync.tree import Tree
 
 
 @pytest.fixture(scope="module")
@@ -94,22 +95,15 @@ def test_command_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "values.md").read_text() == page
 
 
-def test_verify_finds_an_old_page_and_an_old_version(tmp_path: Path, page: str) -> None:
+def test_verify_finds_an_old_page(tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MADE", {"docs/values.md": pages.MADE["docs/values.md"]})
     (tmp_path / "charts/trainyard").mkdir(parents=True)
     (tmp_path / "charts/trainyard/values.schema.json").write_text("{}")
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/values.md").write_text(page)
-    (tmp_path / "manifests/gitops").mkdir(parents=True)
-    file = tmp_path / "manifests/gitops/app.yaml"
-    file.write_text("spec:\n  targetRevision: 0.3.0\n")
-    assert list(verify_generated.differences(tmp_path, {"trainyard": "0.3.0"})) == []
-    file.write_text("spec:\n  chart:\n    version: '0.2.9'  # old\n")
-    (tmp_path / "docs/values.md").write_text(page.replace("Seconds between", "Minutes between"))
-    found = list(verify_generated.differences(tmp_path, {"trainyard": "0.3.0"}))
-    assert [(where, hint) for where, _, hint in found] == [
-        ("docs/values.md", "run `bin/trainyard chart values-reference`"),
-        ("manifests/gitops/app.yaml:3", "write 0.3.0"),
-    ]
+    for text, changed in ((page, []), (page.replace("Seconds between", "Minutes between"), ["docs/values.md"])):
+        (tmp_path / "docs/values.md").write_text(text)
+        pages.write(tree := Tree(tmp_path, dry=True))
+        assert list(tree.changed) == changed
 
 
 def test_umbrella_and_page_speak_of_the_same_parts(page: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import ssl
+import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -32,6 +33,7 @@ class Kubelet:
         self.lives: dict[tuple[str, str], PodLife] = {}
         self.faults: dict[str, list[str]] = defaultdict(list)
         self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._folder = tempfile.TemporaryDirectory(prefix="trainyard-pods-", ignore_cleanup_errors=True)
         self._over = False
 
     def of(self, workflow: str) -> list[PodLife]:
@@ -65,7 +67,8 @@ class Kubelet:
 
     def _start(self, pod: dict[str, Any]) -> None:
         client = self.server.connection()
-        life = PodLife(pod, client, self.store, [], self.server.kubeconfig)
+        root = Path(tempfile.mkdtemp(dir=self._folder.name))
+        life = PodLife(pod, client, self.store, [], self.server.kubeconfig, root)
         self.lives[life.namespace, life.name] = life
         task = _task(pod)
         if self.faults.get(task):
@@ -97,8 +100,7 @@ class Kubelet:
         for life in self.lives.values():
             life.kill()
         self._pool.shutdown(cancel_futures=True)
-        for life in self.lives.values():
-            shutil.rmtree(life.root, ignore_errors=True)
+        self._folder.cleanup()
 
 
 @contextmanager

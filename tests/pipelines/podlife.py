@@ -11,7 +11,7 @@ import sys
 import tarfile
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ class PodLife:
     store: Store
     faults: list[str]  # "upload": the executor can't store outputs; "evicted": the pod is thrown off its node
     kubeconfig: Path  # of the server's administrator
-    root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="trainyard-pod-")))
+    root: Path
     process: subprocess.Popen[bytes] | None = None
     stopping: int = 0
 

@@ -1,1 +1,1 @@
-"""`trainyard versions sync`: writes every copy of a pin that `trainyard verify` compares and that can be written."""
+"""Copies of pins and files that are made from others: written by `versions sync`, compared by its `--check`."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from trainyard.components.registry import pin_of
+from trainyard.errors import TrainyardError
 from trainyard_dev.matrix import results
-from trainyard_dev.sync.texts import by_repository, repository
-from trainyard_dev.sync.tree import Scalars, Tree
-from trainyard_dev.verify import copies
+from trainyard_dev.sync.images import ADD, by_repository, repository
+from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UMBRELLA, installs
+
+RELEASES = "components/releases.yaml"
+_NAMED = re.compile(r"[a-z0-9][\w.-]*(?:/[\w.-]+)+:[\w][\w.-]*")
 
 
 def values(tree: Tree, raw: dict[str, Any]) -> None:
@@ -21,19 +24,33 @@ def values(tree: Tree, raw: dict[str, Any]) -> None:
     volcano = next((ref.rpartition(":")[2] for repo, ref in pinned.items() if repo.startswith("volcanosh/")), "")
     for path in sorted(tree.root.glob("charts/*/values.yaml")) + sorted(tree.root.glob("charts/*/profiles/*.yaml")):
         file = path.relative_to(tree.root).as_posix()
-        scalars = Scalars(tree.read(file))
-        found = scalars.values()
-        for keys, value in found.items():
-            wanted = value
+        data = tree.data(file)
+        for keys, inside in _texts(data):
+            value = wanted = inside[keys[-1]]
+            name = ".".join(map(str, keys))
             if "images" in keys[:-1] and ":" in value:
                 wanted = pinned.get(repository(value), value)
+                if _NAMED.fullmatch(value) and repository(value) not in pinned:
+                    tree.leave(file, f"{name} is {value}, which is not in versions.yaml", ADD)
             elif keys[-1] == "image_tag_version":
                 wanted = volcano or value
-            elif keys[-2:] == ("image", "tag"):
-                wanted = pinned.get(found.get((*keys[:-1], "repository"), ""), value).rpartition(":")[2]
-            if scalars.set(keys, wanted):
-                tree.note(file, f"{'.'.join(map(str, keys))} {wanted}")
-        tree.write(file, scalars.text())
+            elif keys[-2:] == ("image", "tag") and (where := inside.get("repository")) is not None:
+                wanted = pinned.get(where, value).rpartition(":")[2]
+                if where not in pinned:
+                    tree.leave(file, f"{name} is of {where}, which is not in versions.yaml", ADD)
+            if wanted != value:
+                inside[keys[-1]] = wanted
+                tree.note(file, f"{name} {wanted}")
+        tree.put(file, data)
+
+
+def _texts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every text below a value: its path, and the mapping or list that holds it."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in inside:
+        if isinstance(below, str):
+            yield (*path, key), value
+        yield from _texts(below, (*path, key))
 
 
 def meta(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None]) -> None:
@@ -48,80 +65,63 @@ def meta(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None])
     own = str(raw["trainyard"])
     for path in sorted(tree.root.glob("charts/*/Chart.yaml")):
         name, file = path.parent.name, path.relative_to(tree.root).as_posix()
-        scalars = Scalars(tree.read(file))
-        found = scalars.values()
+        data = tree.data(file)
         component = raw["components"].get(name)
-        version, app = found[("version",)], found.get(("appVersion",), "")
+        version, app = str(data["version"]), str(data.get("appVersion", ""))
         follows = component is not None and version == app.removeprefix("v")
-        _set(tree, file, scalars, ("version",), str(component) if follows else own)
+        _set(tree, file, data, "version", str(component) if follows else own)
         if name == "trainyard":
-            _set(tree, file, scalars, ("appVersion",), own)
+            _set(tree, file, data, "appVersion", own)
         elif component is not None:
-            _set(tree, file, scalars, ("appVersion",), ("v" if app.startswith("v") else "") + str(component))
-        tree.write(file, scalars.text())
+            _set(tree, file, data, "appVersion", ("v" if app.startswith("v") else "") + str(component))
+        tree.put(file, data)
     if tree.exists(UMBRELLA):
         _parts(tree, raw, upstream)
 
 
 def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None]) -> None:
-    scalars = Scalars(tree.read(UMBRELLA))
-    found = scalars.values()
-    for keys, name in found.items():
-        if keys[:1] != ("dependencies",) or keys[-1] != "name":
-            continue
+    data = tree.data(UMBRELLA)
+    for part in data.get("dependencies", ()):
+        name, held = part["name"], str(part["version"])
         own = f"charts/{name}/Chart.yaml"
-        wanted = Scalars(tree.read(own)).values()[("version",)] if tree.exists(own) else upstream(name)
+        wanted = str(tree.data(own)["version"]) if tree.exists(own) else upstream(name)
         component = raw["components"].get(pin_of(name))
-        here = (*keys[:-1], "version")
         # A chart that can't be looked at may have kept its number over a patch release.
-        if wanted is None and component and found[here].split(".")[:2] != component.split(".")[:2]:
+        if wanted is None and component and held.split(".")[:2] != component.split(".")[:2]:
             wanted = component
+        if wanted is None and component is None:
+            tree.leave(UMBRELLA, f"the part {name} has no pin", "add it to versions.yaml under components")
         if wanted is not None:
-            _set(tree, UMBRELLA, scalars, here, wanted, name)
-    tree.write(UMBRELLA, scalars.text())
+            _set(tree, UMBRELLA, part, "version", wanted, name)
+    tree.put(UMBRELLA, data)
 
 
 def ceiling(tree: Tree) -> None:
     """The newest Kubernetes that charts may be installed on, as `make matrix` found it."""
-    wanted = results.ceiling(results.read(tree.root))
+    try:
+        wanted = results.ceiling(results.read(tree.root))
+    except TrainyardError:
+        return  # the page that is made of the same results says so
     for path in sorted(tree.root.glob("charts/*/Chart.yaml")) if wanted else ():
         file = path.relative_to(tree.root).as_posix()
-        scalars = Scalars(tree.read(file))
-        found = scalars.values().get(("kubeVersion",))
-        if found is not None:
-            _set(tree, file, scalars, ("kubeVersion",), results.bounded(found, wanted))
-        tree.write(file, scalars.text())
+        data = tree.data(file)
+        if "kubeVersion" in data:
+            _set(tree, file, data, "kubeVersion", results.bounded(data["kubeVersion"], wanted))
+        tree.put(file, data)
 
 
 def releases(tree: Tree, raw: dict[str, Any]) -> None:
     """What this release installs, in `components/releases.yaml`."""
-    if not copies.has_releases(tree.root):
+    if not (tree.exists(RELEASES) and tree.exists(UMBRELLA)):
         return
-    wanted, file = installs(tree.root, raw), copies.RELEASES
-    scalars, release = Scalars(tree.read(file)), str(raw["trainyard"])
-    found = scalars.values()
-    if not any(keys[:2] == ("releases", release) for keys in found):
-        lines = [f"    {name}: {_quoted(version)}" for name, version in wanted.items()]
-        text = tree.read(file).rstrip("\n") + "\n" + "\n".join([f"  {release}:", *lines]) + "\n"
-        tree.write(file, text, f"the release {release}")
-        return
-    for name, version in wanted.items():
-        if ("releases", release, name) in found:
-            _set(tree, file, scalars, ("releases", release, name), version, name)
-    text = scalars.text()
-    for name in (name for name in wanted if ("releases", release, name) not in found):
-        entry = re.compile(rf"^  [\"']?{re.escape(release)}[\"']?:\n(?:    .*\n)+", re.M)
-        line = f"    {name}: {_quoted(wanted[name])}\n"
-        text = entry.sub(lambda match, line=line: match[0] + line, text, count=1)
-        tree.note(file, f"{name} {wanted[name]}")
-    tree.write(file, text)
+    data = tree.data(RELEASES)
+    held = data["releases"].setdefault(str(raw["trainyard"]), {})
+    for name, version in installs(tree.root, raw).items():
+        _set(tree, RELEASES, held, name, version, name)
+    tree.put(RELEASES, data)
 
 
-def _set(tree: Tree, file: str, scalars: Scalars, keys: tuple[str | int, ...], wanted: str, name: str = "") -> None:
-    if scalars.set(keys, wanted):
-        tree.note(file, f"{name or '.'.join(map(str, keys))} {wanted}")
-
-
-def _quoted(version: str) -> str:
-    """A version as YAML that stays text."""
-    return f'"{version}"' if version.count(".") < 2 else version
+def _set(tree: Tree, file: str, data: dict[str, Any], key: str, wanted: str, name: str = "") -> None:
+    if str(data.get(key)) != wanted:
+        data[key] = wanted
+        tree.note(file, f"{name or key} {wanted}")

@@ -11,14 +11,12 @@ import yaml
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
-from trainyard_dev.chart import component_page, parts, reference
-from trainyard_dev.images import contents, crane, packages
-from trainyard_dev.sync import charts, modules, new, texts
+from trainyard_dev.chart import parts
+from trainyard_dev.images import crane, packages
+from trainyard_dev.sync import charts, images, invariants, modules, new, pages, texts
 from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
-from trainyard_dev.verify import cli as verify
-from trainyard_dev.verify import importable, steps
 from trainyard_dev.versions import read
 
 
@@ -43,7 +41,7 @@ def sync(check: bool) -> None:
             raise TrainyardError(f"copies differ in {_files(tree)}", hint="run `bin/trainyard versions sync`")
         click.echo("every copy is what versions.yaml says")
         return
-    left = [*tree.left, *map(str, verify.differences(ROOT))]
+    left = sorted({*tree.left, *invariants.differences(ROOT, read(ROOT))})
     for line in left:
         click.echo(f"left: {line}")
     if left:
@@ -90,7 +88,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
     raw, tree = read(root), Tree(root, dry=dry)
     modules.go_modules(tree, raw)
     texts.python(tree, raw)
-    texts.references(tree, raw)
+    images.write(tree, raw)
     texts.prose(tree, raw)
     new.components(tree, raw)
     charts.values(tree, raw)
@@ -99,7 +97,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
     tree.save()
     charts.releases(tree, raw)
     tree.save()
-    _pages(tree)
+    pages.write(tree)
     tree.save()
     return tree
 
@@ -112,34 +110,6 @@ def _upstream(name: str) -> str | None:
     except (TrainyardError, OSError):
         return None  # its module can't be had: `verify` compares what it can
     return str(meta["version"]).removeprefix("v")
-
-
-def _pages(tree: Tree) -> None:
-    """Pages and steps of pipelines that are made from others, where the tree has what they are made from."""
-    from trainyard.policy.lint import page as lint
-    from trainyard_dev.bench import page as bench
-    from trainyard_dev.bench import summary
-    from trainyard_dev.matrix import page as support
-
-    figures = "docs/benchmarks/summary.json"
-    made: dict[str, tuple[str, Callable[[], str]]] = {
-        "docs/values.md": ("charts/trainyard/values.schema.json", reference.render),
-        component_page.PAGE: ("components", component_page.render),
-        lint.PAGE: ("policies", lint.render),
-        "docs/benchmarks.md": (figures, lambda: bench.render(summary.read(tree.root / figures))),
-        contents.PAGE: ("images/requirements.yaml", lambda: contents.render(tree.root)),
-        support.PAGE: ("support.yaml", lambda: support.render(tree.root, read(tree.root))),
-    }
-    if (tree.root / packages.LIST).exists() and (tree.root / importable.FILE).exists():
-        tree.write(importable.FILE, importable.render(tree.root), "generated again")
-    for file, text in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
-        tree.write(file, text, "generated again")
-    for file, (source, render) in made.items():
-        if (tree.root / source).exists():
-            try:
-                tree.write(file, render(), "generated again")
-            except TrainyardError as error:
-                tree.left.append(f"{file}: {error}")
 
 
 def _files(tree: Tree) -> str:

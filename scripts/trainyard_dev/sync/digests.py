@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.sync.tree import Scalars
-from trainyard_dev.verify.images import upstream
+from trainyard_dev.sync.images import upstream
+from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import FILE, UNPROVED, read
 
 # Reference -> digest, "" where the registry holds nothing; raises TrainyardError where none answers.
@@ -32,13 +32,17 @@ def fill(root: Path, ask: Ask) -> list[Asked]:
         TrainyardError: versions.yaml can't be read.
     """
     raw = read(root)
-    scalars = Scalars((root / FILE).read_text())
-    found = [_one(name, ref, raw["published"][name], scalars, ask) for name, ref in sorted(upstream(raw).items())]
-    (root / FILE).write_text(scalars.text())
+    tree = Tree(root)
+    data = tree.data(FILE)
+    found = [
+        _one(name, ref, raw["published"][name], data["published"], ask) for name, ref in sorted(upstream(raw).items())
+    ]
+    tree.put(FILE, data)
+    tree.save()
     return found
 
 
-def _one(name: str, ref: str, spec: dict[str, Any], scalars: Scalars, ask: Ask) -> Asked:
+def _one(name: str, ref: str, spec: dict[str, Any], published: dict[str, Any], ask: Ask) -> Asked:
     try:
         found = ask(ref)
     except TrainyardError as error:
@@ -47,6 +51,6 @@ def _one(name: str, ref: str, spec: dict[str, Any], scalars: Scalars, ask: Ask) 
         return Asked(name, f"the registry has no {ref}", bad=True)
     have, today = str(spec["digest"]), f"{ref.rpartition(':')[2]}@{found}"
     if have == UNPROVED:
-        scalars.set(("published", name, "digest"), today)
+        published[name]["digest"] = today
         return Asked(name, f"written: {today}")
     return Asked(name, "as pinned") if have == today else Asked(name, f"it is {today} now, pinned is {have}", bad=True)

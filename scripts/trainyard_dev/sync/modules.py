@@ -12,7 +12,6 @@ from trainyard.errors import TrainyardError
 from trainyard.shell import CommandError
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.tools import golang
-from trainyard_dev.verify import cli as verify
 from trainyard_dev.versions import OWN_MODULES
 
 ENV = {"GOFLAGS": "-mod=mod -buildvcs=false", **golang.env()}
@@ -22,17 +21,21 @@ Replacements = dict[str, tuple[str, str]]  # module -> (path, version), an empty
 
 def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
     """Each set's go.mod requires the pinned version, go.sum holds what its packages need; a new set gets both."""
+    for stray in sorted({path.parent.name for path in tree.root.glob("tools/*/go.mod")} - raw["tools"].keys()):
+        tree.leave(f"tools/{stray}", "versions.yaml has no tool set of this name", "add it there or remove the folder")
     for name, spec in raw["tools"].items():
         folder = f"tools/{spec.get('of', name)}"
         file = f"{folder}/go.mod"
-        if spec["module"].startswith(OWN_MODULES):
-            continue
         module, version = spec["module"], spec["version"]
         new = not tree.exists(file)
-        found = "" if new else verify.effective_modules(tree.read(file)).get(module)
+        if module.startswith(OWN_MODULES):
+            if new or f"module {module}" not in tree.read(file).splitlines():
+                tree.leave(file, "its module has another name than in versions.yaml", f"write: module {module}")
+            continue
+        found = "" if new else effective_modules(tree.read(file)).get(module)
         sums = tree.root / folder / "go.sum"
         if found is None:
-            tree.left.append(f"{file}: {module} is not required. write: require {module} {version}")
+            tree.leave(file, f"{module} is not required", f"write: require {module} {version}")
             continue
         if found == version and sums.exists() and f"{module} {version} h1:" in sums.read_text():
             continue
@@ -45,17 +48,15 @@ def go_modules(tree: Tree, raw: dict[str, Any]) -> None:
                 golang.go("mod", "init", f"{OWN_MODULES}{name}", cwd=tree.root / folder, env=ENV)
             if found != version:
                 for other in _required(tree.root / folder, module, found, version):
-                    tree.left.append(
-                        f"{file}: upstream takes {other} from a folder of its own. look which release that is"
-                    )
+                    tree.leave(file, f"upstream takes {other} from a folder of its own", "look which release that is")
             _filled(tree.root / folder, spec, _packages(spec, raw["tools"].get(spec.get("family"), spec)))
         except TrainyardError as error:
             if not isinstance(error, CommandError):
-                tree.left.append(f"{file}: {error.what}. {error.hint}")
+                tree.leave(file, error.what, error.hint)
                 continue
             said = [line for line in error.output.splitlines() if line.strip()]
             reason = said[-1].strip() if said else f"code {error.returncode}"
-            tree.left.append(f"{folder}: {reason.rstrip('.')}. fix that, then run the same command again")
+            tree.leave(folder, reason.rstrip("."), "fix that, then run the same command again")
 
 
 def _required(folder: Path, module: str, before: str, version: str) -> list[str]:
@@ -64,7 +65,7 @@ def _required(folder: Path, module: str, before: str, version: str) -> list[str]
     Returns:
         modules that go.mod replaces and upstream has in a folder: whoever publishes them numbers them as they like.
     """
-    _, replaced = verify.requirements((folder / "go.mod").read_text())
+    _, replaced = requirements((folder / "go.mod").read_text())
     origin = next((name for name, (path, _) in replaced.items() if path == module), None)
     edits = [f"-require={origin or module}@{version}"]
     if origin:
@@ -119,10 +120,41 @@ def upstream_replacements(module: str, version: str) -> Replacements:
     if "GoMod" not in found:
         hint = "name another version: a proxy may know one by name and not have it"
         raise TrainyardError(f"{module} {version} can't be had as a module", where="versions.yaml", hint=hint)
-    required, replaced = verify.requirements(Path(found["GoMod"]).read_text())
+    required, replaced = requirements(Path(found["GoMod"]).read_text())
     if module == KUBERNETES:
         # It has folders of samples, too, which it does not require and which are not always to be had.
         replaced = {name: target for name, target in replaced.items() if name in required or target[1]}
         published = re.sub(r"^v1\.", "v0.", version)
         replaced = {name: (name, published) if not v else (path, v) for name, (path, v) in replaced.items()}
     return replaced
+
+
+def effective_modules(go_mod: str) -> dict[str, str]:
+    """Module -> version as a build uses them: what go.mod requires, after its replacements."""
+    required, replaced = requirements(go_mod)
+    return dict(replaced.get(module, (module, version)) for module, version in required.items())
+
+
+def requirements(go_mod: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """What a go.mod requires, and what it replaces by which module or folder; a folder has no version."""
+    required: dict[str, str] = {}
+    replaced: dict[str, tuple[str, str]] = {}
+    block = ""
+    for line in go_mod.splitlines():
+        words = line.partition("//")[0].split()
+        if not words:
+            continue
+        if words[-1] == "(":
+            block = words[0]
+            continue
+        if words[0] == ")":
+            block = ""
+            continue
+        verb, rest = (block, words) if block else (words[0], words[1:])
+        if verb == "require" and len(rest) >= 2:
+            required[rest[0]] = rest[1]
+        if verb == "replace" and "=>" in rest:
+            arrow = rest.index("=>")
+            target = [*rest[arrow + 1 :], ""]
+            replaced[rest[0]] = (target[0], target[1])
+    return required, replaced

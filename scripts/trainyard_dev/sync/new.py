@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import yaml
-
 from trainyard.components import registry
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UMBRELLA
@@ -21,11 +19,6 @@ version: {version}
 appVersion: v{version}
 kubeVersion: "{kube}"
 """
-DEPENDENCY = """\
-  - name: {name}
-    version: {version}
-    condition: {name}.enabled
-"""
 
 
 def components(tree: Tree, raw: dict[str, Any]) -> None:
@@ -35,8 +28,8 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
     """
     if not tree.exists(UMBRELLA):
         return
-    meta = yaml.safe_load(tree.read(UMBRELLA))
-    known = {one["name"] for one in meta.get("dependencies") or ()}
+    meta = tree.data(UMBRELLA)
+    known = {one["name"] for one in meta["dependencies"]}
     for entry in registry.load(tree.root / "components"):
         if entry.name == registry.UMBRELLA:
             continue
@@ -44,14 +37,14 @@ def components(tree: Tree, raw: dict[str, Any]) -> None:
         chart = f"charts/{entry.name}/Chart.yaml"
         if entry.is_ours and not tree.exists(chart):
             if version is None:
-                tree.left.append(f"versions.yaml: components has no {entry.name}. write its version there")
+                tree.leave("versions.yaml", f"components has no {entry.name}", "write its version there")
                 continue
             about = json.dumps(entry.about, ensure_ascii=False)
             text = CHART.format(name=entry.name, about=about, version=version, kube=meta["kubeVersion"])
             tree.write(chart, text, f"the chart of {entry.name}")
         if entry.name not in known:
-            wanted = version or yaml.safe_load(tree.read(chart))["version"]
-            added = DEPENDENCY.format(name=entry.name, version=wanted)
-            if "repository" in entry.chart:
-                added = added.replace("    condition", f"    repository: {entry.chart['repository']}\n    condition")
-            tree.write(UMBRELLA, tree.read(UMBRELLA).rstrip("\n") + "\n" + added, f"depends on {entry.name}")
+            part = {"name": entry.name, "version": str(version or tree.data(chart)["version"])}
+            part |= {"repository": entry.chart["repository"]} if "repository" in entry.chart else {}
+            meta["dependencies"].append(part | {"condition": f"{entry.name}.enabled"})
+            tree.note(UMBRELLA, f"depends on {entry.name}")
+    tree.put(UMBRELLA, meta)

@@ -1,4 +1,7 @@
-"""Writers of what is plain text: image references, versions in prose and in Python's own files."""
+"""Writers of what is plain text: versions in prose and examples, and in Python's own files.
+
+What is said of one version (a bug of Volcano 1.14.1, a past release) is no copy and isn't listed.
+"""
 
 from __future__ import annotations
 
@@ -9,53 +12,48 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from trainyard_dev.sync.tree import Tree
-from trainyard_dev.verify import cli as verify
-from trainyard_dev.verify import copies
-from trainyard_dev.verify import images as verify_images
 
+PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?==([^\s;\\]+)")
 _PROJECT_VERSION = re.compile(r'^(version = ")([^"]+)(")$', re.M)
-# Searched besides what `verify` searches: cases of policies name our images, and others that nobody has.
-FURTHER = ("policies",)
+_NUMBER = r"(\d+\.\d+\.\d+)"
 
 
-def repository(ref: str) -> str:
-    """A reference without tag and digest."""
-    name = ref.partition("@")[0]
-    return name.rpartition(":")[0] if ":" in name.rpartition("/")[2] else name
-
-
-def by_repository(raw: dict[str, Any]) -> dict[str, str]:
-    """The one pinned reference of each repository; what an image is `also` called counts only where it has no own."""
-    also = {repository(ref): ref for image in raw["images"].values() for ref in image.get("also", ())}
-    own = {repository(image["ref"]): image["ref"] for image in raw["images"].values()}
-    return also | {repository(ref): ref for ref in raw["pull"].values()} | own
-
-
-def references(tree: Tree, raw: dict[str, Any]) -> None:
-    """Full references in every searched file, and the default base of Containerfiles."""
-    known, pinned = verify_images.references(raw), by_repository(raw)
-
-    def replaced(match: re.Match[str]) -> str:
-        ref = match[0].rstrip(".")
-        if file.endswith("/Containerfile") and repository(ref) == repository(base := verify_images.base_of(file, raw)):
-            return base + match[0][len(ref) :]
-        if ref in known or not verify_images.is_reference(file, ref):
-            return match[0]
-        return pinned.get(repository(ref), ref) + match[0][len(ref) :]
-
-    for path in verify_images.files(tree.root, (*verify_images.SEARCHED, *FURTHER)):
-        file = path.relative_to(tree.root).as_posix()
-        text = path.read_text(errors="surrogateescape")
-        if not verify_images.FULL.search(text):
-            continue
-        tree.write(file, verify_images.FULL.sub(replaced, tree.read(file)), "image references")
+PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "manifests/gitops/**/*.yaml")
+# A pin, the files that may repeat its version, and a pattern of a line in them, whose only group is the version.
+COPIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "trainyard",
+        ("scripts/trainyard/__init__.py", "images/trainer/mnist/__init__.py"),
+        rf'^__version__ = "{_NUMBER}"$',
+    ),
+    ("trainyard", PROSE, rf"\btrainyard-{_NUMBER}\.tgz\b"),
+    ("trainyard", PROSE, rf"(?<!docker\.io/)\btrainyard/[a-z-]+:{_NUMBER}(?![\w.-]*\w)"),
+    ("trainyard", ("scripts/trainyard/policy/lint/assets/lint.md",), rf"\brev: v{_NUMBER}$"),
+    ("volcano", ("docs/queues.md",), rf"\bThe scheduler is Volcano {_NUMBER}\b"),
+    # Keys by which Argo CD and Flux name a chart's version or a tag of the repository.
+    (
+        "trainyard",
+        ("manifests/gitops/**/*.yaml",),
+        rf"^[ \t]*(?:-[ \t]+)?(?:targetRevision|version|tag|semver):[ \t]*[\"']?v?{_NUMBER}[\"']?[ \t]*(?:#.*)?$",
+    ),
+)
 
 
 def prose(tree: Tree, raw: dict[str, Any]) -> None:
     """Versions that READMEs, pages, examples and modules repeat."""
-    for file, copy in copies.places(tree.root, (*copies.COPIES, copies.GITOPS)):
-        wanted = copies.pinned(raw, copy.pin)
-        tree.write(file, copies.written(tree.read(file), copy, raw), f"{copy.pin} {wanted}")
+    for pin, patterns, line in COPIES:
+        wanted = str(raw["trainyard"] if pin == "trainyard" else raw["components"].get(pin, ""))
+        for file in sorted({path for pattern in patterns for path in tree.root.glob(pattern)}):
+            name = file.relative_to(tree.root).as_posix()
+            tree.write(name, _written(tree.read(name), line, wanted), f"{pin} {wanted}")
+
+
+def _written(text: str, line: str, wanted: str) -> str:
+    def replaced(match: re.Match[str]) -> str:
+        start = match.start(1) - match.start()
+        return match[0][:start] + wanted + match[0][start + len(match[1]) :]
+
+    return re.sub(line, replaced, text, flags=re.M)
 
 
 def python(tree: Tree, raw: dict[str, Any]) -> None:
@@ -68,10 +66,10 @@ def python(tree: Tree, raw: dict[str, Any]) -> None:
         *project["dependencies"],
         *(w for extra in project.get("optional-dependencies", {}).values() for w in extra),
     ]
-    pins = {canonicalize_name(match[1]): match[3] for wish in wishes if (match := verify.PIN.match(wish))}
+    pins = {canonicalize_name(match[1]): match[3] for wish in wishes if (match := PIN.match(wish))}
     lines = []
     for line in tree.read("requirements.lock").splitlines():
-        match = verify.PIN.match(line)
+        match = PIN.match(line)
         wanted = pins.get(canonicalize_name(match[1])) if match else None
         if match and wanted and wanted != match[3]:
             tree.note("requirements.lock", f"{match[1]} {wanted}")

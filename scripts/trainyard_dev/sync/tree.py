@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from trainyard import yaml_edit, yaml_lines
+
+
+@dataclass(frozen=True, order=True)
+class Difference:
+    """What no command writes: the file, what is wrong there, and what to change."""
+
+    file: str
+    what: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}. {self.hint}."
 
 
 class Tree:
@@ -13,14 +28,41 @@ class Tree:
 
     Attributes:
         changed: what was changed, by file, in words.
-        left: what could not be written, in words, with what to do.
+        left: what could not be written.
+        made: the files that were made as a whole, changed or not.
     """
 
     def __init__(self, root: Path, *, dry: bool = False) -> None:
         self.root, self.dry = root, dry
         self.changed: dict[str, list[str]] = {}
-        self.left: list[str] = []
+        self.left: list[Difference] = []
+        self.made: set[str] = set()
         self._texts: dict[str, str] = {}
+
+    def differences(self) -> list[Difference]:
+        """What a check has to report: what would be written, and what could not be, sorted by file."""
+        write = "run `bin/trainyard versions sync`"
+        due = [Difference(file, f"it is not up to date ({', '.join(said)})", write)
+               for file, said in self.changed.items()]  # fmt: skip
+        return sorted({*due, *self.left})
+
+    def leave(self, file: str, what: str, hint: str) -> None:
+        """Note what somebody has to change by hand."""
+        self.left.append(Difference(file, what, hint))
+
+    def data(self, file: str) -> Any:
+        """What a YAML file says."""
+        return yaml.load(self.read(file), yaml_lines.Loader)
+
+    def put(self, file: str, data: Any) -> None:
+        """Let a YAML file say this: comments, quotes and order stay. Its changes are noted already."""
+        if data != self.data(file):
+            self.write(file, yaml_edit.edited(self.read(file), file, [data]))
+
+    def make(self, file: str, text: str) -> None:
+        """Keep the text of a file that is made as a whole."""
+        self.made.add(file)
+        self.write(file, text, "made again")
 
     def exists(self, file: str) -> bool:
         """Whether the file is there, or will be."""
@@ -51,47 +93,3 @@ class Tree:
             (self.root / file).parent.mkdir(parents=True, exist_ok=True)
             (self.root / file).write_text(text)
         self._texts = {}
-
-
-class Scalars:
-    """The scalars of a YAML text by their path, replaced in place: comments, quotes and order stay."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._nodes: dict[tuple[str | int, ...], yaml.ScalarNode] = {}
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if node is not None:
-            self._collect(node, ())
-        self._edits: list[tuple[int, int, str]] = []
-
-    def values(self) -> dict[tuple[str | int, ...], str]:
-        """Every scalar as text; numbers count those of lists."""
-        return {path: node.value for path, node in self._nodes.items()}
-
-    def set(self, path: tuple[str | int, ...], value: str) -> bool:
-        """Replace one scalar; False when it is that already."""
-        node = self._nodes[path]
-        if node.value == value:
-            return False
-        sign = node.style if node.style in ("'", '"') else ""
-        if not sign and node.tag.endswith(":str") and yaml.safe_load(value) != value:
-            sign = '"'
-        self._edits.append((node.start_mark.index, node.end_mark.index, f"{sign}{value}{sign}"))
-        return True
-
-    def text(self) -> str:
-        """The text with what was set."""
-        text = self._text
-        for start, end, value in sorted(self._edits, reverse=True):
-            text = text[:start] + value + text[end:]
-        return text
-
-    def _collect(self, node: Any, path: tuple[str | int, ...]) -> None:
-        if isinstance(node, yaml.MappingNode):
-            for key, below in node.value:
-                self._collect(below, (*path, key.value))
-        elif isinstance(node, yaml.SequenceNode):
-            for number, below in enumerate(node.value):
-                self._collect(below, (*path, number))
-        else:
-            self._nodes[path] = node

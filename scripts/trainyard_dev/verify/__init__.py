@@ -1,1 +1,1 @@
-"""Copies of pins and generated files agree with what they are made from."""
+"""`trainyard verify`: a check of `sync` that changes nothing, the classes of files, and the tree's budget."""

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+import tempfile
 import threading
 import time
 from importlib import metadata
@@ -131,7 +132,9 @@ class Runner:
             command = replace_python_executable(command, sys.executable)
         elif command and not shutil.which(command[0]):
             return Ended(127, [f"the program {command[0]} of its image is not on this machine"])
-        return self._processes.run(command, name=title, folder=folder, env=env, log=log)
+        # A component of kfp writes its program into a new temporary folder and leaves it there.
+        with tempfile.TemporaryDirectory(prefix="trainyard-step-", ignore_cleanup_errors=True) as scratch:
+            return self._processes.run(command, name=title, folder=folder, env=env | {"TMPDIR": scratch}, log=log)
 
 
 def _without_pip(command: list[str]) -> tuple[list[str], list[str]]:

@@ -15,10 +15,17 @@ import pytest
 from trainyard.errors import TrainyardError
 from trainyard_dev.bench import page, registry, runner, summary, tables
 from trainyard_dev.bench.results import Figure, Result
-from trainyard_dev.verify import generated as verify_generated
+from trainyard_dev.sync import figures, pages
+from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import load
 
 Call = Callable[..., Any]
+
+
+def said(root: Path) -> list[tuple[str, str, str]]:
+    """What `verify` says of the page, and of the configurations behind it."""
+    pages.write(tree := Tree(root, dry=True))
+    return [*((one.file, one.what, one.hint) for one in tree.differences()), *figures.differences(root)]
 
 
 @pytest.fixture
@@ -223,17 +230,17 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     summary.write(summary.read(tree / "out"))
     assert "4 of 8 runs" in trainyard("bench", "publish").out
     assert {file.name for file in (tree / "docs/benchmarks").iterdir()} == {"fake.csv", "fake.svg"}
-    assert list(verify_generated._benchmarks(tree)) == []
+    assert said(tree) == []
 
     text = page.PAGE.read_text()
     page.PAGE.write_text(text.replace("91.5", "98.5"))
-    out_of_date = ("docs/benchmarks.md", "the page is out of date", "run `bin/trainyard bench page`")
-    assert list(verify_generated._benchmarks(tree)) == [out_of_date]
+    out_of_date = ("docs/benchmarks.md", "it is not up to date (made again)", "run `bin/trainyard versions sync`")
+    assert said(tree) == [out_of_date]
     assert trainyard("bench", "page").code == 0
     assert page.PAGE.read_text() == text
 
     fake_bench.configurations["ours"] = replace(fake_bench.configurations["ours"], config="the chart: has changed")
-    stale, (where, what, hint) = verify_generated._benchmarks(tree)
+    stale, (where, what, hint) = said(tree)
     assert stale == out_of_date, "the page has to say that it is stale"
     assert (where, what) == (
         "docs/benchmarks",
@@ -242,21 +249,21 @@ def test_measure_publish_and_verify(tree: Path, trainyard: Call, fake_bench: Sim
     assert hint == "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
     assert trainyard("bench", "page").code == 0
     assert "> **Stale:** the chart's `ours` changed since this was measured" in page.PAGE.read_text()
-    assert len(list(verify_generated._benchmarks(tree))) == 1
+    assert len(said(tree)) == 1
     digest = fake_bench.configurations["ours"].digest
     (tree / "docs/benchmarks/gate.yaml").write_text(f"passed: {{ours: {digest}}}\n")
-    assert list(verify_generated._benchmarks(tree)) == [], "a stale page may stay once the gate has passed"
+    assert said(tree) == [], "a stale page may stay once the gate has passed"
     printed = trainyard("bench", "publish").out
     assert "2 figures, of 2 of 8 runs anew" in printed, "what was measured with another configuration is not published"
 
 
 def test_verify_in_a_tree_with_half_of_it(tree: Path) -> None:
-    assert list(verify_generated._benchmarks(tree)) == []
+    assert said(tree) == []
     page.PAGE.parent.mkdir(parents=True)
     page.PAGE.write_text("# Benchmarks\n")
-    [(where, what, hint)] = verify_generated._benchmarks(tree)
-    assert (where, what) == (str(tree / "docs/benchmarks/fake.csv"), "can't be read: No such file or directory")
-    assert hint
+    [(where, what, hint)] = said(tree)
+    assert (where, what) == ("docs/benchmarks.md", "docs/benchmarks, of which it is made, is missing")
+    assert hint == "remove the file, or bring that back"
 
 
 def test_nothing_to_publish(tree: Path, trainyard: Call) -> None:

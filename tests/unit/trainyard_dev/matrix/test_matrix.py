@@ -15,9 +15,8 @@ from trainyard.errors import TrainyardError
 from trainyard_dev.audit import cli
 from trainyard_dev.matrix import page, results, run, support
 from trainyard_dev.matrix.results import FAILED, NOT_RUN, PASSED, Result
-from trainyard_dev.sync import charts
-from trainyard_dev.sync.tree import Tree
-from trainyard_dev.verify import generated
+from trainyard_dev.sync import charts, pages
+from trainyard_dev.sync.tree import Difference, Tree
 
 RAW: dict[str, Any] = {
     "components": {"kubernetes": "1.34.2", "argo": "3.7.2"},
@@ -56,8 +55,9 @@ def result(version: str, result: str = PASSED, **further: Any) -> Result:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree with a chart, support.yaml and results of one minor."""
+    monkeypatch.setattr(pages, "read", lambda root: RAW)
     (tmp_path / "charts/one").mkdir(parents=True)
     (tmp_path / "charts/one/Chart.yaml").write_text('name: one\nversion: 1.0.0\nkubeVersion: ">=1.32.0-0"\n')
     (tmp_path / support.FILE).write_text(SUPPORT)
@@ -69,7 +69,10 @@ def tree(tmp_path: Path) -> Path:
 
 
 def found(tree: Path) -> list[str]:
-    return [" ".join(one) for one in generated._support(tree, RAW)]
+    """What `verify` says of support: the file's own differences, the page, the charts' newest Kubernetes."""
+    pages.write(made := Tree(tree, dry=True))
+    charts.ceiling(made)
+    return [str(one) for one in [*(Difference(*one) for one in support.differences(tree, RAW)), *made.differences()]]
 
 
 def change(tree: Path, old: str, new: str) -> None:
@@ -87,9 +90,9 @@ def test_a_tree_that_agrees(tree: Path) -> None:
     ("helm:", "other:", "helm v3.19.2 is not in it"),
     ("helm:", "other:", "other is pinned nowhere"),
     ("'1.36'", "'1.35'", "Kubernetes 1.36 is not in it"),
-    ("2027-06-28", "2026-11-23", "kubernetes 1.36 is past its support raise it, or say in `past` why it stays"),
+    ("2027-06-28", "2026-11-23", "kubernetes 1.36 is past its support. raise it, or say in `past` why it stays"),
     (", past: no other can be had", "", "argo 3.7 is past its support"),
-    ("2026-10-27", "2026-12-27", "kubernetes 1.34 is in support take `past` out"),
+    ("2026-10-27", "2026-12-27", "kubernetes 1.34 is in support. take `past` out"),
     ("2027-06-28", "soon", "the file can't be read"),
     ("rule: fourteen months", "", "`rule` is missing"),
 ])  # fmt: skip
@@ -100,7 +103,7 @@ def test_what_is_said_of_support_is_held_against_the_pins(tree: Path, old: str, 
 
 def test_the_page_follows_the_results(tree: Path) -> None:
     results.write(tree, {"1.34": {"policies": result("1.34.2", passed=8)}})
-    assert found(tree) == ["docs/support.md the page is out of date run `bin/trainyard matrix page`"]
+    assert found(tree) == ["docs/support.md: it is not up to date (made again). run `bin/trainyard versions sync`."]
 
 
 def test_the_page_says_what_ran_what_failed_and_what_did_not_run(tree: Path) -> None:
@@ -125,7 +128,8 @@ def test_the_newest_kubernetes_is_the_newest_that_took_the_chart(tree: Path, end
     wanted = f">=1.32.0-0 <{ceiling}.0-0"
     stale = [line for line in found(tree) if line.startswith("charts/one/Chart.yaml")]
     assert stale == ([] if ceiling == "1.35" else
-                     [f"charts/one/Chart.yaml kubeVersion is >=1.32.0-0 <1.35.0-0 write {wanted}"])  # fmt: skip
+                     [f"charts/one/Chart.yaml: it is not up to date (kubeVersion {wanted}). "
+                      "run `bin/trainyard versions sync`."])  # fmt: skip
     charts.ceiling(written := Tree(tree))
     written.save()
     assert yaml.safe_load((tree / "charts/one/Chart.yaml").read_text())["kubeVersion"] == wanted

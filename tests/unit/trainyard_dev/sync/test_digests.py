@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.sync import digests
-from trainyard_dev.verify import images
+from trainyard_dev.sync import digests, images
 
 A, B = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 TEXT = f"""\
@@ -70,6 +69,6 @@ def test_a_tag_that_is_gone_is_told(tree: Path) -> None:
     ("etcd: {by: 'https://file'", "etcd: {by: somewhere", "published.etcd names no file"),
 ])  # fmt: skip
 def test_what_is_said_of_images_is_held_against_them(old: str, new: str, message: str) -> None:
-    assert list(images._published(yaml.safe_load(TEXT))) == []
+    assert list(images.published(yaml.safe_load(TEXT))) == []
     raw: Any = yaml.safe_load(TEXT.replace(old, new, 1))
-    assert any(message in what for _, what, _ in images._published(raw))
+    assert any(message in what for what, _ in images.published(raw))

@@ -11,7 +11,6 @@ import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.sync import wheels
-from trainyard_dev.verify import wheels as verify
 
 LIST = """
 sets: {store: [minio, urllib3]}
@@ -66,14 +65,14 @@ def test_what_is_pinned_already_stays_to_the_byte(tree: Path) -> None:
 def test_the_lock_moves_an_image(tree: Path) -> None:
     index = Index()
     (tree / "requirements.lock").write_text("minio==7.3\nurllib3==2.7\n")
-    assert [one[0] for one in verify.differences(tree)] == ["images/a/requirements.txt"]
+    assert [one[0] for one in wheels.outdated(tree)] == ["images/a/requirements.txt"]
     assert wheels.compile_all(tree, index) == (["images/a/requirements.txt"], [])
     assert index.asked == [({"minio": "7.3"}, False)]
     assert (tree / "images/a/requirements.txt").read_text() == (
         "# JAX\n# for the CPU.\njax==1.10 \\\n    --hash=sha256:11\n"
         "minio==7.3 \\\n    --hash=sha256:5f\nurllib3==2.8 \\\n    --hash=sha256:13\n"
     )
-    assert list(verify.differences(tree)) == []
+    assert list(wheels.outdated(tree)) == []
 
 
 def test_all_hashes_are_asked_anew(tree: Path) -> None:

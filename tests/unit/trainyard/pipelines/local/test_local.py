@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,18 @@ def mine(start: int = 3) -> int:
     return total(numbers=dsl.Collected(one.output)).output
 """
     assert run(tmp_path, text, start=4) == {"Output": 21}
+
+
+def test_steps_leave_nothing_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    run(tmp_path, """
+@dsl.pipeline
+def mine():
+    say(word="here")
+""")  # fmt: skip
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_iterations_have_folders_of_their_own(tmp_path: Path) -> None:

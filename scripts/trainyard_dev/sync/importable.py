@@ -1,6 +1,6 @@
 """What images that train can import, out of the list of their packages: scripts/trainyard/kinds/images.yaml.
 
-`trainyard versions sync` writes the file, `trainyard verify` compares it; the check train.imports imports all of it.
+The check train.imports imports all of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEAD = f"""\
 
 
 def render(root: Path) -> str:
-    """The file's text. Raises KeyError for a tree whose lists contradict each other, which `verify` reports."""
+    """The file's text. Raises KeyError for a tree whose lists contradict each other."""
     raw = yaml.load((root / packages.LIST).read_text(), yaml.BaseLoader)
     parents = {
         name: image.get("parent", "")
@@ -57,12 +57,3 @@ def _modules(names: Mapping[str, list[str]], package: str) -> list[str]:
     """What a package brings: as its own entry says, else that of all that begin alike, else its name."""
     alike = (found for name, found in names.items() if name.endswith("*") and package.startswith(name[:-1]))
     return names[package] if package in names else next(alike, [package.replace("-", "_")])
-
-
-def differences(root: Path) -> list[packages.Finding]:
-    """The file against the list."""
-    if not (root / packages.LIST).exists() or not (root / FILE).exists():
-        return []  # a tree without images that train
-    if (root / FILE).read_text() == render(root):
-        return []
-    return [(FILE, f"it is not what {packages.LIST} says", "run `bin/trainyard versions sync`")]

@@ -10,7 +10,8 @@ import yaml
 
 from trainyard.paths import ROOT
 from trainyard_dev.images import packages
-from trainyard_dev.verify import importable
+from trainyard_dev.sync import importable, pages
+from trainyard_dev.sync.tree import Tree
 
 LIST = """
 sets: {store: [minio]}
@@ -56,11 +57,12 @@ def test_modules_follow_from_packages_and_from_the_image_below(tree: Path) -> No
     }
 
 
-def test_a_raised_package_is_a_difference(tree: Path) -> None:
-    assert importable.differences(tree) == []
-    (tree / packages.LIST).write_text(LIST.replace("kfp: 2.1, some-pillow: 13", "kfp: 2.2, some-pillow: 14"))
-    (file, what, hint) = importable.differences(tree)[0]
-    assert (file, hint) == (importable.FILE, "run `bin/trainyard versions sync`") and "images/requirements.yaml" in what
+def test_a_raised_package_is_a_difference(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MADE", {importable.FILE: pages.MADE[importable.FILE]})
+    for text, changed in ((LIST, []), (LIST.replace("some-pillow: 13", "some-pillow: 14"), [importable.FILE])):
+        (tree / packages.LIST).write_text(text)
+        pages.write(made := Tree(tree, dry=True))
+        assert list(made.changed) == changed
 
 
 def test_the_modules_of_packages_that_are_installed_here_are_those_of_their_metadata() -> None:

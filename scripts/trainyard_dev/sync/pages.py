@@ -1,0 +1,47 @@
+"""Files that are made as a whole: pages, steps of pipelines, what the product knows of images and chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from trainyard.contract import render as contract
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard.policy.lint import page as lint
+from trainyard_dev.bench import page as bench
+from trainyard_dev.bench import summary
+from trainyard_dev.chart import component_page, reference
+from trainyard_dev.images import contents, packages
+from trainyard_dev.matrix import page as support
+from trainyard_dev.sync import importable, steps
+from trainyard_dev.sync.tree import Tree
+from trainyard_dev.versions import read
+
+SCHEMA = "charts/trainyard/values.schema.json"
+FIGURES = "docs/benchmarks"
+# File -> what a tree must have for it to be made, and how it is made of the tree.
+MADE: dict[str, tuple[str, Callable[[Path], str]]] = {
+    "docs/values.md": (SCHEMA, lambda root: reference.render()),
+    contract.DEFAULTS.relative_to(ROOT).as_posix(): (SCHEMA, lambda root: contract.text()),
+    component_page.PAGE: ("components", lambda root: component_page.render()),
+    lint.PAGE: ("policies", lambda root: lint.render()),
+    "docs/benchmarks.md": (FIGURES, lambda root: bench.render(summary.read(root / FIGURES))),
+    contents.PAGE: (packages.LIST, contents.render),
+    support.PAGE: ("support.yaml", lambda root: support.render(root, read(root))),
+    importable.FILE: (importable.FILE, importable.render),
+}
+
+
+def write(tree: Tree) -> None:
+    """Make every file again whose source is there; a source that can't be read is left to somebody."""
+    for file, (source, text) in MADE.items():
+        if (tree.root / source).exists():
+            try:
+                tree.make(file, text(tree.root))
+            except TrainyardError as error:
+                tree.leave(file, error.what, error.hint)
+        elif (tree.root / file).exists():
+            tree.leave(file, f"{source}, of which it is made, is missing", "remove the file, or bring that back")
+    for file, step in steps.files(tree.root) if (tree.root / steps.FOLDER).exists() else ():
+        tree.make(file, step)
