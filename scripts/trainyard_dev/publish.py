@@ -10,8 +10,7 @@ import click
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import OUT, ROOT
-from trainyard_dev.attacks import page as attacks
-from trainyard_dev.attacks import results as attacked
+from trainyard_dev.attacks import results as attacks
 from trainyard_dev.bench import page as benchmarks
 from trainyard_dev.bench import summary as figures
 from trainyard_dev.corpus import page as corpus
@@ -25,10 +24,10 @@ def _dashboards(folder: Path) -> str:
 
 
 def _attacks(folder: Path) -> str:
-    report = attacked.read()
+    report = attacks.read(OUT)
     folder.mkdir()
-    (folder / "attacks.md").write_text(attacks.render(report))
-    return f"of {report.day}, commit {report.commit}"
+    (folder / "attacks.md").write_text(attacks.page(report))
+    return f"of commit {report.commit}"
 
 
 def _corpus(folder: Path) -> str:

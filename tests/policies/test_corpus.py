@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import HERE
 
+from conftest import HERE
 from trainyard.errors import TrainyardError
 from trainyard_dev import tools
 from trainyard_dev.apiserver import running

@@ -1,1 +1,1 @@
-"""What was tried against 0.2.0 and is tried against this tree: attempts, who refuses them, and the page of both."""
+"""Attempts on the platform's borders, put to a real API server: each has to be refused, by the guard that it names."""

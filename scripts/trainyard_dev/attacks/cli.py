@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import click
 
-from trainyard_dev import campaigns
-from trainyard_dev.attacks import page, results
+from trainyard.paths import OUT
+from trainyard_dev.attacks import results
+from trainyard_dev.attacks.attempts import attempts
 from trainyard_dev.attacks.run import attack
 
 
 @click.group()
 def attacks() -> None:
-    """Every attack on record, tried against this tree."""
+    """Attempts on the platform's borders, each of which has to be refused."""
 
 
 @attacks.command("run")
 def run_() -> int:
-    """Put every attempt to this tree on a real API server.
+    """Put every attempt to this tree, on a real API server.
 
-    Results go to out/attacks/results.json, of which `make publish` makes a page. Exit code 1: something is let through,
-    refused by another guard than named, or a guard has no attempt that shows it.
+    Results go to out/attacks/results.json. Exit code 1: something is let through, is refused by another guard than
+    named or in other words, or a guard has no attempt.
     """
-    report = attack(click.echo)
-    results.write(report)
-    for line in page.terminal(report):
+    report = attack(attempts(), click.echo)
+    file = results.write(OUT, report)
+    wrong = results.problems(report)
+    for line in [*wrong, results.counts(report), f"written: {file}"]:
         click.echo(line)
-    return campaigns.ended("attacks", good=not results.problems(report))
+    return 1 if wrong else 0

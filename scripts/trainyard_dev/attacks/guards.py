@@ -10,9 +10,7 @@ from trainyard_dev.apiserver import Answer
 
 ADMITTED, REFUSED, NOT_BEGUN = "admitted", "refused", "not begun"
 RBAC, POD_SECURITY, QUOTA, LIMITS, SERVER = "RBAC", "Pod Security", "ResourceQuota", "LimitRange", "the API server"
-GUARDS = {RBAC, POD_SECURITY, QUOTA, LIMITS, SERVER}
 _DENIED = re.compile(r"ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)", re.S)
-_WARNED = re.compile(r"^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding", re.S)
 _MARKS = (
     ("violates PodSecurity", POD_SECURITY),
     ("exceeded quota", QUOTA),
@@ -22,7 +20,6 @@ _MARKS = (
     ("usage per Pod", LIMITS),
 )
 _CANNOT = re.compile(r"User \"[^\"]*\" cannot ")
-_WOULD = "would violate PodSecurity"
 # What is not there, is there already, or has nobody who would answer: admission was asked before, and let it pass.
 LATER = (404, 409)
 MOST = 700  # letters of a refusal that are kept
@@ -55,26 +52,6 @@ def refused_by(answer: Answer) -> tuple[str, str]:
         return RBAC, _short(message[match.start() :])
     guard = next((guard for mark, guard in _MARKS if mark in message), SERVER)
     return guard, _short(message.partition(" is forbidden: ")[2] or message)
-
-
-def all_refusers(first: str, opened: Answer, kind: str) -> list[str]:
-    """Every guard that refuses an attempt.
-
-    Args:
-        first: who refused it with all guards in force; "" for nobody.
-        opened: the answer where rights are everybody's and policies, Pod Security and LimitRanges only warn; the quota
-            and the API server's own checks refuse there, too.
-        kind: of the object. Pod Security warns of templates as well, but refuses pods alone.
-    """
-    found = {match[1].removeprefix(PREFIX) for line in opened.warnings if (match := _WARNED.match(line))}
-    if kind == "Pod" and any(_WOULD in line for line in opened.warnings):
-        found.add(POD_SECURITY)
-    if first:
-        found.add(first)
-    last = verdict(opened)
-    if last.outcome == REFUSED:
-        found.add(last.guard)
-    return sorted(found)
 
 
 def _short(words: str) -> str:

@@ -1,49 +1,47 @@
-"""What `make attacks` found: a file of results, one entry for each attempt, and what is not as it should be."""
+"""What `make attacks` found: an outcome for each attempt, what is not as it should be, and the page of both."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from trainyard.errors import TrainyardError
-from trainyard.paths import OUT
 from trainyard_dev import recorded
+from trainyard_dev.attacks.attempts import ANY
 from trainyard_dev.attacks.guards import REFUSED, Verdict
 
-FILE = OUT / "attacks" / "results.json"
+FILE = "attacks/results.json"  # in the folder of results
+COMMAND = "make attacks"
+HEAD = """\
+# Attacks
+
+Each attempt is a request to a real API server with the platform, all of its options, and two teams on it.
+Written by `make publish` from the last `make attacks`: commit {commit}, Kubernetes {kubernetes}.
+"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An attempt with its verdict, and every guard that refuses it.
-
-    Args:
-        guard: who has to refuse; "" for whoever does.
-        says: words of the refusal that are due.
-    """
+    """An attempt with its verdict."""
 
     id: str
     who: str
     tried: str
     guard: str
     says: str
-    verdict: Verdict
-    refusers: list[str] = field(default_factory=list)
-
-    @property
-    def alone(self) -> str:
-        """The only guard that refuses it; "" where there are several, or none."""
-        return self.refusers[0] if len(self.refusers) == 1 and self.verdict.outcome == REFUSED else ""
+    now: Verdict
 
 
 @dataclass(frozen=True)
 class Report:
-    """A whole run: day, version and commit of the tree, the API server's version, the guards, and all outcomes."""
+    """A whole run. `guards` are all that have to refuse something, `seconds` what it took."""
 
-    day: str
-    version: str
     commit: str
     kubernetes: str
+    seconds: int
     guards: list[str]
     outcomes: list[Outcome]
 
@@ -52,26 +50,52 @@ def problems(report: Report) -> list[str]:
     """What is not as it should be, as sentences: attempts that are let through, and guards that nothing shows."""
     found = []
     for one in report.outcomes:
-        if one.verdict.outcome != REFUSED:
-            found.append(f"{one.id} is {one.verdict.outcome}: {one.verdict.words or one.tried}")
-        elif one.guard and one.verdict.guard != one.guard:
-            found.append(f"{one.id} is refused by {one.verdict.guard}, not by {one.guard}: {one.verdict.words}")
-        elif one.says not in one.verdict.words:
-            found.append(f"{one.id} is refused in other words: {one.verdict.words}")
-    alone = {one.alone for one in report.outcomes}
-    return found + [f"no attempt is refused by {guard} alone" for guard in report.guards if guard not in alone]
+        if one.now.outcome != REFUSED:
+            found.append(f"{one.id} is {one.now.outcome}: {one.now.words or one.tried}")
+        elif one.guard not in (ANY, one.now.guard):
+            found.append(f"{one.id} is refused by {one.now.guard}, not by {one.guard}: {one.now.words}")
+        elif one.says not in one.now.words:
+            found.append(f"{one.id} is refused in other words: {one.now.words}")
+    named = {one.guard for one in report.outcomes}
+    return found + [f"no attempt has to be refused by {guard}" for guard in report.guards if guard not in named]
 
 
-def write(report: Report) -> None:
-    """Writes the file whole."""
-    recorded.write(FILE, json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n")
+def counts(report: Report) -> str:
+    """The run in one sentence."""
+    through = sum(one.now.outcome != REFUSED for one in report.outcomes)
+    return (
+        f"{len(report.outcomes)} attempts on {len(report.guards)} guards in {report.seconds} s, {through} let through"
+    )
 
 
-def read() -> Report:
-    """The last run's. Raises TrainyardError when there is none, or its file can't be read."""
+def page(report: Report) -> str:
+    """The run as a page, by guard."""
+    lines = [HEAD.format(**asdict(report)), counts(report) + "."]
+    for guard in dict.fromkeys(one.guard for one in report.outcomes):
+        lines += ["", f"## {guard}", "", "| attempt | by | what became of it |", "|---|---|---|"]
+        lines += _rows(one for one in report.outcomes if one.guard == guard)
+    return "\n".join(lines) + "\n"
+
+
+def _rows(outcomes: Iterator[Outcome]) -> Iterator[str]:
+    for one in outcomes:
+        became = one.now.words if one.now.outcome == REFUSED else f"**{one.now.outcome}** {one.now.words}"
+        cells = (re.sub(r"([|<>*_\[\]])", r"\\\1", cell) for cell in (one.tried, one.who, became))
+        yield f"| `{one.id}`: {' | '.join(cells)} |"
+
+
+def write(out: Path, report: Report) -> Path:
+    """Writes the file of results whole."""
+    recorded.write(out / FILE, json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n")
+    return out / FILE
+
+
+def read(out: Path) -> Report:
+    """The last run's. Raises TrainyardError when the file isn't there or can't be read."""
+    path = out / FILE
     try:
-        raw = json.loads(FILE.read_text())
-        outcomes = [Outcome(**{**one, "verdict": Verdict(**one["verdict"])}) for one in raw["outcomes"]]
+        raw = json.loads(path.read_text())
+        outcomes = [Outcome(**{**one, "now": Verdict(**one["now"])}) for one in raw["outcomes"]]
         return Report(**{**raw, "outcomes": outcomes})
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise TrainyardError(f"there are no results of attacks: {error}", hint="run `make attacks`") from None
+        raise TrainyardError(f"the file can't be read ({error})", where=str(path), hint=f"run `{COMMAND}`") from None
