@@ -54,6 +54,7 @@ SHARED_HEADINGS = {
     "never_finished": "never finished",
     "circles": "circles",
 }
+BESIDE = ("distance", "used_percent")  # case beside case; the rest is in the file of figures
 HEADINGS = SHARED_HEADINGS | victims.HEADINGS
 
 
@@ -200,8 +201,7 @@ At every instant weighted max-min says how many GPUs each should hold: nobody mo
 more without one that has less for its weight giving it up. *Distance* is the sum over the teams of |held − fair|, in
 parts of the cluster, as a mean over the time in which more was asked for than there is: 0 is perfect, 2 the worst.
 *By order alone* is the distance that is left when every free GPU goes to the team that has the least for its weight and
-nobody is evicted; less than that takes eviction, GPUs left idle, or luck: which jobs run when demand changes. *Jain*
-is Jain's index of held/fair: 1 is perfect.
+nobody is evicted; less than that takes eviction, GPUs left idle, or luck: which jobs run when demand changes.
 
 `late`: the heaviest team comes two days after the others. `saved`: an evicted job goes on where it was, as from a
 checkpoint of that second; without it the job begins anew. What the teams may claim back with `reclaim` is their part of
@@ -214,8 +214,9 @@ Kueue's cohorts, fair sharing and preemption are not measured.
 ![distance from weighted max-min](benchmarks/{PLOT})
 
 """
-    for case in tables.cases(shared):
-        text += f"### {case}\n\n{tables.by_column(shared, case, SHARED_HEADINGS)}\n{_reading(shared, case)}"
+    for metric in BESIDE:
+        text += f"{SHARED_HEADINGS[metric]}:\n\n{tables.by_case(shared, metric)}\n"
+    text += "".join(f"`{case}`: {said}" for case in tables.cases(shared) if (said := _reading(shared, case)))
     if any(figure.metric == "circles" and figure.value for figure in shared):
         text += "As taking back may find no end, the chart takes nothing back unless it is told to.\n\n"
     return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])

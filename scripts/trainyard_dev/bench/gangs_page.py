@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainyard_dev.bench import published, tables
-from trainyard_dev.bench.gangs import DELAYS, DRAWN, GPUS, HELD, PLOT, REFERENCES
+from trainyard_dev.bench.gangs import DELAYS, DRAWN, GPUS, HEADINGS, HELD, PLOT, REFERENCES
 from trainyard_dev.bench.published import WITH_CLASSES
 from trainyard_dev.bench.results import Figure
 
@@ -27,8 +27,12 @@ Its `waitForPodsReady` is off, as by default. It orders by whole seconds, jobs o
 def section(figures: Sequence[Figure]) -> str:
     """Tables and how to read them."""
     lines = [INTRODUCTION, KUEUE] if any(one.column.startswith("kueue") for one in figures) else [INTRODUCTION]
-    for case in tables.cases(published.own(figures)):
-        lines += [f"### {case}", "", _case(figures, case)]
+    own = published.own(figures)
+    lines += [f"{HEADINGS['delay_mean']}:\n", tables.by_case(own, "delay_mean")]
+    for case in tables.cases(own):
+        lines += (
+            [f"### {case}", "", _case(figures, case)] if case == DRAWN else [f"`{case}`: {_reading(figures, case)}"]
+        )
     return "\n".join([*lines, published.section(figures)])
 
 
@@ -39,7 +43,7 @@ def _case(figures: Sequence[Figure], case: str) -> str:
         _reading(figures, case),
         "Hours from submission to start, by size of the jobs (a dash where a job of that rank never starts):\n",
         tables.by_column(here, case, DELAYS, bounds=False),
-        *([f"![Delay by size](benchmarks/{PLOT})\n"] if case == DRAWN else []),
+        f"![Delay by size](benchmarks/{PLOT})\n",
     ]
     return "\n".join(parts)
 

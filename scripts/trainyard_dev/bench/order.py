@@ -57,6 +57,7 @@ METRICS: dict[str, tuple[str, str, float | str | None]] = {  # heading, unit, li
     "delay_max": ("longest wait, h", "h", None),
 }
 HEADINGS = {metric: heading for metric, (heading, _, _) in METRICS.items()}
+BESIDE = ("violations", "delayed", "delay_mean")  # case beside case; the rest is in the file of figures
 
 
 def plan(full: bool) -> list[Run]:
@@ -195,13 +196,12 @@ def figures(results: Sequence[Result]) -> list[Figure]:
 def section(figures: Sequence[Figure]) -> str:
     """Tables and how to read them."""
     merged = [replace(one, case=one.case.removesuffix(GATE), column=_name(one.case, one.column)) for one in figures]
-    parts = [INTRODUCTION]
-    for case in CASES:
-        if any(one.case == case for one in merged):
-            about = f"{ABOUT[case]} {CASES[case]['count']} jobs of {CASES[case]['trace']}."
-            parts += [f"### {case}", about, tables.by_column(merged, case, HEADINGS), _reading(merged, case)]
-    parts.append(CAUSES)
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+    about = []
+    for case in (one for one in CASES if any(figure.case == one for figure in merged)):
+        said = f"- `{case}`: {ABOUT[case]} {CASES[case]['count']} jobs of {CASES[case]['trace']}."
+        about.append(f"{said} {_reading(merged, case)}".strip())
+    beside = [f"{HEADINGS[metric]}:\n\n{tables.by_case(merged, metric)}" for metric in BESIDE]
+    return "\n\n".join(part.strip() for part in (INTRODUCTION, "\n".join(about), *beside, CAUSES)) + "\n"
 
 
 INTRODUCTION = f"""

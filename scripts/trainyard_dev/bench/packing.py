@@ -38,11 +38,8 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
 
 - *limit*: no placement of the same pods gives away more, even one that knows all pods beforehand. It is an upper bound
   by a linear programme, and may be out of reach.
-- Fragmented are free GPUs on nodes that can't take one more pod of 8 GPUs. Ideally all free GPUs would lie on nodes
-  that can; how many such nodes there are stands beside how many there could be.
 - Until 100 % about 60 pods of 8 GPUs come on `default@1`, 230 on `multigpu30@1` and 16 on `default@0.25`, where one
   refused is 6 %; of 2 and 4 GPUs still fewer come on `default`.
-- Refused though it fits: at the end of its batch of 500 the pod was without a node, yet had room on one.
 - GPU nodes are tainted for `ours` and `kube-tuned` (`PreferNoSchedule`), and the chart's values for `ours` keep 12
   cores and 48 GiB free for each free GPU (`gpu.reserve`), which most nodes have for each of theirs.
 - About one pod of 8 GPUs in ten asks for 120 cores and 625 GiB or more. Only 39 nodes have as much, and smaller pods
@@ -54,23 +51,16 @@ COMPARED = {
     "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",
     "allocated@130": "The same at 130 %",
     f"refused{WIDE}@100": "Pods of 8 GPUs refused at 100 %, in %",
-    "cpu_placed": "Pods without GPUs placed at the end, %",
 }
-TABLES = (
-    {
-        "allocated@100": "GPUs allocated @100, %", "fragmented@100": "fragmented @100, %",
-        "slots@100": "nodes with room for 8 GPUs @100",
-        **{f"refused{n}@100": f"{n}-GPU pods refused @100, %" for n in SIZES},
-    },
-    {
-        "allocated@130": "GPUs allocated @130, %",
-        **{f"refused{n}@130": f"{n}-GPU pods refused @130, %" for n in SIZES},
-        "cpu_placed": "pods without GPUs placed, %",
-        "cpu_refused_fitting": "pods without GPUs refused though they fit",
-        "gpu_refused_fitting": "GPU pods refused though they fit", "memory": "scheduler, MiB",
-    },
-)  # fmt: skip
-HEADINGS = {metric: heading for table in TABLES for metric, heading in table.items()}
+HEADINGS = {
+    "allocated@100": "GPUs allocated @100, %", "fragmented@100": "fragmented @100, %",
+    "slots@100": "nodes with room for 8 GPUs @100",
+    "allocated@130": "GPUs allocated @130, %",
+    **{f"refused{n}@{mark}": f"{n}-GPU pods refused @{mark}, %" for mark in MARKS for n in SIZES},
+    "cpu_placed": "pods without GPUs placed, %",
+    "cpu_refused_fitting": "pods without GPUs refused though they fit",
+    "gpu_refused_fitting": "GPU pods refused though they fit", "memory": "scheduler, MiB",
+}  # fmt: skip
 
 
 def plan(full: bool) -> list[Run]:
@@ -165,21 +155,20 @@ def draw(figures: Sequence[Figure], folder: Path) -> None:
 
 
 def section(figures: Sequence[Figure]) -> str:
-    """The lists beside each other on each share of the cluster, then each case."""
+    """The lists beside each other on each share of the cluster; the rest is in the file of figures."""
     cases = tables.cases(figures)
     text = [INTRODUCTION, f"![GPUs allocated, by list](benchmarks/{PLOT})\n"]
     for share in sorted({_share(case) for case in cases}, reverse=True):
         text += _lists([one for one in figures if _share(one.case) == share], share)
-    for case in cases:
-        text += [f"### {case}\n", *(tables.by_column(figures, case, metrics) for metrics in TABLES)]
     return "\n".join(text)
 
 
 def _lists(figures: Sequence[Figure], share: float) -> list[str]:
-    """What the lists say on this share of the cluster: over all, then metric by metric; nothing for a single list."""
+    """What the lists say on this share of the cluster: over all, then metric by metric; one table for a single list."""
     compared = [one for one in figures if one.column in CORE]
-    if len(tables.cases(compared)) < 2:
-        return []
+    if len(cases := tables.cases(compared)) < 2:
+        named = {metric: HEADINGS[metric] for metric in COMPARED}
+        return [f"`{case}`:\n\n{tables.by_column(compared, case, named)}" for case in cases]
     text = [f"### Lists beside each other, {100 * share:g} % of the nodes\n", _reading(compared)]
     for metric, heading in COMPARED.items():
         if any(one.metric == metric for one in compared):

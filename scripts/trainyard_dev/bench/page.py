@@ -19,7 +19,7 @@ DRAW = {
 }  # fmt: skip
 
 SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")
-CASES = 3  # of a bench in the short table
+CASES = 2  # of a bench in the short table
 NO_RIVALS = ("ours", configurations.RAW)  # variants of ours; bindings without a scheduler, which are a limit themselves
 MOST = ("MiB",)  # units whose limit is not to be exceeded, others' is to be reached
 

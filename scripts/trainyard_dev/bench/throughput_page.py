@@ -43,24 +43,18 @@ def figures(results: Sequence[Result]) -> list[Figure]:
 
 def section(figures: Sequence[Figure]) -> str:
     """The section of the page."""
-    text = [INTRODUCTION]
-    for case in tables.cases(figures):
-        text += [
-            f"### `{case}`\n\n{_title(case)}.\n",
-            tables.by_column(figures, case, {metric: HEADINGS[metric] for metric in UNITS}),
-            _reading(figures, case),
-        ]
-    return "\n".join(text)
+    cases = [f"- `{case}`: {_title(case)}.{_reading(figures, case)}" for case in tables.cases(figures)]
+    return "\n".join([INTRODUCTION, *cases, "\nPods/s:\n", tables.by_case(figures, "pods_per_s")])
 
 
 INTRODUCTION = """\
 The time runs from the harness's first create to the last bind that its watch tells; making the pods is part of it, and
 everything shares this machine: etcd, the API server, the scheduler and the harness. So rates are relative: compare rows
 and not machines. `raw` binds each pod to the next node in turn and looks at nothing: none can be faster with its
-objects; where a case has no `raw`, the limit is that of the case that the text below the table names. Rounds begin as
+objects; where a case has no `raw`, the limit is that of a case with as many pods on the same nodes. Rounds begin as
 often as in the chart (`ours`) or in Volcano's own (`volcano-default`). Seeds repeat the load. kube-scheduler and `raw`
-place each pod by itself, without gangs or queues. CPU milliseconds a pod carry over to other machines better than pods
-a second: here the programs take the processors from each other.
+place each pod by itself, without gangs or queues. CPU milliseconds a pod, in the file of figures, carry over to other
+machines better than pods a second: here the programs take the processors from each other.
 """
 
 
@@ -81,7 +75,7 @@ def _reading(figures: Sequence[Figure], case: str) -> str:
         for name in ("kube-default", RAW)
         if mine and name in rates
     ]
-    return f"`ours` reaches {' and '.join(beside)}: as many pods on the same nodes.\n" if beside else ""
+    return f" `ours` reaches {' and '.join(beside)}." if beside else ""
 
 
 def _same(case: str) -> tuple[int, str, bool]:

@@ -84,9 +84,9 @@ def test_without_a_gate_all_go_in_the_order_in_which_they_came() -> None:
 
 def test_the_section_is_made_from_figures_alone_and_sets_the_gate_beside_the_others() -> None:
     text = order.section(order.figures(RESULTS))
-    assert "### burst\n" in text
-    assert "`ours+gate`" in text
-    assert "+gate\n" not in text
+    assert "\n- `burst`: " in text
+    assert "| `ours+gate` |" in text
+    assert "`burst+gate`" not in text
     assert "With `ours` and `ours-strict`: 1 and 0 pairs out of order" in text
     assert "could use 5 and 9 % is idle" in text
 

@@ -113,7 +113,7 @@ def _results(configurations: Sequence[str], case: str = "default@1") -> list[Res
 def test_the_section_shows_the_bound_and_every_configuration_and_embeds_what_is_drawn(tmp_path: Path) -> None:
     found = packing.figures(_results(["ours", "kube-default", "volcano-default"]))
     text = packing.section(found)
-    assert "| `ours` | 91.5 (91–92) |" in text
+    assert "| `ours` | 91.5 (91–92) |" in text and "| `volcano-default` | 91.5 (91–92) |" in text
     assert "| *limit* | 99.5 |" in text
     packing.draw(found, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [packing.PLOT] and f"(benchmarks/{packing.PLOT})" in text
@@ -126,7 +126,7 @@ def test_the_section_compares_the_lists_of_each_share() -> None:
     assert "Lists beside each other, 10 %" not in text
     assert "| configuration | default@0.25 | cpu050@0.25 |" in text
     assert "| `ours` | 2 | 8 | 8 | 91.5 | 91.5 | 5 |" in text
-    assert "### default@0.1" in text
+    assert "`default@0.1`:\n" in text
 
 
 def test_the_section_of_nothing_is_how_it_is_measured() -> None:
