@@ -15,7 +15,7 @@ from trainyard.shell import run
 from trainyard_dev.e2e.context import NAMESPACE, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
 
-RUN_S, WAIT_S, POLL_S = 240, 60, 2.0
+RUN_S, WAIT_S, POLL_S = 480, 60, 2.0  # a job may wait until others leave its GPUs
 RESULT = "result "  # begins the line in which a stand-in's first rank tells what it did
 ENDS_WELL = ("Complete", "Completed", "Succeeded")
 ENDS = (*ENDS_WELL, "Failed", "Error", "Aborted", "Terminated")

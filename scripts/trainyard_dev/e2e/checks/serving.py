@@ -33,7 +33,7 @@ IDS = tuple(TITLES)
 IMAGES = (*options.OFFERED, "trainer-torch", "pipeline", "argoexec", "metrics-server", "prometheus-adapter",
           *options.SERVERS)  # fmt: skip
 REQUESTS, RATE = 20000, 200  # of one rollout: requests, and how many a second
-FEW, LASTING = 4000, 12000  # LASTING: longer than two upgrades take
+FEW, LASTING = 8000, 12000  # longer than a pod takes to start on a busy machine; longer than two upgrades take
 
 
 def on(context: Context) -> None:
