@@ -17,7 +17,6 @@ from trainyard_dev.report.plain import clean, duration, figure, words
 
 SYMBOLS = {"passed": "\u2713", "failed": "\u2717", "skipped": "\u2013"}
 SOURCES = {"build": "built here", "pull": "pulled from registries"}
-OWN_COLUMNS = ("accuracy", "device", "backend", "devices")
 _GPU_ID = re.compile(r"((?:MIG-)?GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
 
@@ -29,8 +28,7 @@ def render(run: Run) -> str:
         .get_template("report.html")
         .render(
             run=run,
-            checks=groups.grouped(checks),
-            own=[name for name in OWN_COLUMNS if any(name in check.figures for check in checks)],
+            checks=groups.grouped(sorted(checks, key=lambda check: check.status != "failed")),
             drawn=[(check.id, one) for check in checks for one in check.figures.values() if isinstance(one, Picture)],
             attacks=[check for check in run.checks if check.group == groups.ATTACK],
             boards=pages(run),

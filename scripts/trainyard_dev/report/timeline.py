@@ -59,9 +59,8 @@ def document(spans: Sequence[Span], started: float, ended: float) -> str:
 def render(spans: Sequence[Span], started: float, ended: float) -> str:
     """The timeline as an ``<svg>`` element, to stand alone or inside a page."""
     panels = _panels(spans, started, ended)
-    colours = palette.colours(span.phase for span in spans)
-    if any(span.phase == "jobs" for panel in panels for lane in panel.lanes for row in lane.rows for span in row):
-        colours = palette.colours(["jobs", *(span.phase for span in spans)])
+    drawn = [span.phase for panel in panels for lane in panel.lanes for row in lane.rows for span in row]
+    colours = palette.colours(sorted(drawn, key=lambda phase: phase != "jobs"))
     parts: list[str] = []
     top = 4
     for panel in panels:
