@@ -215,7 +215,7 @@ ENTRIES = (
     Entry(("network.policies",), network.policies, inputs=("charts/trainyard/templates",)),
     Entry(("network.first-moment",), network.first_moment, inputs=("charts/trainyard/templates",)),
     Entry(("network.nfs-closed",), network.storage_closed, inputs=("charts/nfs",)),
-    Entry(_ids("policies", _POLICIES), policies.enforced, inputs=("policies",),
+    Entry(_ids("policies", _POLICIES), policies.enforced, locks=SETTLED, inputs=("policies",),
           parts=each(_ids("policies", _POLICIES))),
     Entry(("queues.strict",), strict_fifo.strict, locks=frozenset({GPUS}), shares=UPGRADE_USE,
           inputs=("charts/trainyard/templates", "scripts/trainyard_agent")),
