@@ -23,7 +23,6 @@ SHORT: tuple[str, ...] = ()
 LESS: tuple[str, ...] = ()
 TEAMS = {"atlas": 1, "birch": 1, "cedar": 2, "delta": 4}  # by name the lightest first, so age is of no help
 NODES = 8
-DAY_S = 86_400
 CORE = ("kube-default", "volcano-default", "ours", "ours-reclaim")
 RECLAIM = "ours-reclaim"
 LATE = {"late_s": 200_000}

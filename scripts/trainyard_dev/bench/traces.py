@@ -13,11 +13,6 @@ WHOLE = 1000  # thousandths of a GPU
 MOST_PODS = 110  # on a node, as kubelet sets it
 
 
-# openb's models of GPUs, from the least sought on: GPUs that pods of gpuspec33 ask for over those that there are, 0.13,
-# 0.27, 0.57, 1.09, 1.16, 1.19 and 5. Of pods that take several, each has its part.
-MODELS = ("G2", "P100", "G3", "V100M16", "V100M32", "T4", "A10")
-
-
 @dataclass(frozen=True)
 class Node:
     """What one node offers: thousandths of a core, MiB, whole GPUs and their model."""
