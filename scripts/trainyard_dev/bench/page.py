@@ -7,15 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainyard.paths import ROOT
-from trainyard_dev.bench import configurations, drawn, fairness, gangs, packing, registry, sources, summary, tables
+from trainyard_dev.bench import (
+    configurations,
+    fairness,
+    gangs,
+    packing,
+    registry,
+    serving_page,
+    sources,
+    summary,
+    tables,
+)
 from trainyard_dev.bench.results import Figure, ranges
 from trainyard_dev.bench.summary import Summary
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-# Which plots are drawn of which file, for this page, decisions and guides.
+# Which plots are drawn of which file, for this page and the guide to serving.
 DRAW = {
-    "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "argo-teams": drawn.argo,
-    "sizes": drawn.sizes, "serving": drawn.serving, "serving-gpu": drawn.serving,
+    "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "serving-gpu": serving_page.draw,
 }  # fmt: skip
 
 SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")

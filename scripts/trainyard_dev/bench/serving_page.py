@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trainyard_dev.bench import drawn, summary, tables
+from trainyard_dev.bench import plots, summary, tables
 from trainyard_dev.bench.results import Figure
 from trainyard_dev.bench.serving import CONNECTIONS, FORMS, LIBRARY, Found
 
 NAME, WITH_GPU = "serving", "serving-gpu"
+MOST_ROWS, ONE = "32 rows", "1 connection"
 
 
 def write(found: Found, folder: Path) -> Path:
@@ -31,8 +33,18 @@ def write(found: Found, folder: Path) -> Path:
     where = {"machine": "; ".join(filter(None, (found.machine, found.gpu)))}
     made = summary.Summary(figures, {one.id: replace(summary.source(one), **where) for one in figures})
     [file] = summary.write(made, folder)
-    drawn.serving(figures, folder)
+    draw(figures, folder)
     return file
+
+
+def draw(figures: Sequence[Figure], folder: Path) -> None:
+    """The medians of a large request, one at a time; `figures` are of one file."""
+    medians = [one for one in figures if one.metric == "p50_ms" and one.case.endswith(f"{MOST_ROWS}, {ONE}")]
+    groups: dict[str, dict[str, tuple[float]]] = {}
+    for one in medians:
+        groups.setdefault(one.case.rpartition(f", {MOST_ROWS}")[0].replace(", ", ",\n"), {})[one.column] = (one.value,)
+    title = f"A request of {MOST_ROWS.split()[0]} images, one at a time: half are answered within"
+    plots.bars(folder / f"{figures[0].bench}.svg", groups, title=title, y="ms", log_y=True)
 
 
 def table(found: Found) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.bench import drawn, summary, tables
+from trainyard_dev.bench import summary, tables
 from trainyard_dev.bench.environment import machine
 from trainyard_dev.bench.results import Figure
 
@@ -201,5 +201,4 @@ def write(found: Found, folder: Path) -> Path:
             value, name = float(getattr(row, metric)), f"sizes.{case}.{row.name}.{metric}"
             figures.append(Figure(name, value, None, unit, [1], command, value, value, case, row.name, metric))
     [file] = summary.write(summary.Summary(figures, {one.id: summary.source(one) for one in figures}), folder)
-    drawn.sizes(figures, folder)
     return file
