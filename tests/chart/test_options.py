@@ -14,7 +14,7 @@ from trainyard import components
 from trainyard.chart import helm
 from trainyard_dev.chart import images, package
 from trainyard_dev.chart.options import OPTIONS, switched
-from trainyard_dev.images import transfer
+from trainyard_dev.images import crane
 from trainyard_dev.versions import load
 
 MIRROR = "registry.example.org:5000/mirror"
@@ -82,7 +82,7 @@ def test_each_alone_the_mirror_s_list_has_its_images_and_no_other(
         listed = {image.ref for image in images.listed("kind", chart=chart, sets=[*TEAM, *switched(option)])}
         assert off < listed and listed - off == {load().image(name) for name in components.find(option).images}
         # All that is rendered is in the list, and nothing comes from elsewhere.
-        assert images.references(rendered) <= {transfer.under(MIRROR, ref) for ref in listed}
+        assert images.references(rendered) <= {crane.under(MIRROR, ref) for ref in listed}
 
 
 def test_together_they_bring_what_each_brings_and_nothing_more(
