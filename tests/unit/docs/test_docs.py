@@ -55,14 +55,14 @@ def test_commands_and_options_exist(name: str, monkeypatch: pytest.MonkeyPatch) 
         r"(^ {4}!?(?:bin/)?|bin/|`)trainyard ([a-z][a-z0-9]+\b(?! is\b)[^`|#)\n;&<>]*)", text, re.M
     ):
         words = shlex.split(line)
-        context, command = click.Context(trainyard), trainyard
+        context, command = click.Context(trainyard, **trainyard.context_settings), trainyard
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
             found = command.get_command(context, words[0].rstrip(",.:;"))  # in a sentence
             found = found or getattr(command, "usual", None)  # what is no command may be its argument
             assert found, line
             command, words = found, words[1:] if found is not getattr(command, "usual", None) else words
         if before.startswith("    ") and "…" not in line:
-            command.make_context(command.name, list(words))
+            command.make_context(command.name, list(words), parent=context)  # its ways to ask for help are inherited
         options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
         for word in words[: words.index("--")] if "--" in words else words:
             assert not word.startswith("-") or word == "-" or word.partition("=")[0] in options, line

@@ -49,7 +49,7 @@ def card(version: str = "v1", framework: str = "pytorch", **more: Any) -> cards.
 def test_a_first_service_has_the_platforms_image_class_and_nodes(known: Contract) -> None:
     made = plan.values(known, "vision", card(), Wish(), {})
     assert made["image"]["reference"] == "mirror.example:5000/trainyard/server-torch:0.4.0"
-    assert made["fetch"]["image"].endswith("/platform:0.3.0") and made["storeSecret"] == "trainyard-s3"
+    assert made["fetch"]["image"].endswith("/platform:0.4.0") and made["storeSecret"] == "trainyard-s3"
     assert made["priorityClassName"] == "trainyard-serving" and made["nodeSelector"] == {"trainyard.io/pool": "cpu"}
     assert made["model"] == {"name": "digits", "version": "v1", "digest": "sha256:v1",
                              "source": {"bucket": "runs/vision/models/digits/v1"}}  # fmt: skip
@@ -90,7 +90,7 @@ def test_another_server_keeps_its_image_as_long_as_it_is_that_server(known: Cont
     with pytest.raises(UsageError, match="vllm has no image of the platform's"):
         plan.values(known, "vision", card("v2"), Wish(runtime="vllm"), first)
     own = plan.values(known, "vision", card("v2"), Wish(runtime="model-server", gpus=0), first)
-    assert own["image"]["reference"].endswith("/server-torch:0.3.0")
+    assert own["image"]["reference"].endswith("/server-torch:0.4.0")
 
 
 def test_keys_are_added_and_revoked_by_their_digest(known: Contract) -> None:

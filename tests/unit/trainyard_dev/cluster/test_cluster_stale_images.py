@@ -31,9 +31,9 @@ class Node:
 def test_only_what_the_registry_has_anew_is_removed() -> None:
     node = Node()
     images = "docker.io/trainyard"
-    served = {f"{images}/platform:0.3.0": "sha256:new", f"{images}/base:0.3.0": "sha256:b", f"{images}/absent:1": "x"}
+    served = {f"{images}/platform:0.4.0": "sha256:new", f"{images}/base:0.4.0": "sha256:b", f"{images}/absent:1": "x"}
     stale = forget_stale(node, "lab-worker", served)  # type: ignore[arg-type]
-    assert stale == node.removed == [f"{images}/platform:0.3.0"]
+    assert stale == node.removed == [f"{images}/platform:0.4.0"]
 
 
 def test_an_image_that_is_still_being_made_is_removed_at_once() -> None:

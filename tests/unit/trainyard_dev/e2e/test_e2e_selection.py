@@ -131,8 +131,8 @@ def test_a_run_of_what_changed_names_what_it_leaves_and_is_not_remembered_then(
 ) -> None:
     asked: list[tuple[str, ...]] = []
     good: list[bool] = []
-    monkeypatch.setattr(changes, "paths", lambda: [file])
-    monkeypatch.setattr(changes, "remember", lambda: good.append(True))
+    monkeypatch.setattr(changes, "paths", lambda *_: [file])
+    monkeypatch.setattr(changes, "remember", lambda *_: good.append(True))
     monkeypatch.setattr(cli, "run", lambda options: not asked.append(options.only))
     result = CliRunner().invoke(cli.e2e, ["--changed"])
     assert result.exit_code == 0 and ran in asked[0]

@@ -142,14 +142,14 @@ def test_an_image_stands_in_by_what_its_pool_computes_with(site: Contract) -> No
         assert made.images[0][0] == "pytorch/pytorch:2.4"
         return made.images[0][1].rpartition("/")[2]
 
-    assert taken(pod(**image, resources=GPUS)) == "trainer-torch-cuda:0.3.0"
-    assert taken(pod(**image)) == "trainer-torch:0.3.0", "no GPU computes for it"
+    assert taken(pod(**image, resources=GPUS)) == "trainer-torch-cuda:0.4.0"
+    assert taken(pod(**image)) == "trainer-torch:0.4.0", "no GPU computes for it"
     mock = pod(**image, resources=GPUS)
     mock["spec"]["nodeSelector"] = {"pool": "mock"}
-    assert taken(mock) == "trainer-torch:0.3.0"
+    assert taken(mock) == "trainer-torch:0.4.0"
     step = {"name": "a", "container": {**image, "resources": GPUS}}
     head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
-    assert taken(head | {"spec": {"entrypoint": "a", "templates": [step]}}) == "trainer-torch-cuda:0.3.0"
+    assert taken(head | {"spec": {"entrypoint": "a", "templates": [step]}}) == "trainer-torch-cuda:0.4.0"
 
 
 @pytest.mark.parametrize("kind", registry.KINDS, ids=lambda kind: kind.resource)
