@@ -177,8 +177,10 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 @pytest.fixture
 def bench_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree of its own for results and what is published of them."""
+    from trainyard_dev import changes
     from trainyard_dev.bench import page, runner, summary
 
+    monkeypatch.setattr(changes, "cache_dir", lambda: tmp_path)
     monkeypatch.setattr(runner, "FOLDER", tmp_path / "out")
     monkeypatch.setattr(page, "PAGE", tmp_path / "docs/benchmarks.md")
     monkeypatch.setattr(page, "DRAW", {"fake": lambda figures, folder: (folder / "fake.svg").write_text("<svg/>")})

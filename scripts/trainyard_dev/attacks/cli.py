@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from trainyard.paths import OUT
+from trainyard_dev import campaigns
 from trainyard_dev.attacks import results
 from trainyard_dev.attacks.attempts import attempts
 from trainyard_dev.attacks.run import attack
@@ -27,4 +28,4 @@ def run_() -> int:
     wrong = results.problems(report)
     for line in [*wrong, results.counts(report), f"written: {file}"]:
         click.echo(line)
-    return 1 if wrong else 0
+    return campaigns.ended("attacks", good=not wrong)
