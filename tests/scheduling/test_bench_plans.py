@@ -9,7 +9,7 @@ import pytest
 from trainyard_dev.bench import configurations, registry
 from trainyard_dev.bench.cli import select
 
-FACE = ("TITLE", "FRESH", "POOLED", "HEADINGS", "SHORT", "LESS", "plan", "measure", "figures", "draw", "section")
+FACE = ("TITLE", "FRESH", "HEADINGS", "SHORT", "LESS", "plan", "measure", "figures", "section")
 TUNED_ON = range(42, 46)  # the seeds on which settings were chosen
 
 
