@@ -33,4 +33,3 @@ def test_all_pods_are_bound_and_counted(harness: Harness, case: str, column: str
     assert values["writes_pods/binding"] == 1
     assert values["writes"] == writes if column == "raw" else values["writes"] >= writes
     assert values["scheduler_ms"] > 0
-    assert found.series["bound"][-1][1] == 10
