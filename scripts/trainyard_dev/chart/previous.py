@@ -27,7 +27,8 @@ from trainyard_dev import engine as engines
 from trainyard_dev.images.build import build
 from trainyard_dev.versions import load
 engine, base, rendered, left = engines.find(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).read_text(), sys.argv[4:]
-due = [image for image in load().images.values() if image.ref in rendered and image.ref not in left]
+due = [image for image in load().images.values()
+       if image.ref in rendered and image.ref not in left and "-cuda:" not in image.ref]  # named for real GPUs alone
 print(json.dumps({image.ref: build(engine, image, base) for image in due}))
 """
 # Pulled by an MPIJob's launcher alone, and for its kubectl a whole Kubernetes would be compiled.
