@@ -31,8 +31,8 @@ test: system lint verify ## all tests that need no cluster, two groups at a time
 	@$(TRAINYARD) tools build --for host --for test
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test storage-test policy-test unit scheduling-test monitoring-test serving-test notebook-test
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
-	@$$(bin/bootstrap) -m ruff check .
-	@$$(bin/bootstrap) -m ruff format --check .
+	@$$(bin/bootstrap) -m ruff check --no-cache .
+	@$$(bin/bootstrap) -m ruff format --no-cache --check .
 	@PYTHONPATH=scripts "$$(dirname "$$(bin/bootstrap)")/lint-imports" --no-logo --no-cache
 	@$$(bin/bootstrap) -m mypy --cache-dir /dev/null
 unit: ## unit tests, in Python and Go

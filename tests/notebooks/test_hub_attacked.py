@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from browsing import Page, ask
-from conftest import Site
 from test_hub import ADA, BOB, SUE, pod, until
+
+from conftest import Site
 
 MALLORY = f"{ADA}/lab"  # a part of an address may have a slash
 
