@@ -119,7 +119,7 @@ class Context:
         name: str,
         script: str,
         *,
-        image: str,
+        image: str = "",
         node: str | None = None,
         claims: dict[str, str] | None = None,
         user: int = 1000,
@@ -129,6 +129,7 @@ class Context:
         """A small restricted pod that runs a shell script once; `claims` maps a claim to its mount path.
 
         Args:
+            image: with its registry; "": the base image.
             queue: makes it a pod with one GPU in that queue, which GPU nodes take; without, it runs on CPU nodes.
         """
         volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims or {}]
@@ -142,7 +143,7 @@ class Context:
             "containers": [
                 {
                     "name": "main",
-                    "image": image,
+                    "image": image or self.image("base"),
                     "command": ["bash", "-euc", script],
                     "volumeMounts": mounts,
                     "securityContext": CONTAINER_SECURITY,

@@ -19,7 +19,7 @@ from trainyard_dev.chart import images as listing
 from trainyard_dev.e2e import egress, jobs
 from trainyard_dev.e2e.checks import monitoring, options_kept
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
-from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import put, read_contract, values
 from trainyard_dev.images import crane, registry
@@ -193,26 +193,9 @@ def _listener() -> Iterator[int]:
 @contextmanager
 def _probe(context: Context) -> Iterator[None]:
     """A pod that no network policy holds."""
-    container = {
-        "name": "main",
-        "image": load().image("base"),
-        "command": ["sleep", "600"],
-        "securityContext": CONTAINER_SECURITY,
-    }
-    spec = {
-        "securityContext": POD_SECURITY,
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 0,
-        "nodeSelector": {"kubernetes.io/hostname": context.cpu_node},
-        "containers": [container],
-    }
-    objects = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROBE}},
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": PROBE, "namespace": PROBE}, "spec": spec},
-    ]
     try:
-        for obj in objects:
-            context.kubectl("apply", "-f", "-", input=json.dumps(obj))
+        context.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROBE}}], PROBE)
+        context.kubectl.apply([context.pod(PROBE, "sleep 600", node=context.cpu_node)], PROBE)
         context.kubectl("wait", "-n", PROBE, "--for=condition=Ready", f"pod/{PROBE}", "--timeout=60s")
         yield
     finally:

@@ -16,10 +16,9 @@ from trainyard_dev.cluster.nodes import mock_gpu_folder
 from trainyard_dev.e2e import cronjobs, jobs
 from trainyard_dev.e2e.checks import gang
 from trainyard_dev.e2e.checks.nodes import await_gpus
-from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, OTHER, POD_SECURITY, SYSTEM, Context
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.gpu import mock
-from trainyard_dev.versions import load
 
 XID = 79
 IDLE, FULL = "alert-idle", "alert-full"
@@ -73,7 +72,7 @@ def waiting_gang(context: Context) -> Iterator[None]:
 def idle_pod(context: Context) -> Iterator[None]:
     """A pod of the other team that holds a GPU and sleeps; a mock GPU that nobody loads does nothing."""
     node = context.gpu_nodes[0]
-    context.kubectl.apply([context.pod(IDLE, "sleep 600", image=load().image("base"), node=node, queue=OTHER)], OTHER)
+    context.kubectl.apply([context.pod(IDLE, "sleep 600", node=node, queue=OTHER)], OTHER)
     try:
         ready = context.kubectl(
             "wait", "-n", OTHER, "--for=condition=Ready", f"pod/{IDLE}", "--timeout=60s", check=False
@@ -135,22 +134,10 @@ def deaf_target(context: Context) -> Iterator[None]:
 
 @contextmanager
 def _pod_of_the_platform(context: Context, name: str, script: str, labels: dict[str, str]) -> Iterator[None]:
-    container = {
-        "name": "main",
-        "image": load().image("base"),
-        "command": ["bash", "-euc", script],
-        "securityContext": CONTAINER_SECURITY,
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "32Mi"}},
-    }
-    spec = {
-        "restartPolicy": "Always",
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 1,
-        "securityContext": POD_SECURITY,
-        "containers": [container],
-    }
-    meta = {"name": name, "labels": labels}
-    context.kubectl.apply([{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}], SYSTEM)
+    pod = context.pod(name, script, labels=labels)
+    pod["spec"]["restartPolicy"] = "Always"
+    pod["spec"]["containers"][0]["resources"]["limits"] = {"memory": "32Mi"}
+    context.kubectl.apply([pod], SYSTEM)
     try:
         yield
     finally:
@@ -173,7 +160,7 @@ def filled_claim(context: Context) -> Iterator[None]:
 
 
 def _in_claim(context: Context, script: str) -> None:
-    pod = context.pod(FULL, script, image=load().image("base"), claims={FULL: "/full"})
+    pod = context.pod(FULL, script, claims={FULL: "/full"})
     phase, log = context.run_pod(pod)
     require(phase == "Succeeded", f"the pod with the claim {FULL} ended {phase}: {log[-300:]}")
 

@@ -49,7 +49,7 @@ def pod(
     queue: str | None = None,
 ) -> dict[str, Any]:
     """A pod that every policy allows, with a GPU where a queue is named; then changed."""
-    made = context.pod(f"attack-{name}", "true", image=load().image("base"), queue=queue)
+    made = context.pod(f"attack-{name}", "true", queue=queue)
     change(made)
     return made
 

@@ -7,7 +7,6 @@ import io
 from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.versions import load
 
 KEY = f"{NAMESPACE}/backup-check/model"
 NEWER = f"{NAMESPACE}/backup-check/newer"
@@ -27,7 +26,7 @@ DESTROY = f"rm -rf {FOLDER}/deep {FOLDER}/latest; sleep 1; echo new > {FOLDER}/n
 
 def _in_workspace(context: Context, script: str) -> str:
     """Runs a script as the team does, with its workspace mounted; returns what it printed."""
-    pod = context.pod("backup-check", script, image=load().image("base"), claims={"workspace": "/workspace"})
+    pod = context.pod("backup-check", script, claims={"workspace": "/workspace"})
     phase, log = context.run_pod(pod)
     require(phase == "Succeeded", f"the pod with the workspace ended {phase}: {log[-300:]}")
     return log

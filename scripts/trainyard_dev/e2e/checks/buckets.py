@@ -12,7 +12,6 @@ from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.checks.storage import claim
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import CheckError, require
-from trainyard_dev.versions import load
 
 CRONJOB = "trainyard-janitor"
 
@@ -80,7 +79,7 @@ def ttl(context: Context) -> None:
             made["metadata"] |= {"labels": {RUN: "no-such-run"}, "annotations": notes}
             claims.append(made)
         context.kubectl.apply(claims, NAMESPACE)
-        user = context.pod("ttl-user", "sleep 45", image=load().image("base"), claims={"ttl-used": "/v"})
+        user = context.pod("ttl-user", "sleep 45", claims={"ttl-used": "/v"})
         context.kubectl.apply([user], NAMESPACE)
         try:
             context.kubectl("wait", "-n", NAMESPACE, "--for=condition=Ready", "pod/ttl-user", "--timeout=60s")

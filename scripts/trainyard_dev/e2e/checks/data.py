@@ -49,7 +49,7 @@ def put(context: Context) -> None:
                 out, _ = _data(context, "put", folder, name)
                 require(out.strip() == f"workspace:/{NAME}", f"`data put` printed {out!r}")
                 script = f"cd /workspace/{NAME}; cat a.txt; ls many | wc -l; touch added; rm added"
-                pod = context.pod("data-seen", script, image=context.image("base"), claims={"workspace": "/workspace"},
+                pod = context.pod("data-seen", script, claims={"workspace": "/workspace"},
                                   user=1001)  # fmt: skip
                 phase, log = context.run_pod(pod)
                 require(

@@ -9,7 +9,6 @@ from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.login_person import Person
 from trainyard_dev.e2e.login_site import ADA, EVE, PREFIX, Site
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.versions import load
 
 TITLE = "forged, foreign and overlong tokens, `system:` names, Dex's other ports and its Secrets: nothing is had"
 SECRETS = ("trainyard-login", "trainyard-login-people", "trainyard-login-tls", "trainyard-notebooks-oidc")
@@ -91,7 +90,7 @@ def _doors(context: Context) -> None:
     every = "\n".join(f"{ask} || true" for ask in asks) + "\necho asked"
 
     def seen_by(name: str, waiting: str) -> list[str]:
-        pod = context.pod(name, f"{waiting}\n{every}", image=load().image("base"), labels={"app": DOORS})
+        pod = context.pod(name, f"{waiting}\n{every}", labels={"app": DOORS})
         return context.run_pod(pod)[1].split()
 
     seen = seen_by(DOORS, "sleep 3")

@@ -116,7 +116,7 @@ def _write(context: Context, name: str, pause: str, lines: int = LINES, *, node:
     """A Job of the team whose pod writes lines and stays; on a GPU node it ends, and goes on where that was stopped."""
     script = WRITES.format(lines=lines, pause=pause, end="exit 0" if node else "sleep 3600")
     place: dict[str, Any] = {"node": node, "queue": NAMESPACE} if node else {}
-    pod = context.pod(name, script, image=context.image("base"), **place)
+    pod = context.pod(name, script, **place)
     about = {"annotations": pod["metadata"].get("annotations", {})}
     if node:
         pod["spec"]["restartPolicy"] = "OnFailure"

@@ -7,7 +7,6 @@ import time
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, changed
-from trainyard_dev.versions import load
 
 ON = "metrics-server.enabled=true"
 ID, TITLE = "metrics.top", "metrics-server, switched on, answers a member's kubectl top pods; off again it is gone"
@@ -19,7 +18,7 @@ BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enoug
 def top(context: Context) -> None:
     """On, asked by a member about a pod of the team that computes, and off again."""
     with context.recorder.check(ID, TITLE) as figures:
-        busy = context.pod("busy", BUSY, image=load().image("base"))
+        busy = context.pod("busy", BUSY)
         context.kubectl.apply([busy], NAMESPACE)
         try:
             with changed(context, ON) as figures["seconds"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from trainyard import components
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.versions import load
 
 
 def policies(context: Context) -> None:
@@ -21,7 +20,7 @@ def policies(context: Context) -> None:
         for what, line in zip(targets, lines, strict=True):
             figures[f"{what} from a node"] = context.engine.exec(context.cpu_node, ["bash", "-c", line]).stdout.strip()
         # A policy takes effect a moment after a pod starts: the first seconds don't count.
-        pod = context.pod("net", "sleep 3\n" + "\n".join(lines), image=load().image("base"))
+        pod = context.pod("net", "sleep 3\n" + "\n".join(lines))
         seen = context.run_pod(pod)[1].split()
         figures |= {f"{what} from a pod": answer for what, answer in zip(targets, seen, strict=True)}
         nodes = {answer for where, answer in figures.items() if where.endswith("a node")}
@@ -42,9 +41,7 @@ def first_moment(context: Context) -> None:
         node = context.engine.exec(context.cpu_node, ["bash", "-c", f"{connect} && echo open || echo closed"])
         figures["from a node"] = node.stdout.strip()
         script = f"for try in 1 2 3; do {connect} && echo open || echo closed; done"
-        figures["from a pod that begins"] = context.run_pod(
-            context.pod("net-first", script, image=load().image("base"))
-        )[1]
+        figures["from a pod that begins"] = context.run_pod(context.pod("net-first", script))[1]
         require(figures["from a node"] == "open", f"a node does not reach the service: {figures}")
         seen = set(str(figures["from a pod that begins"]).split())
         require(seen == {"closed"}, f"a team's pod reached the platform's admission as it started: {figures}")
@@ -60,7 +57,7 @@ def series_closed(context: Context) -> int:
             targets[one["name"]] = (pod["status"]["podIP"], int(one["port"]))
     connect = "timeout 2 bash -c '</dev/tcp/{}/{}' 2>/dev/null && echo open || echo closed"
     script = "sleep 3\n" + "\n".join(connect.format(*place) for place in targets.values())
-    seen = context.run_pod(context.pod("net-series", script, image=load().image("base")))[1].split()
+    seen = context.run_pod(context.pod("net-series", script))[1].split()
     require(len(seen) == len(targets), f"the pod that looked says {seen}")
     found = [name for name, answer in zip(targets, seen, strict=True) if answer == "open"]
     require(found[:1] == ["the object store"], "a team's pod can't reach the object store")
@@ -76,7 +73,7 @@ def storage_closed(context: Context) -> None:
         connect = f"timeout 4 bash -c '</dev/tcp/{host}/2049' 2>/dev/null && echo open || echo closed"
         for node in (context.cpu_node, context.gpu_nodes[0]):
             figures[f"from {node}"] = context.engine.exec(node, ["bash", "-c", connect]).stdout.strip()
-        pod = context.pod("nfs-direct", f"sleep 3; {connect}", image=load().image("base"), node=context.cpu_node)
+        pod = context.pod("nfs-direct", f"sleep 3; {connect}", node=context.cpu_node)
         figures["from a pod"] = context.run_pod(pod)[1]
         nodes = [seen for place, seen in figures.items() if place != "from a pod"]
         require(set(nodes) == {"open"}, f"not every node reaches the NFS server: {figures}")

@@ -21,7 +21,6 @@ from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.e2e.releases import changed
-from trainyard_dev.versions import load
 
 EXAMPLES = ROOT / "examples"
 SMALL = ("--cpu", "100m", "--memory", "768Mi", "--deadline", "15m")
@@ -157,7 +156,7 @@ def _classes(context: Context) -> list[str]:
 
 def _hold(context: Context, names: list[str]) -> None:
     """Takes a GPU for each of these names, in the class of the claim, which so doesn't take theirs."""
-    pods = [context.pod(name, "sleep 900", image=load().image("base"), queue=NAMESPACE) for name in names]
+    pods = [context.pod(name, "sleep 900", queue=NAMESPACE) for name in names]
     for pod in pods:
         pod["spec"]["priorityClassName"] = _classes(context)[1]
     context.kubectl.apply(pods, NAMESPACE)
@@ -170,7 +169,7 @@ def _placed(context: Context, name: str) -> bool:
 
 def _claim(context: Context, gpus: int) -> None:
     """A gang of the next class that needs so many GPUs, each in a pod of its own."""
-    pod = context.pod(CLAIMER, "sleep 900", image=load().image("base"), queue=NAMESPACE)["spec"]
+    pod = context.pod(CLAIMER, "sleep 900", queue=NAMESPACE)["spec"]
     priority = _classes(context)[1]
     pod |= {"securityContext": POD_SECURITY, "priorityClassName": priority}
     pod["containers"][0]["securityContext"] = CONTAINER_SECURITY

@@ -22,7 +22,6 @@ from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
-from trainyard_dev.versions import load
 
 FLOW = runs.FLOWS / "seeing"
 TRAIN_S, BOARD_S, VIEW_S = 180, 180.0, 90.0
@@ -66,7 +65,7 @@ def gpus(context: Context) -> None:
 @contextmanager
 def _holding(context: Context) -> Iterator[None]:
     """A member's pod has a GPU meanwhile."""
-    pod = context.pod(HOLDER, "sleep 300", image=load().image("base"), queue=NAMESPACE)
+    pod = context.pod(HOLDER, "sleep 300", queue=NAMESPACE)
     try:
         context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(pod))
         yield

@@ -11,7 +11,6 @@ from trainyard.kinds.spec import amount_of
 from trainyard.names import GPU
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, GPU_TOLERATION, NAMESPACE, POD_SECURITY, Context, member
 from trainyard_dev.e2e.recorder import require, until
-from trainyard_dev.versions import load
 
 LABEL = "e2e/services"  # of training's pods: cpu or gpu
 CLASS = "e2e-displacing"
@@ -64,7 +63,7 @@ def refused(context: Context, shop: str, node: str) -> dict[str, str]:
     }  # fmt: skip
     told = {}
     for what, (space, change, says) in wants.items():
-        pod = context.pod("e2e-refused", "sleep 60", image=load().image("base"))
+        pod = context.pod("e2e-refused", "sleep 60")
         pod["spec"] |= change
         who = member(NAMESPACE) if space == NAMESPACE else []
         asked = context.kubectl(*who, "create", "-n", space, "-f", "-", input=json.dumps(pod), check=False)
@@ -142,7 +141,7 @@ def classes(context: Context) -> list[str]:
 
 def _sized(context: Context, name: str, cores: float, **more: str) -> dict[str, Any]:
     """A pod that asks for so many cores of the node of the CPU pool and uses none."""
-    pod = context.pod(name, "sleep 900", image=load().image("base"), node=context.cpu_node)
+    pod = context.pod(name, "sleep 900", node=context.cpu_node)
     pod["spec"] |= more
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": f"{int(1000 * cores)}m", "memory": "16Mi"}}
     return pod

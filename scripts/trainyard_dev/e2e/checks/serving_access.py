@@ -60,7 +60,7 @@ def reached(context: Context, namespace: str) -> str:
     """open or closed: the way from a new pod of a namespace to the model."""
     host = f"{served.NAME}.{NAMESPACE}.svc"
     script = f"sleep 3; timeout 4 bash -c '</dev/tcp/{host}/80' 2>/dev/null && echo open || echo closed"
-    pod = context.pod("serving-way", script, image=context.image("base"))
+    pod = context.pod("serving-way", script)
     return context.run_pod(pod, namespace=namespace)[1].split()[-1]
 
 

@@ -10,7 +10,6 @@ from trainyard.shell import run
 from trainyard_dev.e2e import cronjobs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.versions import load
 
 EXAMPLE_S = 180
 
@@ -49,12 +48,7 @@ def fill_cache(context: Context) -> None:
     """The platform copies the data set to the shared volume; a team's pod reads it there."""
     with context.recorder.check("storage.dataset-cache", "data set from the bucket to the shared volume") as figures:
         figures["copy"] = cronjobs.run(context, "trainyard-cache")[-400:]
-        pod = context.pod(
-            "read-shared",
-            "cd /shared/datasets/mnist; wc -c *",
-            image=load().image("base"),
-            claims={"shared": "/shared"},
-        )
+        pod = context.pod("read-shared", "cd /shared/datasets/mnist; wc -c *", claims={"shared": "/shared"})
         phase, log = context.run_pod(pod)
         figures["seen_by_a_team"] = log
         lacking = [name for name in FILES if name not in log]
@@ -66,30 +60,17 @@ def shared(context: Context) -> None:
     with context.recorder.check(
         "storage.rwx", "a shared volume written on two nodes by two users, archived on delete"
     ) as figures:
-        image, name = load().image("base"), "rwx-check"
+        name, mount = "rwx-check", {"rwx-check": "/v"}
         context.kubectl.apply([claim(name, context.shared_class, "64Mi")], NAMESPACE)
-        write = context.pod(
-            "rwx-write",
-            "umask 002; echo one > /v/file; ls -lnd /v",
-            image=image,
-            node=context.cpu_node,
-            claims={name: "/v"},
-        )
-        phase, log = context.run_pod(write)
+        write = "umask 002; echo one > /v/file; ls -lnd /v"
+        phase, log = context.run_pod(context.pod("rwx-write", write, node=context.cpu_node, claims=mount))
         require(phase == "Succeeded", f"writing on {context.cpu_node} ended {phase}: {log}")
         figures["directory"] = log.splitlines()[-1]
         require("drwxrws---" in log, f"the volume's folder is not 2770 but {log.splitlines()[-1][:10]}")
         other = context.gpu_nodes[0]
-        append = context.pod(
-            "rwx-append",
-            "echo two >> /v/file; cat /v/file",
-            image=image,
-            node=other,
-            claims={name: "/v"},
-            user=1001,
-            queue=NAMESPACE,
-        )
-        phase, log = context.run_pod(append)
+        append = "echo two >> /v/file; cat /v/file"
+        pod = context.pod("rwx-append", append, node=other, claims=mount, user=1001, queue=NAMESPACE)
+        phase, log = context.run_pod(pod)
         require(
             phase == "Succeeded" and log.split() == ["one", "two"],
             f"reading and appending on {other} ended {phase}: {log}",
@@ -112,7 +93,7 @@ def oversize(context: Context) -> None:
         kubectl, name, pod = context.kubectl, "oversize-check", "oversize-write"
         kubectl.apply([claim(name, context.shared_class, "16Mi")], NAMESPACE)
         script = "head -c 64M /dev/zero > /v/file; sleep 300"
-        kubectl.apply([context.pod(pod, script, image=load().image("base"), claims={name: "/v"})], NAMESPACE)
+        kubectl.apply([context.pod(pod, script, claims={name: "/v"})], NAMESPACE)
         try:
             kubectl("wait", f"pod/{pod}", "-n", NAMESPACE, "--for=delete", "--timeout=150s", timeout=160, check=False)
             require(not kubectl.find("pod", pod, "-n", NAMESPACE), "the pod that wrote 64 MiB into 16 MiB goes on")

@@ -10,7 +10,6 @@ from trainyard.names import GPU
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import changed
-from trainyard_dev.versions import load
 
 ID, TITLE = "queues.strict", "queueingStrategy: StrictFIFO: a small pod doesn't pass the large one that came first"
 STRICT = "global.contract.scheduler.queueingStrategy=StrictFIFO"
@@ -58,8 +57,7 @@ def _line(context: Context, most: int) -> Iterator[list[str]]:
 
 
 def _create(context: Context, name: str, gpus: int, node: str | None = None) -> None:
-    image = load().image("base")
-    pod = context.pod(name, "sleep 300", image=image, node=node, queue=NAMESPACE)
+    pod = context.pod(name, "sleep 300", node=node, queue=NAMESPACE)
     for quantities in pod["spec"]["containers"][0]["resources"].values():
         quantities[GPU] = str(gpus)
     context.kubectl.apply([pod], NAMESPACE)

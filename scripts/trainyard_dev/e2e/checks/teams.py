@@ -14,7 +14,6 @@ from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import RELEASE, Layer, helm, layer
-from trainyard_dev.versions import load
 
 NEW: dict[str, Any] = {
     "name": "ranking",
@@ -187,7 +186,7 @@ ls -d /var/run/secrets/kubernetes.io 2>/dev/null && echo token there || echo tok
     if not write:
         script += f"; rm /workspace/note-{NAME}"
     claims = {"workspace": "/workspace", "shared": "/shared"}
-    pod = context.pod("team-sees", script, image=load().image("base"), claims=claims)
+    pod = context.pod("team-sees", script, claims=claims)
     phase, log = context.run_pod(pod, timeout=150, namespace=team["name"])
     require(phase == "Succeeded", f"a pod of {team['name']} ended {phase}: {log[-200:]}")
     seen = dict(line.split(" ", 1) for line in log.splitlines() if " " in line)
@@ -203,7 +202,7 @@ def _removed(context: Context, values: Layer, others: list[dict[str, Any]], figu
     kubectl = context.kubectl
     keys = store.credentials(kubectl, NAME)
     volume = kubectl.get("pvc", "workspace", "-n", NAME)[0]["spec"]["volumeName"]
-    running = context.pod("still-running", "sleep 600", image=load().image("base"), claims={"workspace": "/workspace"})
+    running = context.pod("still-running", "sleep 600", claims={"workspace": "/workspace"})
     kubectl.apply([running], NAME)
     kubectl("wait", "-n", NAME, "--for=condition=Ready", "pod/still-running", "--timeout=90s")
     figures["seconds"] = _upgrade(values, others)
@@ -238,8 +237,6 @@ def _finds_its_data(context: Context) -> None:
     """The team that came back reads its file and its object, with its new key."""
     with store.connect(context.kubectl, SYSTEM, of=NAME) as s3:
         require(s3.read("runs", OBJECT).decode() == NOTE, "the object of the team that came back is another one")
-    pod = context.pod(
-        "team-finds", f"cat /workspace/note-{NAME}", image=load().image("base"), claims={"workspace": "/workspace"}
-    )
+    pod = context.pod("team-finds", f"cat /workspace/note-{NAME}", claims={"workspace": "/workspace"})
     phase, log = context.run_pod(pod, timeout=150, namespace=NAME)
     require((phase, log) == ("Succeeded", NOTE), f"the workspace of the team that came back: {phase}, {log[-200:]}")

@@ -29,7 +29,7 @@ class Lines:
 
     def begin(self) -> None:
         """Starts the pod; returns when the store has its first lines."""
-        pod = self.context.pod(NAME, WRITES, image=self.context.image("base"))
+        pod = self.context.pod(NAME, WRITES)
         self.context.kubectl.apply([pod], SPACE)
         self.context.kubectl("wait", "-n", SPACE, "--for=condition=Ready", f"pod/{NAME}", "--timeout=60s")
         # Of a former pod of that name, a queue on a node may bring lines yet.

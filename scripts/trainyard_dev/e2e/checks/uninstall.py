@@ -79,7 +79,7 @@ def _there_and_back(context: Context, kept: options_kept.Kept) -> None:
             found = hashlib.sha256(s3.read("datasets", OBJECT)).hexdigest()
         require(found == held["sha256"], f"s3://datasets/{OBJECT} has another checksum: {found}")
         figures["sha256"] = found[:16]
-        read = context.pod("read-again", f"cat /w/{POD}.txt", image=context.image("base"), claims={CLAIM: "/w"})
+        read = context.pod("read-again", f"cat /w/{POD}.txt", claims={CLAIM: "/w"})
         phase, log = context.run_pod(read)
         require(phase == "Succeeded" and log == WORDS, f"the workspace holds {log!r}")
         releases.test(context)
@@ -124,7 +124,7 @@ def _data(context: Context) -> str:
 def _busy(context: Context) -> None:
     """A job of a team with its workspace mounted, at work until someone ends it."""
     script = f"echo {WORDS} > /w/{POD}.txt; while sleep 1; do date > /w/clock; done"
-    pod = context.pod(POD, script, image=context.image("base"), claims={CLAIM: "/w"})
+    pod = context.pod(POD, script, claims={CLAIM: "/w"})
     quantities = {"cpu": "50m", "memory": "64Mi", GPU: 1}
     container = pod["spec"]["containers"][0] | {
         "name": "pytorch",

@@ -7,7 +7,6 @@ from typing import Any
 from trainyard_dev.e2e.checks import storage
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.versions import load
 
 WORKSPACE, SHARED = "workspace", "shared"
 MOUNT = "/v"
@@ -128,14 +127,8 @@ def _pod(
     strict: bool = True,
 ) -> tuple[str, str]:
     """Runs a script in a pod with the claim at /v; returns its end and its log."""
-    pod = context.pod(
-        *(f"volume-{name}", script if strict else f"set +e\n{script}\ntrue"),
-        image=load().image("base"),
-        node=node,
-        claims={claim: MOUNT},
-        user=user,
-        queue=queue,
-    )
+    said = script if strict else f"set +e\n{script}\ntrue"
+    pod = context.pod(f"volume-{name}", said, node=node, claims={claim: MOUNT}, user=user, queue=queue)
     return context.run_pod(pod, namespace=namespace)
 
 
