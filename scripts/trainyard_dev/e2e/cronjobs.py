@@ -7,7 +7,7 @@ import time
 
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.recorder import CheckError
+from trainyard_dev.e2e.recorder import CheckError, patience
 
 
 def run(context: Context, cronjob: str, env: dict[str, str] | None = None, timeout: float = 150) -> str:
@@ -25,11 +25,9 @@ def run(context: Context, cronjob: str, env: dict[str, str] | None = None, timeo
     container.setdefault("env", []).extend({"name": key, "value": value} for key, value in (env or {}).items())
     kubectl.apply([job], SYSTEM)
     try:
-        end = time.monotonic() + timeout
+        wait = patience(timeout, 0.5)
         while not (outcome := jobs.outcome(kubectl.get("job", name, "-n", SYSTEM)[0])):
-            if time.monotonic() > end:
-                raise CheckError(f"the job of {cronjob} did not end within {timeout:.0f} s")
-            time.sleep(0.5)
+            wait(f"the job of {cronjob} did not end within {timeout:.0f} s")
         log = kubectl("logs", "-n", SYSTEM, f"job/{name}", check=False).stdout.strip()
         if outcome != "succeeded":
             raise CheckError(f"the job of {cronjob} {outcome}: {' | '.join(log.splitlines()[-3:])}")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import time
 from typing import Any
 
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import patience, require, until
 
 NAME = "probe-job"
 START_S = 180
@@ -58,11 +57,7 @@ class ProbeJob:
     def start(self) -> None:
         """Submit it and wait for its first steps. Raises CheckError."""
         self.context.kubectl("create", "-n", self.namespace, "-f", "-", input=json.dumps(self.job))
-        end = time.monotonic() + START_S
-        while not self.steps():
-            if time.monotonic() > end:
-                raise CheckError(f"the job {NAME} made no step within {START_S} s")
-            time.sleep(1)
+        until(self.steps, START_S, f"the job {NAME} made no step", 1)
         self.pods = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self._pods()}
         require(len(self.pods) == 2, f"the job {NAME} has {len(self.pods)} pods, due are 2")
 
@@ -80,19 +75,17 @@ class ProbeJob:
             count = sum(one["restartCount"] for one in pod["status"]["containerStatuses"])
             require(count == 0, f"{name} was restarted {count} times")
             require(pod["status"]["phase"] == "Running", f"{name} is {pod['status']['phase']}")
-        last, end = self.steps()[-1][0], time.monotonic() + 30
+        last, wait = self.steps()[-1][0], patience(30, 1)
         while self.steps()[-1][0] == last:
-            require(time.monotonic() < end, f"the job {NAME} made no step for 30 s after step {last}")
-            time.sleep(1)
+            wait(f"the job {NAME} made no step for 30 s after step {last}")
 
     def finish(self) -> dict[str, Any]:
         """Let it end and wait for Succeeded; its figures. Raises CheckError."""
         self.context.kubectl("exec", "-n", self.namespace, f"{NAME}-master-0", "-c", "pytorch", "--",
                              "touch", "/tmp/stop")  # fmt: skip
-        trace, end = jobs.Trace(NAME), time.monotonic() + END_S
+        trace, wait = jobs.Trace(NAME), patience(END_S, 1)
         while not jobs.outcome(trace.job):
-            require(time.monotonic() < end, f"the job {NAME} did not end within {END_S} s")
-            time.sleep(1)
+            wait(f"the job {NAME} did not end within {END_S} s")
             jobs.poll(self.context, trace, self.job, self.namespace)
         require(jobs.outcome(trace.job) == "succeeded", f"the job {NAME} {jobs.outcome(trace.job)}")
         steps = self.steps()

@@ -25,12 +25,22 @@ def require(condition: object, what: str) -> None:
         raise CheckError(what)
 
 
-def until(holds: Callable[[], bool], seconds: float, otherwise: str) -> None:
-    """Waits for it. Fails the running check with the sentence `otherwise` after so many seconds."""
+def patience(seconds: float, every: float = POLL_S) -> Callable[[str], None]:
+    """What waits a little each time it is called; after so many seconds it fails the running check with its words."""
     end = time.monotonic() + seconds
+
+    def wait(what: str) -> None:
+        require(time.monotonic() < end, what)
+        time.sleep(every)
+
+    return wait
+
+
+def until(holds: Callable[[], object], seconds: float, otherwise: str, every: float = POLL_S) -> None:
+    """Waits for it. Fails the running check with the sentence `otherwise` after so many seconds."""
+    wait = patience(seconds, every)
     while not holds():
-        require(time.monotonic() < end, f"{otherwise} within {seconds:.0f} s")
-        time.sleep(POLL_S)
+        wait(f"{otherwise} within {seconds:.0f} s")
 
 
 class Recorder:

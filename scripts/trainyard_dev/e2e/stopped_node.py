@@ -6,7 +6,7 @@ import time
 
 from trainyard.names import GPU
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 
 PATIENCE_S = 180.0
 # Nobody is asked to end: kubelet and the runtime first, so that they start nothing anew, then whatever is in a pod.
@@ -75,7 +75,7 @@ def _ready(context: Context, node: str) -> bool:
 
 def _await_all(context: Context, node: str, before: dict[str, int]) -> None:
     """Until the node is ready, offers its GPUs, and each DaemonSet's pod has been started again."""
-    end, due = time.monotonic() + PATIENCE_S, context.gpus.get(node, 0)
+    wait, due = patience(PATIENCE_S), context.gpus.get(node, 0)
     while True:
         now = _pods(context, node)
         missing = sorted(name for name, count in before.items() if now.get(name, -1) <= count)
@@ -83,5 +83,4 @@ def _await_all(context: Context, node: str, before: dict[str, int]) -> None:
         if not missing and offered == due and _ready(context, node):
             return
         what = f"{node} offers {offered} of {due} GPUs, and not yet on again are {', '.join(missing) or 'none'}"
-        require(time.monotonic() < end, f"after {PATIENCE_S:.0f} s {what}")
-        time.sleep(2)
+        wait(f"after {PATIENCE_S:.0f} s {what}")

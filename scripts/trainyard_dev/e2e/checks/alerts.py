@@ -17,7 +17,7 @@ from trainyard_dev.e2e.checks.alert_causes import Fault
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.listening import Listener
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import layer
 from trainyard_dev.gpu import mock
 from trainyard_dev.monitoring import panels, rules
@@ -104,8 +104,7 @@ def _there(context: Context, faults: Iterable[Fault]) -> Iterator[None]:
 def _wait(port: int, faults: list[Fault], due: bool, found: dict[str, dict[str, float]]) -> None:
     """Until each of them fires, or none does any more; notes after how many seconds."""
     began, word = time.monotonic(), "fired_after" if due else "cleared_after"
-    patience = FIRES_S if due else CLEARS_S
-    left = list(faults)
+    seconds, left = FIRES_S if due else CLEARS_S, list(faults)
     while True:
         firing = [one["labels"] for one in ask(port, "alerts")["alerts"] if one["state"] == "firing"]
         known = evaluated(ask(port, "rules"))
@@ -118,13 +117,13 @@ def _wait(port: int, faults: list[Fault], due: bool, found: dict[str, dict[str, 
         names = ", ".join(fault.alert for fault in left)
         what = "does not fire" if due else "does not clear"
         others = ", ".join(sorted({labels["alertname"] for labels in firing})) or "none"
-        require(time.monotonic() - began < patience, f"{names} {what} within {patience:.0f} s; firing: {others}")
+        require(time.monotonic() - began < seconds, f"{names} {what} within {seconds:.0f} s; firing: {others}")
         time.sleep(POLL_S)
 
 
 def _received(context: Context, due: set[str]) -> int:
     """How many notices the receiver got, once each of these was sent as firing and as resolved."""
-    end = time.monotonic() + SENT_S
+    wait = patience(SENT_S, POLL_S)
     while True:
         heard = RECEIVER.heard(context)
         sent = {(one["labels"]["alertname"], one["status"]) for one in heard}
@@ -133,8 +132,7 @@ def _received(context: Context, due: set[str]) -> int:
         )
         if not missing:
             return len(heard)
-        require(time.monotonic() < end, f"the receiver did not get, within {SENT_S:.0f} s: {', '.join(missing)}")
-        time.sleep(POLL_S)
+        wait(f"the receiver did not get, within {SENT_S:.0f} s: {', '.join(missing)}")
 
 
 def fires(fault: Fault, firing: Iterable[dict[str, str]]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from trainyard_dev.e2e import plain, stand_in
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import TENSORFLOW
-from trainyard_dev.e2e.plain import POLL_S, WAIT_S, Objects
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.plain import WAIT_S, Objects
+from trainyard_dev.e2e.recorder import patience, require
 
 FOLDER = Path(__file__).parents[1] / "arrivals"
 TITLES = {
@@ -65,10 +64,9 @@ def _pod(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
 def _tfjob(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     stand_in.make(context, TENSORFLOW)
     plain.apply(context, objects, figures)
-    end = time.monotonic() + WAIT_S
+    wait = patience(WAIT_S)
     while not (group := context.kubectl.find("podgroups.scheduling.volcano.sh", "dist-mnist", "-n", NAMESPACE)):
-        require(time.monotonic() < end, f"the operator made no PodGroup in {WAIT_S} s")
-        time.sleep(POLL_S)
+        wait(f"the operator made no PodGroup in {WAIT_S} s")
     figures["gang"] = group["spec"].get("minMember")
     require(figures["gang"] == 6, f"the gang has {figures['gang']} members, due are 6")
     plain.wait_for(context, "tfjob/dist-mnist", plain.complete)
@@ -91,11 +89,9 @@ def _workflow(context: Context, objects: Objects, figures: dict[str, Any]) -> No
 
 def _large(context: Context, objects: Objects, figures: dict[str, Any]) -> None:
     plain.apply(context, objects, figures)
-    end = time.monotonic() + WAIT_S
-    waits = ""
+    wait, waits = patience(WAIT_S), ""
     while "Insufficient" not in waits:  # at first it waits for its claims
-        require(time.monotonic() < end, f"after {WAIT_S} s the pod says of its waiting: {waits!r}")
-        time.sleep(POLL_S)
+        wait(f"after {WAIT_S} s the pod says of its waiting: {waits!r}")
         waits = "; ".join(filter(None, map(plain.waits, plain.pods(context, "app=large-training"))))
     figures["waits"] = waits
     job = objects[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +11,7 @@ from typing import Any
 from trainyard.kinds.spec import amount_of
 from trainyard_dev.e2e import options
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 
 COSTS = "seeing.costs"
 TITLE = "what monitoring and logs cost: cores over a minute, memory, seconds until ready of every pod"
@@ -57,10 +56,9 @@ def since(context: Context, began: Mapping[str, Used], figures: dict[str, Any]) 
     brought = options.objects(context)
     found = {option: options.pods(context, brought[option]) for option in options.ALL}
     names = [pod["metadata"]["name"] for listed in found.values() for pod in listed]
-    end, now = time.monotonic() + NEXT_S, look(context)
+    wait, now = patience(NEXT_S, 5), look(context)
     while stale := [name for name in names if name not in now or (name in began and now[name].at <= began[name].at)]:
-        require(time.monotonic() < end, f"kubelet has no new figures of {', '.join(stale)}")
-        time.sleep(5)
+        wait(f"kubelet has no new figures of {', '.join(stale)}")
         now = look(context)
     rows = [
         row(option, pod, began.get(pod["metadata"]["name"]), now[pod["metadata"]["name"]])

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.runs import FLOWS, Seen
 
 FLOW = FLOWS / "elsewhere"
@@ -76,10 +76,9 @@ def _object(context: Context) -> None:
             f"the step's log doesn't say what it waited for: {log}",
         )
         runs.forget(context, seen)
-        end = time.monotonic() + 60
+        wait = patience(60, 1)
         while context.kube.find(path):
-            require(time.monotonic() < end, f"the Job {name} is there 60 s after its run went")
-            time.sleep(1)
+            wait(f"the Job {name} is there 60 s after its run went")
 
 
 def _refused(context: Context) -> None:

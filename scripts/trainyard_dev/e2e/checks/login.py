@@ -14,7 +14,7 @@ from trainyard_dev.e2e.checks import costs, login_attacks
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.login_person import Person
 from trainyard_dev.e2e.login_site import ADA, BOB, CID, EVE, PREFIX, TOKEN_S, Site, site
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.report.photo import photo
 
 TITLES = {
@@ -72,18 +72,16 @@ def member(context: Context) -> None:
             held = context.kubectl("get", "all,secret,configmap,networkpolicy,role,rolebinding", "-n", SYSTEM,
                                    "-o", "name", "-l", "app.kubernetes.io/name=login").stdout.split()  # fmt: skip
             require(not held, f"still there: {', '.join(held)}")
-            end = time.monotonic() + TOLD_S
+            wait = patience(TOLD_S, 3)
             while (said := bob.kubectl("get", "pods"))[0] == 0 or "cannot list" in said[1]:
-                require(time.monotonic() < end, f"a token still counts: {said[1]}")
-                time.sleep(3)
+                wait(f"a token still counts: {said[1]}")
 
 
 def _team(ada: Person) -> dict[str, Any]:
     """What a member who has logged in may do. Raises CheckError."""
-    end = time.monotonic() + TOLD_S
+    wait = patience(TOLD_S, 3)
     while (asked := ada.kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo}"))[0] != 0:
-        require(time.monotonic() < end, f"the API server takes no token: {asked[1][-400:]}")
-        time.sleep(3)
+        wait(f"the API server takes no token: {asked[1][-400:]}")
     who = json.loads(asked[1])
     require(who["username"] == f"{PREFIX}{ADA}", f"the API server takes her for {who}")
     for verb, expected in (
@@ -134,16 +132,14 @@ def _job(context: Context, ada: Person, folder: Path) -> float:
 
 def _renewed(there: Site, ada: Person, first: dict[str, str]) -> dict[str, Any]:
     """Nobody is asked, and the first token ends. Raises CheckError."""
-    end = time.monotonic() + TOKEN_S + TOLD_S
+    wait = patience(TOKEN_S + TOLD_S)
     while ada.token == first["id_token"]:
-        require(time.monotonic() < end, "the token was not renewed")
         code, said = ada.kubectl("get", "pods")
         require(code == 0, f"while the token ended: {said[-300:]}")
-        time.sleep(2)
+        wait("the token was not renewed")
     require(ada.kept["refresh_token"] != first["refresh_token"], "the token that renews counts more than once")
     while there.asked(first["id_token"]) is not None:
-        require(time.monotonic() < end, "the first token counts after its end")
-        time.sleep(2)
+        wait("the first token counts after its end")
     who = there.asked(ada.token)
     require(who and who["username"] == f"{PREFIX}{ADA}", f"the new token is of {who}")
     return {"a token counts s": TOKEN_S}

@@ -13,7 +13,7 @@ from trainyard.kube.access import Access
 from trainyard.training import transfer
 from trainyard_dev.e2e import runs, stopped_node
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import require, until
 from trainyard_dev.e2e.releases import RELEASE, changed
 
 FOUND, STOPPED, NODE = IDS = ("seeing.logs", "seeing.logs-stopped", "seeing.logs-node")
@@ -128,14 +128,13 @@ def _write(context: Context, name: str, pause: str, lines: int = LINES, *, node:
 
 def _await_line(context: Context, name: str, number: int) -> float:
     """When a line was seen where the pod runs, by the monotonic clock."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
+
+    def written() -> bool:
         said = context.kubectl("logs", "-n", NAMESPACE, f"job/{name}", "--tail=1", check=False).stdout.split()
-        if said[:1] == ["line"] and int(said[1]) >= number:
-            return time.monotonic()
-        time.sleep(0.5)
-    require(False, f"the pod of {name} has not written line {number} within {PATIENCE_S} s")
-    return 0.0
+        return said[:1] == ["line"] and int(said[1]) >= number
+
+    until(written, PATIENCE_S, f"the pod of {name} has not written line {number}", 0.5)
+    return time.monotonic()
 
 
 def _delete(context: Context, name: str) -> None:

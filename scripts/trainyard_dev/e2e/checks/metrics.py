@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context, member
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.e2e.releases import RELEASE, changed
 
 ON = "metrics-server.enabled=true"
@@ -33,15 +33,15 @@ def top(context: Context) -> None:
 
 def _answer(context: Context) -> str:
     """The line that a member gets about the pod. Raises CheckError when there is none in time."""
-    end, said = time.monotonic() + PATIENCE_S, ""
-    while time.monotonic() < end:
+    end = time.monotonic() + PATIENCE_S
+    while True:
         asked = context.kubectl(*member(NAMESPACE), "top", "pod", "busy", "-n", NAMESPACE, "--no-headers", check=False)
         said = (asked.stdout or asked.stderr).strip()
         if asked.returncode == 0 and said:
             return said
+        if time.monotonic() > end:
+            raise CheckError(f"no figures after {PATIENCE_S} s: {said[-300:]}; {_state(context)}")
         time.sleep(2)
-    require(False, f"no figures after {PATIENCE_S} s: {said[-300:]}; {_state(context)}")
-    return ""
 
 
 def _state(context: Context) -> str:

@@ -17,7 +17,7 @@ from trainyard_dev.e2e import options
 from trainyard_dev.e2e.checks import costs, network
 from trainyard_dev.e2e.checks.costs import COSTS
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import RELEASE, changed
 
 TARGETS, OFF = "seeing.targets", "seeing.off"
@@ -133,26 +133,24 @@ def missing(active: list[dict[str, Any]], due: set[str]) -> list[str]:
 
 def all_up(port: int, due: set[str]) -> dict[str, int]:
     """How many targets each job has, once all of them are up. Raises CheckError when they are not in time."""
-    end = time.monotonic() + PATIENCE_S
+    wait = patience(PATIENCE_S, POLL_S)
     while True:
         active = ask(port, "targets", state="active")["activeTargets"]
         wrong = missing(active, due)
         if not wrong:
             jobs = [one["labels"]["job"] for one in active]
             return {job: jobs.count(job) for job in sorted(set(jobs))}
-        require(time.monotonic() < end, f"after {PATIENCE_S:.0f} s: {'; '.join(wrong)}")
-        time.sleep(POLL_S)
+        wait(f"after {PATIENCE_S:.0f} s: {'; '.join(wrong)}")
 
 
 def number(port: int, query: str) -> int:
     """What a query gives, once it is more than nothing. Raises CheckError when it is not in time."""
-    end = time.monotonic() + PATIENCE_S
+    wait = patience(PATIENCE_S, POLL_S)
     while True:
         result = ask(port, "query", query=query)["result"]
         if found := int(float(result[0]["value"][1])) if result else 0:
             return found
-        require(time.monotonic() < end, f"{query} gives nothing after {PATIENCE_S:.0f} s")
-        time.sleep(POLL_S)
+        wait(f"{query} gives nothing after {PATIENCE_S:.0f} s")
 
 
 def _full(port: int, due: set[str]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS
 from trainyard_dev.e2e.notebook_page import Desk
 from trainyard_dev.e2e.notebook_site import ADA, NOTEBOOK, PREFIX, SPACE, TOKEN_S, Site, site
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 
 TITLES = {
     "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline in her own name",
@@ -158,7 +158,7 @@ def _off(context: Context, figures: dict[str, Any]) -> None:
     kubectl = context.kubectl
     # As docs/notebooks.md says: notebooks that still run are ended by whoever switches it off.
     kubectl("delete", "pods", "-A", "-l", "trainyard.io/notebook=true", "--wait=false")
-    end = time.monotonic() + 120
+    wait = patience(120, 3)
     while True:
         held = kubectl("get", "namespace", SPACE, "--ignore-not-found", "-o", "name").stdout.split()
         for kinds in ("pods,secrets", "roles,rolebindings,networkpolicies,configmaps"):
@@ -171,8 +171,7 @@ def _off(context: Context, figures: dict[str, Any]) -> None:
         held += [one for one in policies if "notebook" in one]
         if not held:
             break
-        require(time.monotonic() < end, f"still there: {', '.join(held)}")
-        time.sleep(3)
+        wait(f"still there: {', '.join(held)}")
     homes = [one["metadata"]["name"] for one in kubectl.get("pvc", "-A") if "notebook" in one["metadata"]["name"]]
     require(NOTEBOOK in homes, f"her home is gone: {homes}")
     require(not [one for one in homes if one.startswith("data-")], f"the hub's volume is left: {homes}")

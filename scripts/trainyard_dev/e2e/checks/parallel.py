@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +18,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import CheckError, require, until
 from trainyard_dev.e2e.releases import changed
 
 EXAMPLES = ROOT / "examples"
@@ -160,7 +159,7 @@ def _hold(context: Context, names: list[str]) -> None:
     for pod in pods:
         pod["spec"]["priorityClassName"] = _classes(context)[1]
     context.kubectl.apply(pods, NAMESPACE)
-    _until(lambda: all(_placed(context, name) for name in names), CHANGE_S, "the holders of GPUs don't start")
+    until(lambda: all(_placed(context, name) for name in names), CHANGE_S, "the holders of GPUs don't start", 1)
 
 
 def _placed(context: Context, name: str) -> bool:
@@ -190,7 +189,7 @@ def _sees(context: Context, run: str, world: int, otherwise: str) -> int:
         found = BEGINS.findall(log)
         return bool(found) and int(found[-1][0]) == world
 
-    _until(joined, CHANGE_S, otherwise)
+    until(joined, CHANGE_S, otherwise, 1)
     return round(time.monotonic() - began)
 
 
@@ -198,14 +197,6 @@ def _uids(context: Context, run: str) -> dict[str, str]:
     """The job's pods that have a node, by name."""
     pods = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"trainyard.io/job={run}")
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods if pod["spec"].get("nodeName")}
-
-
-def _until(holds: Callable[[], bool], seconds: float, otherwise: str) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            raise CheckError(f"{otherwise} within {seconds:.0f} s")
-        time.sleep(1)
 
 
 def _remove(context: Context, names: list[str]) -> None:

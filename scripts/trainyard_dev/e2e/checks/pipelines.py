@@ -11,7 +11,7 @@ from typing import Any
 
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.runs import FLOWS, PIPELINES, Seen
 
 BUCKET = "runs"
@@ -160,12 +160,11 @@ def _without_store(context: Context) -> Iterator[None]:
 
 
 def _until(context: Context, seen: Seen, holds: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + STARTS_S
+    wait = patience(STARTS_S, runs.POLL_S / 2)
     while not holds():
         runs.poll(context, seen)
         require(seen.phase not in runs.ENDED, f"the run ended {seen.phase} before: {seen.why_failed}")
-        require(time.monotonic() < deadline, f"{otherwise} within {STARTS_S} s")
-        time.sleep(runs.POLL_S / 2)
+        wait(f"{otherwise} within {STARTS_S} s")
 
 
 def _done(job: dict[str, Any]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ import yaml
 from trainyard.policy.rules import PREFIX, rules
 from trainyard_dev.e2e.checks.training import MANIFESTS
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 
 TYPES_S = 60.0
 
@@ -56,7 +55,7 @@ def installed(context: Context, *on: str) -> int:
     there = {"", *on}
     due = {PREFIX + rule.name: ["Warn" if rule.advice else "Deny"] for rule in rules() if rule.option in there}
     off = {PREFIX + rule.name for rule in rules() if rule.option not in there}
-    end = time.monotonic() + TYPES_S
+    wait = patience(TYPES_S, 1)
     while True:
         found = {item["metadata"]["name"]: item for item in context.kubectl.get("validatingadmissionpolicies")}
         require(set(due) <= set(found), f"missing: {', '.join(sorted(set(due) - set(found)))}")
@@ -64,8 +63,7 @@ def installed(context: Context, *on: str) -> int:
         unchecked = sorted(name for name in due if "typeChecking" not in found[name].get("status", {}))
         if not unchecked:
             break
-        require(time.monotonic() < end, f"Kubernetes has not checked the types of {', '.join(unchecked)}")
-        time.sleep(1)
+        wait(f"Kubernetes has not checked the types of {', '.join(unchecked)}")
     for name in sorted(due):
         warnings = found[name]["status"]["typeChecking"].get("expressionWarnings") or []
         require(not warnings, f"{name}: {warnings[0]['warning'] if warnings else ''}")

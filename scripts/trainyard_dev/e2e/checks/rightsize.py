@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from trainyard.shell import run
 from trainyard_dev.e2e import jobs, runs
 from trainyard_dev.e2e.checks.monitoring import monitored
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, member
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import RELEASE, helm, this_chart
 from trainyard_dev.report.model import Picture
 
@@ -26,7 +25,7 @@ TITLE = "rightsize's patch of a member's file makes the same job smaller, and it
 FILE = runs.FLOWS / "sized" / "job.yaml"
 JOB, KIND = "e2e-sized", "pytorchjobs.kubeflow.org"
 FIRST, SLOWER = 2, 2  # runs before the patch; no test of speed: a job that starves is more times as slow than this
-RUN_S, KNOWN_S, POLL_S = 240.0, 180.0, 2.0
+RUN_S, KNOWN_S = 240.0, 180.0
 QUICK = "monitoring.usage.everySeconds=30"
 USAGE = "deployment/trainyard-usage"
 SETTINGS = """\
@@ -68,10 +67,9 @@ def smaller(context: Context) -> None:
 def _trained(context: Context, file: Path) -> dict[str, float]:
     """One run of a file to its end, as a member sends it; what it says of itself, in seconds."""
     made = context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", str(file), "-o", "name")
-    name, end = made.stdout.strip().partition("/")[2], time.monotonic() + RUN_S
+    name, wait = made.stdout.strip().partition("/")[2], patience(RUN_S)
     while not (outcome := jobs.outcome(context.kubectl.get(KIND, name, "-n", NAMESPACE)[0])):
-        require(time.monotonic() < end, f"{name} did not end within {RUN_S:.0f} s")
-        time.sleep(POLL_S)
+        wait(f"{name} did not end within {RUN_S:.0f} s")
     log = context.kubectl(*member(NAMESPACE), "logs", "-n", NAMESPACE, f"{name}-master-0", check=False).stdout.strip()
     require(outcome == "succeeded", f"{name} {outcome}: {log[-300:]}")
     said: dict[str, float] = json.loads(log.splitlines()[-1])
@@ -80,14 +78,13 @@ def _trained(context: Context, file: Path) -> dict[str, float]:
 
 def _measured(context: Context, file: Path) -> list[dict[str, Any]]:
     """Waits until all runs so far are known to have ended; their figures as a member gets them."""
-    end, said = time.monotonic() + KNOWN_S, ""
+    wait = patience(KNOWN_S)
     while True:
         code, out, said = runs.trainyard(context, "rightsize", file, "-o", "json", check=False)
         known: list[dict[str, Any]] = json.loads(out)["containers"][0]["runs"] if code == 0 else []
         if len([one for one in known if one["ended"]]) >= FIRST:
             return known
-        require(time.monotonic() < end, f"of {FIRST} runs are known after {KNOWN_S:.0f} s: {known or said[-300:]}")
-        time.sleep(POLL_S)
+        wait(f"of {FIRST} runs are known after {KNOWN_S:.0f} s: {known or said[-300:]}")
 
 
 def _patched(context: Context, before: Path, after: Path, figures: dict[str, Any]) -> None:
@@ -153,10 +150,9 @@ def _platform(context: Context, file: Path) -> dict[str, Any]:
     context.kubectl("rollout", "restart", USAGE, "-n", SYSTEM)  # it looks at once then, else twice an hour
     context.kubectl("rollout", "status", USAGE, "-n", SYSTEM, "--timeout=90s", timeout=100)
     argv = ["rightsize", "--components", "-n", SYSTEM]
-    end = time.monotonic() + KNOWN_S
+    wait = patience(KNOWN_S)
     while not (found := yaml.safe_load(text := _admin(context, *argv)) or {}).get("monitoring"):
-        require(time.monotonic() < end, f"nothing is proposed for monitoring's pods: {text[-600:]}")
-        time.sleep(POLL_S)
+        wait(f"nothing is proposed for monitoring's pods: {text[-600:]}")
     file.write_text(text)
     flags = ("-n", SYSTEM, "--reuse-values", "-f", str(file), "--dry-run=server", "-o", "json")
     made = json.loads(helm(context.kubectl, "upgrade", RELEASE, str(this_chart()), *flags, timeout=120))

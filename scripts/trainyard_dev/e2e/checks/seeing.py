@@ -21,7 +21,7 @@ from trainyard.names import GPU
 from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, member
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import CheckError, patience, require
 
 FLOW = runs.FLOWS / "seeing"
 TRAIN_S, BOARD_S, VIEW_S = 180, 180.0, 90.0
@@ -38,7 +38,7 @@ def gpus(context: Context) -> None:
     with context.recorder.check("seeing.gpus", title) as figures, _holding(context):
         nodes = context.kubectl.get("nodes")
         due = sum(int(node["status"]["capacity"].get(GPU, 0)) for node in nodes)
-        end = time.monotonic() + VIEW_S
+        wait = patience(VIEW_S)
         while True:
             code, out, said = runs.trainyard(context, "gpus", "-o", "json", check=False)
             found = json.loads(out) if code == 0 else {"pools": []}
@@ -47,9 +47,7 @@ def gpus(context: Context) -> None:
                 and sum(pool["yours"] for pool in found["pools"]) == 1
             ):
                 break
-            what = f"the nodes have {due} GPUs and the team holds one, `trainyard gpus` shows {out or said}"
-            require(time.monotonic() < end, what)
-            time.sleep(2)
+            wait(f"the nodes have {due} GPUs and the team holds one, `trainyard gpus` shows {out or said}")
         for pool in found["pools"]:
             require(pool["held"] + pool["free"] + pool["out"] == pool["gpus"], f"{pool} does not add up")
             require(pool["held"] >= pool["yours"], f"{pool} holds less than the team does")
@@ -94,10 +92,9 @@ def looked_at(context: Context) -> None:
         began = time.monotonic()
         figures["scalars"] = _board(context, names[0])
         figures["seconds"] = round(time.monotonic() - began)
-        end = time.monotonic() + 60
+        wait = patience(60, 1)
         while left := context.kubectl.get("pods", "-n", OTHER, "-l", BOARD):
-            require(time.monotonic() < end, f"left behind: {[pod['metadata']['name'] for pod in left]}")
-            time.sleep(1)
+            wait(f"left behind: {[pod['metadata']['name'] for pod in left]}")
 
 
 def trained(context: Context, rate: str, folder: Path) -> str:

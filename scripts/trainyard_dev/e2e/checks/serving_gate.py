@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from trainyard_dev.e2e import asking, runs, served
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.served import MODEL, PIPELINE, SMALL
 
 FLOW = runs.FLOWS / "served" / "put.py"
@@ -34,10 +33,9 @@ def gate(context: Context, figures: dict[str, Any]) -> None:
     require(failing.phase == "Failed", f"a version that can't be loaded ended {failing.phase}")
     figures["why it went back"] = failing.why_failed
     require(f"{MODEL}@{version} is back" in failing.why_failed, f"the run says {failing.why_failed!r}")
-    end = time.monotonic() + BACK_S
-    while served.now(context) != version:
-        require(time.monotonic() < end, f"in service is {served.now(context)}, not {version}")
-        time.sleep(2)
+    wait = patience(BACK_S)
+    while (now := served.now(context)) != version:
+        wait(f"in service is {now}, not {version}")
     seen = asking.load(context, MODEL, 100, 50)
     require(asking.failed(seen) == 0 and set(asking.versions(seen)) == {version}, f"after it went back: {seen}")
     runs.forget(context, run, worse, failing)

@@ -10,7 +10,7 @@ from trainyard_dev.e2e import adapter, asking, served
 from trainyard_dev.e2e.checks import metrics
 from trainyard_dev.e2e.checks.monitoring import monitored
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.e2e.served import MODEL, NAME
 
@@ -54,15 +54,14 @@ def _one(context: Context) -> str:
 
 def _await_number(context: Context, figures: dict[str, Any]) -> None:
     """The autoscaler has a number to go by."""
-    end, told = time.monotonic() + UP_S, {}
-    while time.monotonic() < end:
+    wait = patience(UP_S, 3)
+    while True:
         found = context.kubectl.find("hpa", NAME, "-n", NAMESPACE) or {}
         told = {one["type"]: one for one in (found.get("status") or {}).get("conditions") or []}
         if (told.get("ScalingActive") or {}).get("status") == "True":
             figures["at rest"] = json.dumps(found["status"].get("currentMetrics"))
             return
-        time.sleep(3)
-    require(False, f"the autoscaler has no number: {told}")
+        wait(f"the autoscaler has no number: {told}")
 
 
 def _there_and_back(context: Context, figures: dict[str, Any], rate: float) -> None:

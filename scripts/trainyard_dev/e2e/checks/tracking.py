@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from trainyard_dev.e2e import tracking_server
 from trainyard_dev.e2e.checks import seeing
 from trainyard_dev.e2e.context import OTHER, Context
 from trainyard_dev.e2e.listening import Listener
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed
 
 ID = "seeing.mlflow"
@@ -31,11 +30,10 @@ def mlflow(context: Context) -> None:
         named = changed(context, f"{VALUE}={SERVER.url}")
         with SERVER.there(context), named as figures["upgrade_seconds"]:
             run = seeing.trained(context, RATE, folder)
-            end = time.monotonic() + SENT_S
+            wait = patience(SENT_S)
             while not (asked := SERVER.heard(context)) or asked[-1]["call"] != "runs/update":
                 heard = [one["call"] for one in asked]
-                require(time.monotonic() < end, f"the server heard of no end of {run} within {SENT_S:.0f} s: {heard}")
-                time.sleep(2)
+                wait(f"the server heard of no end of {run} within {SENT_S:.0f} s: {heard}")
         figures |= {"calls": len(asked), "run": run}
         _require_sent(asked, run)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from trainyard.training.kept.objects import Line
 from trainyard_dev.e2e import store
 from trainyard_dev.e2e.checks.monitoring import ask, prometheus
 from trainyard_dev.e2e.context import SYSTEM, Context
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import CheckError, patience, require
 
 SPACE, NAME = "default", "e2e-trail"  # a namespace that is no team's and no release's: no upgrade touches its pods
 WRITES = 'i=0; while sleep 0.1; do echo "line $i"; i=$((i + 1)); done'
@@ -54,15 +53,13 @@ class Lines:
 
     def _await(self, last: int) -> list[Line]:
         """What the store has, once it has every line up to the last."""
-        end = time.monotonic() + PATIENCE_S
+        wait = patience(PATIENCE_S, POLL_S)
         while True:
             found = self._stored()
             missing = set(range(last + 1)) - set(map(_number, found))
             if not missing:
                 return found
-            late = time.monotonic() > end
-            require(not late, f"{len(missing)} of {last + 1} lines are not in the store, the first is {min(missing)}")
-            time.sleep(POLL_S)
+            wait(f"{len(missing)} of {last + 1} lines are not in the store, the first is {min(missing)}")
 
     def _stored(self) -> list[Line]:
         bucket = str(self.context.contract["logs"]["bucket"])
@@ -94,7 +91,7 @@ def born(context: Context, after: Born | None = None) -> Born:
     Args:
         after: a former one, which has series for some minutes after its end.
     """
-    end = time.monotonic() + PATIENCE_S
+    wait = patience(PATIENCE_S, POLL_S)
     with prometheus(context) as port:
         while True:
             told = [(float(one["value"][1]), one["value"]) for one in ask(port, "query", query=BORN)["result"]]
@@ -102,8 +99,7 @@ def born(context: Context, after: Born | None = None) -> Born:
             if value and (not after or float(value) > float(after.value)):
                 return Born(float(moment), str(value))
             what = "was not started again" if told else f"has no {BORN}"
-            require(time.monotonic() < end, f"Prometheus {what} within {PATIENCE_S:.0f} s")
-            time.sleep(POLL_S)
+            wait(f"Prometheus {what} within {PATIENCE_S:.0f} s")
 
 
 def require_kept(context: Context, before: Born | None) -> Born:

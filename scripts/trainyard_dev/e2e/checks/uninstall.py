@@ -13,7 +13,7 @@ from trainyard.names import GPU
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.checks import options_kept
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import RELEASE, read_contract
 
 OBJECT = "uninstall/data.bin"
@@ -157,10 +157,9 @@ def _crds(context: Context) -> set[str]:
 
 def _require_gone(context: Context) -> None:
     """Kubernetes' own clean-up of pods whose owner is gone gets a minute. Raises CheckError with all that is left."""
-    end = time.monotonic() + GONE_S
+    wait = patience(GONE_S)
     while left := _left(context):
-        require(time.monotonic() < end, f"still there after {GONE_S} s: {', '.join(left)}")
-        time.sleep(2)
+        wait(f"still there after {GONE_S} s: {', '.join(left)}")
 
 
 def _left(context: Context) -> list[str]:
