@@ -21,6 +21,13 @@ LOGIN_S, PROGRAM_S = 180, 90
 WRONG = "Invalid Email Address and password"
 
 
+def fill_in(page: browser.Browser, email: str, password: str) -> None:
+    """The issuer's form, and sends it."""
+    page.fill("#login", email)
+    page.fill("#password", password)
+    page.click("#submit-login")
+
+
 @dataclass
 class Person:
     """Somebody who has never been here.
@@ -72,7 +79,7 @@ class Person:
         def way(page: browser.Browser, address: str, _: str) -> None:
             page.open(address)
             if wrong:
-                self._type(page, wrong)
+                fill_in(page, self.email, wrong)
                 page.wait_text(WRONG)
             page.fill("#login", self.email)
             page.fill("#password", self.password)
@@ -92,7 +99,7 @@ class Person:
             page.picture(self.home / "page.png")
             page.click("#submit-login")
             page.wait_text("Log in to Your Account")
-            self._type(page, self.password)
+            fill_in(page, self.email, self.password)
             page.wait_text("Login Successful")
             page.picture(self.home / "done.png")
 
@@ -103,7 +110,7 @@ class Person:
 
         def way(page: browser.Browser, address: str, _: str) -> None:
             page.open(address)
-            self._type(page, self.password)
+            fill_in(page, self.email, self.password)
             page.wait_text(WRONG)
             raise _RefusedError
 
@@ -112,11 +119,6 @@ class Person:
         except _RefusedError:
             return
         raise CheckError(f"{self.email} could still log in")
-
-    def _type(self, page: browser.Browser, password: str) -> None:
-        page.fill("#login", self.email)
-        page.fill("#password", password)
-        page.click("#submit-login")
 
     def _log_in(self, way: Callable[[browser.Browser, str, str], None], *words: str) -> float:
         authority = self.home / "cluster.crt"

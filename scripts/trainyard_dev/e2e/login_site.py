@@ -1,4 +1,4 @@
-"""The option `login` on a run's cluster, with four people, and an API server told of what the chart publishes."""
+"""The option `login` on a run's cluster: its people, and an API server told of what the chart publishes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -22,7 +22,7 @@ from trainyard_dev.cluster.tokens import Forger
 from trainyard_dev.e2e import releases
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.login_person import Person
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import had, require
 
 PREFIX = "oidc:"
 ADA, BOB, CID, EVE = (f"{name}@example.org" for name in ("ada", "bob", "cid", "eve"))
@@ -38,8 +38,14 @@ REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
 
+def missing(context: Context) -> str:
+    """Why nobody can log in here; "" where one can."""
+    on = login.is_on(context.cluster)
+    return browser.missing() if on else "this cluster's API server was made without log-in: make it anew"
+
+
 @dataclass
-class Site:
+class Issuer:
     """The issuer as the chart runs it on this cluster."""
 
     context: Context
@@ -48,58 +54,90 @@ class Site:
     issuer: str
     passwords: dict[str, str] = field(default_factory=dict)
 
-    def tell(self, *, people: Sequence[str], members: Sequence[str], blocked: Sequence[str] = ()) -> None:
-        """An upgrade, and the API server told of what the chart has published then.
+    def tell(self) -> object:
+        """An upgrade with all people, and the API server told of what the chart has published then."""
+        raise NotImplementedError
+
+    def upgrade(
+        self, people: Sequence[str], blocked: Sequence[str], hub: dict[str, Any], *,
+        members: Sequence[str] = (), contract: dict[str, Any] | None = None, **more: Any,
+    ) -> tuple[float, dict[str, str]]:  # fmt: skip
+        """An upgrade; its seconds, and what the chart has published then for the API server.
 
         Args:
             people: who is known to the issuer.
-            members: who is in the first team by name.
             blocked: whom the API server refuses.
+            hub: what the issuer is told of the notebooks' hub.
+            members: who is in the first team by name.
+            contract, more: further values, of the contract and beside it.
         """
         teams = releases.teams()
         for team in teams:
             held = team["members"]
             held["groups"] = [*held["groups"], f"{PREFIX}{team['name']}-members"]
-            if team["name"] == NAMESPACE:
+            if members and team["name"] == NAMESPACE:
                 held["users"] = [*held.get("users", []), *(f"{PREFIX}{one}" for one in members)]
-        values = {
-            "global": {"contract": {"teams": teams, "login": {"issuer": self.issuer, "blocked": list(blocked)}}},
-            "login": {
-                "enabled": True,
-                "people": [{"email": one, "groups": GROUPS[one]} for one in people],
-                "service": {"type": "NodePort", "nodePort": login.PORT},
-                "lifetimes": {"token": f"{TOKEN_S}s"},
-                "notebooks": {"redirectURIs": ["https://notebooks.invalid/hub/oauth_callback"]},
-            },
+        told = {"teams": teams, "login": {"issuer": self.issuer, "blocked": list(blocked)}, **(contract or {})}
+        option = {
+            "enabled": True,
+            "people": [{"email": one, "groups": GROUPS[one]} for one in people],
+            "service": {"type": "NodePort", "nodePort": login.PORT},
+            "lifetimes": {"token": f"{TOKEN_S}s"},
+            "notebooks": hub,
         }
-        self.layer.set(values)
-        published = self.context.kubectl.find("configmap", "trainyard-login", "-n", SYSTEM)
-        require(published, "the chart published no ConfigMap trainyard-login")
-        assert published
-        login.publish(self.context.cluster, published["data"]["authentication.yaml"])
-        (self.folder / "ca.crt").write_text(published["data"]["ca.crt"])
-        held = self.secret("trainyard-login-people")["people.json"]
-        self.passwords |= {email: one["password"] for email, one in json.loads(held).items()}
+        seconds = self.layer.set({"global": {"contract": told}, "login": option, **more})
+        found = self.context.kubectl.find("configmap", "trainyard-login", "-n", SYSTEM)
+        published = had(found, "the chart published no ConfigMap trainyard-login")["data"]
+        known = json.loads(self.secret("trainyard-login-people")["people.json"])
+        self.passwords |= {email: one["password"] for email, one in known.items()}
+        return seconds, published
+
+    @classmethod
+    @contextmanager
+    def on(cls, context: Context, folder: Path) -> Iterator[Self]:
+        """The option switched on for the time of the block, with all people, and all as before afterwards."""
+        with releases.layer(context) as layer:
+            found = cls(context, folder, layer, login.issuer(context.engine, context.cluster))
+            try:
+                found.tell()
+                yield found
+            finally:
+                login.publish(context.cluster, yaml.safe_dump(login.NOBODY))
+
+    def secret(self, name: str) -> dict[str, str]:
+        """What is in a Secret of the release's namespace."""
+        found = had(self.context.kubectl.find("secret", name, "-n", SYSTEM), f"there is no Secret {name}")
+        return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
+
+    @property
+    def trusted(self) -> str:
+        """Digest of the issuer's key, for a browser."""
+        return browser.key_digest(self.secret("trainyard-login-tls")["tls.crt"].encode())
+
+
+class Site(Issuer):
+    """Log-in alone, with four people."""
+
+    def tell(
+        self, *, people: Sequence[str] = tuple(GROUPS), members: Sequence[str] = (CID,), blocked: Sequence[str] = ()
+    ) -> None:
+        """An upgrade, and the API server told of what the chart has published then; as for `upgrade`."""
+        hub = {"redirectURIs": ["https://notebooks.invalid/hub/oauth_callback"]}
+        _, published = self.upgrade(people, blocked, hub, members=members)
+        login.publish(self.context.cluster, published["authentication.yaml"])
+        (self.folder / "ca.crt").write_text(published["ca.crt"])
 
     def person(self, email: str) -> Person:
         """Somebody who has never been here."""
         home = self.folder / email.partition("@")[0]
         home.mkdir()
-        trusted = browser.key_digest(self.secret("trainyard-login-tls")["tls.crt"].encode())
         ca = self.folder / "ca.crt"
-        return Person(home, email, self.passwords[email], self.issuer, ca, self.cluster, trusted)
+        return Person(home, email, self.passwords[email], self.issuer, ca, self.cluster, self.trusted)
 
     @property
     def cluster(self) -> configs.Cluster:
         """The run's API server, as a kubeconfig names it."""
         return configs.chosen([Path(str(self.context.kubectl.kubeconfig))], "")[0]
-
-    def secret(self, name: str) -> dict[str, str]:
-        """What is in a Secret of the release's namespace."""
-        found = self.context.kubectl.find("secret", name, "-n", SYSTEM)
-        require(found, f"there is no Secret {name}")
-        assert found
-        return {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
 
     def forger(self, *, own: bool = False) -> Forger:
         """Signs with the issuer's key, which an administrator can read, or with another under its name."""
@@ -122,15 +160,3 @@ class Site:
         except urllib.error.HTTPError as error:
             require(error.code == 401, f"the API server answers {error.code}: {error.read()[:300]!r}")
             return None
-
-
-@contextmanager
-def site(context: Context, folder: Path) -> Iterator[Site]:
-    """The option switched on for the time of the block, with all four people, and all as before afterwards."""
-    with releases.layer(context) as layer:
-        found = Site(context, folder, layer, login.issuer(context.engine, context.cluster))
-        try:
-            found.tell(people=list(GROUPS), members=[CID])
-            yield found
-        finally:
-            login.publish(context.cluster, yaml.safe_dump(login.NOBODY))

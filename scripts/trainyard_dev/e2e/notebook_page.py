@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.browser import Browser
+from trainyard_dev.e2e.login_person import fill_in
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.report.model import Picture
 from trainyard_dev.report.photo import photo
@@ -38,9 +39,7 @@ class Desk:
     def log_in(self) -> None:
         """From the hub's address by way of the issuer to the choice of a notebook, or to the one that runs."""
         self.page.open(self.hub)
-        self.page.fill("#login", self.email)
-        self.page.fill("#password", self.password)
-        self.page.click("#submit-login")
+        fill_in(self.page, self.email, self.password)
         self.page.wait(f"location.href.startsWith({json.dumps(self.hub)}) && document.readyState === 'complete'",
                        "the way back to the hub", START_S)  # fmt: skip
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.report.model import Check, Span
 
 POLL_S = 2.0
+T = TypeVar("T")
 
 
 class CheckError(TrainyardError):
@@ -23,6 +24,13 @@ def require(condition: object, what: str) -> None:
     """Fails the running check with the sentence `what` unless the condition holds."""
     if not condition:
         raise CheckError(what)
+
+
+def had(found: T | None, what: str) -> T:
+    """What was found. Fails the running check with the sentence `what` where there is nothing."""
+    require(found, what)
+    assert found
+    return found
 
 
 def patience(seconds: float, every: float = POLL_S) -> Callable[[str], None]:
@@ -77,6 +85,11 @@ class Recorder:
         """Notes a check that can't run here."""
         self.checks.append(Check(check_id, title, "skipped", reason))
         print(f"  SKIPPED {check_id:26}          {reason}", flush=True)
+
+    def skip_all(self, titles: Mapping[str, str], reason: str) -> None:
+        """Notes checks, by id, that can't run here."""
+        for check_id, title in titles.items():
+            self.skip(check_id, title, reason)
 
     @contextmanager
     def span(self, lane: str, phase: str, label: str = "") -> Iterator[None]:

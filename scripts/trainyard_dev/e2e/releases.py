@@ -23,7 +23,7 @@ from trainyard_dev.chart import package as chart
 from trainyard_dev.chart.previous import TEAMS
 from trainyard_dev.e2e import stand_in
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import had
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420
@@ -151,8 +151,7 @@ def _upgrade(context: Context) -> float:
 def read_contract(kubectl: Kubectl) -> dict:
     """The contract as the chart published it."""
     found = kubectl.find("configmap", "trainyard-contract", "-n", SYSTEM)
-    require(found, "the chart published no ConfigMap trainyard-contract")
-    return yaml.safe_load(found["data"]["contract.yaml"])  # type: ignore[index]
+    return yaml.safe_load(had(found, "the chart published no ConfigMap trainyard-contract")["data"]["contract.yaml"])
 
 
 def roll_back(context: Context, revision: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import had, require
 
 MODEL = "digits"
 NAME = f"model-{MODEL}"  # of its Deployment and Service
@@ -76,7 +76,7 @@ def deployment(context: Context) -> dict[str, Any]:
 
 def port(context: Context) -> int:
     """Of every node, where the model answers to outside."""
-    found = context.kubectl.find("service", f"{NAME}-outside", "-n", NAMESPACE)
-    require(found, "there is no Service to the outside")
-    assert found
+    found = had(
+        context.kubectl.find("service", f"{NAME}-outside", "-n", NAMESPACE), "there is no Service to the outside"
+    )
     return int(found["spec"]["ports"][0]["nodePort"])

@@ -13,7 +13,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.recorder import CheckError, require
+from trainyard_dev.e2e.recorder import had, require
 
 EXAMPLES = ROOT / "examples"
 TRAIN_S = 600
@@ -93,8 +93,7 @@ def train(context: Context, script: Script) -> None:
         first = next((line for line in begin if line.startswith(FIRST)), "")
         require(first, f"the log does not begin with the device: {begin}")
         results = next((path.parent for path in (folder / "results").rglob("metrics.json")), None)
-        if results is None:
-            raise CheckError(f"no metrics.json came back: {said[-400:]}")
+        results = had(results, f"no metrics.json came back: {said[-400:]}")
         metrics = json.loads((results / "metrics.json").read_text())
         figures |= {"accuracy": round(metrics["accuracy"], 4), "world_size": metrics["world"], "says": first}
         computed.check(context, metrics, script.backend, figures, gpus=script.gpus)

@@ -12,7 +12,7 @@ from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.checks.training import KINDS, manifest
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import had, require
 from trainyard_dev.report.phases import job_spans
 
 WATCH_S = 12
@@ -35,13 +35,11 @@ def refused(context: Context, dataset: Dataset) -> None:
                 held = max(held, sum(jobs.gpus(trace.pods[name]) for name in trace.nodes()))
                 time.sleep(jobs.POLL_S)
             group = trace.group or next((g for g in trace.groups.values() if g["metadata"]["name"] == TOO_LARGE), None)
-            require(group, "no PodGroup was made for the gang")
+            status = had(group, "no PodGroup was made for the gang")["status"]
             figures["gpus_held"] = held
             figures["pods_created"] = len(trace.pods)
-            figures["podgroup_phase"] = group["status"].get("phase")  # type: ignore[index]
-            reasons = [
-                c.get("message", "") for c in group["status"].get("conditions", []) if c["type"] == "Unschedulable"
-            ]  # type: ignore[index]
+            figures["podgroup_phase"] = status.get("phase")
+            reasons = [c.get("message", "") for c in status.get("conditions", []) if c["type"] == "Unschedulable"]
             figures["scheduler_says"] = reasons[-1] if reasons else ""
             require(held == 0, f"an incomplete gang held {held} GPUs")
             require(figures["podgroup_phase"] in ("Pending", "Inqueue"), f"the PodGroup is {figures['podgroup_phase']}")

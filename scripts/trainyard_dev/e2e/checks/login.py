@@ -8,12 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev import browser
-from trainyard_dev.cluster import login
 from trainyard_dev.e2e.checks import costs, login_attacks
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.login_person import Person
-from trainyard_dev.e2e.login_site import ADA, BOB, CID, EVE, PREFIX, TOKEN_S, Site, site
+from trainyard_dev.e2e.login_site import ADA, BOB, CID, EVE, PREFIX, TOKEN_S, Site, missing
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.report.photo import photo
 
@@ -35,15 +33,12 @@ SMALL = ("--framework", "job", "--cpu", "50m", "--memory", "128Mi", "--shared-me
 
 def member(context: Context) -> None:
     """All of it on one upgrade, one more for who leaves, and one that takes it back."""
-    missing = "" if login.is_on(context.cluster) else "this cluster's API server was made without log-in: make it anew"
-    missing = missing or browser.missing()
-    if missing:
-        for check_id, title in TITLES.items():
-            context.recorder.skip(check_id, title, missing)
+    if reason := missing(context):
+        context.recorder.skip_all(TITLES, reason)
         return
     check = context.recorder.check
     with tempfile.TemporaryDirectory(prefix="login-") as folder:
-        with site(context, Path(folder)) as there:
+        with Site.on(context, Path(folder)) as there:
             began = costs.look(context)
             ada, bob, cid, eve = (there.person(one) for one in (ADA, BOB, CID, EVE))
             with check("login.browser", TITLES["login.browser"]) as figures:

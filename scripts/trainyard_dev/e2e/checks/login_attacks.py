@@ -8,7 +8,7 @@ from typing import Any
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.login_person import Person
 from trainyard_dev.e2e.login_site import ADA, EVE, PREFIX, Site
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import had, require
 
 TITLE = "forged, foreign and overlong tokens, `system:` names, Dex's other ports and its Secrets: nothing is had"
 SECRETS = ("trainyard-login", "trainyard-login-people", "trainyard-login-tls", "trainyard-notebooks-oidc")
@@ -62,9 +62,7 @@ def _tokens(there: Site) -> int:
 
 def _prefixed(there: Site, eve: Person) -> None:
     """An issuer that says `system:masters` of somebody makes nobody an administrator. Raises CheckError."""
-    who = there.asked(eve.token) or there.asked(_renewed(eve))
-    require(who, "eve is refused altogether")
-    assert who
+    who = had(there.asked(eve.token) or there.asked(_renewed(eve)), "eve is refused altogether")
     right = [name for name in who["groups"] if name != "system:authenticated" and not name.startswith(PREFIX)]
     require(not right and who["username"] == f"{PREFIX}{EVE}", f"eve is {who}")
     require(f"{PREFIX}system:masters" in who["groups"], f"her groups are {who['groups']}, so nothing was tried")

@@ -10,14 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev import browser
-from trainyard_dev.cluster import login
 from trainyard_dev.e2e.checks import costs, notebooks_digit, notebooks_lives, notebooks_others
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS
+from trainyard_dev.e2e.login_site import ADA, PREFIX, TOKEN_S, missing
 from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import ADA, NOTEBOOK, PREFIX, SPACE, TOKEN_S, Site, site
-from trainyard_dev.e2e.recorder import patience, require
+from trainyard_dev.e2e.notebook_site import NOTEBOOK, SPACE, Site, site
+from trainyard_dev.e2e.recorder import had, patience, require
 
 TITLES = {
     "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline in her own name",
@@ -60,11 +59,8 @@ print("token", hashlib.sha256(json.loads(said)["status"]["token"].encode()).hexd
 
 def check(context: Context) -> None:
     """All of it on one hub; upgrades for what is short-lived and for who leaves, and one that takes it back."""
-    missing = "" if login.is_on(context.cluster) else "this cluster's API server was made without log-in: make it anew"
-    missing = missing or browser.missing()
-    if missing:
-        for check_id, title in TITLES.items():
-            context.recorder.skip(check_id, title, missing)
+    if reason := missing(context):
+        context.recorder.skip_all(TITLES, reason)
         return
     with tempfile.TemporaryDirectory(prefix="notebooks-") as folder:
         with site(context, Path(folder)) as there, there.desk(ADA) as desk:
@@ -104,14 +100,11 @@ def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     desk.says("!trainyard submit digits/double.py", "Output = 42", RUN_S)
     figures["pipeline after s"] = round(time.monotonic() - began, 1)
     listed = desk.cell("!trainyard runs list")
-    run, job = (re.search(rf"{name}-[a-z0-9]+", listed) for name in ("doubling", "cell"))
-    require(run and job, f"the runs are not listed: {listed[-600:]}")
+    lacking = f"the runs are not listed: {listed[-600:]}"
+    run, job = (had(re.search(rf"{name}-[a-z0-9]+", listed), lacking) for name in ("doubling", "cell"))
     figures["runs"] = desk.seen("both runs, as the notebook lists them", there.picture("runs"))
-    assert run and job
     for kind, name in (("workflows.argoproj.io", run[0]), ("pytorchjobs.kubeflow.org", job[0])):
-        found = context.kubectl.find(kind, name, "-n", NAMESPACE)
-        require(found, f"{kind} {name} is not in {NAMESPACE}")
-        assert found
+        found = had(context.kubectl.find(kind, name, "-n", NAMESPACE), f"{kind} {name} is not in {NAMESPACE}")
         by = (found["metadata"].get("annotations") or {}).get(BY)
         require(by == f"{PREFIX}{ADA}", f"{kind} {name} is of {by}")
     while (left := TOKEN_S + 5 - (time.monotonic() - taken)) > 0:

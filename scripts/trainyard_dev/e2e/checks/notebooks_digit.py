@@ -8,11 +8,12 @@ from typing import Any
 
 from trainyard_dev import browser
 from trainyard_dev.e2e import asking, runs, served
-from trainyard_dev.e2e.checks.serving_access import DIGITS, SHOWN
+from trainyard_dev.e2e.checks.serving_access import drawn
 from trainyard_dev.e2e.context import NAMESPACE
+from trainyard_dev.e2e.login_site import ADA, PREFIX
 from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import ADA, PREFIX, Site
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.notebook_site import Site
+from trainyard_dev.e2e.recorder import had, require
 
 TITLE = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognised"
 PIPELINES = "/opt/trainyard/app/trainyard/tree/pipelines"
@@ -34,8 +35,7 @@ def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         began = time.monotonic()
         key = re.search(r"ty-[A-Za-z0-9_-]+", desk.cell(SERVE, served.READY_S))
         figures["in service after s"] = round(time.monotonic() - began, 1)
-        require(key, "`trainyard serve` printed no key")
-        assert key
+        key = had(key, "`trainyard serve` printed no key")
         desk.says("!trainyard serve list", served.MODEL)
         figures["cells"] = desk.seen("cells that train, register and serve", there.picture("serve"))
         by = (served.deployment(context)["metadata"].get("annotations") or {}).get(BY, f"{PREFIX}{ADA}")
@@ -46,19 +46,7 @@ def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
             window.fill("#key", key[0])
             window.click("#lock button")
             window.wait_text("Version ", served.READY_S)
-            for number, strokes in DIGITS.items():
-                x, y, width, height = window.box("#pad")
-                for stroke in strokes:
-                    window.draw([(x + width * across, y + height * down) for across, down in stroke])
-                window.wait("document.querySelectorAll('#bars li').length === 10", "shares of ten digits")
-                time.sleep(0.5)  # for the answer to the last stroke
-                figures[f"drawn: {number}"] = window.run("document.getElementById('digit').textContent")
-                if number == SHOWN:
-                    shown = Desk(window, there.hub, ADA, "")
-                    figures["page"] = shown.seen("a digit drawn on the page of the model", there.picture("digit"))
-                window.click("#clear")
-                window.wait("document.querySelectorAll('#bars li').length === 0", "an empty page")
-        wrong = [number for number in DIGITS if figures[f"drawn: {number}"] != f"It is a {number}."]
+            wrong = drawn(window, figures, "a digit drawn on the page of the model", there.picture("digit"))
         require(not wrong, f"not recognised: {wrong}")
     finally:
         runs.trainyard(context, "serve", "stop", served.MODEL, check=False)

@@ -9,16 +9,16 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.checks import policies
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
+from trainyard_dev.e2e.login_person import WRONG, fill_in
+from trainyard_dev.e2e.login_site import ADA, BOB, CID, PREFIX, TOKEN_S
 from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import ADA, BOB, NOTEBOOK, PREFIX, TOKEN_S, Site
+from trainyard_dev.e2e.notebook_site import NOTEBOOK, Site
 from trainyard_dev.e2e.recorder import require
 
 STRANGERS = "another team's member and a colleague get nothing of a notebook: page, token, command, Secret, home"
 LEFT = "who has left is refused by hub, notebook and API server, and the notebook ends"
-COLLEAGUE = "cid@example.org"
 TOLD_S, ENDS_S = 120.0, 180.0
 ANSWER_S = 30.0
-WRONG = "Invalid Email Address and password"
 
 
 def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     for person, team, command, secret, home in (
         (BOB, OTHER, "cannot get resource", "cannot get resource", "cannot create resource"),
         (
-            COLLEAGUE,
+            CID,
             NAMESPACE,
             "is another person's, whose token it holds",
             "cannot get resource",
@@ -66,7 +66,7 @@ def strangers(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         ):
             _denied(context, person, team, words, said, manifest)
             tried += 1
-    _denied(context, COLLEAGUE, NAMESPACE, ("create", "--dry-run=server", "-f", "-"), "may make one alone", named)
+    _denied(context, CID, NAMESPACE, ("create", "--dry-run=server", "-f", "-"), "may make one alone", named)
     code, said = _as(context, ADA, NAMESPACE, ("exec", NOTEBOOK, "--", "true"))
     require(code == 0, f"she may not herself: {said[-300:]}")
     figures["refused"] = tried + 5
@@ -89,9 +89,7 @@ def left(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         time.sleep(2)
     figures["notebook ended after s"] = round(time.monotonic() - began, 1)
     desk.page.open(there.hub)
-    desk.page.fill("#login", desk.email)
-    desk.page.fill("#password", desk.password)
-    desk.page.click("#submit-login")
+    fill_in(desk.page, desk.email, desk.password)
     desk.page.wait_text(WRONG)
     figures["page"] = desk.seen("where who has left ends up", there.picture("left"))
     with there.desk(BOB) as other:

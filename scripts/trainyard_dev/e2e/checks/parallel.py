@@ -18,7 +18,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
-from trainyard_dev.e2e.recorder import CheckError, require, until
+from trainyard_dev.e2e.recorder import CheckError, had, require, until
 from trainyard_dev.e2e.releases import changed
 
 EXAMPLES = ROOT / "examples"
@@ -81,9 +81,7 @@ def _trained(context: Context, folder: Path, *more: str) -> tuple[str, dict[str,
 
 
 def _created(said: str) -> str:
-    found = CREATED.search(said)
-    require(found, f"no job was created: {said[-300:]}")
-    return found[1]  # type: ignore[index]
+    return had(CREATED.search(said), f"no job was created: {said[-300:]}")[1]
 
 
 def elastic(context: Context) -> None:

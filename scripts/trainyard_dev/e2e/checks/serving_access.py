@@ -87,24 +87,28 @@ def page(context: Context, figures: dict[str, Any]) -> None:
         window.fill("#key", key)
         window.click("#lock button")
         window.wait_text(f"Version {second}")
-        for digit, strokes in DIGITS.items():
-            x, y, width, height = window.box("#pad")
-            for stroke in strokes:
-                window.draw([(x + width * across, y + height * down) for across, down in stroke])
-            window.wait("document.querySelectorAll('#bars li').length === 10", "shares of ten digits")
-            time.sleep(0.5)  # for the answer to the last stroke
-            said = window.run("document.getElementById('digit').textContent")
-            figures[f"drawn: {digit}"] = said
-            if digit == SHOWN:
-                with tempfile.TemporaryDirectory(prefix="page-") as folder:
-                    seen = window.picture(Path(folder) / "page.png")
-                    figures["page"] = photo("the page of the model after a digit was drawn on it", seen)
-            window.click("#clear")
-            window.wait("document.querySelectorAll('#bars li').length === 0", "an empty page")
+        with tempfile.TemporaryDirectory(prefix="page-") as folder:
+            picture = Path(folder) / "page.png"
+            wrong = drawn(window, figures, "the page of the model after a digit was drawn on it", picture)
         require(not window.errors, f"the page's scripts complain: {window.errors}")
-    wrong = [digit for digit in DIGITS if figures[f"drawn: {digit}"] != f"It is a {digit}."]
     require(not wrong, f"not recognised: {figures}")
     _closed(context)
+
+
+def drawn(window: browser.Browser, figures: dict[str, Any], text: str, file: Path) -> list[int]:
+    """Draws each digit on the page of a model that has its key, with a photo of one; those that it took for others."""
+    for digit, strokes in DIGITS.items():
+        x, y, width, height = window.box("#pad")
+        for stroke in strokes:
+            window.draw([(x + width * across, y + height * down) for across, down in stroke])
+        window.wait("document.querySelectorAll('#bars li').length === 10", "shares of ten digits")
+        time.sleep(0.5)  # for the answer to the last stroke
+        figures[f"drawn: {digit}"] = window.run("document.getElementById('digit').textContent")
+        if digit == SHOWN:
+            figures["page"] = photo(text, window.picture(file))
+        window.click("#clear")
+        window.wait("document.querySelectorAll('#bars li').length === 0", "an empty page")
+    return [digit for digit in DIGITS if figures[f"drawn: {digit}"] != f"It is a {digit}."]
 
 
 def _opened(context: Context, version: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from trainyard.pipelines.local.dataset import Dataset
 from trainyard_dev.e2e import jobs, store
 from trainyard_dev.e2e.checks import computed
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import had, require
 from trainyard_dev.gpu.uuids import node_uuids
 from trainyard_dev.versions import load
 
@@ -174,9 +174,7 @@ def train(context: Context, kind: Kind, dataset: Dataset) -> None:
 
 def _check_gang(context: Context, kind: Kind, trace: jobs.Trace, priority: str, figures: dict[str, Any]) -> None:
     """Queue, priority and size of the PodGroup as declared; every pod by Volcano, and on a node of its pool."""
-    group = trace.group
-    require(group, "no PodGroup was seen while the job ran")
-    spec = group["spec"]  # type: ignore[index]
+    spec = had(trace.group, "no PodGroup was seen while the job ran")["spec"]
     figures |= {"queue": spec.get("queue"), "gang": spec.get("minMember"), "pods": len(trace.pods)}
     require(spec.get("queue") == NAMESPACE, f"the PodGroup is in queue {spec.get('queue')}, due is {NAMESPACE}")
     require(
@@ -265,11 +263,9 @@ def _check_model(s3: store.Store, job: str, bar: float, figures: dict[str, Any])
 
 def _priority(job: dict[str, Any]) -> str:
     found = re.search(r"priorityClassName: (\S+)", yaml.safe_dump(job))
-    require(found, f"the job {job['metadata']['name']} declares no priority class")
-    return found[1]  # type: ignore[index]
+    return had(found, f"the job {job['metadata']['name']} declares no priority class")[1]
 
 
 def _bar(job: dict[str, Any]) -> float:
     found = BAR.search(yaml.safe_dump(job))
-    require(found, f"the job {job['metadata']['name']} states no accuracy bar")
-    return float(found[1])  # type: ignore[index]
+    return float(had(found, f"the job {job['metadata']['name']} states no accuracy bar")[1])

@@ -42,10 +42,8 @@ def from_previous(context: Context, images: source.Source | None = None) -> None
     Args:
         images: where the cluster's images come from; None finds out.
     """
-    reason = previous.missing()
-    if reason:
-        for check_id, title in TITLES.items():
-            context.recorder.skip(check_id, title, reason)
+    if reason := previous.missing():
+        context.recorder.skip_all(TITLES, reason)
         return
     job = ProbeJob(context, previous.job("pytorchjob"), NAMESPACE, load().image("trainer-torch"))
     lines = trail.Lines(context)
