@@ -39,6 +39,11 @@ LOG_S = 3  # how long the last words of a pod that has ended may take
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 
+def way(host: str, port: int, seconds: int = 4) -> str:
+    """A shell's line that prints whether one can connect there: open or closed."""
+    return f"timeout {seconds} bash -c '</dev/tcp/{host}/{port}' 2>/dev/null && echo open || echo closed"
+
+
 def member(team: str, name: str = "ada") -> list[str]:
     """Arguments that make kubectl speak as a member of a team."""
     return [f"--as={name}", f"--as-group={team}-members", "--as-group=system:authenticated"]
@@ -160,6 +165,16 @@ class Context:
             quantities = {"cpu": "50m", "memory": "64Mi", GPU: "1"}
             spec["containers"][0]["resources"] = {"requests": quantities, "limits": quantities}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+    def placed(self, pod: str, namespace: str = NAMESPACE) -> bool:
+        """Whether the pod is there and has a node."""
+        found = self.kubectl.find("pod", pod, "-n", namespace)
+        return bool(found and found["spec"].get("nodeName"))
+
+    def end_pods(self, *names: str, check: bool = False) -> None:
+        """Ends pods of the first team, and returns when they are gone."""
+        flags = ("--now", "--ignore-not-found", "--wait=true", "--timeout=60s")
+        self.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, check=check, timeout=90)
 
     def _said(self, pod: str, namespace: str) -> str:
         """The log of a pod that has ended: the runtime may say so before it has written what came last."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from trainyard.kinds import status
 from trainyard.names import GANG, GPU
-from trainyard_dev.e2e.context import Context, member
+from trainyard_dev.e2e.context import NAMESPACE, Context, member
 from trainyard_dev.e2e.recorder import CheckError
 from trainyard_dev.report.phases import job_spans
 
@@ -53,6 +53,37 @@ def outcome(job: dict[str, Any]) -> str:
     """`` while it runs, `succeeded`, or `failed: <message>`."""
     state, said = status.outcome(job)
     return "" if state == status.RUNNING else f"failed: {said}" if state == status.FAILED else state
+
+
+def classes(context: Context) -> list[str]:
+    """The first team's priority classes, the lowest first."""
+    values = {one["name"]: int(one["value"]) for one in context.contract["priorityClasses"]}
+    team = next(one for one in context.contract["teams"] if one["name"] == NAMESPACE)
+    return sorted(
+        (name for name in team.get("priorityClasses") or values if name in values), key=lambda name: values[name]
+    )
+
+
+def gang(name: str, pods: int, spec: dict[str, Any], labels: dict[str, str] | None = None) -> dict[str, Any]:
+    """A Volcano Job of the first team that begins with all its pods; the class is that of their spec."""
+    task = {"name": "main", "replicas": pods, "template": {"metadata": {"labels": labels or {}}, "spec": spec}}
+    whole = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": pods, "ttlSecondsAfterFinished": 600,
+             "priorityClassName": spec["priorityClassName"], "tasks": [task]}  # fmt: skip
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": whole}
+
+
+def of_one_master(name: str, spec: dict[str, Any], queue: str, seconds: int) -> dict[str, Any]:
+    """A PyTorchJob of one pod, which has so many seconds."""
+    template = {"metadata": {"labels": {"app.kubernetes.io/name": name}}, "spec": spec}
+    policy = {"activeDeadlineSeconds": seconds, "ttlSecondsAfterFinished": 60,
+              "schedulingPolicy": {"queue": queue, "minAvailable": 1}}  # fmt: skip
+    master = {"replicas": 1, "restartPolicy": "Never", "template": template}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name},
+        "spec": {"runPolicy": policy, "pytorchReplicaSpecs": {"Master": master}},
+    }
 
 
 def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str, timeout: float) -> Trace:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.names import GPU
+from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, OTHER, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.versions import load
@@ -60,15 +61,7 @@ def job(queue: str, gpus: int = 1) -> dict[str, Any]:
     container = {"name": "pytorch", "image": load().image("base"), "command": ["true"]}
     container["resources"] = {"requests": quantities, "limits": copy.copy(quantities)}
     spec = {"containers": [container], "automountServiceAccountToken": False, "schedulerName": "volcano"}
-    master = {"replicas": 1, "restartPolicy": "Never", "template": {"spec": spec}}
-    policy = {"activeDeadlineSeconds": 600, "ttlSecondsAfterFinished": 60}
-    policy["schedulingPolicy"] = {"queue": queue, "minAvailable": 1}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": "attack-job"},
-        "spec": {"runPolicy": policy, "pytorchReplicaSpecs": {"Master": master}},
-    }
+    return jobs.of_one_master("attack-job", spec, queue, 600)
 
 
 def group(queue: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import time
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,10 +14,10 @@ import yaml
 
 from trainyard.names import GPU
 from trainyard.paths import ROOT
-from trainyard_dev.e2e import runs
+from trainyard_dev.e2e import jobs, runs
 from trainyard_dev.e2e.checks import computed
-from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, Context, member
-from trainyard_dev.e2e.recorder import CheckError, had, require, until
+from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.recorder import had, require, until
 from trainyard_dev.e2e.releases import changed
 
 EXAMPLES = ROOT / "examples"
@@ -104,7 +103,7 @@ def elastic(context: Context) -> None:
                 run = _begun(context, folder)
                 _sees(context, run, LEAST, "it doesn't start with its least size")
                 kept = _uids(context, run)
-                _remove(context, holders[: MOST - LEAST])  # none is free then: a claim doesn't count in what is
+                context.end_pods(*holders[: MOST - LEAST])  # none is free then: a claim doesn't count in what is
                 figures["grown_seconds"] = _sees(context, run, MOST, "it doesn't grow when GPUs come free")
                 _claim(context, MOST - LEAST)
                 figures["shrunk_seconds"] = _sees(context, run, LEAST, "it doesn't go on when GPUs are claimed back")
@@ -119,7 +118,7 @@ def elastic(context: Context) -> None:
                 require(most <= EVERY, f"{most} steps were lost, snapshots are {EVERY} apart")
                 require(facts["step"] == int(STEPS[1]), f"it ended at step {facts['step']}, due is {STEPS[1]}")
             finally:
-                _remove(context, holders)
+                context.end_pods(*holders)
                 target = ("-n", NAMESPACE, "--ignore-not-found", "--wait=true", "--timeout=60s")
                 context.kubectl("delete", "jobs.batch.volcano.sh", CLAIMER, *target, check=False, timeout=90)
                 if run:
@@ -128,7 +127,7 @@ def elastic(context: Context) -> None:
 
 def _begun(context: Context, folder: Path) -> str:
     """The job of the lowest class, sent as a member; its name."""
-    words = ("train", "--dir", folder, *SMALL, "--priority", _classes(context)[0], "--detach")
+    words = ("train", "--dir", folder, *SMALL, "--priority", jobs.classes(context)[0], "--detach")
     _, out, said = runs.trainyard(context, *words, timeout=TRAIN_S)
     return out.strip() or _created(said)
 
@@ -142,39 +141,23 @@ def _ended(context: Context, folder: Path, run: str) -> dict[str, Any]:
     return found
 
 
-def _classes(context: Context) -> list[str]:
-    """The team's priority classes, the lowest first."""
-    values = {one["name"]: int(one["value"]) for one in context.contract["priorityClasses"]}
-    team = next(one for one in context.contract["teams"] if one["name"] == NAMESPACE)
-    own = [name for name in team.get("priorityClasses") or values if name in values]
-    require(len(own) > 1, f"the team {NAMESPACE} has the priority classes {own}, it needs two")
-    return sorted(own, key=lambda name: values[name])
-
-
 def _hold(context: Context, names: list[str]) -> None:
     """Takes a GPU for each of these names, in the class of the claim, which so doesn't take theirs."""
+    own = jobs.classes(context)
+    require(len(own) > 1, f"the team {NAMESPACE} has the priority classes {own}, it needs two")
     pods = [context.pod(name, "sleep 900", queue=NAMESPACE) for name in names]
     for pod in pods:
-        pod["spec"]["priorityClassName"] = _classes(context)[1]
+        pod["spec"]["priorityClassName"] = own[1]
     context.kubectl.apply(pods, NAMESPACE)
-    until(lambda: all(_placed(context, name) for name in names), CHANGE_S, "the holders of GPUs don't start", 1)
-
-
-def _placed(context: Context, name: str) -> bool:
-    return bool(context.kubectl.get("pod", name, "-n", NAMESPACE)[0]["spec"].get("nodeName"))
+    until(lambda: all(map(context.placed, names)), CHANGE_S, "the holders of GPUs don't start", 1)
 
 
 def _claim(context: Context, gpus: int) -> None:
     """A gang of the next class that needs so many GPUs, each in a pod of its own."""
     pod = context.pod(CLAIMER, "sleep 900", queue=NAMESPACE)["spec"]
-    priority = _classes(context)[1]
-    pod |= {"securityContext": POD_SECURITY, "priorityClassName": priority}
-    pod["containers"][0]["securityContext"] = CONTAINER_SECURITY
+    pod["priorityClassName"] = jobs.classes(context)[1]
     require(pod["containers"][0]["resources"]["limits"][GPU] == "1", "the claiming pods take a GPU each")
-    task = {"name": "main", "replicas": gpus, "template": {"metadata": {}, "spec": pod}}
-    spec = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": gpus, "ttlSecondsAfterFinished": 600,
-            "priorityClassName": priority, "tasks": [task]}  # fmt: skip
-    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": CLAIMER}, "spec": spec}
+    job = jobs.gang(CLAIMER, gpus, pod)
     context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
 
 
@@ -195,9 +178,3 @@ def _uids(context: Context, run: str) -> dict[str, str]:
     """The job's pods that have a node, by name."""
     pods = context.kubectl.get("pods", "-n", NAMESPACE, "-l", f"trainyard.io/job={run}")
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods if pod["spec"].get("nodeName")}
-
-
-def _remove(context: Context, names: list[str]) -> None:
-    flags = ("--now", "--ignore-not-found", "--wait=true", "--timeout=60s")
-    with suppress(CheckError):
-        context.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, check=False, timeout=90)

@@ -9,7 +9,9 @@ from typing import Any
 
 from trainyard.kinds.spec import amount_of
 from trainyard.names import GPU
-from trainyard_dev.e2e.context import CONTAINER_SECURITY, GPU_TOLERATION, NAMESPACE, POD_SECURITY, Context, member
+from trainyard_dev.e2e import jobs
+from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, Context, member
+from trainyard_dev.e2e.jobs import classes
 from trainyard_dev.e2e.recorder import require, until
 
 LABEL = "e2e/services"  # of training's pods: cpu or gpu
@@ -38,9 +40,9 @@ def control(context: Context, shop: str) -> str:
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": CLASS}, "value": 1000}
     try:
         context.kubectl.apply([kind, _sized(context, GIVES, half)], shop)
-        until(lambda: _placed(context, shop, GIVES), START_S, f"{GIVES} gets no node")
+        until(lambda: context.placed(GIVES, shop), START_S, f"{GIVES} gets no node")
         context.kubectl.apply([_sized(context, TAKES, half, priorityClassName=CLASS)], shop)
-        until(lambda: _placed(context, shop, TAKES), START_S, f"{TAKES} did not take the place of {GIVES}")
+        until(lambda: context.placed(TAKES, shop), START_S, f"{TAKES} did not take the place of {GIVES}")
         told = [one["message"] for one in context.kubectl.get("events", "-n", shop) if one["reason"] == "Preempted"]
         require(told and context.kubectl.find("pod", GIVES, "-n", shop) is None, f"{GIVES} is there; events: {told}")
         return f"{GIVES}: {told[0]}"
@@ -132,13 +134,6 @@ def still_waiting(context: Context, names: list[str]) -> list[str]:
     return names
 
 
-def classes(context: Context) -> list[str]:
-    """The team's priority classes, the lowest first."""
-    values = {one["name"]: int(one["value"]) for one in context.contract["priorityClasses"]}
-    team = next(one for one in context.contract["teams"] if one["name"] == NAMESPACE)
-    return sorted(team["priorityClasses"], key=lambda name: values[name])
-
-
 def _sized(context: Context, name: str, cores: float, **more: str) -> dict[str, Any]:
     """A pod that asks for so many cores of the node of the CPU pool and uses none."""
     pod = context.pod(name, "sleep 900", node=context.cpu_node)
@@ -151,20 +146,17 @@ def _job(context: Context, kind: str, script: str, window: float, pods: int, amo
     """A Volcano Job whose pods train in every second window."""
     amounts = amounts | {"memory": "512Mi"}
     limits = {"cpu": "2", "memory": "2Gi"} | {key: value for key, value in amounts.items() if key == GPU}
-    container = {"name": "main", "image": context.image("trainer-torch"), "securityContext": CONTAINER_SECURITY,
-                 "command": ["python3", "-c", script, str(window)],
-                 "resources": {"requests": amounts, "limits": limits}}  # fmt: skip
-    spec = {"containers": [container], "restartPolicy": "Never", "automountServiceAccountToken": False,
-            "securityContext": POD_SECURITY, "terminationGracePeriodSeconds": 1,
-            "activeDeadlineSeconds": 900, "priorityClassName": classes(context)[-1]}  # fmt: skip
+    spec = context.pod(JOBS[kind], "", image=context.image("trainer-torch"))["spec"]
+    spec |= {"activeDeadlineSeconds": 900, "priorityClassName": classes(context)[-1]}
+    command = ["python3", "-c", script, str(window)]
+    spec["containers"][0] |= {"command": command, "resources": {"requests": amounts, "limits": limits}}
     if kind == "gpu":
         spec["tolerations"] = [GPU_TOLERATION]
     if not _filled(context):
         spec["nodeSelector"] = dict(_labels(context, kind))
-    task = {"name": "main", "replicas": pods, "template": {"metadata": {"labels": {LABEL: kind}}, "spec": spec}}
-    whole = {"schedulerName": "volcano", "queue": NAMESPACE, "minAvailable": pods, "ttlSecondsAfterFinished": 600,
-             "maxRetry": 1, "priorityClassName": classes(context)[-1], "tasks": [task]}  # fmt: skip
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": JOBS[kind]}, "spec": whole}
+    job = jobs.gang(JOBS[kind], pods, spec, {LABEL: kind})
+    job["spec"]["maxRetry"] = 1
+    return job
 
 
 def _labels(context: Context, kind: str) -> dict[str, str]:
@@ -193,11 +185,6 @@ def _free(context: Context, node: str) -> float:
 
 def _cores(container: dict[str, Any]) -> float:
     return amount_of(container.get("resources", {}).get("requests", {}).get("cpu", "0"))
-
-
-def _placed(context: Context, space: str, name: str) -> bool:
-    pod = context.kubectl.find("pod", name, "-n", space)
-    return bool(pod and pod["spec"].get("nodeName"))
 
 
 def _at_work(context: Context) -> int:

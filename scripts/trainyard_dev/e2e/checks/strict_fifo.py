@@ -34,7 +34,7 @@ def strict(context: Context) -> None:
             with _line(context, most) as holders:
                 figures["watched_seconds"] = WAITS_S
                 require(not _starts(context, LATE, WAITS_S), "the pod behind passed the first of its queue")
-                _remove(context, holders)
+                context.end_pods(*holders, check=True)
                 require(_starts(context, HEAD), "the first of the queue doesn't start though it fits")
                 require(_starts(context, LATE), "the pod behind doesn't start after the first")
 
@@ -53,7 +53,7 @@ def _line(context: Context, most: int) -> Iterator[list[str]]:
         _create(context, LATE, 1)
         yield list(holders)
     finally:
-        _remove(context, [*holders, HEAD, LATE])
+        context.end_pods(*holders, HEAD, LATE, check=True)
 
 
 def _create(context: Context, name: str, gpus: int, node: str | None = None) -> None:
@@ -67,12 +67,7 @@ def _starts(context: Context, name: str, seconds: float = STARTS_S) -> bool:
     """Whether the pod gets a node in this time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if context.kubectl.get("pod", name, "-n", NAMESPACE)[0]["spec"].get("nodeName"):
+        if context.placed(name):
             return True
         time.sleep(1)
     return False
-
-
-def _remove(context: Context, names: list[str]) -> None:
-    flags = ("--now", "--ignore-not-found", "--wait=true", "--timeout=60s")
-    context.kubectl("delete", "pod", *names, "-n", NAMESPACE, *flags, timeout=90)

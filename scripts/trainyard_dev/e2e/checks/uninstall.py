@@ -10,7 +10,7 @@ from typing import Any
 
 from trainyard.chart.release import inventory, node_folders, removal
 from trainyard.names import GPU
-from trainyard_dev.e2e import releases, store
+from trainyard_dev.e2e import jobs, releases, store
 from trainyard_dev.e2e.checks import options_kept
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import patience, require
@@ -126,24 +126,10 @@ def _busy(context: Context) -> None:
     script = f"echo {WORDS} > /w/{POD}.txt; while sleep 1; do date > /w/clock; done"
     pod = context.pod(POD, script, claims={CLAIM: "/w"})
     quantities = {"cpu": "50m", "memory": "64Mi", GPU: 1}
-    container = pod["spec"]["containers"][0] | {
-        "name": "pytorch",
-        "resources": {"requests": quantities, "limits": quantities},
-    }
-    spec = pod["spec"] | {"containers": [container], "schedulerName": "volcano", "tolerations": [GPU_TOLERATION]}
-    policy = {"activeDeadlineSeconds": 1800, "ttlSecondsAfterFinished": 60}
-    job = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": POD},
-        "spec": {
-            "runPolicy": policy | {"schedulingPolicy": {"queue": NAMESPACE, "minAvailable": 1}},
-            "pytorchReplicaSpecs": {
-                "Master": {"replicas": 1, "restartPolicy": "Never",
-                           "template": {"metadata": {"labels": {"app.kubernetes.io/name": POD}}, "spec": spec}}
-            },
-        },
-    }  # fmt: skip
+    container = pod["spec"]["containers"][0]
+    container |= {"name": "pytorch", "resources": {"requests": quantities, "limits": quantities}}
+    spec = pod["spec"] | {"schedulerName": "volcano", "tolerations": [GPU_TOLERATION]}
+    job = jobs.of_one_master(POD, spec, NAMESPACE, 1800)
     context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
     name = f"pod/{POD}-master-0"
     context.kubectl("wait", name, "-n", NAMESPACE, "--for=create", "--timeout=60s")
