@@ -59,9 +59,8 @@ def classes(context: Context) -> list[str]:
     """The first team's priority classes, the lowest first."""
     values = {one["name"]: int(one["value"]) for one in context.contract["priorityClasses"]}
     team = next(one for one in context.contract["teams"] if one["name"] == NAMESPACE)
-    return sorted(
-        (name for name in team.get("priorityClasses") or values if name in values), key=lambda name: values[name]
-    )
+    own = [name for name in team.get("priorityClasses") or values if name in values]
+    return sorted(own, key=lambda name: values[name])
 
 
 def gang(name: str, pods: int, spec: dict[str, Any], labels: dict[str, str] | None = None) -> dict[str, Any]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from trainyard.names import RUN
@@ -133,6 +137,22 @@ def succeeded(context: Context, seen: Seen, timeout: float) -> Seen:
     end(context, seen, timeout)
     require(seen.phase == "Succeeded", f"run {seen.name} ended {seen.phase}: {seen.why_failed}")
     return seen
+
+
+def require_ours(seen: Seen) -> None:
+    """Its pods are of the team's queue, scheduler and account. Raises CheckError."""
+    for name, pod in seen.pods.items():
+        spec = pod["spec"]
+        require(spec["schedulerName"] == "volcano", f"{name} was scheduled by {spec['schedulerName']}")
+        require(spec["serviceAccountName"] == "pipeline", f"{name} ran as {spec['serviceAccountName']}")
+    require(seen.queues <= {seen.team}, f"its pods were in the queues {sorted(seen.queues)}")
+
+
+@contextmanager
+def copied(folder: Path) -> Iterator[Path]:
+    """A copy of a folder of code for the time of the block, so that nothing is left in the repository."""
+    with TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
+        yield Path(shutil.copytree(folder, Path(scratch) / folder.name))
 
 
 def forget(context: Context, *runs: Seen) -> None:

@@ -11,7 +11,7 @@ from minio import Minio
 from minio.error import S3Error
 
 from trainyard_dev.e2e import store
-from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context, way
 from trainyard_dev.e2e.recorder import CheckError, require
 from trainyard_dev.versions import load
 
@@ -99,19 +99,17 @@ def network(context: Context) -> None:
         nfs = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")[0]["spec"]["clusterIP"]
         api = context.kubectl.get("service", "kubernetes", "-n", "default")[0]["spec"]["clusterIP"]
         places = {
-            "network-pod": (f"{target}/8080", f"a pod of {NAMESPACE}"),
-            "network-nfs": (f"{nfs}/2049", "the NFS server, past the mounts"),
-            "network-api": (f"{api}/443", "the API server"),
+            "network-pod": (target, 8080, f"a pod of {NAMESPACE}"),
+            "network-nfs": (nfs, 2049, "the NFS server, past the mounts"),
+            "network-api": (api, 443, "the API server"),
         }
-        script = "sleep 4\n" + "\n".join(
-            f"timeout 4 bash -c '</dev/tcp/{address}' 2>/dev/null && echo open || echo closed"
-            for address, _ in places.values()
-        )
+        script = "sleep 4\n" + "\n".join(way(host, port) for host, port, _ in places.values())
         friend = context.pod("attack-friend", script, image=image)
         context.kubectl.apply([friend], NAMESPACE)  # both run at the same time
         seen = context.run_pod(context.pod("attack-client", script, image=image), namespace=OTHER)[1].split()
         friendly = context.run_pod(friend)[1].split()
-        for (end, (address, what)), answer in zip(places.items(), seen, strict=True):
+        for (end, (host, port, what)), answer in zip(places.items(), seen, strict=True):
+            address = f"{host}/{port}"
             with context.recorder.check(f"attack.{end}", f"a connection to {what}") as figures:
                 figures |= {"who": f"a pod of {OTHER}", "tried": f"connecting to {address}"}
                 figures |= {"refused_by": "network policy", "message": f"{address} is {answer}"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from trainyard_dev.e2e import runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
@@ -106,9 +105,5 @@ def _refused(context: Context) -> None:
 
 def _whose(seen: Seen) -> None:
     """Pods of the team's queue, scheduler and account."""
-    pods: dict[str, Any] = {name: pod["spec"] for name, pod in seen.pods.items()}
-    require(pods, "no pod of it was seen")
-    for name, spec in pods.items():
-        require(spec["schedulerName"] == "volcano", f"{name} was scheduled by {spec['schedulerName']}")
-        require(spec["serviceAccountName"] == "pipeline", f"{name} ran as {spec['serviceAccountName']}")
-    require(seen.queues <= {seen.team}, f"its pods were in the queues {sorted(seen.queues)}")
+    require(seen.pods, "no pod of it was seen")
+    runs.require_ours(seen)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 import time
 from pathlib import Path
 
@@ -20,9 +18,7 @@ RANKS = 4  # of folder/trainyard.yaml
 
 def train(context: Context) -> None:
     """Three runs of one folder; each leaves nothing but its finished job."""
-    with tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
-        folder = Path(scratch) / "folder"
-        shutil.copytree(FOLDER, folder)
+    with runs.copied(FOLDER) as folder:
         _change(folder)
         with context.recorder.check(
             "train.folder", "a folder's code trained on two nodes, results brought back"

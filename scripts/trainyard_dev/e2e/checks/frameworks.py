@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import time
 from dataclasses import dataclass
@@ -72,10 +71,8 @@ def train(context: Context, script: Script) -> None:
         return
     with (
         context.recorder.check(script.id, script.title) as figures,
-        tempfile.TemporaryDirectory(prefix="trainyard-e2e-") as scratch,
+        runs.copied(EXAMPLES / script.folder) as folder,
     ):
-        folder = Path(scratch) / script.folder
-        shutil.copytree(EXAMPLES / script.folder, folder)
         asked = ["--nodes", script.nodes, "--gpus", script.gpus, "--cpu", "200m", "--memory", script.memory]
         words = [*map(str, asked), "--shared-memory", "64Mi", "--deadline", "10m", "--", *script.command]
         began = time.monotonic()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainyard import components
-from trainyard_dev.e2e.context import SYSTEM, Context
+from trainyard_dev.e2e.context import SYSTEM, Context, way
 from trainyard_dev.e2e.recorder import require
 
 
@@ -15,8 +15,7 @@ def policies(context: Context) -> None:
         services = {
             s["metadata"]["name"]: s["spec"]["clusterIP"] for s in context.kubectl.get("services", "-n", SYSTEM)
         }
-        connect = "timeout 4 bash -c '</dev/tcp/{}/{}' 2>/dev/null && echo open || echo closed"
-        lines = [connect.format(services[name], port) for name, port in targets.values()]
+        lines = [way(services[name], port) for name, port in targets.values()]
         for what, line in zip(targets, lines, strict=True):
             figures[f"{what} from a node"] = context.engine.exec(context.cpu_node, ["bash", "-c", line]).stdout.strip()
         # A policy takes effect a moment after a pod starts: the first seconds don't count.
@@ -37,10 +36,10 @@ def first_moment(context: Context) -> None:
         address = next(
             s["spec"]["clusterIP"] for s in services if s["metadata"]["name"] == "trainyard-admission-service"
         )
-        connect = f"timeout 1 bash -c '</dev/tcp/{address}/443' 2>/dev/null"
-        node = context.engine.exec(context.cpu_node, ["bash", "-c", f"{connect} && echo open || echo closed"])
+        connect = way(address, 443, seconds=1)
+        node = context.engine.exec(context.cpu_node, ["bash", "-c", connect])
         figures["from a node"] = node.stdout.strip()
-        script = f"for try in 1 2 3; do {connect} && echo open || echo closed; done"
+        script = f"for try in 1 2 3; do {connect}; done"
         figures["from a pod that begins"] = context.run_pod(context.pod("net-first", script))[1]
         require(figures["from a node"] == "open", f"a node does not reach the service: {figures}")
         seen = set(str(figures["from a pod that begins"]).split())
@@ -55,8 +54,7 @@ def series_closed(context: Context) -> int:
         labels = ",".join(f"{key}={value}" for key, value in one["pods"].items())
         for pod in context.kubectl.get("pods", "-n", SYSTEM, "-l", labels)[:1]:
             targets[one["name"]] = (pod["status"]["podIP"], int(one["port"]))
-    connect = "timeout 2 bash -c '</dev/tcp/{}/{}' 2>/dev/null && echo open || echo closed"
-    script = "sleep 3\n" + "\n".join(connect.format(*place) for place in targets.values())
+    script = "sleep 3\n" + "\n".join(way(*place, seconds=2) for place in targets.values())
     seen = context.run_pod(context.pod("net-series", script))[1].split()
     require(len(seen) == len(targets), f"the pod that looked says {seen}")
     found = [name for name, answer in zip(targets, seen, strict=True) if answer == "open"]
@@ -70,7 +68,7 @@ def storage_closed(context: Context) -> None:
     with context.recorder.check("network.nfs-closed", "pods can't reach the NFS server past their mounts") as figures:
         services = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")
         host = services[0]["spec"]["clusterIP"]
-        connect = f"timeout 4 bash -c '</dev/tcp/{host}/2049' 2>/dev/null && echo open || echo closed"
+        connect = way(host, 2049)
         for node in (context.cpu_node, context.gpu_nodes[0]):
             figures[f"from {node}"] = context.engine.exec(node, ["bash", "-c", connect]).stdout.strip()
         pod = context.pod("nfs-direct", f"sleep 3; {connect}", node=context.cpu_node)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
@@ -36,8 +34,8 @@ BEGINS = re.compile(r"^rank 0 of (\d+) on \S+, after step (\d+)", re.M)
 
 def fsdp(context: Context) -> None:
     """Each of two ranks holds half of the weights; another run goes on behind the first one's last snapshot."""
-    with TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
-        folder = _copied("fsdp", scratch, "--steps", "40", "--every", "20")
+    with runs.copied(EXAMPLES / "fsdp") as folder:
+        _words(folder, "--steps", "40", "--every", "20")
         title = "the example fsdp: a model sharded over two ranks on two nodes"
         first: dict[str, Any] = {}
         with context.recorder.check("train.fsdp", title) as figures:
@@ -62,13 +60,11 @@ def fsdp(context: Context) -> None:
             )
 
 
-def _copied(example: str, scratch: str, *words: str) -> Path:
-    """An example's folder to train in, with further words for its script."""
-    folder = Path(shutil.copytree(EXAMPLES / example, Path(scratch) / example))
+def _words(folder: Path, *words: str) -> None:
+    """Further words for the script of a folder."""
     settings = yaml.safe_load((folder / "trainyard.yaml").read_text())
     settings["command"] += words
     (folder / "trainyard.yaml").write_text(yaml.safe_dump(settings))
-    return folder
 
 
 def _trained(context: Context, folder: Path, *more: str) -> tuple[str, dict[str, Any]]:
@@ -92,8 +88,8 @@ def elastic(context: Context) -> None:
     if total < MOST:
         context.recorder.skip(ELASTIC, title, f"it needs {MOST} GPUs, the cluster has {total}")
         return
-    with context.recorder.check(ELASTIC, title) as figures, TemporaryDirectory(prefix="trainyard-e2e-") as scratch:
-        folder = _copied("elastic", scratch, *STEPS)
+    with context.recorder.check(ELASTIC, title) as figures, runs.copied(EXAMPLES / "elastic") as folder:
+        _words(folder, *STEPS)
         holders = [f"{HOLDER}-{number}" for number in range(total - LEAST)]
         run = ""
         # So that the scheduler lets a job of a higher class take the place of a lower one.

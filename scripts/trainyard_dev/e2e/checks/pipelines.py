@@ -89,11 +89,7 @@ def _placed(seen: Seen, figures: dict[str, Any]) -> None:
         len(seen.pods) == sum(step.attempts for step in steps) >= len(seen.ran) > 0,
         f"the steps {', '.join(seen.ran)} ran in the pods {', '.join(sorted(seen.pods))}",
     )
-    for name, pod in seen.pods.items():
-        spec = pod["spec"]
-        require(spec["schedulerName"] == "volcano", f"{name} was scheduled by {spec['schedulerName']}")
-        require(spec["serviceAccountName"] == "pipeline", f"{name} ran as {spec['serviceAccountName']}")
-    require(seen.queues <= {seen.team}, f"its pods were in the queues {sorted(seen.queues)}")
+    runs.require_ours(seen)
     figures["queue"] = ", ".join(sorted(seen.queues))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -74,11 +73,9 @@ def _holding(context: Context) -> Iterator[None]:
 def looked_at(context: Context) -> None:
     """Two runs of one folder, compared; the event files of one in TensorBoard."""
     title = "two runs of a folder side by side: what differs, and the drawing"
-    with context.recorder.check("seeing.compare", title) as figures, tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "code"
-        shutil.copytree(FLOW, folder)
+    with context.recorder.check("seeing.compare", title) as figures, runs.copied(FLOW) as folder:
         names = [trained(context, rate, folder) for rate in RATES]
-        drawing = Path(scratch) / "metrics.svg"
+        drawing = folder.parent / "metrics.svg"
         _, out, _ = runs.trainyard(context, "runs", "compare", *names, "--svg", drawing, "-o", "json", team=OTHER)
         found = json.loads(out)
         rate = next(line for line in found["parameters"] if line["name"] == "rate")

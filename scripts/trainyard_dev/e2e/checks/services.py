@@ -11,7 +11,7 @@ import yaml
 from trainyard_dev.chart import parts
 from trainyard_dev.e2e import latency, runs
 from trainyard_dev.e2e.checks import services_pressure as pressure
-from trainyard_dev.e2e.context import CONTAINER_SECURITY, NAMESPACE, POD_SECURITY, SYSTEM, Context
+from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.releases import changed
 from trainyard_dev.report import Picture, latency_svg
@@ -84,30 +84,31 @@ def _serve(context: Context) -> None:
     settings = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "web"}}
     made: list[dict[str, Any]] = [settings | {"data": {"web.py": (FLOW / "web.py").read_text()}}]
     for name, node in ((OWN, _own_node(context)), (BESIDE, context.cpu_node)):
-        pod = _pod(context, node, ["python3", "/code/web.py"], "web")
-        pod["containers"][0] |= {"readinessProbe": {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 2}}
-        made.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": pod})
+        pod = _pod(context, name, node, ["python3", "/code/web.py"], "web")
+        pod["spec"]["restartPolicy"] = "Always"
+        ready = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 2}
+        pod["spec"]["containers"][0]["readinessProbe"] = ready
+        made.append(pod)
     context.kubectl.apply(made, SHOP)
     for name in (OWN, BESIDE):
         context.kubectl("wait", "-n", SHOP, "--for=condition=Ready", f"pod/{name}", f"--timeout={START_S:.0f}s",
                         timeout=START_S + 10)  # fmt: skip
 
 
-def _pod(context: Context, node: str, command: list[str], settings: str) -> dict[str, Any]:
-    """A pod spec with code of a ConfigMap, on a node."""
-    container = {"name": "main", "image": context.image("platform"), "command": command,
-                 "securityContext": CONTAINER_SECURITY, "env": [{"name": "PYTHONUNBUFFERED", "value": "1"}],
-                 "volumeMounts": [{"name": "code", "mountPath": "/code"}],
-                 "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}  # fmt: skip
-    return {
-        "nodeSelector": {"kubernetes.io/hostname": node},
+def _pod(context: Context, name: str, node: str, command: list[str], settings: str) -> dict[str, Any]:
+    """A pod with code of a ConfigMap, on a node."""
+    pod = context.pod(name, "", image=context.image("platform"), node=node)
+    pod["spec"] |= {
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 1,
-        "securityContext": POD_SECURITY,
-        "containers": [container],
         "volumes": [{"name": "code", "configMap": {"name": settings}}],
     }
+    pod["spec"]["containers"][0] |= {
+        "command": command,
+        "env": [{"name": "PYTHONUNBUFFERED", "value": "1"}],
+        "volumeMounts": [{"name": "code", "mountPath": "/code"}],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+    }
+    return pod
 
 
 def _running(context: Context) -> dict[str, tuple[str, int]]:
@@ -145,21 +146,20 @@ def _measured(context: Context) -> list[str]:
     seconds = WINDOW_S * WINDOWS
     words = [str(seconds), f"runs/{NAMESPACE}/e2e/services"]
     words += [f"{name}=http://{address}:8080/" for name, address in addresses.items()]
-    pod = _pod(context, _own_node(context), ["python3", "/code/probe.py", *words], PROBE)
-    pod |= {"restartPolicy": "Never", "priorityClassName": context.contract["platformPriorityClass"]["name"]}
+    pod = _pod(context, PROBE, _own_node(context), ["python3", "/code/probe.py", *words], PROBE)
+    pod["spec"]["priorityClassName"] = context.contract["platformPriorityClass"]["name"]
     keys = {"ENDPOINT": "endpoint", "ACCESS_KEY": "access-key", "SECRET_KEY": "secret-key", "REGION": "region",
             "CA": "ca.crt"}  # fmt: skip
     secret = context.contract["storage"]["s3"]["secret"]
-    pod["containers"][0]["env"] += [
+    pod["spec"]["containers"][0]["env"] += [
         {"name": f"S3_{name}", "valueFrom": {"secretKeyRef": {"name": secret, "key": key, "optional": name == "CA"}}}
         for name, key in keys.items()
     ]
     settings = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": PROBE}}
     settings |= {"data": {"probe.py": (FLOW / "probe.py").read_text()}}
-    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": PROBE}, "spec": pod}
     try:
         context.kubectl.apply([settings], SYSTEM)
-        outcome, log = context.run_pod(made, timeout=int(seconds + LOAD_S), namespace=SYSTEM)
+        outcome, log = context.run_pod(pod, timeout=int(seconds + LOAD_S), namespace=SYSTEM)
     finally:
         context.kubectl("delete", "configmap", PROBE, "-n", SYSTEM, "--ignore-not-found", check=False)
     require(outcome == "Succeeded", f"the probe {outcome}: {log[-600:]}")

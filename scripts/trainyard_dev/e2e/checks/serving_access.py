@@ -12,7 +12,7 @@ from typing import Any
 
 from trainyard_dev import browser
 from trainyard_dev.e2e import asking, runs, served
-from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context
+from trainyard_dev.e2e.context import NAMESPACE, OTHER, Context, way
 from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.served import MODEL
 from trainyard_dev.report.photo import photo
@@ -58,9 +58,7 @@ def strangers(context: Context, figures: dict[str, Any]) -> None:
 
 def reached(context: Context, namespace: str) -> str:
     """open or closed: the way from a new pod of a namespace to the model."""
-    host = f"{served.NAME}.{NAMESPACE}.svc"
-    script = f"sleep 3; timeout 4 bash -c '</dev/tcp/{host}/80' 2>/dev/null && echo open || echo closed"
-    pod = context.pod("serving-way", script)
+    pod = context.pod("serving-way", f"sleep 3; {way(f'{served.NAME}.{NAMESPACE}.svc', 80)}")
     return context.run_pod(pod, namespace=namespace)[1].split()[-1]
 
 

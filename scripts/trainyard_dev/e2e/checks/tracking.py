@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from trainyard_dev.e2e import tracking_server
+from trainyard_dev.e2e import runs, tracking_server
 from trainyard_dev.e2e.checks import seeing
 from trainyard_dev.e2e.context import OTHER, Context
 from trainyard_dev.e2e.listening import Listener
@@ -24,9 +21,7 @@ RATE = "0.5"
 def mlflow(context: Context) -> None:
     """A stand-in for the server keeps what it is asked; what it kept is the run, its parameter and its numbers."""
     title = "one value sends a job's parameters and metrics to an MLflow server in the cluster"
-    with context.recorder.check(ID, title) as figures, tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "code"
-        shutil.copytree(seeing.FLOW, folder)
+    with context.recorder.check(ID, title) as figures, runs.copied(seeing.FLOW) as folder:
         named = changed(context, f"{VALUE}={SERVER.url}")
         with SERVER.there(context), named as figures["upgrade_seconds"]:
             run = seeing.trained(context, RATE, folder)
