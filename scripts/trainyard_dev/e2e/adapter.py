@@ -39,8 +39,7 @@ def installed(context: Context) -> Iterator[None]:
     try:
         for space in (SYSTEM, "kube-system"):
             context.kubectl.apply([one for one in made if one["metadata"].get("namespace", SYSTEM) == space], space)
-        context.kubectl("rollout", "status", f"deployment/{NAME}", "-n", SYSTEM, f"--timeout={READY_S:.0f}s",
-                        timeout=READY_S + 10)  # fmt: skip
+        context.rolled_out(f"deployment/{NAME}", READY_S)
         yield
     finally:
         for obj in reversed(made):

@@ -70,8 +70,7 @@ class Beside:
 
     def __enter__(self) -> Beside:
         self.context.kubectl.apply([self.pod], NAMESPACE)
-        self.context.kubectl("wait", "-n", NAMESPACE, "--for=condition=Ready", f"pod/{self.name}", "--timeout=120s",
-                             timeout=130)  # fmt: skip
+        self.context.wait(f"pod/{self.name}", "condition=Ready", 120)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,10 +78,7 @@ class Beside:
 
     def ended(self) -> dict[str, Any]:
         """What came back, once the last request has its answer."""
-        seconds = self.seconds + MARGIN_S
-        path = "jsonpath={.status.phase}=Succeeded"
-        self.context.kubectl("wait", "-n", NAMESPACE, f"--for={path}", f"pod/{self.name}", f"--timeout={seconds:.0f}s",
-                             timeout=seconds + 10)  # fmt: skip
+        self.context.wait(f"pod/{self.name}", "jsonpath={.status.phase}=Succeeded", self.seconds + MARGIN_S)
         found: dict[str, Any] = json.loads(self.context.kubectl("logs", self.name, "-n", NAMESPACE).stdout)
         return found
 

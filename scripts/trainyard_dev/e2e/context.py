@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -166,6 +167,40 @@ class Context:
             spec["containers"][0]["resources"] = {"requests": quantities, "limits": quantities}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
+    def wait(self, what: str, due: str, seconds: float, namespace: str = NAMESPACE, *, check: bool = True) -> None:
+        """Until it is so (`condition=Ready`, `delete`), by `kubectl wait`."""
+        words = ("wait", what, "-n", namespace, f"--for={due}", f"--timeout={seconds:.0f}s")
+        self.kubectl(*words, check=check, timeout=seconds + 10)
+
+    def rolled_out(self, what: str, seconds: float, namespace: str = SYSTEM) -> None:
+        """Until all pods of a workload are those of its last change."""
+        words = ("rollout", "status", what, "-n", namespace, f"--timeout={seconds:.0f}s")
+        self.kubectl(*words, timeout=seconds + 10)
+
+    @contextmanager
+    def namespace(self, name: str, *, wait: bool = True) -> Iterator[str]:
+        """A namespace that is no team's, as long as the block runs. `wait`: it is gone afterwards, else it goes."""
+        self.kubectl("create", "namespace", name)
+        try:
+            yield name
+        finally:
+            flags = ["--timeout=90s"] if wait else ["--wait=false"]
+            self.kubectl("delete", "namespace", name, *flags, check=False, timeout=100)
+
+    @contextmanager
+    def holding(self, pod: dict[str, Any], namespace: str = NAMESPACE) -> Iterator[None]:
+        """The pod is there as long as the block runs."""
+        name = pod["metadata"]["name"]
+        self.kubectl.apply([pod], namespace)
+        try:
+            yield
+        finally:
+            self.kubectl("delete", "pod", name, "-n", namespace, "--now", "--ignore-not-found", check=False)
+
+    def create(self, obj: dict[str, Any], team: str = NAMESPACE) -> None:
+        """Makes an object as a member of a team."""
+        self.kubectl(*member(team), "create", "-n", team, "-f", "-", input=json.dumps(obj))
+
     def placed(self, pod: str, namespace: str = NAMESPACE) -> bool:
         """Whether the pod is there and has a node."""
         found = self.kubectl.find("pod", pod, "-n", namespace)
@@ -188,10 +223,7 @@ class Context:
         name = pod["metadata"]["name"]
         self.kubectl.apply([pod], namespace)
         try:
-            path = "jsonpath={.status.containerStatuses[0].state.terminated}"
-            self.kubectl(
-                "wait", "-n", namespace, f"--for={path}", f"pod/{name}", f"--timeout={timeout}s", timeout=timeout + 10
-            )
+            self.wait(f"pod/{name}", "jsonpath={.status.containerStatuses[0].state.terminated}", timeout, namespace)
             # The pod's own phase may lag behind its container's end.
             status = self.kubectl.get("pod", name, "-n", namespace)[0]["status"]
             code = status["containerStatuses"][0]["state"]["terminated"]["exitCode"]

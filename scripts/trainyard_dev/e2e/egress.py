@@ -8,8 +8,7 @@ files, because the name server lies outside.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from trainyard_dev.cluster import config
 from trainyard_dev.engine import Engine
@@ -88,16 +87,6 @@ def gateway(engine: Engine) -> str:
     ranges = network.get("subnets") or network["IPAM"]["Config"]
     found = [one.get("gateway") or one.get("Gateway") for one in ranges]
     return next(one for one in found if one and ":" not in one)
-
-
-@contextmanager
-def without(engine: Engine, nodes: Sequence[str]) -> Iterator[None]:
-    """The body runs on nodes that are cut off."""
-    try:
-        cut(engine, nodes)
-        yield
-    finally:
-        rejoin(engine, nodes)
 
 
 def _rules(program: str, allowed: Sequence[str]) -> str:

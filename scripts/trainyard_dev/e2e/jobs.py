@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.kinds import status
 from trainyard.names import GANG, GPU
-from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import CheckError
 from trainyard_dev.report.phases import job_spans
 
@@ -92,7 +91,7 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
         CheckError: it failed or did not end in `timeout` seconds; the sentence has the end of a failed pod's log.
     """
     trace = Trace(manifest["metadata"]["name"])
-    context.kubectl(*member(namespace), "create", "-n", namespace, "-f", "-", input=json.dumps(manifest))
+    context.create(manifest, namespace)
     deadline = time.monotonic() + timeout
     try:
         while True:

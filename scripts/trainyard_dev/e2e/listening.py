@@ -41,14 +41,10 @@ class Listener:
         pod["spec"]["containers"][0]["env"] = [{"name": "PROGRAM", "value": program}]
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": self.name}}
         service |= {"spec": {"selector": labels, "ports": [{"port": self.port}]}}
-        context.kubectl("create", "namespace", self.namespace)
-        try:
+        with context.namespace(self.namespace):
             context.kubectl.apply([pod, service], self.namespace)
-            words = ("wait", "-n", self.namespace, "--for=condition=Ready", f"pod/{self.name}", f"--timeout={START_S}s")
-            context.kubectl(*words, timeout=START_S + 10)
+            context.wait(f"pod/{self.name}", "condition=Ready", START_S, self.namespace)
             yield
-        finally:
-            context.kubectl("delete", "namespace", self.namespace, "--timeout=60s", check=False, timeout=90)
 
     def heard(self, context: Context) -> list[dict[str, Any]]:
         """What it heard, in its order."""

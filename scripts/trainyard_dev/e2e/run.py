@@ -26,7 +26,7 @@ from trainyard_dev.images.supply import Supply
 from trainyard_dev.progress import Progress
 from trainyard_dev.report import console, writer
 from trainyard_dev.report.model import Gpu, Run, Span
-from trainyard_dev.versions import Image, load
+from trainyard_dev.versions import load
 
 # What an installation and the smallest check start.
 INSTALLED = {image.name for image in load().images.values() if image.stage == "install"}
@@ -179,7 +179,9 @@ def _report(
 ) -> Run:
     components = load().raw["components"]
     versions = {"trainyard": load().raw["trainyard"], **{name: str(version) for name, version in components.items()}}
-    images = {image.ref: _origin(image, options.source) for image in load().images.values() if not image.local}
+    built = options.source.kind == "build"
+    listed = [image for image in load().images.values() if not image.local]
+    images = {image.ref: "built here" if built or image.own else "pulled" for image in listed}
     description = (
         f"{options.spec.count} × {options.spec.model} on each of 2 nodes, mock NVML behind the real device plugin"
         if options.gpu == "mock"
@@ -206,10 +208,6 @@ def _report(
         },
         cause=cause,
     )
-
-
-def _origin(image: Image, chosen: source.Source) -> str:
-    return "built here" if image.own or chosen.kind == "build" else "pulled"
 
 
 def _mocks(options: lifecycle.Options) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,6 +93,14 @@ def trainyard(
     shown = " ".join(map(str, args[:2]))
     require(not check or done.returncode == 0, f"trainyard {shown} ended with {done.returncode}: {said[-600:]}")
     return done.returncode, done.stdout, said
+
+
+def engineer(
+    context: Context, *args: str | Path, check: bool = True, timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """The command line as whoever has the cluster's own kubeconfig uses it."""
+    env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
+    return run([ROOT / "bin" / "trainyard", *args], check=check, timeout=timeout, env=env)
 
 
 def submit(context: Context, file: Path, *options: str, team: str = NAMESPACE) -> Seen:

@@ -195,7 +195,7 @@ def _probe(context: Context) -> Iterator[None]:
     try:
         context.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROBE}}], PROBE)
         context.kubectl.apply([context.pod(PROBE, "sleep 600", node=context.cpu_node)], PROBE)
-        context.kubectl("wait", "-n", PROBE, "--for=condition=Ready", f"pod/{PROBE}", "--timeout=60s")
+        context.wait(f"pod/{PROBE}", "condition=Ready", 60, PROBE)
         yield
     finally:
         context.kubectl("delete", "namespace", PROBE, "--wait=false", check=False)

@@ -72,15 +72,12 @@ def waiting_gang(context: Context) -> Iterator[None]:
 def idle_pod(context: Context) -> Iterator[None]:
     """A pod of the other team that holds a GPU and sleeps; a mock GPU that nobody loads does nothing."""
     node = context.gpu_nodes[0]
-    context.kubectl.apply([context.pod(IDLE, "sleep 600", node=node, queue=OTHER)], OTHER)
-    try:
+    with context.holding(context.pod(IDLE, "sleep 600", node=node, queue=OTHER), OTHER):
         ready = context.kubectl(
             "wait", "-n", OTHER, "--for=condition=Ready", f"pod/{IDLE}", "--timeout=60s", check=False
         )
         require(ready.returncode == 0, f"the pod {IDLE} does not start: {ready.stderr.strip()}")
         yield
-    finally:
-        context.kubectl("delete", "pod", IDLE, "-n", OTHER, "--now", "--ignore-not-found", check=False)
 
 
 @contextmanager
@@ -137,11 +134,8 @@ def _pod_of_the_platform(context: Context, name: str, script: str, labels: dict[
     pod = context.pod(name, script, labels=labels)
     pod["spec"]["restartPolicy"] = "Always"
     pod["spec"]["containers"][0]["resources"]["limits"] = {"memory": "32Mi"}
-    context.kubectl.apply([pod], SYSTEM)
-    try:
+    with context.holding(pod, SYSTEM):
         yield
-    finally:
-        context.kubectl("delete", "pod", name, "-n", SYSTEM, "--now", "--ignore-not-found", check=False)
 
 
 @contextmanager

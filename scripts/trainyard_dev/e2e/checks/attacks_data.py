@@ -92,9 +92,8 @@ def network(context: Context) -> None:
     """Pods of a team reach each other, and nothing of another team's, of the API or of the NFS server."""
     image = load().image("trainer-torch")
     server = context.pod("attack-server", "cd /tmp; exec python3 -m http.server 8080", image=image)
-    context.kubectl.apply([server], NAMESPACE)
-    try:
-        context.kubectl("wait", "-n", NAMESPACE, "--for=condition=Ready", "pod/attack-server", "--timeout=60s")
+    with context.holding(server):
+        context.wait("pod/attack-server", "condition=Ready", 60)
         target = context.kubectl.get("pod", "attack-server", "-n", NAMESPACE)[0]["status"]["podIP"]
         nfs = context.kubectl.get("services", "-n", SYSTEM, "-l", "app.kubernetes.io/name=nfs")[0]["spec"]["clusterIP"]
         api = context.kubectl.get("service", "kubernetes", "-n", "default")[0]["spec"]["clusterIP"]
@@ -118,5 +117,3 @@ def network(context: Context) -> None:
                     require(
                         friendly[0] == "open", f"not even a pod of {NAMESPACE} reaches it: the check proves nothing"
                     )
-    finally:
-        context.kubectl("delete", "pod", "attack-server", "-n", NAMESPACE, "--now", "--wait=false", check=False)

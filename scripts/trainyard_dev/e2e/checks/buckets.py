@@ -82,7 +82,7 @@ def ttl(context: Context) -> None:
         user = context.pod("ttl-user", "sleep 45", claims={"ttl-used": "/v"})
         context.kubectl.apply([user], NAMESPACE)
         try:
-            context.kubectl("wait", "-n", NAMESPACE, "--for=condition=Ready", "pod/ttl-user", "--timeout=60s")
+            context.wait("pod/ttl-user", "condition=Ready", 60)
             cronjobs.run(context, CRONJOB)
             figures["log"] = cronjobs.run(context, CRONJOB)
             left = {item["metadata"]["name"] for item in context.kubectl.get("pvc", "-n", NAMESPACE)}

@@ -72,9 +72,8 @@ def _stopped(context: Context, figures: dict[str, Any]) -> None:
         context.kubectl("delete", "pod", "-n", SYSTEM, "-l", daemons, "--force", "--grace-period=0", "--wait=false")
     finally:
         context.kubectl("scale", store, "-n", SYSTEM, "--replicas=1")
-    context.kubectl("rollout", "status", store, "-n", SYSTEM, f"--timeout={PATIENCE_S}s", timeout=PATIENCE_S + 10)
-    context.kubectl("rollout", "status", f"daemonset/{RELEASE}-logs", "-n", SYSTEM, f"--timeout={PATIENCE_S}s",
-                    timeout=PATIENCE_S + 10)  # fmt: skip
+    for workload in (store, f"daemonset/{RELEASE}-logs"):
+        context.rolled_out(workload, PATIENCE_S)
     _await_line(context, name, count - 1)
     time.sleep(GOES_S)
     _delete(context, name)
@@ -94,8 +93,7 @@ def _node_stopped(context: Context, figures: dict[str, Any]) -> None:
     lost_to_cluster, seconds = stopped_node.stop(context, node, NODE_DOWN_S)
     figures |= {"node stopped, s": NODE_DOWN_S, "the cluster took it for lost": lost_to_cluster,
                 "all on again after, s": round(seconds, 1)}  # fmt: skip
-    context.kubectl("wait", "-n", NAMESPACE, f"job/{name}", "--for=condition=complete",
-                    f"--timeout={PATIENCE_S}s", timeout=PATIENCE_S + 10)  # fmt: skip
+    context.wait(f"job/{name}", "condition=complete", PATIENCE_S)
     time.sleep(GOES_S)
     written = stopped_node.log(context, node, NAMESPACE, name)
     require(len(written) > count, f"{len(written)} lines were written: the job did not go on after the node came back")

@@ -18,16 +18,12 @@ BUSY = "while true; do for i in {1..9999}; do :; done; sleep 0.2; done"  # enoug
 def top(context: Context) -> None:
     """On, asked by a member about a pod of the team that computes, and off again."""
     with context.recorder.check(ID, TITLE) as figures:
-        busy = context.pod("busy", BUSY)
-        context.kubectl.apply([busy], NAMESPACE)
-        try:
+        with context.holding(context.pod("busy", BUSY)):
             with changed(context, ON) as figures["seconds"]:
                 figures["said"] = said = _answer(context)
             name, cpu, memory = said.split()[:3]
             require(name == "busy" and int(cpu.removesuffix("m")) > 0, f"kubectl top says {said}")
             require(memory.endswith("Mi"), f"kubectl top says {said}")
-        finally:
-            context.kubectl("delete", "pod", "busy", "-n", NAMESPACE, "--now", "--wait=false", check=False)
         require(context.kubectl.find("apiservice", API) is None, f"APIService {API} is still there")
 
 

@@ -57,7 +57,8 @@ def targets(context: Context) -> None:
             with prometheus(context) as port:
                 asked = due(context.gpu, METRICS_SERVER, LOGIN)
                 figures["targets"] = all_up(port, asked)
-                figures["series"] = _full(port, asked)
+                counted = (name for job, name in SERIES.items() if job in asked)
+                figures["series"] = {name: number(port, f"count({name})") for name in counted}
                 figures["rules"] = _rules(port)
             figures["endpoints closed to a team's pod"] = network.series_closed(context)
         if brought:
@@ -151,11 +152,6 @@ def number(port: int, query: str) -> int:
         if found := int(float(result[0]["value"][1])) if result else 0:
             return found
         wait(f"{query} gives nothing after {PATIENCE_S:.0f} s")
-
-
-def _full(port: int, due: set[str]) -> dict[str, int]:
-    """How many series there are of each name of SERIES."""
-    return {name: number(port, f"count({name})") for job, name in SERIES.items() if job in due}
 
 
 def _rules(port: int) -> int:

@@ -19,7 +19,7 @@ UPGRADED = "an upgrade starts the hub anew; notebook, kernel and log-in go on"
 CULLED = "an idle notebook ends, and is back with its files"
 IDLE_S, LOOK_S = 60, 20
 REPORTED_S = 330.0  # a notebook tells the hub of its work every five minutes
-GONE_S, JOB_S = 180.0, 300.0
+GONE_S = 180.0
 
 
 def gpu(there: Site, desk: Desk, figures: dict[str, Any]) -> None:

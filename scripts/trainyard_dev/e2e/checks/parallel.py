@@ -14,7 +14,7 @@ from trainyard.names import GPU
 from trainyard.paths import ROOT
 from trainyard_dev.e2e import jobs, runs
 from trainyard_dev.e2e.checks import computed
-from trainyard_dev.e2e.context import NAMESPACE, Context, member
+from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.recorder import had, require, until
 from trainyard_dev.e2e.releases import changed
 
@@ -153,8 +153,7 @@ def _claim(context: Context, gpus: int) -> None:
     pod = context.pod(CLAIMER, "sleep 900", queue=NAMESPACE)["spec"]
     pod["priorityClassName"] = jobs.classes(context)[1]
     require(pod["containers"][0]["resources"]["limits"][GPU] == "1", "the claiming pods take a GPU each")
-    job = jobs.gang(CLAIMER, gpus, pod)
-    context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+    context.create(jobs.gang(CLAIMER, gpus, pod))
 
 
 def _sees(context: Context, run: str, world: int, otherwise: str) -> int:

@@ -146,13 +146,13 @@ def outages(context: Context) -> None:
 def _without_store(context: Context) -> Iterator[None]:
     """The object store is away as long as the block runs."""
     [found] = context.kubectl.get("statefulsets,deployments", "-n", SYSTEM, "-l", "app.kubernetes.io/name=minio")
-    target = ("-n", SYSTEM, f"{found['kind'].lower()}/{found['metadata']['name']}")
-    context.kubectl("scale", *target, "--replicas=0")
+    name = f"{found['kind'].lower()}/{found['metadata']['name']}"
+    context.kubectl("scale", "-n", SYSTEM, name, "--replicas=0")
     try:
         yield
     finally:
-        context.kubectl("scale", *target, "--replicas=1")
-        context.kubectl("rollout", "status", *target, "--timeout=120s", timeout=130)
+        context.kubectl("scale", "-n", SYSTEM, name, "--replicas=1")
+        context.rolled_out(name, 120)
 
 
 def _until(context: Context, seen: Seen, holds: Callable[[], bool], otherwise: str) -> None:
@@ -171,7 +171,7 @@ def _done(job: dict[str, Any]) -> bool:
 def two_teams(context: Context) -> None:
     """The same line by one team, by another, and by the first again: only the last comes from a cache."""
     title = "a team with the same inputs gets nothing from another team's cache"
-    salt = _salt()
+    salt = f"salt=e2e-{time.time_ns()}"  # that no run before had, so that nothing comes from a cache
     with context.recorder.check("pipelines.two-teams", title) as figures:
         first = runs.succeed(context, FLOWS / "line.py", "-p", salt, timeout=240)
         require(not first.cached, f"steps of a line with a salt of its own came from a cache: {first.cached}")
@@ -184,8 +184,3 @@ def two_teams(context: Context) -> None:
         with store.connect(context.kubectl, SYSTEM, of=OTHER) as s3:
             require(s3.names(BUCKET, f"{OTHER}/pipelines/{other.name}/"), "the other team's artifacts lie elsewhere")
         runs.forget(context, first, other, own)
-
-
-def _salt() -> str:
-    """A parameter that no run before had, so that nothing comes from a cache."""
-    return f"salt=e2e-{time.time_ns()}"

@@ -10,8 +10,6 @@ import time
 import zipfile
 from pathlib import Path
 
-from trainyard.paths import ROOT
-from trainyard.shell import run
 from trainyard_dev.e2e import runs
 from trainyard_dev.e2e.context import OTHER, Context
 from trainyard_dev.e2e.recorder import require
@@ -41,8 +39,7 @@ def installed(context: Context) -> None:
         (folder / "requirements.txt").write_text(f"torch\ntrainyard-tiny=={version}\n")
         title = "wheels that the platform engineer put into the store are installed for each rank of a first run"
         with context.recorder.check("train.requirements", title) as figures:
-            put = [ROOT / "bin" / "trainyard", "wheels", "put", Path(scratch) / "wheels"]
-            said = run(put, timeout=PUT_S, env={"KUBECONFIG": str(context.kubectl.kubeconfig)}).stderr
+            said = runs.engineer(context, "wheels", "put", Path(scratch) / "wheels", timeout=PUT_S).stderr
             require("1 sent, 0 were there" in said, f"the wheel was not sent: {said[-300:]}")
             figures["seconds"] = _trained(context, folder, version, "installed trainyard-tiny")
         title = "the same requirements are not installed a second time"

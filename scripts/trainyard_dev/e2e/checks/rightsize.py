@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +149,10 @@ def _sent(context: Context, folder: Path) -> list[str]:
 def _platform(context: Context, file: Path) -> dict[str, Any]:
     """`--components` as values that helm takes and that reach containers; the platform engineer asks."""
     context.kubectl("rollout", "restart", USAGE, "-n", SYSTEM)  # it looks at once then, else twice an hour
-    context.kubectl("rollout", "status", USAGE, "-n", SYSTEM, "--timeout=90s", timeout=100)
-    argv = ["rightsize", "--components", "-n", SYSTEM]
+    context.rolled_out(USAGE, 90)
+    asked = partial(runs.engineer, context, "rightsize", "--components", "-n", SYSTEM, check=False)
     wait = patience(KNOWN_S)
-    while not (found := yaml.safe_load(text := _admin(context, *argv)) or {}).get("monitoring"):
+    while not (found := yaml.safe_load(text := asked().stdout) or {}).get("monitoring"):
         wait(f"nothing is proposed for monitoring's pods: {text[-600:]}")
     file.write_text(text)
     flags = ("-n", SYSTEM, "--reuse-values", "-f", str(file), "--dry-run=server", "-o", "json")
@@ -161,12 +162,6 @@ def _platform(context: Context, file: Path) -> dict[str, Any]:
     lost = [path for path, amounts in _resources(found) if not any(_within(amounts, one) for one in held)]
     require(not lost, f"values that no container got: {', '.join(lost)}")
     return dict(_resources(found))
-
-
-def _admin(context: Context, *words: str) -> str:
-    env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
-    done = run([runs.ROOT / "bin" / "trainyard", *words], check=False, timeout=60, env=env)
-    return done.stdout or ""
 
 
 def _containers(manifest: dict[str, Any]) -> list[dict[str, Any]]:
@@ -200,9 +195,7 @@ def _hidden(context: Context) -> str:
 
 
 def _refused(context: Context, team: str, *words: str) -> str:
-    env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
-    argv = [runs.ROOT / "bin" / "trainyard", "rightsize", *words, *member(team)]
-    done = run(argv, check=False, timeout=60, env=env)
+    done = runs.engineer(context, "rightsize", *words, *member(team), check=False)
     seen = (done.stdout or "").strip()
     require(done.returncode and not seen, f"a member of {team} asked for {' '.join(words)} and got {seen[:300]!r}")
     require("is forbidden" in done.stderr, f"a member of {team} is told {done.stderr[-300:]}")

@@ -64,7 +64,7 @@ def _holding(context: Context) -> Iterator[None]:
     """A member's pod has a GPU meanwhile."""
     pod = context.pod(HOLDER, "sleep 300", queue=NAMESPACE)
     try:
-        context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(pod))
+        context.create(pod)
         yield
     finally:
         context.kubectl("delete", "pod", HOLDER, "-n", NAMESPACE, "--now", "--ignore-not-found", check=False)

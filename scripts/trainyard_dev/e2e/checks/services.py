@@ -40,7 +40,7 @@ def beside(context: Context) -> None:
     with (
         context.recorder.check(ID, TITLE) as figures,
         _shared(context) as figures["upgrade_seconds"],
-        pressure.namespace(context, SHOP),
+        context.namespace(SHOP),
     ):
         figures["without_rules"] = pressure.control(context, SHOP)
         _serve(context)
@@ -91,8 +91,7 @@ def _serve(context: Context) -> None:
         made.append(pod)
     context.kubectl.apply(made, SHOP)
     for name in (OWN, BESIDE):
-        context.kubectl("wait", "-n", SHOP, "--for=condition=Ready", f"pod/{name}", f"--timeout={START_S:.0f}s",
-                        timeout=START_S + 10)  # fmt: skip
+        context.wait(f"pod/{name}", "condition=Ready", START_S, SHOP)
 
 
 def _pod(context: Context, name: str, node: str, command: list[str], settings: str) -> dict[str, Any]:

@@ -24,16 +24,6 @@ SPARE = 0.02  # cores that are left free, for what rounding takes
 START_S, LOAD_S = 60.0, 240.0
 
 
-@contextmanager
-def namespace(context: Context, name: str) -> Iterator[None]:
-    """A namespace that is no team's, as long as the block runs."""
-    context.kubectl("create", "namespace", name)
-    try:
-        yield
-    finally:
-        context.kubectl("delete", "namespace", name, "--wait=true", "--timeout=90s", timeout=100, check=False)
-
-
 def control(context: Context, shop: str) -> str:
     """What Kubernetes does where no rule holds: a pod of a class that displaces takes the place of one without."""
     half = _free(context, context.cpu_node) - SPARE
@@ -89,7 +79,7 @@ def training(context: Context, script: str, window: float) -> Iterator[dict[str,
     ]
     try:
         for job in made:
-            context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
+            context.create(job)
         due = 2 + len(counts)
         until(lambda: _at_work(context) == due, LOAD_S, f"of {due} pods of training {_at_work(context)} are at work")
         yield {
@@ -117,7 +107,7 @@ def wait(context: Context) -> list[str]:
         if _filled(context):
             del pod["spec"]["nodeSelector"]
     for one in (gang, plain, *([classed] if _filled(context) else [])):
-        context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(one))
+        context.create(one)
     return [PLAIN, *([CLASSED] if _filled(context) else []), *(f"{TOO_LARGE}-main-{number}" for number in range(2))]
 
 

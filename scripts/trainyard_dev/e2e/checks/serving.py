@@ -101,7 +101,7 @@ def _rollout(context: Context, figures: dict[str, Any]) -> None:
               ("readinessProbe", "startupProbe", "lifecycle")]  # fmt: skip
     name = f"deployment/{NAME}"
     context.kubectl("patch", name, "-n", NAMESPACE, "--type=json", "-p", json.dumps(probes))
-    context.kubectl("rollout", "status", name, "-n", NAMESPACE, "--timeout=300s", timeout=320)
+    context.rolled_out(name, 300, NAMESPACE)
     with asking.Beside(context, MODEL, FEW, RATE) as load:
         context.kubectl("rollout", "restart", name, "-n", NAMESPACE)
         seen = load.ended()
@@ -115,7 +115,8 @@ def _upgrade(context: Context, figures: dict[str, Any]) -> None:
     first, _ = served.begin(context)
     served.serve(context, first, "--from", "namespaces")
     before, used = _pods(context), costs.look(context, (NAMESPACE,))
-    with serving_access.elsewhere(context) as other, asking.Beside(context, MODEL, LASTING, RATE) as load:
+    there = context.namespace(serving_access.ELSEWHERE, wait=False)
+    with there as other, asking.Beside(context, MODEL, LASTING, RATE) as load:
         ways, seconds = [serving_access.reached(context, other)], []
         with changed(context, f"{options.SERVING}.allowedNamespaces.{NAMESPACE}={{{other}}}") as took:
             seconds.append(took)

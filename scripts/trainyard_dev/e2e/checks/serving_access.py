@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from trainyard_dev.e2e.recorder import require
 from trainyard_dev.e2e.served import MODEL
 from trainyard_dev.report.photo import photo
 
-ELSEWHERE = "shop"
+ELSEWHERE = "shop"  # a namespace that is no team's; no policy of its own keeps its pods in
 REVOKED_S = 150.0  # kubelet brings a changed ConfigMap within about a minute
 Stroke = list[tuple[float, float]]  # points of a square whose side is 1
 
@@ -60,16 +58,6 @@ def reached(context: Context, namespace: str) -> str:
     """open or closed: the way from a new pod of a namespace to the model."""
     pod = context.pod("serving-way", f"sleep 3; {way(f'{served.NAME}.{NAMESPACE}.svc', 80)}")
     return context.run_pod(pod, namespace=namespace)[1].split()[-1]
-
-
-@contextmanager
-def elsewhere(context: Context) -> Iterator[str]:
-    """A namespace that is no team's, as long as the block runs; no policy of its own keeps its pods in."""
-    context.kubectl("create", "namespace", ELSEWHERE)
-    try:
-        yield ELSEWHERE
-    finally:
-        context.kubectl("delete", "namespace", ELSEWHERE, "--wait=false")
 
 
 def page(context: Context, figures: dict[str, Any]) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 
-from trainyard.paths import ROOT
 from trainyard.pipelines.local.dataset import FILES, Dataset
-from trainyard.shell import run
-from trainyard_dev.e2e import cronjobs, store
+from trainyard_dev.e2e import cronjobs, runs, store
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 
@@ -20,8 +18,7 @@ def bucket(context: Context, dataset: Dataset) -> None:
         "storage.bucket", f"{dataset.name} into the bucket datasets, for all teams, by one command"
     ) as figures:
         sizes = {name: (dataset.folder / name).stat().st_size for name in FILES}
-        env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
-        said = run([ROOT / "bin" / "trainyard", "data", "example"], env=env, timeout=EXAMPLE_S).stdout
+        said = runs.engineer(context, "data", "example", timeout=EXAMPLE_S).stdout
         require(said.strip() == "s3://datasets/shared/mnist", f"`trainyard data example` said {said!r}")
         with store.connect(context.kubectl, SYSTEM) as s3:
             found = s3.client.list_objects("datasets", "shared/mnist/", recursive=True)
@@ -95,7 +92,7 @@ def oversize(context: Context) -> None:
         script = "head -c 64M /dev/zero > /v/file; sleep 300"
         kubectl.apply([context.pod(pod, script, claims={name: "/v"})], NAMESPACE)
         try:
-            kubectl("wait", f"pod/{pod}", "-n", NAMESPACE, "--for=delete", "--timeout=150s", timeout=160, check=False)
+            context.wait(f"pod/{pod}", "delete", 150, check=False)
             require(not kubectl.find("pod", pod, "-n", NAMESPACE), "the pod that wrote 64 MiB into 16 MiB goes on")
             which = f"--field-selector=involvedObject.name={name},reason=OverSize"
             said = [event["message"] for event in kubectl.get("events", "-n", NAMESPACE, which)]

@@ -9,7 +9,6 @@ from typing import Any
 from minio.error import S3Error
 
 from trainyard.names import GPU
-from trainyard.shell import run
 from trainyard_dev.e2e import releases, store
 from trainyard_dev.e2e.context import SYSTEM, Context, member
 from trainyard_dev.e2e.recorder import require
@@ -155,11 +154,6 @@ def _has_all(context: Context, team: dict[str, Any]) -> None:
     _rights(context, name)
 
 
-def _may(context: Context, team: str, *asked: str) -> bool:
-    argv = context.kubectl.argv(*member(team), "auth", "can-i", *asked)
-    return run(argv, check=False, timeout=30).stdout.strip() == "yes"
-
-
 def _rights(context: Context, team: str) -> None:
     """Its members may train here, use its queue, and nothing of that elsewhere."""
     job, queues = "pytorchjobs.kubeflow.org", [one["name"] for one in context.contract["teams"]]
@@ -173,7 +167,8 @@ def _rights(context: Context, team: str) -> None:
         (False, ("patch", "resourcequotas", "-n", team)),
     ):
         answer = "may not" if due else "may"
-        require(_may(context, team, *asked) is due, f"members of {team} {answer} {' '.join(asked)}")
+        said = context.kubectl(*member(team), "auth", "can-i", *asked, check=False, timeout=30).stdout.strip()
+        require((said == "yes") is due, f"members of {team} {answer} {' '.join(asked)}")
 
 
 def _pod_sees(context: Context, team: dict[str, Any], write: str = "") -> dict[str, str]:
@@ -204,7 +199,7 @@ def _removed(context: Context, values: Layer, others: list[dict[str, Any]], figu
     volume = kubectl.get("pvc", "workspace", "-n", NAME)[0]["spec"]["volumeName"]
     running = context.pod("still-running", "sleep 600", claims={"workspace": "/workspace"})
     kubectl.apply([running], NAME)
-    kubectl("wait", "-n", NAME, "--for=condition=Ready", "pod/still-running", "--timeout=90s")
+    context.wait("pod/still-running", "condition=Ready", 90, NAME)
     figures["seconds"] = _upgrade(values, others)
     said = kubectl("logs", "-n", SYSTEM, f"job/{RELEASE}-setup").stdout
     kept = [line.split("kept: ", 1)[1] for line in said.splitlines() if " kept: " in line]

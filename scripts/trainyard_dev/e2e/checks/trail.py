@@ -30,7 +30,7 @@ class Lines:
         """Starts the pod; returns when the store has its first lines."""
         pod = self.context.pod(NAME, WRITES)
         self.context.kubectl.apply([pod], SPACE)
-        self.context.kubectl("wait", "-n", SPACE, "--for=condition=Ready", f"pod/{NAME}", "--timeout=60s")
+        self.context.wait(f"pod/{NAME}", "condition=Ready", 60, SPACE)
         # Of a former pod of that name, a queue on a node may bring lines yet.
         self.uid = self.context.kubectl.get("pod", NAME, "-n", SPACE)[0]["metadata"]["uid"]
         self._await(FIRST)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import time
 from typing import Any
 
@@ -12,7 +11,7 @@ from trainyard.chart.release import inventory, node_folders, removal
 from trainyard.names import GPU
 from trainyard_dev.e2e import jobs, releases, store
 from trainyard_dev.e2e.checks import options_kept
-from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context, member
+from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import RELEASE, read_contract
 
@@ -130,10 +129,9 @@ def _busy(context: Context) -> None:
     container |= {"name": "pytorch", "resources": {"requests": quantities, "limits": quantities}}
     spec = pod["spec"] | {"schedulerName": "volcano", "tolerations": [GPU_TOLERATION]}
     job = jobs.of_one_master(POD, spec, NAMESPACE, 1800)
-    context.kubectl(*member(NAMESPACE), "create", "-n", NAMESPACE, "-f", "-", input=json.dumps(job))
-    name = f"pod/{POD}-master-0"
-    context.kubectl("wait", name, "-n", NAMESPACE, "--for=create", "--timeout=60s")
-    context.kubectl("wait", name, "-n", NAMESPACE, "--for=condition=Ready", "--timeout=90s")
+    context.create(job)
+    for due, seconds in (("create", 60), ("condition=Ready", 90)):
+        context.wait(f"pod/{POD}-master-0", due, seconds)
 
 
 def _crds(context: Context) -> set[str]:

@@ -89,7 +89,8 @@ def _diff(context: Context) -> None:
         print("\n".join(f"    {line}" for line in summary.table(found, most=8).splitlines()), flush=True)
         kinds = [change.kind for change in found.changes]
         figures |= {kind: kinds.count(kind) for kind in ("added", "changed", "removed", "kept")}
-        figures |= {"images": len(found.images), "crds": found.crds, "verdicts": _words(found)}
+        verdicts = {one.component: one.verdict for one in found.components}
+        figures |= {"images": len(found.images), "crds": found.crds, "verdicts": verdicts}
         due = (previous.version(), load().raw["trainyard"])
         require((found.before, found.after) == due, f"it compares {found.before} with {found.after}")
         summary.refuse_blocked(found)
@@ -100,10 +101,6 @@ def _diff(context: Context) -> None:
         require(NEW in added, f"it does not say that {NEW} is added")
         revision = int(release.metadata()["revision"])
         require(revision == found.revision, "it changed the release")
-
-
-def _words(found: summary.Summary) -> dict[str, str]:
-    return {one.component: one.verdict for one in found.components}
 
 
 def _upgrade(context: Context) -> None:

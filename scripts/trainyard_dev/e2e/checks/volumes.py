@@ -10,13 +10,14 @@ from trainyard_dev.e2e.recorder import require
 
 WORKSPACE, SHARED = "workspace", "shared"
 MOUNT = "/v"
+BOUND = "jsonpath={.status.phase}=Bound"
 
 
 def workspace(context: Context) -> None:
     """Two users of a team share its workspace on two nodes; the other team's claim is another directory."""
     with context.recorder.check("storage.workspace", "a team's workspace: two users, two nodes, one group") as figures:
         first, second = context.cpu_node, context.gpu_nodes[0]
-        gid = _gid(context, NAMESPACE)
+        gid = context.kubectl.get("namespace", NAMESPACE)[0]["metadata"]["annotations"]["trainyard.io/gid"]
         seen = _run(context, "write", f"umask 002; echo one > {MOUNT}/check; stat -c '%g %a' {MOUNT}", node=first)
         require(seen == [gid, "2770"], f"group and mode of the workspace are {seen}, not {gid} and 2770")
         append = f"echo two >> {MOUNT}/check; cat {MOUNT}/check; stat -c %g {MOUNT}/check; id -G"
@@ -85,7 +86,7 @@ def static(context: Context) -> None:
         again = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": kept, "spec": found["spec"]}
         context.kubectl("delete", "pvc", SHARED, "-n", OTHER, "--timeout=60s")
         context.kubectl.apply([again], OTHER)
-        _await_bound(context, SHARED, OTHER)
+        context.wait(f"pvc/{SHARED}", BOUND, 90, OTHER)
         volume = context.kubectl.get("pv", found["spec"]["volumeName"])[0]
         now = context.kubectl.get("pvc", SHARED, "-n", OTHER)[0]["metadata"]["uid"]
         require(now != found["metadata"]["uid"], "the claim was never deleted")
@@ -94,20 +95,10 @@ def static(context: Context) -> None:
         figures["volume"] = volume["metadata"]["name"]
 
 
-def _gid(context: Context, namespace: str) -> str:
-    return context.kubectl.get("namespace", namespace)[0]["metadata"]["annotations"]["trainyard.io/gid"]
-
-
 def _claim_workspace(context: Context, name: str) -> None:
     made = storage.claim(name, context.contract["storage"]["workspaceClass"], "64Mi")
     context.kubectl.apply([made], NAMESPACE)
-    _await_bound(context, name, NAMESPACE)
-
-
-def _await_bound(context: Context, name: str, namespace: str) -> None:
-    context.kubectl(
-        *("wait", f"pvc/{name}", "-n", namespace, "--for=jsonpath={.status.phase}=Bound", "--timeout=90s"), timeout=100
-    )
+    context.wait(f"pvc/{name}", BOUND, 90)
 
 
 def _volume(context: Context, claim: str) -> str:
