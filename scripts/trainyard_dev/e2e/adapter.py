@@ -18,6 +18,7 @@ DOC = ROOT / "docs" / "serving-models.md"
 READY_S = 300.0  # also on a machine that does much else
 PORT = 6443
 LABELS = {"app": NAME}
+RBAC = "rbac.authorization.k8s.io/v1"
 REVIEWS, READER = "system:auth-delegator", "extension-apiserver-authentication-reader"
 
 
@@ -91,37 +92,27 @@ def objects(context: Context) -> list[dict[str, Any]]:
     return [
         _object("v1", "ServiceAccount"),
         _object("v1", "ConfigMap", data={"config.yaml": rules()}),
-        _object("rbac.authorization.k8s.io/v1", "ClusterRole", rules=reads),
-        _object("rbac.authorization.k8s.io/v1", "ClusterRole", "asks", rules=asks),
-        _bound("ClusterRole", NAME, account, ""),
-        _bound("ClusterRole", REVIEWS, account, "reviews"),
-        _bound("ClusterRole", f"{NAME}-asks", autoscaler, "asks"),
-        _bound("Role", READER, account, "reader", "kube-system"),
+        _object(RBAC, "ClusterRole", NAME, "", rules=reads),
+        _object(RBAC, "ClusterRole", f"{NAME}-asks", "", rules=asks),
+        _bound("ClusterRole", NAME, account, NAME),
+        _bound("ClusterRole", REVIEWS, account, f"{NAME}-reviews"),
+        _bound("ClusterRole", f"{NAME}-asks", autoscaler, f"{NAME}-asks"),
+        _bound("Role", READER, account, f"{NAME}-reader", "kube-system"),
         _object("v1", "Service", spec={"selector": LABELS, "ports": [{"port": 443, "targetPort": PORT}]}),
         _object("apps/v1", "Deployment", spec={
             "selector": {"matchLabels": LABELS}, "template": {"metadata": {"labels": LABELS}, "spec": spec}}),
-        _cluster("apiregistration.k8s.io/v1", "APIService", API, spec={
+        _object("apiregistration.k8s.io/v1", "APIService", API, "", spec={
             "group": "custom.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100,
             "versionPriority": 100, "insecureSkipTLSVerify": True, "service": {"name": NAME, "namespace": SYSTEM}}),
     ]  # fmt: skip
 
 
-def _object(version: str, kind: str, more: str = "", **rest: Any) -> dict[str, Any]:
-    name = f"{NAME}-{more}" if more else NAME
-    if kind.startswith("Cluster"):
-        return _cluster(version, kind, name, **rest)
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": SYSTEM}, **rest}
+def _object(version: str, kind: str, name: str = NAME, namespace: str = SYSTEM, **rest: Any) -> dict[str, Any]:
+    """In a namespace, or the cluster's where that is ""."""
+    meta = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}
 
 
-def _cluster(version: str, kind: str, name: str, **rest: Any) -> dict[str, Any]:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **rest}
-
-
-def _bound(kind: str, role: str, subjects: list[dict[str, str]], more: str, namespace: str = "") -> dict[str, Any]:
-    made = _object("rbac.authorization.k8s.io/v1", "RoleBinding" if namespace else "ClusterRoleBinding", more)
-    if namespace:
-        made["metadata"]["namespace"] = namespace
-    return made | {
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-        "subjects": subjects,
-    }
+def _bound(kind: str, role: str, subjects: list[dict[str, str]], name: str, namespace: str = "") -> dict[str, Any]:
+    ref = {"apiGroup": RBAC.partition("/")[0], "kind": kind, "name": role}
+    return _object(RBAC, f"{kind}Binding", name, namespace, roleRef=ref, subjects=subjects)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,19 +28,7 @@ from trainyard_dev.e2e.run import Options, run
 @click.option(
     "--out", default=OUT / "e2e", type=click.Path(path_type=Path, file_okay=False), help="Folder of the report."
 )
-def e2e(
-    name: str,
-    provider: str,
-    images: str,
-    gpu: str,
-    keep: bool,
-    full: bool,
-    only: str,
-    reuse: bool,
-    changed: bool,
-    listing: bool,
-    out: Path,
-) -> None:
+def e2e(full: bool, only: str, changed: bool, listing: bool, **given: Any) -> None:
     """Make a cluster, install the chart, train MNIST on GPUs, and write a report. Exit code 0: every check passed."""
     if listing:
         click.echo(selection.table())
@@ -58,7 +47,7 @@ def e2e(
             print(
                 f"skipped, minutes each with nothing beside it; FULL=1 runs them: {', '.join(sorted(left))}", flush=True
             )
-    good = run(Options(name, provider, images, gpu, keep, out, words, full, reuse))
+    good = run(Options(only=words, full=full, **given))
     for line in campaigns.due() if changed or full else ():
         print(line, flush=True)
     if not good:

@@ -188,6 +188,15 @@ class Context:
             self.kubectl("delete", "namespace", name, *flags, check=False, timeout=100)
 
     @contextmanager
+    def without(self, workload: str) -> Iterator[None]:
+        """A workload of the platform (`deployment/x`) has no pod as long as the block runs."""
+        self.kubectl("scale", workload, "-n", SYSTEM, "--replicas=0")
+        try:
+            yield
+        finally:
+            self.kubectl("scale", workload, "-n", SYSTEM, "--replicas=1")
+
+    @contextmanager
     def holding(self, pod: dict[str, Any], namespace: str = NAMESPACE) -> Iterator[None]:
         """The pod is there as long as the block runs."""
         name = pod["metadata"]["name"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from trainyard_dev.cluster.nodes import mock_gpu_folder
 from trainyard_dev.e2e import cronjobs, jobs
-from trainyard_dev.e2e.checks import gang
+from trainyard_dev.e2e.checks import gang, storage
 from trainyard_dev.e2e.checks.nodes import await_gpus
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
@@ -108,11 +108,8 @@ def silent_kubelet(context: Context) -> Iterator[None]:
 @contextmanager
 def scaled_away(context: Context) -> Iterator[None]:
     """A Deployment of the platform without a pod."""
-    context.kubectl("scale", "-n", SYSTEM, f"deploy/{SCALED}", "--replicas=0")
-    try:
+    with context.without(f"deploy/{SCALED}"):
         yield
-    finally:
-        context.kubectl("scale", "-n", SYSTEM, f"deploy/{SCALED}", "--replicas=1")
 
 
 @contextmanager
@@ -141,10 +138,7 @@ def _pod_of_the_platform(context: Context, name: str, script: str, labels: dict[
 @contextmanager
 def filled_claim(context: Context) -> Iterator[None]:
     """A small claim that a pod of the team fills to 95 %, and empties again."""
-    size = {"resources": {"requests": {"storage": f"{CLAIM_MI}Mi"}}}
-    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": context.shared_class, **size}
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": FULL}, "spec": spec}
-    context.kubectl.apply([claim], NAMESPACE)
+    context.kubectl.apply([storage.claim(FULL, context.shared_class, f"{CLAIM_MI}Mi")], NAMESPACE)
     try:
         _in_claim(context, f"head -c {FILL_MI}M /dev/urandom > /full/checkpoint")
         yield

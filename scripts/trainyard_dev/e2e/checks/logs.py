@@ -66,12 +66,9 @@ def _stopped(context: Context, figures: dict[str, Any]) -> None:
     _write(context, name, "sleep 0.1", count)
     _await_line(context, name, 50)
     store = f"statefulset/{RELEASE}-minio"
-    context.kubectl("scale", store, "-n", SYSTEM, "--replicas=0")
-    try:
+    with context.without(store):
         time.sleep(DOWN_S)
         context.kubectl("delete", "pod", "-n", SYSTEM, "-l", daemons, "--force", "--grace-period=0", "--wait=false")
-    finally:
-        context.kubectl("scale", store, "-n", SYSTEM, "--replicas=1")
     for workload in (store, f"daemonset/{RELEASE}-logs"):
         context.rolled_out(workload, PATIENCE_S)
     _await_line(context, name, count - 1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from trainyard_dev.e2e import runs, store
@@ -128,8 +127,11 @@ def outages(context: Context) -> None:
         context.kubectl("delete", "pods", "-n", SYSTEM, "-l", f"{CONTROLLER},trainyard.io/serves={seen.team}", "--now")
         _until(context, seen, lambda: any(map(_done, seen.jobs.values())), "the training job doesn't end")
         gone = time.monotonic()
-        with _without_store(context):
+        [found] = context.kubectl.get("statefulsets,deployments", "-n", SYSTEM, "-l", "app.kubernetes.io/name=minio")
+        the_store = f"{found['kind'].lower()}/{found['metadata']['name']}"
+        with context.without(the_store):
             time.sleep(OUTAGE_S)
+        context.rolled_out(the_store, 120)
         figures["store_away_seconds"] = round(time.monotonic() - gone)
         runs.end(context, seen, EXAMPLE_S)
         require(seen.phase == "Succeeded", f"the run ended {seen.phase}: {seen.why_failed}")
@@ -140,19 +142,6 @@ def outages(context: Context) -> None:
         }
         require(len(seen.jobs) == 1, f"{len(seen.jobs)} training jobs were made, due is one")
         runs.forget(context, seen)
-
-
-@contextmanager
-def _without_store(context: Context) -> Iterator[None]:
-    """The object store is away as long as the block runs."""
-    [found] = context.kubectl.get("statefulsets,deployments", "-n", SYSTEM, "-l", "app.kubernetes.io/name=minio")
-    name = f"{found['kind'].lower()}/{found['metadata']['name']}"
-    context.kubectl("scale", "-n", SYSTEM, name, "--replicas=0")
-    try:
-        yield
-    finally:
-        context.kubectl("scale", "-n", SYSTEM, name, "--replicas=1")
-        context.rolled_out(name, 120)
 
 
 def _until(context: Context, seen: Seen, holds: Callable[[], bool], otherwise: str) -> None:
