@@ -10,7 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from trainyard_dev.e2e.checks import costs, notebooks_digit, notebooks_lives, notebooks_others
+from trainyard_dev import browser
+from trainyard_dev.e2e import asking, runs, served
+from trainyard_dev.e2e.checks import costs, notebooks_lives, notebooks_others
+from trainyard_dev.e2e.checks.serving_access import drawn
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS
 from trainyard_dev.e2e.login_site import ADA, PREFIX, TOKEN_S, missing
@@ -18,9 +21,10 @@ from trainyard_dev.e2e.notebook_page import Desk
 from trainyard_dev.e2e.notebook_site import NOTEBOOK, SPACE, Site, site
 from trainyard_dev.e2e.recorder import had, patience, require
 
+DIGIT = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognised"
 TITLES = {
     "notebooks.work": "a member opens a notebook in a browser; a cell trains and runs a pipeline in her own name",
-    "notebooks.digit": notebooks_digit.TITLE,
+    "notebooks.digit": DIGIT,
     "notebooks.upgrade": notebooks_lives.UPGRADED,
     "notebooks.strangers": notebooks_others.STRANGERS,
     "notebooks.gpu": notebooks_lives.GPU_TITLE,
@@ -50,6 +54,10 @@ def doubling(number: int = 21) -> int:
 print("written")
 """
 TRAIN = "!cd digits && trainyard train --name cell --cpu 100m --memory 512Mi --no-fetch -- python3 train.py"
+PIPELINES = "/opt/trainyard/app/trainyard/tree/pipelines"
+# No accuracy is 2: the first version is registered, and its member puts it into service.
+MODEL = f"!cp -r {PIPELINES} . && trainyard submit pipelines/serve.py {' '.join(served.SMALL)} -p epochs=4 -p minimum=2"
+SERVE = "!trainyard serve digits --from outside --by nodePort --key --scale-by none --replicas 1 --cpu 100m"
 TOKEN = """
 import hashlib, json, subprocess
 said = subprocess.run(["trainyard", "login", "--credential", "--hub"], capture_output=True, check=True).stdout
@@ -117,9 +125,38 @@ def work(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
     require("eyJ" not in shown and "API_TOKEN" not in shown, "a token stands in the pod, which the team sees")
 
 
+def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
+    """Three cells and a second window. Raises CheckError."""
+    context = there.context
+    desk.at_work()
+    try:
+        began = time.monotonic()
+        desk.says(MODEL, "succeeded", served.RUN_S)
+        figures["trained and registered after s"] = round(time.monotonic() - began, 1)
+        desk.says("!trainyard models list", served.MODEL, served.READY_S)
+        began = time.monotonic()
+        key = re.search(r"ty-[A-Za-z0-9_-]+", desk.cell(SERVE, served.READY_S))
+        figures["in service after s"] = round(time.monotonic() - began, 1)
+        key = had(key, "`trainyard serve` printed no key")
+        desk.says("!trainyard serve list", served.MODEL)
+        figures["cells"] = desk.seen("cells that train, register and serve", there.picture("serve"))
+        by = (served.deployment(context)["metadata"].get("annotations") or {}).get(BY, f"{PREFIX}{ADA}")
+        require(by == f"{PREFIX}{ADA}", f"the model in service in {NAMESPACE} is of {by}")
+        url = f"http://{asking.node(context)}:{served.port(context)}/"
+        with browser.window(width=760, height=560) as window:
+            window.open(url)
+            window.fill("#key", key[0])
+            window.click("#lock button")
+            window.wait_text("Version ", served.READY_S)
+            wrong = drawn(window, figures, "a digit drawn on the page of the model", there.picture("digit"))
+        require(not wrong, f"not recognised: {wrong}")
+    finally:
+        runs.trainyard(context, "serve", "stop", served.MODEL, check=False)
+
+
 STEPS: dict[str, Callable[[Site, Desk, dict[str, Any]], None]] = {
     "notebooks.work": work,
-    "notebooks.digit": notebooks_digit.digit,
+    "notebooks.digit": digit,
     "notebooks.upgrade": notebooks_lives.upgraded,
     "notebooks.strangers": notebooks_others.strangers,
     "notebooks.gpu": notebooks_lives.gpu,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from trainyard.serving import rollout
 from trainyard_dev import browser
 from trainyard_dev.e2e import asking, options, runs, served
-from trainyard_dev.e2e.checks import costs, serving_access, serving_gate, serving_others, serving_scale
+from trainyard_dev.e2e.checks import costs, serving_access, serving_others, serving_scale
 from trainyard_dev.e2e.context import NAMESPACE, Context
-from trainyard_dev.e2e.recorder import require
+from trainyard_dev.e2e.recorder import patience, require
 from trainyard_dev.e2e.releases import changed, layer
-from trainyard_dev.e2e.served import MODEL, NAME
+from trainyard_dev.e2e.served import MODEL, NAME, PIPELINE, SMALL
 
 TITLES = {
     "serving.answers": "a pipeline registers a model, a member serves it, and a pod of the team gets predictions",
@@ -33,6 +35,8 @@ IDS = tuple(TITLES)
 IMAGES = (*options.OFFERED, "trainer-torch", "pipeline", "argoexec", "metrics-server", "prometheus-adapter",
           *options.SERVERS)  # fmt: skip
 REQUESTS, RATE = 20000, 200  # of one rollout: requests, and how many a second
+FLOW = runs.FLOWS / "served" / "put.py"
+BACK_S = 120.0  # until the version of before is back in service
 FEW, LASTING = 8000, 12000  # longer than a pod takes to start on a busy machine; longer than two upgrades take
 
 
@@ -41,7 +45,7 @@ def on(context: Context) -> None:
     works = {
         "serving.answers": _answers, "serving.rollout": _rollout, "serving.upgrade": _upgrade,
         "serving.keys": serving_access.keys, "serving.canary": _canary, "serving.strangers": serving_access.strangers,
-        "serving.page": serving_access.page, "serving.gate": serving_gate.gate, "serving.scale": serving_scale.by_cpu,
+        "serving.page": serving_access.page, "serving.gate": _gate, "serving.scale": serving_scale.by_cpu,
         "serving.frameworks": serving_others.frameworks, "serving.requests": serving_scale.by_requests,
     }  # fmt: skip
     brought: dict[str, options.Objects] = {}
@@ -159,3 +163,38 @@ def _canary(context: Context, figures: dict[str, Any]) -> None:
     runs.trainyard(context, "serve", "rollback", MODEL, timeout=served.READY_S)
     seen = asking.versions(asking.load(context, MODEL, 100, 100, anew=True))
     require(set(seen) == {first}, f"the canary answers after it was taken back: {seen}")
+
+
+def _gate(context: Context, figures: dict[str, Any]) -> None:
+    """Three runs: a better version, a worse one, and one whose file no server can load."""
+    served.begin(context)
+    run = runs.succeed(context, PIPELINE, *SMALL, "-p", "epochs=5", "-p", "minimum=0.5", timeout=900)
+    version = run.output("register-model", "version")
+    figures |= {"served by the pipeline": version, "pipeline_seconds": round(run.seconds)}
+    require(served.now(context) == version, f"in service is {served.now(context)}, the pipeline registered {version}")
+    worse = runs.succeed(context, PIPELINE, *SMALL, "-p", "epochs=1", "-p", "lr=0.0001", timeout=900)
+    figures["held back"] = held = worse.output("register-model", "version")
+    require(held and held != version, "the worse version was not registered")
+    require("serve-model" not in worse.ran, f"the run served a version past the gate: {worse.ran}")
+    require(served.now(context) == version, "a version that the gate held back is in service")
+    broken = _broken(context)
+    failing = runs.end(context, runs.submit(context, FLOW, "-p", f"version={broken}"), timeout=400)
+    require(failing.phase == "Failed", f"a version that can't be loaded ended {failing.phase}")
+    figures["why it went back"] = failing.why_failed
+    require(f"{MODEL}@{version} is back" in failing.why_failed, f"the run says {failing.why_failed!r}")
+    wait = patience(BACK_S)
+    while (now := served.now(context)) != version:
+        wait(f"in service is {now}, not {version}")
+    seen = asking.load(context, MODEL, 100, 50)
+    require(asking.failed(seen) == 0 and set(asking.versions(seen)) == {version}, f"after it went back: {seen}")
+    runs.forget(context, run, worse, failing)
+
+
+def _broken(context: Context) -> str:
+    """A registered version whose file is no model; a member registers it."""
+    with tempfile.TemporaryDirectory(prefix="broken-") as folder:
+        (Path(folder) / "model.pt").write_bytes(b"no model at all")
+        words = ("--framework", "pytorch", "--file", "model.pt", "--input", "image:FP32:-1,784",
+                 "--output-tensor", "logits:FP32:-1,10", "--metric", "accuracy=0.99")  # fmt: skip
+        _, out, _ = runs.trainyard(context, "models", "register", folder, MODEL, *words, "-o", "json", timeout=180)
+    return str(json.loads(out)["version"])
