@@ -48,10 +48,10 @@ def sets(on: Iterable[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def values(on: Iterable[str], **more: Any) -> Iterator[Path]:
-    """A values file of these options for the time of the block; `more` are further values by option."""
+def values(on: Iterable[str]) -> Iterator[Path]:
+    """A values file of these options for the time of the block."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump({option: {**one, **more.get(option, {})} for option, one in sets(on).items()}, file)
+        yaml.safe_dump(sets(on), file)
         file.flush()
         yield Path(file.name)
 
