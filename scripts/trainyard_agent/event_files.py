@@ -49,15 +49,13 @@ class Mirror:
         if size <= have:
             return 0
         target.parent.mkdir(parents=True, exist_ok=True)
-        with objects.store_errors(f"s3://{bucket}/{key}"):
-            answer = self.client.get_object(bucket, key, offset=have, length=size - have)
-            try:
-                with open(target, "ab") as file:
-                    for block in answer.stream(objects.BLOCK):
-                        file.write(block)
-            finally:
-                answer.close()
-                answer.release_conn()
+        with (
+            objects.store_errors(f"s3://{bucket}/{key}"),
+            store.opened(self.client, bucket, key, have, size - have) as answer,
+            open(target, "ab") as file,
+        ):
+            for block in answer.stream(objects.BLOCK):
+                file.write(block)
         return size - have
 
 

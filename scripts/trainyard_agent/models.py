@@ -48,14 +48,11 @@ def cards(client: Minio, bucket: str, prefix: str) -> list[dict[str, Any]]:
             key = str(item.object_name)
             if key.rpartition("/")[2] != CARD or int(item.size or 0) > LARGEST_CARD:
                 continue
-            answer = client.get_object(bucket, key)
             try:
-                card = json.loads(answer.read())
+                with store.opened(client, bucket, key) as answer:
+                    card = json.loads(answer.read())
             except ValueError:
                 card = None
-            finally:
-                answer.close()
-                answer.release_conn()
             changed = int(item.last_modified.timestamp()) if item.last_modified else 0
             place = key[len(below) :].rpartition("/")[0]
             found.append({"place": place, "changed": changed, "card": card if isinstance(card, dict) else None})

@@ -50,13 +50,11 @@ def _bucket(name: str, access: str, external: bool) -> str:
     if access == "read":
         store.remove_object(name, key)
         raise PlatformError("writing is possible, the contract says read only")
-    answer = store.get_object(name, key)
     try:
-        if answer.read() != text:
-            raise PlatformError("what was read is not what was written")
+        with stores.opened(store, name, key) as answer:
+            if answer.read() != text:
+                raise PlatformError("what was read is not what was written")
     finally:
-        answer.close()
-        answer.release_conn()
         store.remove_object(name, key)
     return "written, read, removed"
 
