@@ -8,8 +8,11 @@ import os
 import ssl
 import urllib.parse
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from trainyard_agent.say import PlatformError
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 MERGE = "application/merge-patch+json"
@@ -23,6 +26,15 @@ class ApiError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
+
+
+@contextmanager
+def needed(trouble: str) -> Iterator[None]:
+    """Calls that the command can't do without. Raises PlatformError: `trouble`, and what the API said."""
+    try:
+        yield
+    except ApiError as error:
+        raise PlatformError(f"{trouble}: {error.message}") from error
 
 
 class Api:
@@ -105,6 +117,17 @@ class Api:
     def merge(self, path: str, patch: dict[str, Any], *, manager: str) -> dict[str, Any]:
         """JSON merge patch."""
         return self.call("PATCH", path, patch, content=MERGE, query={"fieldManager": manager})
+
+
+def listed(api: Api, path: str, query: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Every object of a list, of which `query["limit"]` are held at a time. Raises ApiError."""
+    query = dict(query)
+    while True:
+        answer = api.get(path, query)
+        yield from answer.get("items") or []
+        query["continue"] = (answer.get("metadata") or {}).get("continue") or ""
+        if not query["continue"]:
+            return
 
 
 def _message(text: bytes) -> str:

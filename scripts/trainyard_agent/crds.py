@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 from trainyard_agent.setup import established
@@ -77,7 +77,9 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
         same = f"was up to date (generation {now})"
         say(f"CRD {name} " + ("made" if found is None else same if before == now else f"moved, {before} to {now}"))
         if after["metadata"].get("annotations", {}).get(GENERATION, "1") != str(now):
-            _note(api, name, now)
+            noted = {"metadata": {"annotations": {GENERATION: str(now)}}}
+            with needed(f"CRD {name} was moved, its generation was not noted"):
+                api.merge(f"{PATH}/{name}", noted, manager=MANAGER)
     for crd, _ in todo:
         name = crd["metadata"]["name"]
         clock.wait(f"CRD {name}", lambda name=name: established(api, name))
@@ -85,19 +87,8 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
 
 def _apply(api: Api, crd: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
     """Server-side apply. Helm owns the fields since the installation; they are taken over."""
-    try:
+    with needed(f"CRD {crd['metadata']['name']} was not applied"):
         return api.apply(f"{PATH}/{crd['metadata']['name']}", crd, manager=MANAGER, dry_run=dry_run)
-    except ApiError as error:
-        raise PlatformError(f"CRD {crd['metadata']['name']} was not applied: {error.message}") from error
-
-
-def _note(api: Api, name: str, generation: int) -> None:
-    """Keep the generation that the CRD was moved to."""
-    try:
-        noted = {"metadata": {"annotations": {GENERATION: str(generation)}}}
-        api.merge(f"{PATH}/{name}", noted, manager=MANAGER)
-    except ApiError as error:
-        raise PlatformError(f"CRD {name} was moved, its generation was not noted: {error.message}") from error
 
 
 def run(folder: str, timeout: float) -> int:

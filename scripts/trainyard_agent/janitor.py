@@ -16,6 +16,7 @@ from typing import Any
 
 from trainyard_agent import step_results
 from trainyard_agent.api import Api, ApiError
+from trainyard_agent.gpu_counts import MALFORMED
 from trainyard_agent.say import PlatformError, say
 
 RUN = "trainyard.io/run"
@@ -25,14 +26,6 @@ MANAGER = "trainyard-janitor"
 
 VOLCANO_ENDS = {"Completed", "Failed", "Aborted", "Terminated"}
 ARGO_ENDS = {"Succeeded", "Failed", "Error"}
-
-
-# What an object that isn't as its kind has it can raise where it is read. Members write runs, claims and pods.
-MALFORMED = (ValueError, TypeError, AttributeError, KeyError, OverflowError)
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 @dataclass(frozen=True)
@@ -48,14 +41,17 @@ def read(obj: dict[str, Any]) -> Run:
     status = obj.get("status") or {}
     state = status.get("state")
     if isinstance(state, dict) and state.get("phase") in VOLCANO_ENDS:
-        return Run(True, _time(state["lastTransitionTime"]) if state.get("lastTransitionTime") else None)
+        return Run(True, _time(state.get("lastTransitionTime")))
     if status.get("phase") in ARGO_ENDS:
-        return Run(True, _time(status["finishedAt"]) if status.get("finishedAt") else None)
+        return Run(True, _time(status.get("finishedAt")))
     for condition in status.get("conditions") or []:
         if condition.get("status") == "True" and condition.get("type") in ("Succeeded", "Complete", "Failed"):
-            stamp = status.get("completionTime") or condition.get("lastTransitionTime")
-            return Run(True, _time(stamp) if stamp else None)
+            return Run(True, _time(status.get("completionTime") or condition.get("lastTransitionTime")))
     return Run(False)
+
+
+def _time(text: Any) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def find(api: Api, namespace: str, name: str, kinds: Sequence[str]) -> list[Run]:
@@ -124,7 +120,7 @@ class Janitor:
                 self._note(path, meta, self.now().isoformat(timespec="seconds"))
                 say(f"{what}: run {run} is {'finished' if jobs else 'not there'}, its time begins")
                 return
-            ended = _time(notes[ENDED])
+            ended = datetime.fromisoformat(notes[ENDED])
         age = (self.now() - ended).total_seconds()
         if age >= int(notes[TTL]):
             self._remove(path, meta)

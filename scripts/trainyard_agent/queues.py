@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -87,10 +87,8 @@ def must_apply(api: Api, objects: list[dict[str, Any]], clock: Clock) -> None:
 
 
 def _items(api: Api, path: str, label: str = "") -> list[dict[str, Any]]:
-    try:
+    with needed(f"{path.rsplit('/', 1)[1]} can't be listed"):
         return api.get(path, {"labelSelector": label} if label else None).get("items", [])
-    except ApiError as error:
-        raise PlatformError(f"{path.rsplit('/', 1)[1]} can't be listed: {error.message}") from error
 
 
 def _removed(api: Api, name: str) -> str:

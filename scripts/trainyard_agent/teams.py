@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -61,12 +61,10 @@ def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buck
 
 def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> list[str]:
     """Begin to delete the namespaces of teams that are gone from the values; returns them. Raises PlatformError."""
-    try:
+    with needed("namespaces of teams can't be listed"):
         found = api.get(NAMESPACES, {"labelSelector": f"{plan['label']},{TEAM}"}).get("items", [])
         gone = [item for item in found if item["metadata"]["name"] not in plan["teams"]]
         volumes = api.get("/api/v1/persistentvolumes").get("items", []) if gone else []
-    except ApiError as error:
-        raise PlatformError(f"namespaces of teams can't be listed: {error.message}") from error
     for item in gone:
         team = item["metadata"]["name"]
         if item["metadata"].get("deletionTimestamp"):

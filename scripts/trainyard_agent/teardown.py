@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.queues import QUEUES
 from trainyard_agent.say import PlatformError, say
@@ -113,10 +113,8 @@ def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> d
     for item in listed(api, root, {"labelSelector": f"app.kubernetes.io/instance={plan['release']}"}):
         if item["spec"]["replicas"] and mounts(item["spec"]["template"]["spec"], space, plan["nfsServer"], claims):
             name = item["metadata"]["name"]
-            try:
+            with needed(f"deployment {name} can't be scaled to none"):
                 api.merge(f"{root}/{name}", {"spec": {"replicas": 0}}, manager="trainyard-teardown")
-            except ApiError as error:
-                raise PlatformError(f"deployment {name} can't be scaled to none: {error.message}") from error
             closed[f"{root}/{name}"] = item["spec"]["replicas"]
             say(f"stopped deployment {space}/{name}")
     return closed
@@ -151,7 +149,7 @@ def end_pod(api: Api, pod: dict[str, Any]) -> str:
 def stuck(pod: dict[str, Any]) -> bool:
     """Has a pod outlived its end by a minute? It hangs in a mount, and waiting for it helps nobody."""
     gone = pod["metadata"].get("deletionTimestamp")
-    return bool(gone) and time.time() - datetime.fromisoformat(gone.replace("Z", "+00:00")).timestamp() > STUCK_S
+    return bool(gone) and time.time() - datetime.fromisoformat(gone).timestamp() > STUCK_S
 
 
 def still_mounted(api: Api, plan: dict[str, Any], closed: dict[str, int]) -> str:

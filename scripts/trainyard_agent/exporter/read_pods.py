@@ -27,8 +27,7 @@ def word(text: object) -> str:
 
 def person(notes: Object) -> str:
     """Who made it, as its note says. Alerts carry it into mails and chats: only what can be printed is taken."""
-    text = str(notes.get(SUBMITTER) or "")[:LONGEST]
-    return word(text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text))
+    return word(notes.get(SUBMITTER))
 
 
 def seconds(at: datetime | None) -> float:
