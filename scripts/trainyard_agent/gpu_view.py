@@ -7,15 +7,12 @@ them and says who reads which; this fills them in.
 from __future__ import annotations
 
 import json
-import signal
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from trainyard_agent import gpu_counts
-from trainyard_agent.api import Api, ApiError, listed
+from trainyard_agent import gpu_counts, rounds
+from trainyard_agent.api import Api, ApiError, listed, needed
 from trainyard_agent.say import PlatformError, say
 
 NAME, KEY, MANAGER = "trainyard-gpus", "gpus.json", "trainyard-gpu-view"
@@ -35,9 +32,10 @@ class View:
         self._rounds = 0
 
     def look(self, contract: dict[str, Any], period: float) -> None:
-        """One round. Raises ApiError when the cluster can't be read, PlatformError that names what wasn't written."""
+        """One round. Raises PlatformError when the cluster can't be read, or that names what wasn't written."""
         pools, at = contract["nodePools"], self.now()
-        cluster = self.read(pools)
+        with needed("the cluster can't be read"):
+            cluster = self.read(pools)
         head = {"schema": gpu_counts.SCHEMA, "at": gpu_counts.stamp(at), "everySeconds": period}
         texts = {NAME: json.dumps(head | gpu_counts.shared(cluster, pools))}
         for team in contract.get("teams") or []:
@@ -93,23 +91,6 @@ class View:
 
 def run(contract_file: str, period: float) -> int:
     """Looks every `period` seconds until told to stop; what goes wrong is said once and tried again."""
-    stop = threading.Event()
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: stop.set())
-    view, before = View(Api()), ""
+    view = View(Api())
     say(f"publishing the cluster's GPUs every {period:g} s")
-    while True:
-        trouble = ""
-        try:
-            view.look(json.loads(Path(contract_file).read_text()), period)
-        except (OSError, ValueError, KeyError) as error:
-            trouble = f"the contract in {contract_file} can't be read: {error}"
-        except ApiError as error:
-            trouble = f"the cluster can't be read: {error.message}"
-        except PlatformError as error:
-            trouble = str(error)
-        if trouble and trouble != before:
-            say(trouble)
-        before = trouble
-        if stop.wait(period):
-            return 0
+    return rounds.run(lambda contract: view.look(contract, period), contract_file, period)

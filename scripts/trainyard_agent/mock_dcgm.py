@@ -19,6 +19,7 @@ from typing import Any
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.exporter.serve import Server, Shown
 from trainyard_agent.gpus import LIBRARY, Memory
+from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import say
 
 CHECKPOINT = "kubelet_internal_checkpoint"
@@ -140,8 +141,7 @@ def look(api: Api, node: str, root: Path, devices: Path) -> str:
 
 def run(node: str, root: str, devices: str, port: int, period: float) -> int:
     """Answers until it is told to end."""
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    ended = told_to_stop([signal.SIGTERM])
     pages = Shown("the first look")
     server = Server(port, pages)
     threading.Thread(target=server.serve_forever, daemon=True).start()
