@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError, needed
+from trainyard_agent.api import Api, ApiError, delete, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -93,10 +93,8 @@ def _items(api: Api, path: str, label: str = "") -> list[dict[str, Any]]:
 
 def _removed(api: Api, name: str) -> str:
     """Delete one queue; "" or Volcano's reason why it stays."""
-    try:
-        api.call("DELETE", f"{QUEUES}/{name}", {"apiVersion": "v1", "kind": "DeleteOptions"})
-    except ApiError as error:
-        return "" if error.status == 404 else error.message
+    if said := delete(api, f"{QUEUES}/{name}"):
+        return said
     say(f"queue {name} removed: it is gone from the values")
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError, needed
+from trainyard_agent.api import Api, ApiError, delete, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -71,11 +71,8 @@ def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> lis
             continue
         say(f"team {team} is gone from the values: its jobs are stopped and its namespace is deleted")
         _say_what_stays(team, volumes, plan["archive"], buckets)
-        try:
-            api.call("DELETE", f"{NAMESPACES}/{team}", {"apiVersion": "v1", "kind": "DeleteOptions"})
-        except ApiError as error:
-            if error.status != 404:
-                raise PlatformError(f"namespace {team} can't be deleted: {error.message}") from error
+        if said := delete(api, f"{NAMESPACES}/{team}"):
+            raise PlatformError(f"namespace {team} can't be deleted: {said}")
     return [item["metadata"]["name"] for item in gone]
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError, needed
+from trainyard_agent.api import Api, ApiError, delete, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.queues import QUEUES
 from trainyard_agent.say import PlatformError, say
@@ -21,7 +21,7 @@ PODGROUPS = "scheduling.volcano.sh/v1beta1/podgroups"
 ENDED = {"Succeeded", "Failed", "Complete", "Completed", "Aborted", "Terminated"}
 WORKFLOW_ENDED = {"Succeeded", "Failed", "Error"}
 STUCK_S = 60.0  # beyond the end that a pod's grace period allows; deletionTimestamp has that in it
-BACKGROUND = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+BACKGROUND = {"propagationPolicy": "Background"}  # an object goes with all that it owns
 
 
 def listed(api: Api, path: str, query: dict[str, str] | None = None) -> list[dict[str, Any]]:
@@ -32,15 +32,6 @@ def listed(api: Api, path: str, query: dict[str, str] | None = None) -> list[dic
         if error.status == 404:
             return []
         raise PlatformError(f"{path} can't be listed: {error.message}") from error
-
-
-def delete(api: Api, path: str) -> str:
-    """Delete one object with all that it owns; "" or why not."""
-    try:
-        api.call("DELETE", path, BACKGROUND)
-    except ApiError as error:
-        return "" if error.status == 404 else error.message
-    return ""
 
 
 def path_of(resource: str, item: dict[str, Any]) -> str:
@@ -71,7 +62,7 @@ def stop_training(api: Api, resources: list[str]) -> None:
         for job in listed(api, f"/apis/{resource}"):
             if ended(job) or job["metadata"].get("deletionTimestamp"):
                 continue
-            said = delete(api, path_of(resource, job))
+            said = delete(api, path_of(resource, job), **BACKGROUND)
             name = f"{resource.rsplit('/', 1)[1]} {job['metadata']['namespace']}/{job['metadata']['name']}"
             if said:
                 raise PlatformError(f"{name} can't be stopped: {said}")
@@ -136,9 +127,9 @@ def end_pod(api: Api, pod: dict[str, Any]) -> str:
     if meta.get("deletionTimestamp"):
         return ""
     if version == "batch/v1" and kind == "Job":
-        said = delete(api, f"/apis/batch/v1/namespaces/{meta['namespace']}/jobs/{name}")
+        said = delete(api, f"/apis/batch/v1/namespaces/{meta['namespace']}/jobs/{name}", **BACKGROUND)
     elif version.startswith(("kubeflow.org/", "batch.volcano.sh/")) or not kind:
-        said = delete(api, path_of("core/v1/pods", pod))
+        said = delete(api, path_of("core/v1/pods", pod), **BACKGROUND)
     else:
         return f"it belongs to {kind} {name}; scale that to none"
     if not said:
@@ -189,7 +180,7 @@ def queues_gone(api: Api, label: str) -> str:
         if name in parents:
             reasons.append(f"queue {name} has queues below it")
             continue
-        said = delete(api, f"{QUEUES}/{name}")
+        said = delete(api, f"{QUEUES}/{name}", **BACKGROUND)
         if said:
             reasons.append(f"queue {name}: {said}")
         else:
@@ -200,7 +191,7 @@ def queues_gone(api: Api, label: str) -> str:
 def drop_podgroups(api: Api) -> None:
     """Gangs mean nothing without their scheduler; a job that is submitted again gets a new one."""
     for item in listed(api, f"/apis/{PODGROUPS}"):
-        delete(api, path_of(PODGROUPS, item))
+        delete(api, path_of(PODGROUPS, item), **BACKGROUND)
 
 
 def drop_hooks(api: Api, plan: dict[str, Any]) -> None:
@@ -210,7 +201,7 @@ def drop_hooks(api: Api, plan: dict[str, Any]) -> None:
         for item in listed(api, path, query):
             hook = item["metadata"].get("annotations", {}).get("helm.sh/hook", "")
             if hook and "pre-delete" not in hook:
-                delete(api, path_of(resource, item))
+                delete(api, path_of(resource, item), **BACKGROUND)
 
 
 def say_what_stays(api: Api, plan: dict[str, Any]) -> None:
