@@ -119,6 +119,16 @@ class Api:
         return self.call("PATCH", path, patch, content=MERGE, query={"fieldManager": manager})
 
 
+def found(api: Api, path: str, query: dict[str, str] | None = None) -> dict[str, Any] | None:
+    """One object or list; None where there is none of that name or kind. Raises ApiError."""
+    try:
+        return api.get(path, query)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
 def listed(api: Api, path: str, query: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Every object of a list, of which `query["limit"]` are held at a time. Raises ApiError."""
     query = dict(query)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_agent import step_results
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, found
 from trainyard_agent.gpu_counts import MALFORMED
 from trainyard_agent.say import PlatformError, say
 
@@ -56,15 +56,9 @@ def _time(text: Any) -> datetime | None:
 
 def find(api: Api, namespace: str, name: str, kinds: Sequence[str]) -> list[Run]:
     """Every job of that name, of whichever of the kinds (`group/version/plural`); [] when none is there."""
-    found = []
-    for kind in kinds:
-        group, _, resource = kind.rpartition("/")
-        try:
-            found.append(read(api.get(f"/apis/{group}/namespaces/{namespace}/{resource}/{name}")))
-        except ApiError as error:
-            if error.status != 404:
-                raise
-    return found
+    split = (kind.rpartition("/") for kind in kinds)
+    there = (found(api, f"/apis/{group}/namespaces/{namespace}/{plural}/{name}") for group, _, plural in split)
+    return [read(obj) for obj in there if obj is not None]
 
 
 def in_use(pods: list[dict[str, Any]]) -> set[str]:

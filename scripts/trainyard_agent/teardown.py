@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError, delete, needed
+from trainyard_agent.api import Api, ApiError, delete, found, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.queues import QUEUES
 from trainyard_agent.say import PlatformError, say
@@ -26,12 +26,8 @@ BACKGROUND = {"propagationPolicy": "Background"}  # an object goes with all that
 
 def listed(api: Api, path: str, query: dict[str, str] | None = None) -> list[dict[str, Any]]:
     """Every object of a resource; none where the resource isn't known. Raises PlatformError."""
-    try:
-        return api.get(path, query).get("items", [])
-    except ApiError as error:
-        if error.status == 404:
-            return []
-        raise PlatformError(f"{path} can't be listed: {error.message}") from error
+    with needed(f"{path} can't be listed"):
+        return (found(api, path, query) or {}).get("items", [])
 
 
 def path_of(resource: str, item: dict[str, Any]) -> str:

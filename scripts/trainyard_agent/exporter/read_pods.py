@@ -7,8 +7,7 @@ from datetime import datetime
 
 from trainyard_agent import gpu_counts
 from trainyard_agent.exporter import reasons
-from trainyard_agent.exporter.kinds import kind_of
-from trainyard_agent.exporter.model import POD, WORKFLOW, Gang, JobKey, Object, Pod
+from trainyard_agent.exporter.model import POD, WORKFLOW, Gang, JobKey, Object, Pod, kind_of
 
 QUEUE = "scheduling.volcano.sh/queue-name"  # annotation
 SUBMITTER = "trainyard.io/submitted-by"  # annotation: who made it
