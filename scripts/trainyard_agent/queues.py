@@ -91,14 +91,6 @@ def _items(api: Api, path: str, label: str = "") -> list[dict[str, Any]]:
         return api.get(path, {"labelSelector": label} if label else None).get("items", [])
 
 
-def _removed(api: Api, name: str) -> str:
-    """Delete one queue; "" or Volcano's reason why it stays."""
-    if said := delete(api, f"{QUEUES}/{name}"):
-        return said
-    say(f"queue {name} removed: it is gone from the values")
-    return ""
-
-
 def prune(api: Api, label: str, keep: set[str], clock: Clock) -> None:
     """Delete the queues that carry our label and are not wanted any more, each once it is empty and has no children.
 
@@ -122,10 +114,10 @@ def prune(api: Api, label: str, keep: set[str], clock: Clock) -> None:
                 reasons[name] = "it has queues below it"
             elif name in users:
                 reasons[name] = f"{len(users[name])} jobs are in it, {users[name][0]} among them"
-            elif not (reason := _removed(api, name)):
-                continue
+            elif said := delete(api, f"{QUEUES}/{name}"):
+                reasons[name] = said  # Volcano's words
             else:
-                reasons[name] = reason
+                say(f"queue {name} removed: it is gone from the values")
         if not reasons:
             return
         if time.monotonic() > end:

@@ -102,11 +102,6 @@ class Secret:
             self.obj = self.api.merge(self.path, body, manager=MANAGER) or self.obj
 
 
-def _is_guessable(key: Key, team: str) -> bool:
-    """Keys of releases up to 0.2.0 were named after their team."""
-    return key.access == f"{TEAM}{team}"
-
-
 def ensure(
     api: Api, accounts: Accounts, team: str, policy: dict[str, Any], held: Mapping[str, frozenset[str]], *,
     keep: timedelta, ca: str = "", now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -124,7 +119,8 @@ def ensure(
     secret.trust(ca)
     key, former = secret.key(), {one.access: one for one in secret.former()}
     present = held.get(owner, frozenset())
-    if key is None or _is_guessable(key, team) or secret.notes.get(ROTATE) == "true":
+    # Keys of releases up to 0.2.0 were named after their team.
+    if key is None or key.access == owner or secret.notes.get(ROTATE) == "true":
         new = fresh()
         accounts.give(owner, new, policy)
         if key and key.access in present:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -43,20 +42,15 @@ def clean(api: Api, namespace: str, since: datetime) -> None:
     """
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     failed = []
-    for cache in _listed(api, path):
-        try:
-            _clean(api, f"{path}/{cache['metadata']['name']}", cache, since)
-        except ApiError as error:
-            if error.status not in (404, 409):
-                failed.append(f"{cache['metadata']['name']} ({error.message})")
+    with needed("caches of steps can't be listed"):
+        for cache in listed(api, path, {"labelSelector": CACHE, "limit": AT_ONCE}):
+            try:
+                _clean(api, f"{path}/{cache['metadata']['name']}", cache, since)
+            except ApiError as error:
+                if error.status not in (404, 409):
+                    failed.append(f"{cache['metadata']['name']} ({error.message})")
     if failed:
         raise PlatformError(f"caches were not cleaned: {', '.join(failed)}")
-
-
-def _listed(api: Api, path: str) -> Iterator[dict[str, Any]]:
-    """Every cache, a few at a time. Raises PlatformError."""
-    with needed("caches of steps can't be listed"):
-        yield from listed(api, path, {"labelSelector": CACHE, "limit": AT_ONCE})
 
 
 def _clean(api: Api, path: str, cache: dict[str, Any], since: datetime) -> None:

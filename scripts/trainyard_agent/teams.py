@@ -33,14 +33,11 @@ def close_accounts(api: Api, teams: list[str], clock: Clock) -> None:
         clock.wait(f"service account of team {team}", lambda team=team: _closed(api, team), quiet=True)
 
 
-def volumes_of(volumes: list[dict[str, Any]], team: str) -> list[dict[str, Any]]:
-    """The volumes bound to claims of a team."""
-    return [volume for volume in volumes if (volume["spec"].get("claimRef") or {}).get("namespace") == team]
-
-
 def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buckets: list[dict[str, Any]]) -> None:
-    for volume in volumes_of(volumes, team):
+    for volume in volumes:
         spec = volume["spec"]
+        if (spec.get("claimRef") or {}).get("namespace") != team:
+            continue
         claim = f"{team}/{spec['claimRef']['name']}"
         nfs = spec.get("nfs") or {}
         place = f" at {nfs['path']} on {nfs['server']}" if nfs else ""

@@ -184,12 +184,6 @@ def queues_gone(api: Api, label: str) -> str:
     return "; ".join(reasons)
 
 
-def drop_podgroups(api: Api) -> None:
-    """Gangs mean nothing without their scheduler; a job that is submitted again gets a new one."""
-    for item in listed(api, f"/apis/{PODGROUPS}"):
-        delete(api, path_of(PODGROUPS, item), **BACKGROUND)
-
-
 def drop_hooks(api: Api, plan: dict[str, Any]) -> None:
     """Jobs and pods of earlier hooks and tests, which Helm leaves; this hook's own are Helm's to remove."""
     root, query = f"/namespaces/{plan['namespace']}", {"labelSelector": f"app.kubernetes.io/instance={plan['release']}"}
@@ -229,8 +223,9 @@ def run(plan_file: str, timeout: float) -> int:
     except PlatformError:
         open_own(api, closed)
         raise
-    if plan["volcano"]:
-        drop_podgroups(api)
+    # Gangs mean nothing without their scheduler; a job that is submitted again gets a new one.
+    for item in listed(api, f"/apis/{PODGROUPS}") if plan["volcano"] else ():
+        delete(api, path_of(PODGROUPS, item), **BACKGROUND)
     drop_hooks(api, plan)
     say_what_stays(api, plan)
     return 0
