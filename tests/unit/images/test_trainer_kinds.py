@@ -25,6 +25,7 @@ from test_trainer_data import write_set  # noqa: E402
 
 from mnist import perceptron, train_jax, train_paddle, train_xgboost  # noqa: E402
 from mnist.errors import TrainError  # noqa: E402
+from trainyard_dev.apiserver.processes import free_ports  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 NEW = ("jax", "paddle", "xgboost")
@@ -141,11 +142,6 @@ def test_the_example_is_a_whole_gang_that_the_operator_can_read(
         assert len(ranked) == (name == "paddle"), "PaddleJob's operator alone tells no rank"
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def environment(kind: str, rank: int, port: int) -> dict[str, str]:
     """What the operator would set, for two processes on this machine."""
     if kind == "jax":
@@ -166,7 +162,7 @@ def test_two_processes_train_one_model(kind: str, tmp_path: Path) -> None:
         pytest.skip(f"{kind} is not installed")
     (tmp_path / "data").mkdir()
     write_set(tmp_path / "data", train=64, test=10)
-    out, port = tmp_path / "out", free_port()
+    out, [port] = tmp_path / "out", free_ports(1)
     words = [sys.executable, "-m", f"mnist.train_{kind}", f"--data={tmp_path / 'data'}", f"--out={out}"]
     words += ["--train-samples=64", "--batch-size=16", "--min-accuracy=1"]  # which these few samples can't reach
     paths = os.pathsep.join([str(ROOT / "images/trainer"), *filter(None, [os.environ.get("PYTHONPATH")])])
