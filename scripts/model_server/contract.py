@@ -47,7 +47,6 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
 VERSION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _BUILDER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.py:[A-Za-z_][A-Za-z0-9_]*")
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -178,11 +177,8 @@ def parse(document: Any, where: str = CARD) -> Card:
 def digest_of(path: Path) -> str:
     """`sha256:…` of a file's bytes; of a folder, of its files' relative names and digests in order."""
     if not path.is_dir():
-        total = hashlib.sha256()
         with path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                total.update(block)
-        return f"sha256:{total.hexdigest()}"
+            return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
     lines = sorted(f"{one.relative_to(path).as_posix()} {digest_of(one)}\n" for one in path.rglob("*") if one.is_file())
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 

@@ -264,9 +264,9 @@ def main(argv: list[str] | None = None) -> int:
             store_metrics.write(Path(args.to))
             return 0
         if args.command == "exporter":
-            from trainyard_agent.exporter import kinds, serve
+            from trainyard_agent.exporter import model, serve
 
-            known = [kind for kind in args.kinds.split(",") if kind and kind != kinds.WORKFLOWS]
+            known = [kind for kind in args.kinds.split(",") if kind and kind != model.WORKFLOWS]
             return serve.run(args.contract, known, args.period, args.port)
         if args.command == "mock-dcgm":
             from trainyard_agent import mock_dcgm

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import secrets
 import string
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trainyard_agent.s3_policies import LOGS, PLATFORM, TEAM
-from trainyard_agent.say import PlatformError
 
 # Access keys are no secrets to S3, but nobody has to be able to guess one: 20 of 36 characters are 103 bits.
 _LETTERS = string.ascii_uppercase + string.digits
@@ -36,10 +34,3 @@ def fresh() -> Key:
 def is_owner(owner: str) -> bool:
     """Is this an owner that the platform makes and removes?"""
     return owner in (PLATFORM, LOGS) or owner.startswith(TEAM)
-
-
-def refuse_foreign(held: Mapping[str, frozenset[str]], owner: str, key: Key) -> None:
-    """Raise PlatformError when a key belongs to another owner: whoever changed it might mean to take that over."""
-    for other, keys in held.items():
-        if other != owner and key.access in keys:
-            raise PlatformError(f"access key {key.access} of {owner} is {other}'s: delete its Secret and upgrade again")

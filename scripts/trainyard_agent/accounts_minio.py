@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainyard_agent import store
-from trainyard_agent.accounts_keys import Key, is_owner, refuse_foreign
+from trainyard_agent.accounts_keys import Key, is_owner
 from trainyard_agent.say import PlatformError
 from trainyard_agent.store import Access
 
@@ -42,8 +42,8 @@ class MinioAccounts:
         """Make or correct one user and its policy."""
         if key.access == self.root.user:
             raise PlatformError(f"the access key of {owner} is the root user's: delete its Secret and upgrade again")
-        present = {self._users[key.access]: frozenset({key.access})} if key.access in self._users else {}
-        refuse_foreign({other: keys for other, keys in present.items() if other}, owner, key)
+        if (other := self._users.get(key.access)) and other != owner:  # whoever changed it might mean to take that over
+            raise PlatformError(f"access key {key.access} of {owner} is {other}'s: delete its Secret and upgrade again")
         self.admin.policy_add(owner, policy=policy | {"Statement": [*policy["Statement"], NO_ADMINISTRATION]})
         if key.access not in self._users or not self._knows(key):
             self.admin.user_add(key.access, key.secret)

@@ -8,8 +8,11 @@ import os
 import ssl
 import urllib.parse
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from trainyard_agent.say import PlatformError
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 MERGE = "application/merge-patch+json"
@@ -23,6 +26,15 @@ class ApiError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
+
+
+@contextmanager
+def needed(trouble: str) -> Iterator[None]:
+    """Calls that the command can't do without. Raises PlatformError: `trouble`, and what the API said."""
+    try:
+        yield
+    except ApiError as error:
+        raise PlatformError(f"{trouble}: {error.message}") from error
 
 
 class Api:
@@ -54,18 +66,10 @@ class Api:
 
         An answer of more than `most` bytes isn't read and is an error 413; 0: it may have any size.
         """
-        token = (self._account / "token").read_text().strip()
-        target = path + ("?" + urllib.parse.urlencode(query) if query else "")
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json", "Content-Type": content}
-        connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
-        try:
-            connection.request(method, target, json.dumps(body) if body is not None else None, headers)
-            response = connection.getresponse()
+        headers = {"Accept": "application/json", "Content-Type": content}
+        sent = json.dumps(body) if body is not None else None
+        with self._asked(method, path, query, timeout, headers, sent) as response:
             text = response.read(most + 1) if most else response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise ApiError(0, f"the API server did not answer: {error}") from error
-        finally:
-            connection.close()
         if most and len(text) > most:
             raise ApiError(413, f"the answer to {method} {path} has more than {most} bytes")
         if response.status >= 400:
@@ -78,16 +82,24 @@ class Api:
 
     def lines(self, path: str, query: dict[str, str] | None = None, *, timeout: float = 60.0) -> Iterator[str]:
         """GET text line by line as it comes. Raises ApiError, also when nothing has come for `timeout` seconds."""
-        token = (self._account / "token").read_text().strip()
-        target = path + ("?" + urllib.parse.urlencode(query) if query else "")
-        connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
-        try:
-            connection.request("GET", target, headers={"Authorization": f"Bearer {token}"})
-            response = connection.getresponse()
+        with self._asked("GET", path, query, timeout) as response:
             if response.status >= 400:
                 raise ApiError(response.status, _message(response.read()) or f"GET {path}: {response.status}")
             for line in response:
                 yield line.decode(errors="replace").rstrip("\r\n")
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, query: dict[str, str] | None, timeout: float,
+        headers: dict[str, str] | None = None, body: str | None = None,
+    ) -> Iterator[http.client.HTTPResponse]:  # fmt: skip
+        """The answer, as long as its connection is open. Raises ApiError where the server can't be reached."""
+        token = (self._account / "token").read_text().strip()
+        target = path + ("?" + urllib.parse.urlencode(query) if query else "")
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
+        try:
+            connection.request(method, target, body, {"Authorization": f"Bearer {token}", **(headers or {})})
+            yield connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise ApiError(0, f"the API server did not answer: {error}") from error
         finally:
@@ -105,6 +117,36 @@ class Api:
     def merge(self, path: str, patch: dict[str, Any], *, manager: str) -> dict[str, Any]:
         """JSON merge patch."""
         return self.call("PATCH", path, patch, content=MERGE, query={"fieldManager": manager})
+
+
+def found(api: Api, path: str, query: dict[str, str] | None = None) -> dict[str, Any] | None:
+    """One object or list; None where there is none of that name or kind. Raises ApiError."""
+    try:
+        return api.get(path, query)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def listed(api: Api, path: str, query: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Every object of a list, of which `query["limit"]` are held at a time. Raises ApiError."""
+    query = dict(query)
+    while True:
+        answer = api.get(path, query)
+        yield from answer.get("items") or []
+        query["continue"] = (answer.get("metadata") or {}).get("continue") or ""
+        if not query["continue"]:
+            return
+
+
+def delete(api: Api, path: str, **options: str) -> str:
+    """Delete one object; "" or why it stays. `options`: what else the request says."""
+    try:
+        api.call("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
+    except ApiError as error:
+        return "" if error.status == 404 else error.message
+    return ""
 
 
 def _message(text: bytes) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tarfile import TarFile
 from typing import TYPE_CHECKING, Any
 
 from trainyard_agent import archive, store
@@ -49,12 +48,6 @@ def target_of(folder: str, bucket: str, prefix: str) -> Target:
     return FolderTarget(Path(folder))
 
 
-def _pack(source: Source, client: Callable[[], Minio], tar: TarFile) -> archive.Counts:
-    if source.bucket:
-        return archive.pack_bucket(client(), source.bucket, tar)
-    return archive.pack_folder(source.folder, tar)
-
-
 def back_up(
     wanted: list[Source], client: Callable[[], Minio], target: Target, now: datetime
 ) -> tuple[str, dict[str, Any]]:
@@ -75,7 +68,10 @@ def back_up(
             with target.write(stamp, file) as sink:
                 sums = archive.Sums(sink)
                 with archive.writing(sums) as tar:  # type: ignore[arg-type]
-                    counts = _pack(source, client, tar)
+                    if source.bucket:
+                        counts = archive.pack_bucket(client(), source.bucket, tar)
+                    else:
+                        counts = archive.pack_folder(source.folder, tar)
         except Exception as error:
             failed[source.name] = f"{type(error).__name__}: {error}"
             say(f"{source.name}: FAILED, {failed[source.name]}")

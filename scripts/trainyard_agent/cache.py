@@ -75,16 +75,12 @@ def _fetch(client: Minio, bucket: str, prefix: str, entry: Entry, target: Path) 
     copied = 0
     with open(part, "ab") as file:
         if done < entry.size:
-            answer = client.get_object(bucket, key, offset=done, length=entry.size - done)
-            try:
+            with store.opened(client, bucket, key, done, entry.size - done) as answer:
                 if str(answer.headers.get("etag", "")).strip('"') != entry.etag:
                     raise PlatformError(f"s3://{bucket}/{key} changed while it was copied: run it again")
                 while block := answer.read(BLOCK):
                     file.write(block)
                     copied += len(block)
-            finally:
-                answer.close()
-                answer.release_conn()
         file.flush()
         os.fsync(file.fileno())
     if done + copied != entry.size:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, found, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 from trainyard_agent.setup import established
@@ -26,28 +26,18 @@ def version(crd: dict[str, Any]) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text))
 
 
-def held(api: Api, name: str) -> dict[str, Any] | None:
-    """The CRD as the cluster has it. Raises PlatformError."""
-    try:
-        return api.get(f"{PATH}/{name}")
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise PlatformError(f"CRD {name} can't be read: {error.message}") from error
-
-
-def must_stay(crd: dict[str, Any], found: dict[str, Any] | None) -> str:
+def must_stay(crd: dict[str, Any], held: dict[str, Any] | None) -> str:
     """Why the cluster's CRD is left as it is, or "".
 
     Raises:
         PlatformError: a version of it is gone from this release, and objects may still be stored in that version.
     """
-    if found is None:
+    if held is None:
         return ""
-    if version(found) > version(crd):
-        return f"the cluster has it from {found['metadata']['annotations'][VERSION]}, which is newer"
+    if version(held) > version(crd):
+        return f"the cluster has it from {held['metadata']['annotations'][VERSION]}, which is newer"
     offered = {entry["name"] for entry in crd["spec"]["versions"]}
-    lost = [stored for stored in found.get("status", {}).get("storedVersions", []) if stored not in offered]
+    lost = [stored for stored in held.get("status", {}).get("storedVersions", []) if stored not in offered]
     if lost:
         name = crd["metadata"]["name"]
         raise PlatformError(
@@ -62,22 +52,25 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
     todo = []
     for crd in crds:
         name = crd["metadata"]["name"]
-        found = held(api, name)
-        reason = must_stay(crd, found)
+        with needed(f"CRD {name} can't be read"):
+            held = found(api, f"{PATH}/{name}")
+        reason = must_stay(crd, held)
         if reason:
             say(f"CRD {name} stays: {reason}")
             continue
         _apply(api, crd, dry_run=True)
-        todo.append((crd, found))
-    for crd, found in todo:
+        todo.append((crd, held))
+    for crd, held in todo:
         name = crd["metadata"]["name"]
         after = _apply(api, crd)
-        before = (found or {}).get("metadata", {}).get("generation")
+        before = (held or {}).get("metadata", {}).get("generation")
         now = after["metadata"]["generation"]
         same = f"was up to date (generation {now})"
-        say(f"CRD {name} " + ("made" if found is None else same if before == now else f"moved, {before} to {now}"))
+        say(f"CRD {name} " + ("made" if held is None else same if before == now else f"moved, {before} to {now}"))
         if after["metadata"].get("annotations", {}).get(GENERATION, "1") != str(now):
-            _note(api, name, now)
+            noted = {"metadata": {"annotations": {GENERATION: str(now)}}}
+            with needed(f"CRD {name} was moved, its generation was not noted"):
+                api.merge(f"{PATH}/{name}", noted, manager=MANAGER)
     for crd, _ in todo:
         name = crd["metadata"]["name"]
         clock.wait(f"CRD {name}", lambda name=name: established(api, name))
@@ -85,19 +78,8 @@ def move(api: Api, crds: list[dict[str, Any]], clock: Clock) -> None:
 
 def _apply(api: Api, crd: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
     """Server-side apply. Helm owns the fields since the installation; they are taken over."""
-    try:
+    with needed(f"CRD {crd['metadata']['name']} was not applied"):
         return api.apply(f"{PATH}/{crd['metadata']['name']}", crd, manager=MANAGER, dry_run=dry_run)
-    except ApiError as error:
-        raise PlatformError(f"CRD {crd['metadata']['name']} was not applied: {error.message}") from error
-
-
-def _note(api: Api, name: str, generation: int) -> None:
-    """Keep the generation that the CRD was moved to."""
-    try:
-        noted = {"metadata": {"annotations": {GENERATION: str(generation)}}}
-        api.merge(f"{PATH}/{name}", noted, manager=MANAGER)
-    except ApiError as error:
-        raise PlatformError(f"CRD {name} was moved, its generation was not noted: {error.message}") from error
 
 
 def run(folder: str, timeout: float) -> int:

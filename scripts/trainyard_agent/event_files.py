@@ -5,13 +5,11 @@ Event files only grow, and TensorBoard keeps them open: what is new is appended,
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainyard_agent import objects, store
+from trainyard_agent import objects, rounds, store
 from trainyard_agent.cache import listing
 from trainyard_agent.say import PlatformError, say
 
@@ -49,23 +47,19 @@ class Mirror:
         if size <= have:
             return 0
         target.parent.mkdir(parents=True, exist_ok=True)
-        with objects.store_errors(f"s3://{bucket}/{key}"):
-            answer = self.client.get_object(bucket, key, offset=have, length=size - have)
-            try:
-                with open(target, "ab") as file:
-                    for block in answer.stream(objects.BLOCK):
-                        file.write(block)
-            finally:
-                answer.close()
-                answer.release_conn()
+        with (
+            objects.store_errors(f"s3://{bucket}/{key}"),
+            store.opened(self.client, bucket, key, have, size - have) as answer,
+            open(target, "ab") as file,
+        ):
+            for block in answer.stream(objects.BLOCK):
+                file.write(block)
         return size - have
 
 
 def run(places: Sequence[str], into: str, every: float) -> int:
     """Looks every `every` seconds until told to stop. `places` are `bucket/prefix=folder`."""
-    stop = threading.Event()
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: stop.set())
+    stop = rounds.told_to_stop()
     mirror, said = Mirror(store.client(store.access()), places, Path(into)), ""
     while True:
         try:

@@ -277,7 +277,7 @@ def time(text: object) -> datetime | None:
     """Kubernetes' time; None for none. Raises ValueError."""
     if not text:
         return None
-    found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    found = datetime.fromisoformat(str(text))
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 

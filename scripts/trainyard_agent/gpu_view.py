@@ -7,20 +7,17 @@ them and says who reads which; this fills them in.
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from trainyard_agent import gpu_counts
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent import gpu_counts, rounds
+from trainyard_agent.api import Api, ApiError, listed, needed
 from trainyard_agent.say import PlatformError, say
 
 NAME, KEY, MANAGER = "trainyard-gpus", "gpus.json", "trainyard-gpu-view"
 PODGROUPS = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
-AT_ONCE = "250"  # objects that are held at a time
+AT_ONCE = {"limit": "250"}  # objects that are held at a time
 ANEW = 20  # rounds after which a team's numbers are written though nothing changed
 
 
@@ -35,9 +32,10 @@ class View:
         self._rounds = 0
 
     def look(self, contract: dict[str, Any], period: float) -> None:
-        """One round. Raises ApiError when the cluster can't be read, PlatformError that names what wasn't written."""
+        """One round. Raises PlatformError when the cluster can't be read, or that names what wasn't written."""
         pools, at = contract["nodePools"], self.now()
-        cluster = self.read(pools)
+        with needed("the cluster can't be read"):
+            cluster = self.read(pools)
         head = {"schema": gpu_counts.SCHEMA, "at": gpu_counts.stamp(at), "everySeconds": period}
         texts = {NAME: json.dumps(head | gpu_counts.shared(cluster, pools))}
         for team in contract.get("teams") or []:
@@ -54,17 +52,17 @@ class View:
     def read(self, pools: list[dict[str, Any]]) -> gpu_counts.Cluster:
         """All nodes, pods and gangs, of which only what is counted is kept. Raises ApiError."""
         asked, found = gpu_counts.resources(pools), gpu_counts.Cluster()
-        for node in self._listed("/api/v1/nodes"):
+        for node in listed(self.api, "/api/v1/nodes", AT_ONCE):
             if parts := gpu_counts.nodes(node, pools):
                 found.nodes[node["metadata"]["name"]] = parts
-        for obj in self._listed("/api/v1/pods"):
+        for obj in listed(self.api, "/api/v1/pods", AT_ONCE):
             try:
                 if pod := gpu_counts.pod(obj, asked):
                     found.pods.append(pod)
             except gpu_counts.MALFORMED:  # a member's must not hide all others
                 continue
         try:
-            for obj in self._listed(PODGROUPS):
+            for obj in listed(self.api, PODGROUPS, AT_ONCE):
                 try:
                     found.gangs.append(gpu_counts.gang(obj, asked))
                 except gpu_counts.MALFORMED:
@@ -73,15 +71,6 @@ class View:
             if error.status != 404:  # a site without Volcano
                 raise
         return found
-
-    def _listed(self, path: str) -> Iterator[dict[str, Any]]:
-        query = {"limit": AT_ONCE}
-        while True:
-            answer = self.api.get(path, query)
-            yield from answer.get("items") or []
-            query["continue"] = (answer.get("metadata") or {}).get("continue") or ""
-            if not query["continue"]:
-                return
 
     def _write(self, name: str, text: str) -> str:
         """Puts one text where it is read; "" or why not, from the second refusal on."""
@@ -102,23 +91,6 @@ class View:
 
 def run(contract_file: str, period: float) -> int:
     """Looks every `period` seconds until told to stop; what goes wrong is said once and tried again."""
-    stop = threading.Event()
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: stop.set())
-    view, before = View(Api()), ""
+    view = View(Api())
     say(f"publishing the cluster's GPUs every {period:g} s")
-    while True:
-        trouble = ""
-        try:
-            view.look(json.loads(Path(contract_file).read_text()), period)
-        except (OSError, ValueError, KeyError) as error:
-            trouble = f"the contract in {contract_file} can't be read: {error}"
-        except ApiError as error:
-            trouble = f"the cluster can't be read: {error.message}"
-        except PlatformError as error:
-            trouble = str(error)
-        if trouble and trouble != before:
-            say(trouble)
-        before = trouble
-        if stop.wait(period):
-            return 0
+    return rounds.run(lambda contract: view.look(contract, period), contract_file, period)

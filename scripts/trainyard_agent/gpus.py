@@ -20,7 +20,9 @@ class Gpus:
     memory_mib: int = 0
 
 
-class _Memory(ctypes.Structure):
+class Memory(ctypes.Structure):
+    """NVML's answer about a GPU's memory, in bytes."""
+
     _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
 
 
@@ -96,7 +98,7 @@ def _ask(library: str) -> Gpus:
             continue
         count += 1
         model = model or name.value.decode(errors="replace")
-        memory = _Memory()
+        memory = Memory()
         if memory_mib == 0 and nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
             memory_mib = memory.total // (1024 * 1024)
     nvml.nvmlShutdown()

@@ -203,7 +203,8 @@ def _conflict(said: list[str], lines: dict[str, Any]) -> str:
 
 def _missing(wanted: str, said: list[str], lines: dict[str, Any], source: str, mend: str) -> str:
     text = THERE.sub("", wanted).strip()
-    line, parent = lines.get(_canonical(_first(text))), FROM.search(text)
+    name, parent = NAME.match(text), FROM.search(text)
+    line = lines.get(_canonical(name[0] if name else text))
     because = ""
     if parent and _canonical(parent[1]) in lines and parent[1] != "versions":
         because, line = f", which {parent[1]} needs,", lines[_canonical(parent[1])]
@@ -219,11 +220,6 @@ def _missing(wanted: str, said: list[str], lines: dict[str, Any], source: str, m
 
 def _at(line: dict[str, str] | None) -> str:
     return f"{line['where']}:" if line else "requirements:"
-
-
-def _first(text: str) -> str:
-    match = NAME.match(text)
-    return match[0] if match else text
 
 
 def _canonical(name: str) -> str:

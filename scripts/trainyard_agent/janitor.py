@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from trainyard_agent import step_results
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, found
+from trainyard_agent.gpu_counts import MALFORMED
 from trainyard_agent.say import PlatformError, say
 
 RUN = "trainyard.io/run"
@@ -25,14 +26,6 @@ MANAGER = "trainyard-janitor"
 
 VOLCANO_ENDS = {"Completed", "Failed", "Aborted", "Terminated"}
 ARGO_ENDS = {"Succeeded", "Failed", "Error"}
-
-
-# What an object that isn't as its kind has it can raise where it is read. Members write runs, claims and pods.
-MALFORMED = (ValueError, TypeError, AttributeError, KeyError, OverflowError)
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 @dataclass(frozen=True)
@@ -48,27 +41,24 @@ def read(obj: dict[str, Any]) -> Run:
     status = obj.get("status") or {}
     state = status.get("state")
     if isinstance(state, dict) and state.get("phase") in VOLCANO_ENDS:
-        return Run(True, _time(state["lastTransitionTime"]) if state.get("lastTransitionTime") else None)
+        return Run(True, _time(state.get("lastTransitionTime")))
     if status.get("phase") in ARGO_ENDS:
-        return Run(True, _time(status["finishedAt"]) if status.get("finishedAt") else None)
+        return Run(True, _time(status.get("finishedAt")))
     for condition in status.get("conditions") or []:
         if condition.get("status") == "True" and condition.get("type") in ("Succeeded", "Complete", "Failed"):
-            stamp = status.get("completionTime") or condition.get("lastTransitionTime")
-            return Run(True, _time(stamp) if stamp else None)
+            return Run(True, _time(status.get("completionTime") or condition.get("lastTransitionTime")))
     return Run(False)
+
+
+def _time(text: Any) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def find(api: Api, namespace: str, name: str, kinds: Sequence[str]) -> list[Run]:
     """Every job of that name, of whichever of the kinds (`group/version/plural`); [] when none is there."""
-    found = []
-    for kind in kinds:
-        group, _, resource = kind.rpartition("/")
-        try:
-            found.append(read(api.get(f"/apis/{group}/namespaces/{namespace}/{resource}/{name}")))
-        except ApiError as error:
-            if error.status != 404:
-                raise
-    return found
+    split = (kind.rpartition("/") for kind in kinds)
+    there = (found(api, f"/apis/{group}/namespaces/{namespace}/{plural}/{name}") for group, _, plural in split)
+    return [read(obj) for obj in there if obj is not None]
 
 
 def in_use(pods: list[dict[str, Any]]) -> set[str]:
@@ -124,7 +114,7 @@ class Janitor:
                 self._note(path, meta, self.now().isoformat(timespec="seconds"))
                 say(f"{what}: run {run} is {'finished' if jobs else 'not there'}, its time begins")
                 return
-            ended = _time(notes[ENDED])
+            ended = datetime.fromisoformat(notes[ENDED])
         age = (self.now() - ended).total_seconds()
         if age >= int(notes[TTL]):
             self._remove(path, meta)

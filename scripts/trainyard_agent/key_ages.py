@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
-from trainyard_agent.say import PlatformError
+from trainyard_agent.api import Api, needed
 
 NAME = "trainyard-keys"
 SINCE = "trainyard.io/key-since"  # annotation of a team's Secret
@@ -25,10 +24,8 @@ def since(secret: Mapping[str, Any]) -> str:
 def publish(api: Api, times: Mapping[str, str], teams: list[str]) -> None:
     """Writes the times of teams; those that are no team any more are forgotten. Raises PlatformError."""
     path = f"/api/v1/namespaces/{api.namespace}/configmaps/{NAME}"
-    try:
+    with needed(f"ages of keys can't be kept in ConfigMap {NAME}"):
         held = api.get(path).get("data") or {}
         data: dict[str, str | None] = {**dict.fromkeys(set(held) - set(teams)), **times}
         if any(held.get(team) != at for team, at in data.items()):
             api.merge(path, {"data": data}, manager=MANAGER)
-    except ApiError as error:
-        raise PlatformError(f"ages of keys can't be kept in ConfigMap {NAME}: {error.message}") from error

@@ -7,7 +7,6 @@ pods that install the same at the same time don't harm each other: who is later 
 
 from __future__ import annotations
 
-import gzip
 import html
 import importlib.util
 import json
@@ -21,8 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlparse
 
-from trainyard_agent import install_packages, objects, requirements, run_files, store
-from trainyard_agent.archive import Sums
+from trainyard_agent import archive, install_packages, objects, requirements, run_files, store
 from trainyard_agent.cache import Entry, listing
 from trainyard_agent.say import PlatformError, say
 
@@ -68,7 +66,7 @@ def keep(base: str, place: str) -> int:
             say(f"packages: another pod was first, {_take(client, bucket, key, root / PACKAGES)} files of s3://{place}")
             return
         with tempfile.TemporaryFile(dir=root) as file:
-            sums = Sums(cast(IO[bytes], file))
+            sums = archive.Sums(cast(IO[bytes], file))
             pack(root / PACKAGES, cast(IO[bytes], sums))
             file.seek(0)
             objects.put(client, bucket, key, cast(IO[bytes], file), sums.size, sums.sha256)
@@ -80,10 +78,7 @@ def keep(base: str, place: str) -> int:
 
 def pack(folder: Path, target: IO[bytes]) -> None:
     """Write a folder as an archive that is the same, byte by byte, as long as the files are."""
-    with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0, compresslevel=3) as packed,
-        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
-    ):
+    with archive.writing(target) as tar:
         for where, folders, files in os.walk(folder):
             folders[:] = sorted(one for one in folders if one not in LEFT_OUT)
             for name in sorted(files):

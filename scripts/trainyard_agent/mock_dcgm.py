@@ -18,7 +18,8 @@ from typing import Any
 
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.exporter.serve import Server, Shown
-from trainyard_agent.gpus import LIBRARY
+from trainyard_agent.gpus import LIBRARY, Memory
+from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import say
 
 CHECKPOINT = "kubelet_internal_checkpoint"
@@ -48,10 +49,6 @@ class Gpu:
     xid: int = 0
 
 
-class _Memory(ctypes.Structure):
-    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
-
-
 def shown(root: Path) -> Iterator[Gpu]:
     """The GPUs that the library in a driver root shows; none where it is absent or says no."""
     if not (root / LIBRARY).exists():
@@ -62,7 +59,7 @@ def shown(root: Path) -> Iterator[Gpu]:
     try:
         nvml.nvmlDeviceGetCount_v2(ctypes.byref(number))
         for index in range(number.value):
-            handle, memory = ctypes.c_void_p(), _Memory()
+            handle, memory = ctypes.c_void_p(), Memory()
             if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle)) != 0:
                 continue  # lost
             name, uuid = ctypes.create_string_buffer(96), ctypes.create_string_buffer(96)
@@ -144,8 +141,7 @@ def look(api: Api, node: str, root: Path, devices: Path) -> str:
 
 def run(node: str, root: str, devices: str, port: int, period: float) -> int:
     """Answers until it is told to end."""
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    ended = told_to_stop([signal.SIGTERM])
     pages = Shown("the first look")
     server = Server(port, pages)
     threading.Thread(target=server.serve_forever, daemon=True).start()

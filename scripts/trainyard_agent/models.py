@@ -13,8 +13,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainyard_agent import objects, store
-from trainyard_agent.cache import listing
+from trainyard_agent import objects, run_files, store
 from trainyard_agent.say import PlatformError, say
 
 if TYPE_CHECKING:
@@ -48,14 +47,11 @@ def cards(client: Minio, bucket: str, prefix: str) -> list[dict[str, Any]]:
             key = str(item.object_name)
             if key.rpartition("/")[2] != CARD or int(item.size or 0) > LARGEST_CARD:
                 continue
-            answer = client.get_object(bucket, key)
             try:
-                card = json.loads(answer.read())
+                with store.opened(client, bucket, key) as answer:
+                    card = json.loads(answer.read())
             except ValueError:
                 card = None
-            finally:
-                answer.close()
-                answer.release_conn()
             changed = int(item.last_modified.timestamp()) if item.last_modified else 0
             place = key[len(below) :].rpartition("/")[0]
             found.append({"place": place, "changed": changed, "card": card if isinstance(card, dict) else None})
@@ -83,7 +79,8 @@ def bring(source: str, into: Path, name: str, version: str, digest: str = "") ->
     part.mkdir(parents=True)
     try:
         if source.startswith(STORE):
-            _download(source.removeprefix(STORE), part)
+            bucket, _, prefix = source.removeprefix(STORE).partition("/")
+            run_files.bring(store.client(store.access()), bucket, prefix.rstrip("/"), part)
         else:
             _copy(Path(source), part)
         card = _checked(part, source, name, version, digest)
@@ -100,18 +97,6 @@ def run(source: str, into: str, name: str, version: str, digest: str) -> int:
     """The init container of a pod that serves. Raises PlatformError."""
     bring(source, Path(into), name, version, digest)
     return 0
-
-
-def _download(place: str, into: Path) -> None:
-    client = store.client(store.access())
-    bucket, _, prefix = place.partition("/")
-    with objects.store_errors(f"{STORE}{place}"):
-        entries = listing(client, bucket, prefix)
-    for entry in entries:
-        target = into / entry.key
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with open(target, "wb") as file:
-            objects.get(client, bucket, f"{prefix.rstrip('/')}/{entry.key}", file)
 
 
 def _copy(source: Path, into: Path) -> None:

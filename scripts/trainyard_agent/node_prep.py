@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import threading
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent import gpus
+from trainyard_agent import gpus, rounds
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.say import PlatformError, say
 
@@ -108,10 +106,7 @@ def prepare(api: Api, name: str, pools: list[dict[str, Any]], found: gpus.Gpus) 
 
 def run(contract: str, driver_root: str, period: float, node: str, *, once: bool = False) -> int:
     """Look every `period` seconds until told to stop; errors of the API are said once and tried again."""
-    stop = threading.Event()
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: stop.set())
-    api = Api()
+    stop, api = rounds.told_to_stop(), Api()
     before: tuple[gpus.Gpus | None, str] = (None, "")
     while True:
         found = gpus.find(driver_root)

@@ -114,15 +114,10 @@ def stat(client: Minio, bucket: str, key: str) -> dict[str, Any] | None:
 
 def get(client: Minio, bucket: str, key: str, target: IO[bytes]) -> None:
     """Write an object to a stream. Raises PlatformError."""
-    with store_errors(f"s3://{bucket}/{key}"):
-        answer = client.get_object(bucket, key)
+    with store_errors(f"s3://{bucket}/{key}"), store.opened(client, bucket, key) as answer:
         answer.decode_content = False  # as it lies there, also where it says that it is compressed
-        try:
-            while block := answer.read(BLOCK):
-                target.write(block)
-        finally:
-            answer.close()
-            answer.release_conn()
+        while block := answer.read(BLOCK):
+            target.write(block)
 
 
 def tree(client: Minio, bucket: str, prefix: str, target: IO[bytes]) -> int:
@@ -133,13 +128,9 @@ def tree(client: Minio, bucket: str, prefix: str, target: IO[bytes]) -> int:
             for entry in entries:
                 info = tarfile.TarInfo(entry.key)
                 info.size, info.mtime, info.mode = entry.size, 0, 0o644
-                answer = client.get_object(bucket, f"{prefix.rstrip('/')}/{entry.key}")
-                answer.decode_content = False
-                try:
+                with store.opened(client, bucket, f"{prefix.rstrip('/')}/{entry.key}") as answer:
+                    answer.decode_content = False
                     tar.addfile(info, answer)
-                finally:
-                    answer.close()
-                    answer.release_conn()
         return len(entries)
 
 

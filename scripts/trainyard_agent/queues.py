@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, delete, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -87,20 +87,8 @@ def must_apply(api: Api, objects: list[dict[str, Any]], clock: Clock) -> None:
 
 
 def _items(api: Api, path: str, label: str = "") -> list[dict[str, Any]]:
-    try:
+    with needed(f"{path.rsplit('/', 1)[1]} can't be listed"):
         return api.get(path, {"labelSelector": label} if label else None).get("items", [])
-    except ApiError as error:
-        raise PlatformError(f"{path.rsplit('/', 1)[1]} can't be listed: {error.message}") from error
-
-
-def _removed(api: Api, name: str) -> str:
-    """Delete one queue; "" or Volcano's reason why it stays."""
-    try:
-        api.call("DELETE", f"{QUEUES}/{name}", {"apiVersion": "v1", "kind": "DeleteOptions"})
-    except ApiError as error:
-        return "" if error.status == 404 else error.message
-    say(f"queue {name} removed: it is gone from the values")
-    return ""
 
 
 def prune(api: Api, label: str, keep: set[str], clock: Clock) -> None:
@@ -126,10 +114,10 @@ def prune(api: Api, label: str, keep: set[str], clock: Clock) -> None:
                 reasons[name] = "it has queues below it"
             elif name in users:
                 reasons[name] = f"{len(users[name])} jobs are in it, {users[name][0]} among them"
-            elif not (reason := _removed(api, name)):
-                continue
+            elif said := delete(api, f"{QUEUES}/{name}"):
+                reasons[name] = said  # Volcano's words
             else:
-                reasons[name] = reason
+                say(f"queue {name} removed: it is gone from the values")
         if not reasons:
             return
         if time.monotonic() > end:

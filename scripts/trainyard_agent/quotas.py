@@ -10,7 +10,7 @@ import functools
 import time
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, delete
 from trainyard_agent.clock import Clock
 
 MANAGER = "trainyard-setup"
@@ -45,12 +45,7 @@ def apply(api: Api, quota: dict[str, Any], pause: float = 0.2) -> str:
     end = time.monotonic() + FIGURES_S
     while missing := lacking(api, quota):
         if time.monotonic() > end:
-            try:
-                api.call("DELETE", path_of(quota), {"apiVersion": "v1", "kind": "DeleteOptions"})
-            except ApiError as error:
-                if error.status != 404:
-                    return error.message
-            return f"nobody counts {missing.removeprefix('count/')} yet"
+            return delete(api, path_of(quota)) or f"nobody counts {missing.removeprefix('count/')} yet"
         time.sleep(pause)
     return ""
 

@@ -14,7 +14,6 @@ import shutil
 import signal
 import tarfile
 import tempfile
-import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 from trainyard_agent import objects, run_metrics, store
 from trainyard_agent.archive import Sums
 from trainyard_agent.cache import listing
+from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import PlatformError, say
 
 if TYPE_CHECKING:
@@ -175,8 +175,7 @@ def upload(root: str, to: str, folders: Sequence[str], every: float, only: str, 
 
     Metrics of the first folder go to MLflow, too, where the environment names a server, with `params` (`name=value`).
     """
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stop = told_to_stop([signal.SIGTERM])
     if not os.environ.get("POD_NAME", "").endswith(only):
         stop.wait()
         return 0

@@ -18,7 +18,7 @@ from typing import Any
 from trainyard_agent import key_ages
 from trainyard_agent.accounts import Accounts, open_store
 from trainyard_agent.accounts_keys import Key, fresh
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, needed
 from trainyard_agent.s3_policies import TEAM
 from trainyard_agent.say import PlatformError, say
 
@@ -42,21 +42,14 @@ class Former:
     until: datetime
 
 
-def read_time(text: str) -> datetime:
-    """A time of the API or of our own notes. Raises ValueError."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
 class Secret:
     """A team's Secret, as it was read."""
 
     def __init__(self, api: Api, team: str) -> None:
         self.api, self.team = api, team
         self.path = f"/api/v1/namespaces/{team}/secrets/{SECRET}"
-        try:
+        with needed(f"Secret {SECRET} of team {team} can't be read"):
             self.obj = api.get(self.path)
-        except ApiError as error:
-            raise PlatformError(f"Secret {SECRET} of team {team} can't be read: {error.message}") from error
         self.notes: dict[str, str] = self.obj.get("metadata", {}).get("annotations") or {}
 
     def key(self) -> Key | None:
@@ -72,7 +65,7 @@ class Secret:
         """The keys that were replaced and have not ended."""
         try:
             return [
-                Former(str(one["key"]), read_time(one["since"]), read_time(one["until"]))
+                Former(str(one["key"]), *(datetime.fromisoformat(one[end]) for end in ("since", "until")))
                 for one in json.loads(self.notes.get(FORMER) or "[]")
             ]
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -105,15 +98,8 @@ class Secret:
         """Change the Secret, unless somebody else has done so since it was read."""
         if version := self.obj.get("metadata", {}).get("resourceVersion"):
             body.setdefault("metadata", {})["resourceVersion"] = version
-        try:
+        with needed(f"Secret {SECRET} of team {self.team} can't be written"):
             self.obj = self.api.merge(self.path, body, manager=MANAGER) or self.obj
-        except ApiError as error:
-            raise PlatformError(f"Secret {SECRET} of team {self.team} can't be written: {error.message}") from error
-
-
-def _is_guessable(key: Key, team: str) -> bool:
-    """Keys of releases up to 0.2.0 were named after their team."""
-    return key.access == f"{TEAM}{team}"
 
 
 def ensure(
@@ -133,7 +119,8 @@ def ensure(
     secret.trust(ca)
     key, former = secret.key(), {one.access: one for one in secret.former()}
     present = held.get(owner, frozenset())
-    if key is None or _is_guessable(key, team) or secret.notes.get(ROTATE) == "true":
+    # Keys of releases up to 0.2.0 were named after their team.
+    if key is None or key.access == owner or secret.notes.get(ROTATE) == "true":
         new = fresh()
         accounts.give(owner, new, policy)
         if key and key.access in present:
@@ -164,7 +151,7 @@ def holders(pods: Iterable[dict[str, Any]], since: datetime) -> list[str]:
     found = []
     for pod in pods:
         made = pod["metadata"].get("creationTimestamp")
-        early = not made or read_time(made) < since + SLACK
+        early = not made or datetime.fromisoformat(made) < since + SLACK
         if early and pod.get("status", {}).get("phase") not in ENDED and _names(pod.get("spec")):
             found.append(str(pod["metadata"].get("name", "?")))
     return found
@@ -178,10 +165,8 @@ def sweep(api: Api, open_store: Callable[[], Accounts], teams: Iterable[str], no
         former = secret.former()
         if not former:
             continue
-        try:
+        with needed(f"pods of team {team} can't be listed"):
             pods = api.get(f"/api/v1/namespaces/{team}/pods").get("items", [])
-        except ApiError as error:
-            raise PlatformError(f"pods of team {team} can't be listed: {error.message}") from error
         due = [one for one in former if one.until <= now or not holders(pods, one.since)]
         if now < max(one.since for one in former) + SLACK:
             due = [one for one in due if one.until <= now]  # pods that are just starting may hold it

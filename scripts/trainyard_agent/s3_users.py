@@ -9,7 +9,7 @@ from typing import Any
 from trainyard_agent import accounts, logs, s3_keys, store
 from trainyard_agent.accounts import Accounts
 from trainyard_agent.accounts_keys import Key
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, needed
 from trainyard_agent.s3_policies import LOGS, PLATFORM, TEAM, logs_policy, platform_policy, team_policy
 from trainyard_agent.say import PlatformError, say
 
@@ -45,10 +45,8 @@ def _publish(api: Api, policies: dict[str, dict[str, Any]]) -> None:
         "metadata": {"name": POLICIES, "namespace": api.namespace},
         "data": {f"{name}.json": json.dumps(policy, indent=2) for name, policy in policies.items()},
     }
-    try:
+    with needed(f"ConfigMap {POLICIES} was not written"):
         api.apply(f"/api/v1/namespaces/{api.namespace}/configmaps/{POLICIES}", body, manager=MANAGER)
-    except ApiError as error:
-        raise PlatformError(f"ConfigMap {POLICIES} was not written: {error.message}") from error
     say(f"the store is external: ConfigMap {POLICIES} has the policies that its users need")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainyard_agent import store as stores
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, needed
 from trainyard_agent.say import PlatformError
 
 
@@ -50,13 +50,11 @@ def _bucket(name: str, access: str, external: bool) -> str:
     if access == "read":
         store.remove_object(name, key)
         raise PlatformError("writing is possible, the contract says read only")
-    answer = store.get_object(name, key)
     try:
-        if answer.read() != text:
-            raise PlatformError("what was read is not what was written")
+        with stores.opened(store, name, key) as answer:
+            if answer.read() != text:
+                raise PlatformError("what was read is not what was written")
     finally:
-        answer.close()
-        answer.release_conn()
         store.remove_object(name, key)
     return "written, read, removed"
 
@@ -81,10 +79,8 @@ def checks(api: Api, contract: dict[str, Any], *, storage_class: bool, queues: b
 def run(*, storage_class: bool, queues: bool) -> int:
     """Run all checks, one line each. Raises PlatformError if one failed."""
     api = Api()
-    try:
+    with needed("the contract can't be read"):
         held = api.get(f"/api/v1/namespaces/{api.namespace}/configmaps/trainyard-contract")
-    except ApiError as error:
-        raise PlatformError(f"the contract can't be read: {error.message}") from error
     contract = json.loads(held["data"]["contract.json"])
     print(f"ok      contract: {len(contract['nodePools'])} node pools, {len(contract['queues'])} queues", flush=True)
     bad = 0

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, listed, needed
 from trainyard_agent.say import PlatformError, say
 
 CACHE = "workflows.argoproj.io/configmap-type=Cache"
@@ -31,7 +30,7 @@ def duration(text: str) -> timedelta:
 def unused(entry: str, since: datetime) -> bool:
     """Whether nothing asked for the result after `since`. One that can't be read is of no use to Argo either."""
     try:
-        return datetime.fromisoformat(json.loads(entry)["lastHitTimestamp"].replace("Z", "+00:00")) < since
+        return datetime.fromisoformat(json.loads(entry)["lastHitTimestamp"]) < since
     except (ValueError, TypeError, AttributeError, KeyError):
         return True
 
@@ -43,28 +42,15 @@ def clean(api: Api, namespace: str, since: datetime) -> None:
     """
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     failed = []
-    for cache in _listed(api, path):
-        try:
-            _clean(api, f"{path}/{cache['metadata']['name']}", cache, since)
-        except ApiError as error:
-            if error.status not in (404, 409):
-                failed.append(f"{cache['metadata']['name']} ({error.message})")
+    with needed("caches of steps can't be listed"):
+        for cache in listed(api, path, {"labelSelector": CACHE, "limit": AT_ONCE}):
+            try:
+                _clean(api, f"{path}/{cache['metadata']['name']}", cache, since)
+            except ApiError as error:
+                if error.status not in (404, 409):
+                    failed.append(f"{cache['metadata']['name']} ({error.message})")
     if failed:
         raise PlatformError(f"caches were not cleaned: {', '.join(failed)}")
-
-
-def _listed(api: Api, path: str) -> Iterator[dict[str, Any]]:
-    """Every cache, a few at a time. Raises PlatformError."""
-    query = {"labelSelector": CACHE, "limit": AT_ONCE}
-    while True:
-        try:
-            found = api.get(path, query)
-        except ApiError as error:
-            raise PlatformError(f"caches of steps can't be listed: {error.message}") from error
-        yield from found.get("items", [])
-        query["continue"] = found.get("metadata", {}).get("continue") or ""
-        if not query["continue"]:
-            return
 
 
 def _clean(api: Api, path: str, cache: dict[str, Any], since: datetime) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
@@ -14,6 +15,7 @@ from trainyard_agent.say import PlatformError
 if TYPE_CHECKING:
     import urllib3
     from minio import Minio, MinioAdmin
+    from urllib3 import BaseHTTPResponse
 
 ROOT = ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD")
 
@@ -89,6 +91,17 @@ def client(to: Access, *, patient: bool = True) -> Minio:
         region=to.region or None,
         http_client=pool(to, patient),
     )
+
+
+@contextmanager
+def opened(client: Minio, bucket: str, key: str, offset: int = 0, length: int = 0) -> Iterator[BaseHTTPResponse]:
+    """An object's bytes as they come; `length` 0: all from `offset` on."""
+    answer = client.get_object(bucket, key, offset=offset, length=length)
+    try:
+        yield answer
+    finally:
+        answer.close()
+        answer.release_conn()
 
 
 def admin(to: Access) -> MinioAdmin:

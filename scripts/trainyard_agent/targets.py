@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
+from trainyard_agent import store
 from trainyard_agent.say import PlatformError
 
 if TYPE_CHECKING:
@@ -176,12 +177,8 @@ class BucketTarget:
 
     @contextmanager
     def read(self, stamp: str, name: str) -> Iterator[IO[bytes]]:
-        answer = self.client.get_object(self.bucket, self._key(stamp, name))
-        try:
+        with store.opened(self.client, self.bucket, self._key(stamp, name)) as answer:
             yield cast(IO[bytes], answer)
-        finally:
-            answer.close()
-            answer.release_conn()
 
     def remove(self, stamp: str) -> None:
         names = sorted(self._all().get(stamp, ()), key=lambda name: name != MANIFEST)

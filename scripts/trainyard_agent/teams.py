@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, delete, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.say import PlatformError, say
 
@@ -33,14 +33,11 @@ def close_accounts(api: Api, teams: list[str], clock: Clock) -> None:
         clock.wait(f"service account of team {team}", lambda team=team: _closed(api, team), quiet=True)
 
 
-def volumes_of(volumes: list[dict[str, Any]], team: str) -> list[dict[str, Any]]:
-    """The volumes bound to claims of a team."""
-    return [volume for volume in volumes if (volume["spec"].get("claimRef") or {}).get("namespace") == team]
-
-
 def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buckets: list[dict[str, Any]]) -> None:
-    for volume in volumes_of(volumes, team):
+    for volume in volumes:
         spec = volume["spec"]
+        if (spec.get("claimRef") or {}).get("namespace") != team:
+            continue
         claim = f"{team}/{spec['claimRef']['name']}"
         nfs = spec.get("nfs") or {}
         place = f" at {nfs['path']} on {nfs['server']}" if nfs else ""
@@ -61,23 +58,18 @@ def _say_what_stays(team: str, volumes: list[dict[str, Any]], archive: str, buck
 
 def remove(api: Api, plan: dict[str, Any], buckets: list[dict[str, Any]]) -> list[str]:
     """Begin to delete the namespaces of teams that are gone from the values; returns them. Raises PlatformError."""
-    try:
+    with needed("namespaces of teams can't be listed"):
         found = api.get(NAMESPACES, {"labelSelector": f"{plan['label']},{TEAM}"}).get("items", [])
         gone = [item for item in found if item["metadata"]["name"] not in plan["teams"]]
         volumes = api.get("/api/v1/persistentvolumes").get("items", []) if gone else []
-    except ApiError as error:
-        raise PlatformError(f"namespaces of teams can't be listed: {error.message}") from error
     for item in gone:
         team = item["metadata"]["name"]
         if item["metadata"].get("deletionTimestamp"):
             continue
         say(f"team {team} is gone from the values: its jobs are stopped and its namespace is deleted")
         _say_what_stays(team, volumes, plan["archive"], buckets)
-        try:
-            api.call("DELETE", f"{NAMESPACES}/{team}", {"apiVersion": "v1", "kind": "DeleteOptions"})
-        except ApiError as error:
-            if error.status != 404:
-                raise PlatformError(f"namespace {team} can't be deleted: {error.message}") from error
+        if said := delete(api, f"{NAMESPACES}/{team}"):
+            raise PlatformError(f"namespace {team} can't be deleted: {said}")
     return [item["metadata"]["name"] for item in gone]
 
 

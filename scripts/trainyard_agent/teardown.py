@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, delete, found, needed
 from trainyard_agent.clock import Clock
 from trainyard_agent.queues import QUEUES
 from trainyard_agent.say import PlatformError, say
@@ -21,26 +21,13 @@ PODGROUPS = "scheduling.volcano.sh/v1beta1/podgroups"
 ENDED = {"Succeeded", "Failed", "Complete", "Completed", "Aborted", "Terminated"}
 WORKFLOW_ENDED = {"Succeeded", "Failed", "Error"}
 STUCK_S = 60.0  # beyond the end that a pod's grace period allows; deletionTimestamp has that in it
-BACKGROUND = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+BACKGROUND = {"propagationPolicy": "Background"}  # an object goes with all that it owns
 
 
 def listed(api: Api, path: str, query: dict[str, str] | None = None) -> list[dict[str, Any]]:
     """Every object of a resource; none where the resource isn't known. Raises PlatformError."""
-    try:
-        return api.get(path, query).get("items", [])
-    except ApiError as error:
-        if error.status == 404:
-            return []
-        raise PlatformError(f"{path} can't be listed: {error.message}") from error
-
-
-def delete(api: Api, path: str) -> str:
-    """Delete one object with all that it owns; "" or why not."""
-    try:
-        api.call("DELETE", path, BACKGROUND)
-    except ApiError as error:
-        return "" if error.status == 404 else error.message
-    return ""
+    with needed(f"{path} can't be listed"):
+        return (found(api, path, query) or {}).get("items", [])
 
 
 def path_of(resource: str, item: dict[str, Any]) -> str:
@@ -71,7 +58,7 @@ def stop_training(api: Api, resources: list[str]) -> None:
         for job in listed(api, f"/apis/{resource}"):
             if ended(job) or job["metadata"].get("deletionTimestamp"):
                 continue
-            said = delete(api, path_of(resource, job))
+            said = delete(api, path_of(resource, job), **BACKGROUND)
             name = f"{resource.rsplit('/', 1)[1]} {job['metadata']['namespace']}/{job['metadata']['name']}"
             if said:
                 raise PlatformError(f"{name} can't be stopped: {said}")
@@ -113,10 +100,8 @@ def close_own(api: Api, plan: dict[str, Any], claims: set[tuple[str, str]]) -> d
     for item in listed(api, root, {"labelSelector": f"app.kubernetes.io/instance={plan['release']}"}):
         if item["spec"]["replicas"] and mounts(item["spec"]["template"]["spec"], space, plan["nfsServer"], claims):
             name = item["metadata"]["name"]
-            try:
+            with needed(f"deployment {name} can't be scaled to none"):
                 api.merge(f"{root}/{name}", {"spec": {"replicas": 0}}, manager="trainyard-teardown")
-            except ApiError as error:
-                raise PlatformError(f"deployment {name} can't be scaled to none: {error.message}") from error
             closed[f"{root}/{name}"] = item["spec"]["replicas"]
             say(f"stopped deployment {space}/{name}")
     return closed
@@ -138,9 +123,9 @@ def end_pod(api: Api, pod: dict[str, Any]) -> str:
     if meta.get("deletionTimestamp"):
         return ""
     if version == "batch/v1" and kind == "Job":
-        said = delete(api, f"/apis/batch/v1/namespaces/{meta['namespace']}/jobs/{name}")
+        said = delete(api, f"/apis/batch/v1/namespaces/{meta['namespace']}/jobs/{name}", **BACKGROUND)
     elif version.startswith(("kubeflow.org/", "batch.volcano.sh/")) or not kind:
-        said = delete(api, path_of("core/v1/pods", pod))
+        said = delete(api, path_of("core/v1/pods", pod), **BACKGROUND)
     else:
         return f"it belongs to {kind} {name}; scale that to none"
     if not said:
@@ -151,7 +136,7 @@ def end_pod(api: Api, pod: dict[str, Any]) -> str:
 def stuck(pod: dict[str, Any]) -> bool:
     """Has a pod outlived its end by a minute? It hangs in a mount, and waiting for it helps nobody."""
     gone = pod["metadata"].get("deletionTimestamp")
-    return bool(gone) and time.time() - datetime.fromisoformat(gone.replace("Z", "+00:00")).timestamp() > STUCK_S
+    return bool(gone) and time.time() - datetime.fromisoformat(gone).timestamp() > STUCK_S
 
 
 def still_mounted(api: Api, plan: dict[str, Any], closed: dict[str, int]) -> str:
@@ -191,18 +176,12 @@ def queues_gone(api: Api, label: str) -> str:
         if name in parents:
             reasons.append(f"queue {name} has queues below it")
             continue
-        said = delete(api, f"{QUEUES}/{name}")
+        said = delete(api, f"{QUEUES}/{name}", **BACKGROUND)
         if said:
             reasons.append(f"queue {name}: {said}")
         else:
             say(f"removed queue {name}")
     return "; ".join(reasons)
-
-
-def drop_podgroups(api: Api) -> None:
-    """Gangs mean nothing without their scheduler; a job that is submitted again gets a new one."""
-    for item in listed(api, f"/apis/{PODGROUPS}"):
-        delete(api, path_of(PODGROUPS, item))
 
 
 def drop_hooks(api: Api, plan: dict[str, Any]) -> None:
@@ -212,7 +191,7 @@ def drop_hooks(api: Api, plan: dict[str, Any]) -> None:
         for item in listed(api, path, query):
             hook = item["metadata"].get("annotations", {}).get("helm.sh/hook", "")
             if hook and "pre-delete" not in hook:
-                delete(api, path_of(resource, item))
+                delete(api, path_of(resource, item), **BACKGROUND)
 
 
 def say_what_stays(api: Api, plan: dict[str, Any]) -> None:
@@ -244,8 +223,9 @@ def run(plan_file: str, timeout: float) -> int:
     except PlatformError:
         open_own(api, closed)
         raise
-    if plan["volcano"]:
-        drop_podgroups(api)
+    # Gangs mean nothing without their scheduler; a job that is submitted again gets a new one.
+    for item in listed(api, f"/apis/{PODGROUPS}") if plan["volcano"] else ():
+        delete(api, path_of(PODGROUPS, item), **BACKGROUND)
     drop_hooks(api, plan)
     say_what_stays(api, plan)
     return 0

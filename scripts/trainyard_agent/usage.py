@@ -7,17 +7,13 @@ namespace's ConfigMaps, so what stands there is a note of earlier rounds, left o
 
 from __future__ import annotations
 
-import json
 import re
-import signal
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from trainyard_agent import usage_notes
+from trainyard_agent import rounds, usage_notes
 from trainyard_agent.api import Api, ApiError
 from trainyard_agent.prometheus import Prometheus
 from trainyard_agent.say import PlatformError, say
@@ -175,26 +171,7 @@ def _pod(labels: dict[str, str]) -> tuple[str, str]:
 
 def run(contract_file: str, prometheus: str, period: float, scrape: float, *, once: bool = False) -> int:
     """Looks every `period` seconds until told to stop; what goes wrong is said once and tried again."""
-    stop = threading.Event()
-    if not once:
-        for sign in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(sign, lambda *_: stop.set())
-    usage, before = Usage(Api(), Figures(Prometheus(prometheus), scrape)), ""
+    usage = Usage(Api(), Figures(Prometheus(prometheus), scrape))
     say(f"publishing what jobs used, out of {prometheus}, every {period:g} s")
-    while True:
-        trouble = ""
-        try:
-            usage.look(json.loads(Path(contract_file).read_text()), period)
-        except (OSError, ValueError, KeyError) as error:
-            trouble = f"the contract in {contract_file} can't be read: {error}"
-        except PlatformError as error:
-            trouble = str(error)
-        if once:
-            if trouble:
-                raise PlatformError(trouble)
-            return 0
-        if trouble != before:
-            say(trouble or "all is published again")
-        before = trouble
-        if stop.wait(period):
-            return 0
+    well = "all is published again"
+    return rounds.run(lambda contract: usage.look(contract, period), contract_file, period, well=well, once=once)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, needed
 from trainyard_agent.say import PlatformError, say
 
 DAYS = 3650
@@ -83,22 +83,19 @@ def run(api: Api, place: Place, names: Sequence[str], ca_name: str, to: Path) ->
     path = f"/api/v1/namespaces/{place.namespace}/secrets/{place.secret}"
     known = ", ".join(names)
     try:
-        held = api.get(path).get("data") or {}
-        data = {name: base64.b64decode(value) for name, value in held.items()}
-        if good(data, names):
-            say(f"Secret {place.secret} holds a good certificate for {known}")
-        else:
-            with tempfile.TemporaryDirectory() as folder:
-                data = make(Path(folder), names, ca_name)
-            encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
-            api.merge(path, {"data": encoded}, manager=MANAGER)
-            say(f"made a certificate for {known} in Secret {place.secret}")
+        with needed(f"the certificate for {known} can't be kept in Secret {place.secret} of {place.namespace}"):
+            held = api.get(path).get("data") or {}
+            data = {name: base64.b64decode(value) for name, value in held.items()}
+            if good(data, names):
+                say(f"Secret {place.secret} holds a good certificate for {known}")
+            else:
+                with tempfile.TemporaryDirectory() as folder:
+                    data = make(Path(folder), names, ca_name)
+                encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+                api.merge(path, {"data": encoded}, manager=MANAGER)
+                say(f"made a certificate for {known} in Secret {place.secret}")
         for name in SERVED:
             (to / name).write_bytes(data[name])
-    except ApiError as error:
-        raise PlatformError(
-            f"the certificate for {known} can't be kept in Secret {place.secret} of {place.namespace}: {error.message}"
-        ) from error
     except OSError as error:
         raise PlatformError(f"the certificate for {known} can't be laid down: {error}") from error
     return 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard_agent import gpu_counts, key_ages
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, found
 from trainyard_agent.exporter import certificates
 from trainyard_agent.exporter.read_pods import seconds
 from trainyard_agent.exporter.series import Page
@@ -69,9 +69,9 @@ class Aside:
                 page.add("trainyard_claim_bytes", (team, claim, "used"), used)
 
     def _look_backup(self) -> None:
-        found = self._found(f"/apis/batch/v1/namespaces/{self.api.namespace}/cronjobs/{BACKUP}")
-        status = found.get("status") or {}
-        if not found or (found.get("spec") or {}).get("suspend"):
+        job = found(self.api, f"/apis/batch/v1/namespaces/{self.api.namespace}/cronjobs/{BACKUP}") or {}
+        status = job.get("status") or {}
+        if not job or (job.get("spec") or {}).get("suspend"):
             self.backup = None
         elif status.get("lastSuccessfulTime"):
             self.backup = seconds(gpu_counts.time(status["lastSuccessfulTime"]))
@@ -79,32 +79,24 @@ class Aside:
             self.backup = 0.0 if status.get("lastScheduleTime") and not status.get("active") else None
 
     def _look_keys(self) -> None:
-        data = self._found(f"/api/v1/namespaces/{self.api.namespace}/configmaps/{key_ages.NAME}").get("data") or {}
-        self.keys = {f"team/{team}": seconds(gpu_counts.time(at)) for team, at in data.items() if at}
+        held = found(self.api, f"/api/v1/namespaces/{self.api.namespace}/configmaps/{key_ages.NAME}") or {}
+        times = (held.get("data") or {}).items()
+        self.keys = {f"team/{team}": seconds(gpu_counts.time(at)) for team, at in times if at}
 
     def _look_claims(self) -> None:
         """The provisioner measures all claims in turn; without one nobody knows."""
         query = {"labelSelector": PROVISIONER, "limit": "10"}
-        found: dict[tuple[str, str], float] = {}
+        measured: dict[tuple[str, str], float] = {}
         for pod in self.api.get(f"/api/v1/namespaces/{self.api.namespace}/pods", query).get("items") or []:
             address = (pod.get("status") or {}).get("podIP") or ""
             if address and (pod.get("status") or {}).get("phase") == "Running":
                 host = f"[{address}]" if ":" in address else address
                 text = self.fetched(f"http://{host}:{PROVISIONER_PORT}/metrics")
-                found |= {(team, claim): used for team, claim, used in live(text)}
-        self.used = found
+                measured |= {(team, claim): used for team, claim, used in live(text)}
+        self.used = measured
 
     def _look_certificates(self, contract: Mapping[str, Any]) -> None:
         self.ends = certificates.expiries(self.api, contract, self.shown)
-
-    def _found(self, path: str) -> dict[str, Any]:
-        """An object; {} where there is none."""
-        try:
-            return self.api.get(path)
-        except ApiError as error:
-            if error.status == 404:
-                return {}
-            raise
 
     def _try(self, what: str, look: Callable[[], None]) -> None:
         trouble = ""
@@ -129,5 +121,5 @@ def fetch(url: str) -> str:
 def live(text: str) -> Iterator[tuple[str, str, float]]:
     """(team, claim, bytes) in the figures of the file server's provisioner; claims that are gone are left out."""
     for line in text.splitlines():
-        if found := USED.fullmatch(line):
-            yield found[1], found[2], float(found[3])
+        if hit := USED.fullmatch(line):
+            yield hit[1], hit[2], float(hit[3])

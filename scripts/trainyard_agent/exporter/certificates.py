@@ -15,12 +15,13 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trainyard_agent.api import Api, ApiError
+from trainyard_agent.api import Api, ApiError, listed
 from trainyard_agent.gpu_counts import MALFORMED
 from trainyard_agent.say import say
 
 KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 GROUP = "/apis/admissionregistration.k8s.io/v1"
+AT_ONCE = {"limit": "100"}  # objects that are held at a time
 HANDSHAKE_S = 5.0
 END = "-----END CERTIFICATE-----"
 MOST = 20  # certificates of a bundle that are looked at
@@ -80,14 +81,8 @@ def _webhooks(api: Api, namespace: str) -> Iterator[tuple[str, Address, str]]:
     """(service's name, where it answers, its authority) of each webhook that this release serves."""
     known: set[str] = set()
     for kind in KINDS:
-        query = {"limit": "100"}
-        while True:
-            try:
-                answer = api.get(f"{GROUP}/{kind}", query)
-            except ApiError as error:
-                say(f"{kind} can't be read: {error.message}")
-                break
-            for hook in (hook for one in answer.get("items") or [] for hook in one.get("webhooks") or []):
+        try:
+            for hook in (hook for one in listed(api, f"{GROUP}/{kind}", AT_ONCE) for hook in one.get("webhooks") or []):
                 try:
                     client = hook["clientConfig"]
                     service, port = client.get("service") or {}, int((client.get("service") or {}).get("port") or 443)
@@ -98,9 +93,8 @@ def _webhooks(api: Api, namespace: str) -> Iterator[tuple[str, Address, str]]:
                         yield name, (f"{service['name']}.{namespace}.svc", port), bundle
                 except MALFORMED:
                     continue
-            query["continue"] = (answer.get("metadata") or {}).get("continue") or ""
-            if not query["continue"]:
-                break
+        except ApiError as error:
+            say(f"{kind} can't be read: {error.message}")
 
 
 def _parts(bundle: str) -> list[str]:

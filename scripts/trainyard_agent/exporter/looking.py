@@ -13,8 +13,7 @@ from trainyard_agent.api import Api
 from trainyard_agent.exporter import read_jobs, read_platform, read_pods, series_jobs, series_platform
 from trainyard_agent.exporter.aside import Aside
 from trainyard_agent.exporter.keeping import Kept, Source
-from trainyard_agent.exporter.kinds import WORKFLOWS
-from trainyard_agent.exporter.model import Snapshot
+from trainyard_agent.exporter.model import WORKFLOWS, Snapshot
 from trainyard_agent.exporter.runs import Runs
 from trainyard_agent.exporter.series import Page
 from trainyard_agent.exporter.standing import Standing, standings, waiting_gangs

@@ -11,6 +11,14 @@ from trainyard_agent import gpu_counts
 Object = dict[str, Any]
 RUNNING, SUCCEEDED, FAILED, STOPPED = "running", "succeeded", "failed", "stopped"  # how a job stands by its own object
 WORKFLOW, POD = "Workflow", "Pod"
+WORKFLOWS = "argoproj.io/v1alpha1/workflows"
+# Two kinds are called Job; series need a name for each.
+VOLCANO_GROUP, VOLCANO_JOB = "batch.volcano.sh", "VolcanoJob"
+
+
+def kind_of(group: str, kind: str) -> str:
+    """The kind's name in series."""
+    return VOLCANO_JOB if (group, kind) == (VOLCANO_GROUP, "Job") else kind
 
 
 class JobKey(NamedTuple):

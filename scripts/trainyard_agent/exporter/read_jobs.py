@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainyard_agent import gpu_counts, janitor
-from trainyard_agent.exporter.kinds import kind_of
-from trainyard_agent.exporter.model import FAILED, RUNNING, STOPPED, SUCCEEDED, Job, JobKey, Object, Role, Run
+from trainyard_agent.exporter.model import FAILED, RUNNING, STOPPED, SUCCEEDED, Job, JobKey, Object, Role, Run, kind_of
 from trainyard_agent.exporter.quantity import numbers
 from trainyard_agent.exporter.read_pods import QUEUE, person, seconds, word
 

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from trainyard_agent import gpu_counts
 from trainyard_agent.exporter import reasons
-from trainyard_agent.exporter.kinds import kind_of
-from trainyard_agent.exporter.model import POD, WORKFLOW, Gang, JobKey, Object, Pod
+from trainyard_agent.exporter.model import POD, WORKFLOW, Gang, JobKey, Object, Pod, kind_of
 
 QUEUE = "scheduling.volcano.sh/queue-name"  # annotation
 SUBMITTER = "trainyard.io/submitted-by"  # annotation: who made it
@@ -27,8 +26,7 @@ def word(text: object) -> str:
 
 def person(notes: Object) -> str:
     """Who made it, as its note says. Alerts carry it into mails and chats: only what can be printed is taken."""
-    text = str(notes.get(SUBMITTER) or "")[:LONGEST]
-    return word(text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text))
+    return word(notes.get(SUBMITTER))
 
 
 def seconds(at: datetime | None) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import signal
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from trainyard_agent.api import Api
 from trainyard_agent.exporter.looking import Looking
 from trainyard_agent.exporter.series import CONTENT_TYPE
 from trainyard_agent.gpu_counts import MALFORMED
+from trainyard_agent.rounds import told_to_stop
 from trainyard_agent.say import PlatformError, say
 
 PATIENCE_S = 120.0  # without a new page, the exporter is not well
@@ -98,9 +98,7 @@ def run(contract_file: str, kinds: list[str], period: float, port: int) -> int:
         kinds: jobs, as group/version/plural.
         period: seconds between two pages.
     """
-    stop = threading.Event()
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: stop.set())
+    stop = told_to_stop()
     contract = contract_of(contract_file)
     looking = Looking(Api(), contract, kinds)
     shown = Shown(", ".join(looking.awaited()))

@@ -11,8 +11,10 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -23,6 +25,7 @@ from test_trainer_data import write_set  # noqa: E402
 
 from mnist import perceptron, train_jax, train_paddle, train_xgboost  # noqa: E402
 from mnist.errors import TrainError  # noqa: E402
+from trainyard_dev.apiserver.processes import free_ports  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 NEW = ("jax", "paddle", "xgboost")
@@ -40,45 +43,48 @@ def without(env: dict[str, str], *names: str, **others: str) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in names} | others
 
 
+of_jax, of_paddle = train_jax.processes_of, train_paddle.trainers_of
+
+
 @pytest.mark.parametrize(
-    ("env", "rank", "size", "host"),
+    ("place_of", "env", "rank", "size", "host"),
     [
-        ({}, 0, 1, ""),
-        (JAX, 1, 2, "mnist-worker-0"),
-        (without(JAX, NUM_PROCESSES="1", PROCESS_ID="0"), 0, 1, ""),
+        (of_jax, {}, 0, 1, ""),
+        (of_jax, JAX, 1, 2, "mnist-worker-0"),
+        (of_jax, without(JAX, NUM_PROCESSES="1", PROCESS_ID="0"), 0, 1, ""),
+        (of_paddle, {}, 0, 1, ""),
+        (of_paddle, PADDLE, 1, 2, "mnist-worker-0"),
+        (of_paddle, LAUNCHED, 3, 4, "10.0.0.1"),
+        (of_paddle, {"PADDLE_NNODES": "1", "PADDLE_MASTER": "10.0.0.1:36543"}, 0, 1, ""),
     ],
 )
-def test_jax_processes(env: dict[str, str], rank: int, size: int, host: str) -> None:
-    place = train_jax.processes_of(env)
+def test_places_of_processes(
+    place_of: Callable[..., Any], env: dict[str, str], rank: int, size: int, host: str
+) -> None:
+    place = place_of(env)
     assert (place.rank, place.size, place.host) == (rank, size, host)
 
 
 @pytest.mark.parametrize(
-    ("env", "message"),
+    ("place_of", "env", "message"),
     [
-        (without(JAX, "PROCESS_ID"), "PROCESS_ID and NUM_PROCESSES must both be whole numbers"),
-        (without(JAX, PROCESS_ID="2"), "PROCESS_ID 2 is outside NUM_PROCESSES 2"),
-        (without(JAX, "COORDINATOR_ADDRESS"), "COORDINATOR_ADDRESS and COORDINATOR_PORT must be set"),
-        (without(JAX, "COORDINATOR_PORT"), "COORDINATOR_ADDRESS and COORDINATOR_PORT must be set"),
+        (of_jax, without(JAX, "PROCESS_ID"), "PROCESS_ID and NUM_PROCESSES must both be whole numbers"),
+        (of_jax, without(JAX, PROCESS_ID="2"), "PROCESS_ID 2 is outside NUM_PROCESSES 2"),
+        (of_jax, without(JAX, "COORDINATOR_ADDRESS"), "COORDINATOR_ADDRESS and COORDINATOR_PORT must be set"),
+        (of_jax, without(JAX, "COORDINATOR_PORT"), "COORDINATOR_ADDRESS and COORDINATOR_PORT must be set"),
+        (of_paddle, without(PADDLE, "PADDLE_TRAINER_ID"), r"PADDLE_TRAINER_ID is not set.*replica-index"),
+        (of_paddle, without(PADDLE, PADDLE_TRAINER_ID="x"), "must both be whole numbers"),
+        (of_paddle, without(PADDLE, PADDLE_TRAINER_ID="2"), "PADDLE_TRAINER_ID 2 is outside PADDLE_NNODES 2"),
+        (of_paddle, without(LAUNCHED, PADDLE_TRAINER_ID="4"), "PADDLE_TRAINER_ID 4 is outside PADDLE_TRAINERS_NUM 4"),
+        (of_paddle, without(PADDLE, "PADDLE_MASTER"), "PADDLE_MASTER must be host:port"),
+        (of_paddle, without(PADDLE, PADDLE_MASTER=":36543"), "PADDLE_MASTER must be host:port"),
     ],
 )
-def test_jax_refuses(env: dict[str, str], message: str) -> None:
+def test_an_environment_without_a_place_is_refused(
+    place_of: Callable[..., Any], env: dict[str, str], message: str
+) -> None:
     with pytest.raises(TrainError, match=message):
-        train_jax.processes_of(env)
-
-
-@pytest.mark.parametrize(
-    ("env", "rank", "size", "host"),
-    [
-        ({}, 0, 1, ""),
-        (PADDLE, 1, 2, "mnist-worker-0"),
-        (LAUNCHED, 3, 4, "10.0.0.1"),
-        ({"PADDLE_NNODES": "1", "PADDLE_MASTER": "10.0.0.1:36543"}, 0, 1, ""),
-    ],
-)
-def test_paddle_trainers(env: dict[str, str], rank: int, size: int, host: str) -> None:
-    place = train_paddle.trainers_of(env)
-    assert (place.rank, place.size, place.host) == (rank, size, host)
+        place_of(env)
 
 
 def test_paddle_is_told_what_the_operator_leaves_out() -> None:
@@ -86,22 +92,6 @@ def test_paddle_is_told_what_the_operator_leaves_out() -> None:
     assert environment["PADDLE_TRAINERS_NUM"] == "2"
     assert environment["PADDLE_TRAINER_ID"] == "1"
     assert environment["PADDLE_CURRENT_ENDPOINT"] == f"{socket.gethostname()}:36543"
-
-
-@pytest.mark.parametrize(
-    ("env", "message"),
-    [
-        (without(PADDLE, "PADDLE_TRAINER_ID"), r"PADDLE_TRAINER_ID is not set.*replica-index"),
-        (without(PADDLE, PADDLE_TRAINER_ID="x"), "must both be whole numbers"),
-        (without(PADDLE, PADDLE_TRAINER_ID="2"), "PADDLE_TRAINER_ID 2 is outside PADDLE_NNODES 2"),
-        (without(LAUNCHED, PADDLE_TRAINER_ID="4"), "PADDLE_TRAINER_ID 4 is outside PADDLE_TRAINERS_NUM 4"),
-        (without(PADDLE, "PADDLE_MASTER"), "PADDLE_MASTER must be host:port"),
-        (without(PADDLE, PADDLE_MASTER=":36543"), "PADDLE_MASTER must be host:port"),
-    ],
-)
-def test_paddle_refuses(env: dict[str, str], message: str) -> None:
-    with pytest.raises(TrainError, match=message):
-        train_paddle.trainers_of(env)
 
 
 def test_boosting_has_a_chance_for_each_class() -> None:
@@ -152,11 +142,6 @@ def test_the_example_is_a_whole_gang_that_the_operator_can_read(
         assert len(ranked) == (name == "paddle"), "PaddleJob's operator alone tells no rank"
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def environment(kind: str, rank: int, port: int) -> dict[str, str]:
     """What the operator would set, for two processes on this machine."""
     if kind == "jax":
@@ -177,7 +162,7 @@ def test_two_processes_train_one_model(kind: str, tmp_path: Path) -> None:
         pytest.skip(f"{kind} is not installed")
     (tmp_path / "data").mkdir()
     write_set(tmp_path / "data", train=64, test=10)
-    out, port = tmp_path / "out", free_port()
+    out, [port] = tmp_path / "out", free_ports(1)
     words = [sys.executable, "-m", f"mnist.train_{kind}", f"--data={tmp_path / 'data'}", f"--out={out}"]
     words += ["--train-samples=64", "--batch-size=16", "--min-accuracy=1"]  # which these few samples can't reach
     paths = os.pathsep.join([str(ROOT / "images/trainer"), *filter(None, [os.environ.get("PYTHONPATH")])])

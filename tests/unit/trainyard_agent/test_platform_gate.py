@@ -13,6 +13,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from trainyard_agent import gate
 from trainyard_agent.gate import StrictFifoGate
 from trainyard_dev.apiserver.processes import free_ports
@@ -32,34 +34,22 @@ def take(order: StrictFifoGate, pod: str) -> None:
     order.deallocate({"task": {"UID": pod, "Status": 1}})
 
 
-def test_the_next_job_has_its_turn_when_the_one_before_was_placed() -> None:
+@pytest.mark.parametrize(
+    ("happened", "goes"),
+    [
+        ([(give, "a-0"), (give, "a-1")], True),
+        ([], False),
+        ([(give, "a-0"), (take, "a-0")], False),
+        ([(give, "a-0"), (give, "a-1", PIPELINED)], False),
+    ],
+    ids=["was placed", "got no place", "was taken back", "got a promise of what another still holds"],
+)
+def test_the_next_job_has_its_turn_only_when_the_one_before_was_placed(happened: list[Any], goes: bool) -> None:
     order = StrictFifoGate()
     assert may_go(order)
-    give(order, "a-0")
-    give(order, "a-1")
-    assert may_go(order)
-
-
-def test_nothing_passes_a_job_that_got_no_place() -> None:
-    order = StrictFifoGate()
-    assert may_go(order)
-    assert not may_go(order)
-
-
-def test_a_gang_that_was_taken_back_counts_as_not_placed() -> None:
-    order = StrictFifoGate()
-    assert may_go(order)
-    give(order, "a-0")
-    take(order, "a-0")
-    assert not may_go(order)
-
-
-def test_a_promise_of_what_another_still_holds_is_no_place_yet() -> None:
-    order = StrictFifoGate()
-    assert may_go(order)
-    give(order, "a-0")
-    give(order, "a-1", PIPELINED)
-    assert not may_go(order)
+    for act, *what in happened:
+        act(order, *what)
+    assert may_go(order) is goes
 
 
 def test_queues_wait_for_themselves_only() -> None:

@@ -92,36 +92,36 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"trainyard_agent.{module}.time.sleep", lambda _: None)
 
 
-def test_children_wait_for_their_parents() -> None:
-    cluster = Cluster()
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def test_children_wait_for_their_parents(cluster: Cluster) -> None:
     wanted = [queue("vision", "research"), queue("research", "science"), queue("science")]
     assert queues.apply_all(cluster, wanted, Clock(60)) == []
     assert list(cluster.queues) == ["science", "research", "vision"]
 
 
-def test_absent_admission_is_waited_for() -> None:
-    cluster = Cluster()
+def test_absent_admission_is_waited_for(cluster: Cluster) -> None:
     cluster.trouble = [ApiError(500, "failed calling webhook: connection refused"), ApiError(0, "did not answer")]
     assert queues.apply_all(cluster, [queue("vision")], Clock(60)) == []
     assert "vision" in cluster.queues
 
 
-def test_admission_that_never_answers_is_named() -> None:
-    cluster = Cluster()
+def test_admission_that_never_answers_is_named(cluster: Cluster) -> None:
     cluster.trouble = [ApiError(500, "failed calling webhook: connection refused")] * 100
     with pytest.raises(PlatformError, match=r"gave up.*queue vision waits: failed calling webhook"):
         queues.apply_all(cluster, [queue("vision")], Clock(20))
 
 
-def test_queue_that_the_api_server_refuses_ends_at_once() -> None:
-    cluster = Cluster()
+def test_queue_that_the_api_server_refuses_ends_at_once(cluster: Cluster) -> None:
     cluster.trouble = [ApiError(422, "spec.weight: Invalid value")]
     with pytest.raises(PlatformError, match=r"queue vision is refused: spec\.weight"):
         queues.apply_all(cluster, [queue("vision")], Clock(60))
 
 
-def test_share_of_a_removed_team_is_free_for_the_next_one() -> None:
-    cluster = Cluster()
+def test_share_of_a_removed_team_is_free_for_the_next_one(cluster: Cluster) -> None:
     cluster.queues = {"science": queue("science", deserved=8), "old": queue("old", "science", deserved=8)}
     wanted = [queue("science", deserved=8), queue("new", "science", deserved=8)]
     refused = queues.apply_all(cluster, wanted, Clock(60))
@@ -131,22 +131,19 @@ def test_share_of_a_removed_team_is_free_for_the_next_one() -> None:
     assert set(cluster.queues) == {"science", "new"}
 
 
-def test_share_that_never_fits_is_reported_in_volcanos_words() -> None:
-    cluster = Cluster()
+def test_share_that_never_fits_is_reported_in_volcanos_words(cluster: Cluster) -> None:
     cluster.queues = {"science": queue("science", deserved=4)}
     with pytest.raises(PlatformError, match="Volcano refuses queue new: parent queue science validation failed"):
         queues.must_apply(cluster, [queue("new", "science", deserved=8)], Clock(60))
 
 
-def test_children_are_pruned_before_their_parents() -> None:
-    cluster = Cluster()
+def test_children_are_pruned_before_their_parents(cluster: Cluster) -> None:
     cluster.queues = {"science": queue("science"), "old": queue("old", "science"), "kept": queue("kept")}
     queues.prune(cluster, LABEL, {"kept"}, Clock(60))
     assert set(cluster.queues) == {"kept"}
 
 
-def test_queue_in_use_stays_and_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster = Cluster()
+def test_queue_in_use_stays_and_is_named(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     cluster.queues = {"old": queue("old"), "done": queue("done")}
     meta = {"namespace": "speech", "name": "job-1"}
     cluster.podgroups = [
@@ -158,8 +155,7 @@ def test_queue_in_use_stays_and_is_named(capsys: pytest.CaptureFixture[str]) -> 
     assert "queue old stays until the next upgrade: 1 jobs are in it, speech/job-1" in capsys.readouterr().out
 
 
-def test_accounts_are_closed_once() -> None:
-    cluster = Cluster()
+def test_accounts_are_closed_once(cluster: Cluster) -> None:
     cluster.accounts = {"vision": None, "speech": False}
     teams.close_accounts(cluster, ["vision", "speech"], Clock(60))
     assert cluster.accounts == {"vision": False, "speech": False}
@@ -176,8 +172,9 @@ def volume(claim: str, policy: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": f"pv-{claim}"}, "spec": spec}
 
 
-def test_removed_team_loses_its_namespace_and_keeps_its_data(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster = Cluster()
+def test_removed_team_loses_its_namespace_and_keeps_its_data(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     cluster.namespaces = {name: {"metadata": {"name": name}} for name in ("old", "vision")}
     nfs = {"server": "10.96.0.49", "path": "/shared/old/workspace"}
     cluster.volumes = [
@@ -202,15 +199,15 @@ def test_removed_team_loses_its_namespace_and_keeps_its_data(capsys: pytest.Capt
     ]
 
 
-def test_end_of_a_namespace_is_awaited(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster = Cluster()
+def test_end_of_a_namespace_is_awaited(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     cluster.lingers = 3
     teams.await_removed(cluster, ["old"], Clock(60))
     assert "namespace and jobs are gone" in capsys.readouterr().out
 
 
-def test_namespace_that_does_not_end_is_named_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster = Cluster()
+def test_namespace_that_does_not_end_is_named_with_its_reason(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     cluster.lingers = 1000
     teams.await_removed(cluster, ["old"], Clock(20))
     assert "namespace old is still ending" in (said := capsys.readouterr().out)

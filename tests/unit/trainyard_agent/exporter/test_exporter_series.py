@@ -13,7 +13,7 @@ from trainyard.kinds import registry
 from trainyard.observe import pods as product
 from trainyard.pipelines.runs import model as product_runs
 from trainyard_agent.api import ApiError
-from trainyard_agent.exporter import kinds, read_jobs, read_pods, reasons, series
+from trainyard_agent.exporter import model, read_jobs, read_pods, reasons, series
 from trainyard_agent.exporter.looking import Looking
 
 PATHS = {
@@ -298,6 +298,6 @@ def test_every_series_has_its_help_and_type_before_it() -> None:
 def test_kinds_and_words_are_those_of_the_product() -> None:
     assert set(reasons.NO_IMAGE) == set(product.IMAGE)
     assert (read_jobs.PIPELINE, read_pods.SUBMITTER) == (product_runs.PIPELINE, names.SUBMITTER)
-    named = [kinds.kind_of(kind.group, kind.kind) for kind in registry.KINDS]
+    named = [model.kind_of(kind.group, kind.kind) for kind in registry.KINDS]
     assert len(named) == len(set(named))
     assert owned("Job", "a", "batch/v1")[0]["controller"] is True

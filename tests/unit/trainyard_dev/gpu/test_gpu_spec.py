@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -184,23 +185,16 @@ def test_unknown_choice() -> None:
         detect.choose("fake", look=False)
 
 
-def _smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    tool = folder / "nvidia-smi"
-    tool.write_text(f"#!/bin/sh\n{script}\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-
-
-def test_nvidia_smi_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvidia_smi_is_read(tmp_path: Path, program: Callable[[str, str], Path]) -> None:
     rows = ["NVIDIA H200, 143771, 570.86.15, GPU-1", "NVIDIA H200, 143770, 570.86.15, GPU-2"]
-    _smi(tmp_path, monkeypatch, "\n".join(f"echo '{row}'" for row in rows))
+    program("nvidia-smi", "\n".join(f"echo '{row}'" for row in rows))
     found = detect.find_real(tmp_path / "no-proc")
     assert found == detect.RealGpus(2, "NVIDIA H200", 143770, "570.86.15", ("GPU-1", "GPU-2"), "nvidia-smi")
 
 
 @pytest.mark.parametrize("script", ["echo 'NVIDIA-SMI has failed'; exit 9", "echo 'No devices were found'", "exit 0"])
-def test_broken_driver_is_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    _smi(tmp_path, monkeypatch, script)
+def test_broken_driver_is_no_gpu(tmp_path: Path, program: Callable[[str, str], Path], script: str) -> None:
+    program("nvidia-smi", script)
     assert detect.find_real(tmp_path / "no-proc") is None
 
 

@@ -96,6 +96,11 @@ def make_node(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) ->
     return make
 
 
+@pytest.fixture
+def node(make_node: Callable[..., Node]) -> Node:
+    return make_node()
+
+
 def test_answers_what_node_preparation_asks(make_node: Callable[..., Node]) -> None:
     node = make_node(model="NVIDIA Pretend", count=3, memory_mib=1234, driver="1.2.3", cuda="11.8", compute="7.5")
     text = ctypes.create_string_buffer(96)
@@ -126,9 +131,8 @@ def test_answers_what_node_preparation_asks(make_node: Callable[..., Node]) -> N
     assert pci.legacy == b"10DE:09:00.0"
 
 
-def test_memory_is_not_shared_with_the_processor(make_node: Callable[..., Node]) -> None:
+def test_memory_is_not_shared_with_the_processor(node: Node) -> None:
     """A plugin that writes CDI specifications asks, from 0.19 on."""
-    node = make_node()
     asked = (c_uint * 2)(8 | 1 << 24, 99)
     assert node.lib.nvmlDeviceGetAddressingMode(node.handle(0), byref(asked)) == OK
     assert asked[1] == 0
@@ -148,8 +152,7 @@ def test_uuids_are_those_that_python_computes_and_differ_by_node(make_node: Call
     assert node.lib.nvmlDeviceGetHandleByUUID(found["two"][3].encode(), byref(device)) == NOT_FOUND
 
 
-def test_nothing_works_before_init_and_after_shutdown(make_node: Callable[..., Node]) -> None:
-    node = make_node("counted")
+def test_nothing_works_before_init_and_after_shutdown(node: Node) -> None:
     device = node.handle(0)
     assert node.lib.nvmlInit_v2() == OK
     assert node.lib.nvmlShutdown() == OK
@@ -160,8 +163,7 @@ def test_nothing_works_before_init_and_after_shutdown(make_node: Callable[..., N
     assert node.lib.nvmlShutdown() == UNINITIALIZED
 
 
-def test_xid_is_delivered_once_and_in_order(make_node: Callable[..., Node]) -> None:
-    node = make_node("xid")
+def test_xid_is_delivered_once_and_in_order(node: Node) -> None:
     events = node.listener(0, 1, 2, 3)
     mock.inject_xid(node.root, 1, 79)
     mock.inject_xid(node.root, 3, 48)
@@ -170,8 +172,7 @@ def test_xid_is_delivered_once_and_in_order(make_node: Callable[..., Node]) -> N
     assert [node.wait(events) for _ in range(2)] == [(1, 79), None]
 
 
-def test_xid_after_healing_is_new_even_if_the_file_was_not_read_between(make_node: Callable[..., Node]) -> None:
-    node = make_node("healed")
+def test_xid_after_healing_is_new_even_if_the_file_was_not_read_between(node: Node) -> None:
     events = node.listener(0)
     for _ in range(2):
         mock.inject_xid(node.root, 0, 79)
@@ -179,8 +180,7 @@ def test_xid_after_healing_is_new_even_if_the_file_was_not_read_between(make_nod
         mock.heal(node.root)
 
 
-def test_plain_equal_lines_count_one_by_one(make_node: Callable[..., Node]) -> None:
-    node = make_node("plain")
+def test_plain_equal_lines_count_one_by_one(node: Node) -> None:
     events = node.listener(0)
     fault = node.root / "etc/fault"
     fault.write_text("# a comment\nxid 0 79\nxid 0 79\n")
@@ -193,16 +193,14 @@ def test_plain_equal_lines_count_one_by_one(make_node: Callable[..., Node]) -> N
     assert node.wait(events) == (0, 79)
 
 
-def test_nonsense_in_the_fault_file_hides_no_fault(make_node: Callable[..., Node]) -> None:
-    node = make_node("nonsense")
+def test_nonsense_in_the_fault_file_hides_no_fault(node: Node) -> None:
     events = node.listener(0)
     lines = ["xid", "xid 9 79", "xid 0 -1", "xid 0 x", "lost", "melted 0", "", "x" * 1000, f"xid 0 79 {'y' * 1000}"]
     (node.root / "etc/fault").write_text("\n".join(lines) + "\n")
     assert [node.wait(events) for _ in range(2)] == [(0, 79), None]
 
 
-def test_every_listener_gets_its_own_gpus_events(make_node: Callable[..., Node]) -> None:
-    node = make_node("listeners")
+def test_every_listener_gets_its_own_gpus_events(node: Node) -> None:
     first, all_of_them = node.listener(0), node.listener(0, 1, 2, 3)
     mock.inject_xid(node.root, 2, 79)
     assert node.wait(first) is None
@@ -211,8 +209,7 @@ def test_every_listener_gets_its_own_gpus_events(make_node: Callable[..., Node])
     assert node.lib.nvmlEventSetFree(first) == OK
 
 
-def test_wait_honours_its_timeout_and_wakes_early(make_node: Callable[..., Node]) -> None:
-    node = make_node("timeout")
+def test_wait_honours_its_timeout_and_wakes_early(node: Node) -> None:
     events = node.listener(0)
     start = time.monotonic()
     assert node.wait(events, 250) is None
@@ -225,8 +222,7 @@ def test_wait_honours_its_timeout_and_wakes_early(make_node: Callable[..., Node]
     timer.join()
 
 
-def test_read_only_fault_file_is_enough(make_node: Callable[..., Node]) -> None:
-    node = make_node("readonly")
+def test_read_only_fault_file_is_enough(node: Node) -> None:
     mock.inject_xid(node.root, 0, 79)
     (node.root / "etc/fault").chmod(0o444)
     before = (node.root / "etc/fault").read_text()
@@ -235,10 +231,9 @@ def test_read_only_fault_file_is_enough(make_node: Callable[..., Node]) -> None:
     assert (node.root / "etc/fault").read_text() == before
 
 
-def test_lost_gpu_until_healed(make_node: Callable[..., Node]) -> None:
-    node = make_node("lost")
+def test_lost_gpu_until_healed(node: Node) -> None:
     held, device, count = node.handle(1), c_void_p(), c_uint()
-    uuid = uuids.gpu_uuid("lost", 1)
+    uuid = uuids.gpu_uuid("worker", 1)
     mock.lose(node.root, 1)
     assert node.lib.nvmlDeviceGetHandleByIndex_v2(1, byref(device)) == LOST
     assert node.lib.nvmlDeviceGetHandleByUUID(uuid.encode(), byref(device)) == LOST
