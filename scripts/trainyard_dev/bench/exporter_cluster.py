@@ -85,9 +85,7 @@ def _crd(group: str, version: str, kind: str, plural: str, scope: str) -> Object
     served = {"name": version, "served": True, "storage": True, "subresources": {"status": {}},
               "schema": {"openAPIV3Schema": schema}}  # fmt: skip
     spec = {"group": group, "scope": scope, "names": {"kind": kind, "plural": plural}, "versions": [served]}
-    meta: Object = {"name": f"{plural}.{group}"}
-    if group == "scheduling.k8s.io":
-        meta["annotations"] = {"api-approved.kubernetes.io": "unapproved"}
+    meta = {"name": f"{plural}.{group}"}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": meta, "spec": spec}
 
 

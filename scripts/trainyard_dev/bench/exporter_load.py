@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import sys
 import urllib.error
@@ -29,7 +28,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install, namespace
 from trainyard_dev.apiserver.processes import Server, free_ports
-from trainyard_dev.bench import exporter_cluster
+from trainyard_dev.bench import costs, exporter_cluster
 
 NODES, PODS = 1523, 10_000  # the trace that scheduling is measured on has so many nodes
 MOST_MIB, MOST_SCRAPE_S = 200.0, 1.0
@@ -157,13 +156,13 @@ def _measured(place: Place, folder: Path, nodes: int, pods: int) -> Found:
     )  # fmt: skip
     try:
         process.wait(lambda: _page_is_there(port), START_S)
-        first_page_s, first_page_cpu_s = monotonic() - begun, _processor(process.pid)
-        listed = _memory(process.pid, "VmRSS")
+        first_page_s, first_page_cpu_s = monotonic() - begun, costs.processor_s(process.pid)
+        listed = _resident_mib(process.pid)
         idle = _cores(process.pid, lambda: sleep(IDLE_S))
         busy = _cores(process.pid, lambda: _changes(place, pods // 10))
-        used = _processor(process.pid)
+        used = costs.processor_s(process.pid)
         scrapes = [_scrape(port) for _ in range(SCRAPES)]
-        scrape_cpu_s = (_processor(process.pid) - used) / SCRAPES
+        scrape_cpu_s = (costs.processor_s(process.pid) - used) / SCRAPES
         body = scrapes[-1][0]
         text = gzip.decompress(body).decode()
         looks = re.search(r"^trainyard_exporter_look_seconds (\S+)$", text, re.MULTILINE)
@@ -177,7 +176,7 @@ def _measured(place: Place, folder: Path, nodes: int, pods: int) -> Found:
             nodes=nodes, pods=pods, pod_bytes=place.pod_bytes,
             samples=sum(not line.startswith("#") for line in text.splitlines()), page_bytes=len(text),
             packed_bytes=len(body), first_page_s=first_page_s, first_page_cpu_s=first_page_cpu_s, listed_mib=listed,
-            peak_mib=_memory(process.pid, "VmHWM"), resident_mib=_memory(process.pid, "VmRSS"),
+            peak_mib=costs.peak_mib(process.pid), resident_mib=_resident_mib(process.pid),
             look_s=float(looks[1]), scrape_s=median(seconds), longest_scrape_s=max(seconds), idle_cores=idle,
             busy_cores=busy, scrape_cpu_s=scrape_cpu_s,
         )  # fmt: skip
@@ -211,19 +210,14 @@ def _changes(place: Place, count: int) -> None:
 
 
 def _cores(pid: int, meanwhile: Callable[[], None]) -> float:
-    begun, used = monotonic(), _processor(pid)
+    begun, used = monotonic(), costs.processor_s(pid)
     meanwhile()
-    return (_processor(pid) - used) / (monotonic() - begun)
+    return (costs.processor_s(pid) - used) / (monotonic() - begun)
 
 
-def _processor(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _memory(pid: int, what: str) -> float:
+def _resident_mib(pid: int) -> float:
     text = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(rf"^{what}:\s+(\d+) kB", text, re.MULTILINE)[1]) / 1024  # type: ignore[index]
+    return int(re.search(r"^VmRSS:\s+(\d+) kB", text, re.MULTILINE)[1]) / 1024  # type: ignore[index]
 
 
 def _account(place: Place, folder: Path) -> Path:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -11,14 +14,21 @@ from typing import Any
 import yaml
 
 from trainyard.chart.helm import NAME
-from trainyard.paths import ROOT
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT, cache_dir
 from trainyard.shell import run
-from trainyard_dev.chart import history
 from trainyard_dev.engine import Engine
 from trainyard_dev.images import registry
 from trainyard_dev.images.base import of_suite
 from trainyard_dev.versions import load
 
+RENDER = """
+import sys
+from pathlib import Path
+from trainyard_dev.chart import package
+Path(sys.argv[1]).write_text(package.template(sys.argv[2], values=[Path(sys.argv[3])]))
+"""
+RENDER_S = 900
 # What its chart names, in the words of its own tree; what the cluster's registry holds by the same reference stays.
 BUILD = """
 import json, sys
@@ -49,12 +59,27 @@ def commit() -> str:
 
 def missing(root: Path = ROOT) -> str:
     """Why it can't be made here, or ""."""
-    return history.missing(version(), commit(), root)
+    try:
+        known = run(["git", "-C", root, "cat-file", "-e", f"{commit()}^{{commit}}"], check=False)
+    except TrainyardError as error:
+        return error.what
+    if known.returncode:
+        return f"version {version()} is commit {commit()[:7]}, which this clone lacks (git fetch --unshallow)"
+    return ""
 
 
 def tree() -> Path:
     """Its source tree in the cache, laid out on the first call. Raises TrainyardError."""
-    return history.tree(version(), commit())
+    if reason := missing():
+        raise TrainyardError(reason)
+    folder = cache_dir() / "previous" / commit()[:12]
+    if not folder.exists():
+        aside = folder.with_name(f"{folder.name}.{os.getpid()}")
+        aside.mkdir(parents=True)
+        with subprocess.Popen(["git", "-C", ROOT, "archive", commit()], stdout=subprocess.PIPE) as archive:
+            subprocess.run(["tar", "-x", "-C", aside], stdin=archive.stdout, check=True)
+        aside.rename(folder)
+    return folder
 
 
 def package() -> Path:
@@ -73,8 +98,23 @@ def job(name: str) -> dict[str, Any]:
 
 
 def rendered() -> str:
-    """What its chart makes of its profile kind and the two teams of its own run."""
-    return history.rendered(version(), commit(), "kind", tree() / TEAMS)
+    """What its own packager renders of its profile kind and the two teams of its own run; kept in the cache by both.
+
+    Raises:
+        TrainyardError: the clone lacks the commit, or its packager fails.
+    """
+    folder, profile = tree(), "kind"
+    values = folder / TEAMS
+    digest = hashlib.sha256(profile.encode() + b"\0" + values.read_bytes()).hexdigest()[:12]
+    file = folder / "out" / f"rendered-{digest}.yaml"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}")
+        # KUBECONFIG: helm must not find the cluster of whoever runs this.
+        env = {"PYTHONPATH": str(folder / "scripts"), "KUBECONFIG": "/dev/null"}
+        run([sys.executable, "-c", RENDER, part, profile, values.resolve()], env=env, timeout=RENDER_S)
+        part.rename(file)
+    return file.read_text()
 
 
 def suite() -> str:

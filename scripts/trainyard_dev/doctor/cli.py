@@ -11,7 +11,7 @@ from trainyard.terminal import coloured
 from trainyard_dev.doctor import gpus, table
 from trainyard_dev.doctor.examine import examine
 from trainyard_dev.doctor.finding import Wanted, healthy
-from trainyard_dev.doctor.probes import Host
+from trainyard_dev.doctor.probes import Machine
 
 
 @click.command()
@@ -25,7 +25,7 @@ def doctor(context: click.Context, images: str, gpu: str, provider: str, output:
 
     Ends with 0 when everything that is needed is there, else with 1.
     """
-    machine = Host()
+    machine = Machine()
     findings = examine(machine, Wanted(images, gpu, provider))
     known = gpus.KNOWN if gpu == "real" or gpus.is_real(machine) else ()
     if output == "json":

@@ -96,7 +96,7 @@ def choose(
 
 def _obstacles(engine: str) -> list[str]:
     """What the doctor finds between containers and this machine's GPUs."""
-    return [f"{one.check}: {one.found}" for one in gpus.obstacles(probes.Host(), Wanted(engine=engine))]
+    return [f"{one.check}: {one.found}" for one in gpus.obstacles(probes.Machine(), Wanted(engine=engine))]
 
 
 def _from_smi() -> RealGpus | None:

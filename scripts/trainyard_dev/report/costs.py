@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainyard_dev.report import panel_svg
-from trainyard_dev.report.assets import text as asset
+from trainyard_dev.report import panel_svg, templates
 from trainyard_dev.report.model import COSTS, Run
 
 
@@ -48,5 +47,4 @@ def drawn(run: Run) -> str:
         return [{"name": f"{row['what']} ({row['pods']} pods)", "values": [row[key] * factor]} for row in parts]
 
     cores = panel_svg.bars(series("cores", 1), "cores")
-    memory = panel_svg.bars(series("memory_mib", 2**20), "bytes")
-    return f'<style>{asset("panel.css")}</style><div class="panels"><div>{cores}</div><div>{memory}</div></div>'
+    return templates.render("costs.html", drawings=[cores, panel_svg.bars(series("memory_mib", 2**20), "bytes")])

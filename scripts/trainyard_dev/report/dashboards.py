@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
-
-from trainyard_dev.report import html, panel_svg, units
+from trainyard_dev.report import html, panel_svg, templates
 from trainyard_dev.report.model import Run
 
 
@@ -13,9 +11,9 @@ def render(run: Run) -> dict[str, str]:
 
     What is drawn is the figure `dashboards` of a check, of the shape that `trainyard_dev.e2e.panel_data.shown` makes.
     """
-    template = html.templates().get_template("dashboard.html")
     return {
-        file: template.render(
+        file: templates.render(
+            "dashboard.html",
             board=page["board"],
             ended=page["from"] + page["step"] * (page["count"] - 1),
             panels=[_panel(panel, float(page["step"])) for panel in page["board"]["panels"]],
@@ -28,7 +26,7 @@ def _panel(panel: dict, step: float) -> dict:
     """A panel as the template takes it: what is drawn, and a row for each series."""
     series = [one for query in panel["queries"] for one in query["series"]]
     rows = [
-        {"name": one["name"], "colour": panel_svg.colour(index), "said": _said(one["values"], panel["unit"])}
+        {"name": one["name"], "colour": panel_svg.colour(index), "said": panel_svg.said(one, panel["unit"])}
         for index, one in enumerate(series)
     ]
     drawn = ""
@@ -37,9 +35,4 @@ def _panel(panel: dict, step: float) -> dict:
     elif series and panel["type"] in ("bargauge", "table"):
         drawn = panel_svg.bars(series, panel["unit"])
     more = sum(query["more"] for query in panel["queries"])
-    return {**panel, "rows": rows, "drawn": Markup(drawn), "more": more}  # it escapes by itself
-
-
-def _said(values: panel_svg.Values, unit: str) -> str:
-    number = panel_svg.last(values)
-    return "no number" if number is None else units.shown(number, unit)
+    return {**panel, "rows": rows, "drawn": drawn, "more": more}

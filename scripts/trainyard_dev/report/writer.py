@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.report import dashboards, html, junit, timeline
+from trainyard_dev.report import dashboards, html, timeline
 from trainyard_dev.report.model import Run
 from trainyard_dev.report.plain import plain
 
@@ -55,7 +55,7 @@ def write(run: Run, out: Path) -> list[Path]:
         "report.html": html.render(run),
         **dashboards.render(run),
         "timeline.svg": timeline.document(run.spans, run.started, run.ended),
-        "junit.xml": junit.render(run),
+        "junit.xml": html.junit(run),
         "summary.json": json.dumps(summary(run), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
     }
     staged: list[tuple[Path, Path]] = []

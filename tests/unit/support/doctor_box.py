@@ -26,7 +26,7 @@ MODULES = f"/lib/modules/{probes.kernel_release()}"
 
 
 @dataclass
-class Box:
+class Box(probes.Machine):
     """A machine that has all that is needed; a test takes something away."""
 
     user: int = 0
@@ -98,7 +98,7 @@ class Box:
     def has_venv(self) -> bool:
         return self.venv
 
-    def registry(self) -> bool:
+    def registry(self) -> bool:  # type: ignore[override]
         return self.reached
 
     def tools_built(self) -> tuple[int, int]:

@@ -115,7 +115,7 @@ def test_a_program_that_sudo_does_not_find_is_asked_all_the_same(
     monkeypatch.setattr(probes, "ELSEWHERE", str(tmp_path))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(probes.shutil, "which", _found_only_there(tmp_path))
-    assert probes.Host().run("go", "version") == (0, "go version go1.26.8 linux/amd64")
+    assert probes.Machine().run("go", "version") == (0, "go version go1.26.8 linux/amd64")
 
 
 def _found_only_there(folder: Path) -> Callable[..., str | None]:
@@ -147,7 +147,7 @@ def test_table_reads_well() -> None:
 
 @pytest.mark.parametrize(("user", "code"), [(0, 0), (1000, 1)])
 def test_command_and_its_exit_code(monkeypatch: pytest.MonkeyPatch, user: int, code: int) -> None:
-    monkeypatch.setattr(cli, "Host", lambda: Box(user=user))
+    monkeypatch.setattr(cli, "Machine", lambda: Box(user=user))
     result = CliRunner().invoke(cli.doctor, ["-o", "json"])
     assert result.exit_code == code
     data = json.loads(result.output)
@@ -158,14 +158,14 @@ def test_command_and_its_exit_code(monkeypatch: pytest.MonkeyPatch, user: int, c
 
 
 def test_the_real_machine_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes.Host, "registry", lambda self: False)
-    monkeypatch.setattr(probes.Host, "tools_built", lambda self: (0, 1))
-    findings = examine(probes.Host())
+    monkeypatch.setattr(probes.Machine, "registry", lambda self: False)
+    monkeypatch.setattr(probes.Machine, "tools_built", lambda self: (0, 1))
+    findings = examine(probes.Machine())
     assert {"root", "disk", "podman", "overlay", "GPUs"} <= {f.check for f in findings}
 
 
 def test_probes_never_raise(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = probes.Host()
+    host = probes.Machine()
     assert host.run("no-such-program-here")[0] == 127
     assert host.read(str(tmp_path)) == ""
     (tmp_path / "x.gz").write_text("no gzip")

@@ -173,7 +173,7 @@ def test_auto_leaves_real_gpus_alone_that_containers_do_not_get() -> None:
 
 
 def test_the_doctor_is_asked_what_keeps_containers_from_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect.probes, "Host", lambda: Box(programs={"nvidia-smi", "docker"}, answers=DRIVER))
+    monkeypatch.setattr(detect.probes, "Machine", lambda: Box(programs={"nvidia-smi", "docker"}, answers=DRIVER))
     chosen = detect.choose("auto", engine="docker", real=REAL, look=False)
     assert chosen.kind == "mock"
     assert "container toolkit: absent" in chosen.reason

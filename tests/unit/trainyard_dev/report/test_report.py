@@ -11,7 +11,7 @@ import pytest
 from report_runs import FILES, nasty_run, passed, run_of
 
 from trainyard.errors import TrainyardError
-from trainyard_dev.report import Check, Gpu, Span, console, junit, plain, writer
+from trainyard_dev.report import Check, Gpu, Span, console, html, plain, writer
 from trainyard_dev.report.sample import sample
 
 # ---- model
@@ -112,7 +112,7 @@ def test_an_unwritable_folder_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_junit_reads_back() -> None:
     run = sample(failing=True)
-    root = ET.fromstring(junit.render(run))
+    root = ET.fromstring(html.junit(run))
     assert root.tag == "testsuites"
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("18", "2", "1")
     assert [s.get("name") for s in root] == [
@@ -145,9 +145,9 @@ def test_junit_reads_back() -> None:
 
 
 def test_junit_stays_xml_with_control_characters() -> None:
-    root = ET.fromstring(junit.render(nasty_run()))
+    root = ET.fromstring(html.junit(nasty_run()))
     assert "<script>" in (root.findtext(".//failure") or "")
-    ET.fromstring(junit.render(run_of()))
+    ET.fromstring(html.junit(run_of()))
 
 
 # ---- console

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from report_runs import NASTY, Page, run_of
 
-from trainyard_dev.report import Check, console, costs, dashboards, html, junit, panel_svg, units, writer
+from trainyard_dev.report import Check, console, costs, dashboards, html, panel_svg, units, writer
 from trainyard_dev.report.model import Run
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -139,6 +139,6 @@ def test_costs_are_summed_by_part_and_option_and_drawn() -> None:
     text = html.render(run)
     Page(text)
     assert "What options cost" in text and text.count('<rect class="bar"') == 4 and "300 MiB" in text
-    for told in (text, junit.render(run), console.render(run)):
+    for told in (text, html.junit(run), console.render(run)):
         assert "memory_mib" not in told  # in no cell of the table of checks
     assert costs.drawn(run_of()) == "" and "What options cost" not in html.render(run_of())
