@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from trainyard.pipelines.ir.arguments import TYPES
 from trainyard.pipelines.ir.model import (
     CHANNEL,
     Artifact,
@@ -30,14 +31,6 @@ NOTHING = "none"
 ANY_ARTIFACT = "system.Artifact"
 YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"))
 CONDITION = re.compile(r"inputs\.(?:parameter_values|parameters|artifacts)\[['\"]([^'\"]+)['\"]\]")
-TYPES: dict[str, tuple[type, ...]] = {
-    "STRING": (str,),
-    "NUMBER_INTEGER": (int,),
-    "NUMBER_DOUBLE": (int, float),
-    "BOOLEAN": (bool,),
-    "LIST": (list,),
-    "STRUCT": (dict,),
-}
 WORDS = dict(zip(TYPES, ("a text", "a whole number", "a number", "true or false", "a list", "a map"), strict=True))
 
 
@@ -106,16 +99,11 @@ def order(pipeline: Pipeline) -> Iterator[Said]:
                     what = f"task {task.name} waits for {other}, which is not there"
                     hint = f"tasks beside it: {_known(dag.tasks.keys() - {task.name})}"
                     yield _of(task, "TY203", what, hint, "dependentTasks")
-            needs = set(task.depends) | {s.task for s in _sources(task) if isinstance(s, (FromTask, FinalStatus))}
-            edges[task.name] = needs & dag.tasks.keys()
+            edges[task.name] = set(task.needs) & dag.tasks.keys()
         if circle := graph.circle(edges):
             first = dag.tasks[circle[0]]
             what = f"tasks wait for each other: {' → '.join(circle)}"
             yield Said("TY208", first.line, what, "remove one of these dependencies", first.name, names=(first.name,))
-
-
-def _sources(task: Task) -> list[Source]:
-    return [*task.parameters.values(), *task.artifacts.values()]
 
 
 def arguments(pipeline: Pipeline) -> Iterator[Said]:
@@ -146,9 +134,7 @@ def arguments(pipeline: Pipeline) -> Iterator[Said]:
 
 def _missing(task: Task, component: Component) -> Iterator[Said]:
     from_loop = {task.loop.item} if task.loop else set()
-    needed = [one.name for one in component.inputs.parameters.values() if one.required]
-    needed += [one.name for one in component.inputs.artifacts.values() if not one.optional]
-    for name in needed:
+    for name in component.inputs.needed:
         if name not in task.parameters and name not in task.artifacts and name not in from_loop:
             what = f"task {task.name} gives no {name}, which {component.name} needs"
             yield _of(task, "TY206", what, "pass it, or give the component a default", name)
@@ -203,7 +189,7 @@ def _unfit(wanted: Parameter | Artifact, source: Source, made: Parameter | Artif
         return ""
     if isinstance(source, Constant) and not source.selector:
         # Older compilers hand numbers to texts and texts of numbers to numbers, and KFP reads both.
-        kinds, value = None if wanted.type == "STRING" else TYPES.get(wanted.type), source.value
+        kinds, value = None if wanted.type == "STRING" else TYPES.get(wanted.type, (None,))[0], source.value
         if kinds and isinstance(value, str):
             with contextlib.suppress(ValueError):
                 value = json.loads(value)

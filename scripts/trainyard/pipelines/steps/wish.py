@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +12,12 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard.kinds.spec import seconds
 from trainyard.kinds.status import FAILED, SUCCEEDED, outcome
-from trainyard.names import RUN
+from trainyard.names import RUN, label
 from trainyard.pipelines.steps import conditions
 from trainyard.pipelines.steps.run import Run
 
 Object = dict[str, Any]
 CONTENT = "trainyard.io/step-content"  # annotation: by which a second attempt knows the object of the first
-LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 LONGEST = 63
 HINT = "give one object, with apiVersion, kind and metadata"
 
@@ -86,7 +84,7 @@ def _manifest(given: Mapping[str, Any], run: Run) -> Object:
         of_step = hashlib.sha256(f"{run.uid} {run.task} {digest}".encode()).hexdigest()[:8]
         meta["name"] = f"{base[: LONGEST - 9].rstrip('-.')}-{of_step}"
     meta["namespace"] = run.namespace
-    labels = {RUN: _label(run.name), "trainyard.io/task": _label(run.task)}
+    labels = {RUN: label(run.name), "trainyard.io/task": label(run.task)}
     meta["labels"] = {**labels, **(meta.get("labels") or {})}
     meta["annotations"] = {**(meta.get("annotations") or {}), CONTENT: digest}
     if not given.get("keep"):
@@ -129,7 +127,3 @@ def _read(name: str, setting: Any) -> Any:
         return json.loads(setting) if isinstance(setting, str) else setting
     except ValueError:
         raise TrainyardError(f"settings: {name} is {setting!r}, which is no JSON", hint=f"write {{{name}}}") from None
-
-
-def _label(words: str) -> str:
-    return LABEL.sub("-", words)[:63].strip("-_.")
