@@ -42,10 +42,13 @@ def connected(access: Access) -> tuple[Kube, Contract]:
 
 
 def contract_of(kube: Kube | None, file: Path | None) -> Contract:
-    """The contract of a file, else the cluster's."""
+    """The contract of a file, else the cluster's; one of the two is given."""
     from trainyard import contract
 
-    return contract.load(file) if file or kube is None else contract.live(kube)
+    if file:
+        return contract.load(file)
+    assert kube is not None
+    return contract.live(kube)
 
 
 def read(name: str, hint: str = "") -> str:
@@ -60,8 +63,8 @@ def read(name: str, hint: str = "") -> str:
 
 def difference(name: str, old: str, new: str, done: str) -> str:
     """What was changed in a file, for people."""
-    lines = [[f"{line}\n" for line in text.splitlines()] for text in (old, new)]
-    return "".join(difflib.unified_diff(*lines, name, f"{name} ({done})"))
+    before, after = ([f"{line}\n" for line in text.splitlines()] for text in (old, new))
+    return "".join(difflib.unified_diff(before, after, name, f"{name} ({done})"))
 
 
 def drawable(svg: Path | None) -> None:

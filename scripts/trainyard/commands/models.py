@@ -104,23 +104,7 @@ def compare(first: str, second: str, form: str, access: Access) -> None:
 @click.option("--dry-run", is_flag=True, help="Print the card, and send nothing.")
 @output("name", "json", "yaml")
 @options
-def register(
-    folder: Path,
-    name: str,
-    framework: str,
-    file: str,
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
-    builder: str,
-    metrics: tuple[str, ...],
-    data: str,
-    code: str,
-    run: str,
-    version: str,
-    dry_run: bool,
-    form: str,
-    access: Access,
-) -> None:
+def register(folder: Path, dry_run: bool, form: str, access: Access, **said: Any) -> None:
     """Register what lies in FOLDER as a version of model NAME.
 
     What FOLDER/model.json and FOLDER/metrics.json say counts, and options go before them. All files of FOLDER are sent;
@@ -132,12 +116,8 @@ def register(
     """
     from trainyard.serving import shelf
 
-    given = {
-        "name": name, "framework": framework, "file": file, "builder": builder, "data": data, "code": code, "run": run,
-        "version": version, "inputs": [_tensor(one) for one in inputs], "outputs": [_tensor(one) for one in outputs],
-        "metrics": dict(_number(one) for one in metrics),
-    }  # fmt: skip
-    card = shelf.complete(folder, given)
+    tensors = {key: [_tensor(one) for one in said[key]] for key in ("inputs", "outputs")}
+    card = shelf.complete(folder, {**said, **tensors, "metrics": dict(map(_number, said["metrics"]))})
     if dry_run:
         click.echo(structured.text(card, "yaml" if form == "yaml" else "json"), nl=False)
         return

@@ -18,13 +18,7 @@ def matching(collected: Collected, rules: Sequence[Rule] = RULES) -> list[tuple[
     for rule in rules:
         try:
             sentence = rule.ask(collected)
-        except (
-            AttributeError,
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ) as error:  # odd objects, not our fault to hide
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # odd objects, not ours to hide
             collected.problems.append(f"rule {rule.name} could not be asked: {error!r}")
             continue
         if sentence:
