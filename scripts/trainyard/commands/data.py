@@ -150,7 +150,8 @@ def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> 
             raise
     same = f", {len(files) - len(due)} were there" if len(files) > len(due) else ""
     click.echo(f"{where.name}: {_files(len(due))} sent{same}", err=True)
-    if any(f"{one['bucket']}/{one['prefix'].strip('/')}" == where.at for one in _caches(known)):
+    caches = (known.raw.get("storage") or {}).get("caches") or []
+    if any(f"{one['bucket']}/{one['prefix'].strip('/')}" == where.at for one in caches):
         again = f"kubectl create job -n {known.namespace} --from=cronjob/trainyard-cache refresh-1"
         click.echo(f"the shared volume gets its copy by: {again}", err=True)
     if form == "name":
@@ -158,10 +159,6 @@ def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> 
         return
     report = {"name": where.name, "uri": where.uri, "files": len(files), "bytes": found.size, "sent": len(due)}
     click.echo(structured.text(report, form), nl=False)
-
-
-def _caches(known: Contract) -> list[dict[str, str]]:
-    return (known.raw.get("storage") or {}).get("caches") or []
 
 
 @contextmanager

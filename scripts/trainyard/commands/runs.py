@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +25,9 @@ if TYPE_CHECKING:
     from trainyard.pipelines.runs.model import Run
 
 
-def _run(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("run", metavar="NAME", shell_complete=complete)(function)
-
-
-def _runs(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)(function)
-
-
-def _pipeline(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("run", metavar="RUN", shell_complete=complete_pipelines)(function)
+_run = click.argument("run", metavar="NAME", shell_complete=complete)
+_runs = click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)
+_pipeline = click.argument("run", metavar="RUN", shell_complete=complete_pipelines)
 
 
 @click.group()

@@ -158,7 +158,8 @@ def model(
     objects = render.objects(values, kube.namespace)
     if dry_run or form != "name":
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
-        click.echo(structured.text(listed, form) if form == "json" else _documents(objects), nl=False)
+        documents = "".join(f"---\n{structured.text(obj, 'yaml')}" for obj in objects)
+        click.echo(structured.text(listed, form) if form == "json" else documents, nl=False)
         if dry_run:
             _shown(text, aside=True)
             return
@@ -283,7 +284,3 @@ def _shown(key: str, *, aside: bool) -> None:
 
 def _address(name: str, namespace: str) -> str:
     return f"http://model-{name}.{namespace}.svc"
-
-
-def _documents(objects: list[dict[str, Any]]) -> str:
-    return "".join(f"---\n{structured.text(obj, 'yaml')}" for obj in objects)

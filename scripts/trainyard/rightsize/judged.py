@@ -85,7 +85,7 @@ def table(judged: Sequence[Judged]) -> list[str]:
     for one in judged:
         for resource in RESOURCES:
             figures = [quantity.shown(resource, one.found.most(resource, name)) for name in FIGURES]
-            why = one.new.why.get(resource) or _nothing(one.found)
+            why = one.new.why.get(resource) or ("runs were too short to judge" if one.found.short else "not measured")
             asks = proposal.said(resource, one.asked.requests, one.asked.limits)
             wants = proposal.said(resource, one.new.requests, one.new.limits)
             wants = "as it is" if wants == asks else wants
@@ -150,10 +150,6 @@ def age(usage: Usage) -> str:
     if seconds <= 20 * usage.every:  # written anew after 15 rounds though nothing changed
         return ""
     return f"the figures are {span(seconds)} old: the platform's pod may have stopped"
-
-
-def _nothing(found: Need) -> str:
-    return "runs were too short to judge" if found.short else "not measured"
 
 
 def _amounts(amounts: Amounts) -> dict[str, dict[str, str]]:

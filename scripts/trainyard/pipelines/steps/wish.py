@@ -77,7 +77,7 @@ def _manifest(given: Mapping[str, Any], run: Run) -> Object:
     if (own := meta.get("namespace") or run.namespace) != run.namespace:
         what = f"manifest names the namespace {own}, and the run is in {run.namespace}"
         raise TrainyardError(what, hint="leave out its metadata.namespace")
-    digest = _digest(manifest)
+    digest = hashlib.sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()[:16]
     if not meta.get("name"):
         base = str(meta.pop("generateName", "") or manifest["kind"].lower()).rstrip("-")
         # Equal for equal work of one step in one run, so that a second attempt finds what the first has made.
@@ -90,10 +90,6 @@ def _manifest(given: Mapping[str, Any], run: Run) -> Object:
     if not given.get("keep"):
         meta["ownerReferences"] = [run.owner]
     return manifest
-
-
-def _digest(manifest: Object) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def whole(value: Any) -> Any:

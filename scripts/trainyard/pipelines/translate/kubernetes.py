@@ -39,7 +39,7 @@ def apply(
         elif field == "activeDeadlineSeconds":
             template["activeDeadlineSeconds"] = int(value)
         elif field == "podMetadata":
-            template["metadata"] = _metadata(value)
+            template["metadata"] = {kind: dict(value[kind]) for kind in ("labels", "annotations") if value.get(kind)}
         elif field == "nodeSelector":
             chosen = value.get("labels") or _parsed(ctx, component, known.get("nodeSelector"), dict)
             template["nodeSelector"] = {**template.get("nodeSelector", ctx.settings.stays), **chosen}
@@ -68,10 +68,6 @@ def apply(
 
 def _set(container: Object, name: str, value: Object) -> None:
     container["env"] = [one for one in container["env"] if one["name"] != name] + [{"name": name, **value}]
-
-
-def _metadata(value: dict[str, Any]) -> Object:
-    return {kind: dict(value[kind]) for kind in ("labels", "annotations") if value.get(kind)}
 
 
 def _security(value: dict[str, Any]) -> Object:
