@@ -101,10 +101,8 @@ def notes(judged: Sequence[Judged]) -> list[str]:
         if one.found.short and one.found.used:
             found.append(f"{one.job.name} {one.title}: {one.found.short} runs were too short to count")
     for resource in RESOURCES:
-        asked, new = (
-            sum((one.request(which, resource) or 0) * one.pods for one, which in pairs)
-            for pairs in ([(one, one.asked) for one in judged], [(one, one.new) for one in judged])
-        )
+        asked = sum((one.request(one.asked, resource) or 0) * one.pods for one in judged)
+        new = sum((one.request(one.new, resource) or 0) * one.pods for one in judged)
         if asked and new < asked:
             all_of_it, less = quantity.shown(resource, asked), quantity.shown(resource, asked - new)
             found.append(f"{resource}: all pods of a run ask for {all_of_it} together; {less} less would do")

@@ -30,10 +30,7 @@ def api_down(c: Collected) -> Iterator[str]:
 
 
 def disk_pressure(c: Collected) -> Iterator[str]:
-    for node in c.nodes:
-        found = pods.condition(node, "DiskPressure")
-        if found.get("status") == "True":
-            yield f"Node {f.name(node)} has run out of disk: {f.message(found)}"
+    yield from _pressure(c, "DiskPressure", "has run out of disk")
     for event in c.live_events("FreeDiskSpaceFailed", "ImageGCFailed", "EvictionThresholdMet"):
         if "disk" in f.message(event).lower() or event.get("reason") == "FreeDiskSpaceFailed":
             yield f"{f.target(event)} is short of disk: {f.message(event)}"
@@ -45,10 +42,7 @@ def disk_pressure(c: Collected) -> Iterator[str]:
 
 
 def memory_pressure(c: Collected) -> Iterator[str]:
-    for node in c.nodes:
-        found = pods.condition(node, "MemoryPressure")
-        if found.get("status") == "True":
-            yield f"Node {f.name(node)} is short of memory: {f.message(found)}"
+    return _pressure(c, "MemoryPressure", "is short of memory")
 
 
 def node_not_ready(c: Collected) -> Iterator[str]:
@@ -108,14 +102,11 @@ def claim_pending(c: Collected) -> Iterator[str]:
     for event in c.live_events("ProvisioningFailed"):
         if any(f.key(claim) in f.target(event) and _phase(claim) != "Bound" for claim in c.claims):
             yield f"No volume can be made for {f.target(event)}: {f.message(event)}"
-    waiting = {"", "WaitForFirstConsumer"}
     for claim in c.claims:
         if _phase(claim) == "Lost":
             yield f"The volume of claim {f.key(claim)} is lost."
-        reasons = {
-            str(ev.get("reason")) for ev in c.live_events("WaitForFirstConsumer") if f.key(claim) in f.target(ev)
-        }
-        if _phase(claim) == "Pending" and not reasons & waiting:
+        waits = any(f.key(claim) in f.target(event) for event in c.live_events("WaitForFirstConsumer"))
+        if _phase(claim) == "Pending" and not waits:
             kind = (claim.get("spec") or {}).get("storageClassName", "none")
             yield f"The claim {f.key(claim)} is not bound; nothing made a volume of storage class {kind} for it."
 
@@ -153,6 +144,13 @@ def accuracy(c: Collected) -> Iterator[str]:
             continue
         if reached < bar:
             yield f"{check.get('id')} trained to accuracy {reached:.3f}, below its bar of {bar:g}."
+
+
+def _pressure(c: Collected, condition: str, what: str) -> Iterator[str]:
+    for node in c.nodes:
+        found = pods.condition(node, condition)
+        if found.get("status") == "True":
+            yield f"Node {f.name(node)} {what}: {f.message(found)}"
 
 
 def _phase(item: Object) -> str:

@@ -39,9 +39,7 @@ def image(c: Collected) -> Iterator[str]:
             messages = [f.message(ev) for ev in c.live_events("Failed") if f.target(ev) == f"Pod {f.key(pod)}"]
             why = next((text for text in messages if "pull image" in text), f.message(waiting))
             said = f": {why}" if why else ""
-            yield (
-                f"Node {node} can't get the image {container.get('image')} for {f.namespace(pod)}/{f.name(pod)}{said}"
-            )
+            yield f"Node {node} can't get the image {container.get('image')} for {f.key(pod)}{said}"
 
 
 def bad_config(c: Collected) -> Iterator[str]:
@@ -79,7 +77,7 @@ def hook_failed(c: Collected) -> Iterator[str]:
             over = f.state(container, "terminated") or f.state(container, "terminated", last=True)
             if over and over.get("exitCode", 0) != 0:
                 said = c.last_line(pod, str(container.get("name"))) or "it wrote nothing"
-                yield f"The install hook {f.namespace(pod)}/{f.name(pod)} failed with exit {over['exitCode']}: {said}"
+                yield f"The install hook {f.key(pod)} failed with exit {over['exitCode']}: {said}"
 
 
 def crash_loop(c: Collected) -> Iterator[str]:
@@ -110,11 +108,8 @@ def unschedulable(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         found = pods.condition(pod, "PodScheduled")
         if found.get("status") == "False":
-            detail = max(
-                (f.message(ev) for ev in c.live_events("FailedScheduling") if f.key(pod) in f.target(ev)),
-                key=len,
-                default="",
-            )
+            said = [f.message(ev) for ev in c.live_events("FailedScheduling") if f.key(pod) in f.target(ev)]
+            detail = max(said, key=len, default="")
             yield f"Pod {f.key(pod)} can't be scheduled: {detail or f.message(found) or found.get('reason')}"
     for group in c.podgroups:
         found = pods.condition(group, "Unschedulable")
@@ -129,17 +124,12 @@ def unschedulable(c: Collected) -> Iterator[str]:
 
 def hook_pods(c: Collected) -> list[Object]:
     """Pods of the install's hook Jobs: their Job carries Helm's annotation, or they carry it themselves."""
-    jobs = {
-        (f.namespace(job), f.name(job))
-        for job in c.jobs
-        if HOOK in ((job.get("metadata") or {}).get("annotations") or {})
-    }
+    jobs = {f.key(job) for job in c.jobs if HOOK in ((job.get("metadata") or {}).get("annotations") or {})}
     result = []
     for pod in c.pods:
         meta = pod.get("metadata") or {}
-        owners = {
-            (f.namespace(pod), str(o.get("name"))) for o in meta.get("ownerReferences") or [] if o.get("kind") == "Job"
-        }
+        made_by = [one for one in meta.get("ownerReferences") or [] if one.get("kind") == "Job"]
+        owners = {f"{f.namespace(pod)}/{one.get('name')}" for one in made_by}
         if owners & jobs or HOOK in (meta.get("annotations") or {}):
             result.append(pod)
     return result
@@ -161,11 +151,8 @@ def _crashed(c: Collected, *, looping: bool) -> Iterator[str]:
                 continue
             label = str(container.get("name"))
             said = c.last_line(pod, label) or f.message(over) or "it wrote nothing"
-            verb = (
-                f"keeps crashing ({container.get('restartCount', 0)} restarts, exit {code})"
-                if looping
-                else f"ended with exit {code}"
-            )
+            restarts = container.get("restartCount", 0)
+            verb = f"keeps crashing ({restarts} restarts, exit {code})" if looping else f"ended with exit {code}"
             yield f"Container {label} of {f.where(pod)} {verb}; its last line: {said}"
 
 

@@ -76,13 +76,11 @@ def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
     for error in _validator(kind(obj)).iter_errors(json.loads(json.dumps(obj, default=str))):
         path = tuple(error.absolute_path)
         rule, value = error.validator, error.validator_value
+        stands = f"{_place(path)} is {shown(error.instance)}"
         if rule == "additionalProperties":
             for name in sorted(set(error.instance) - set(error.schema["properties"])):
-                yield (
-                    (*path, name),
-                    f"there is no field {name} in {_place(path)}",
-                    near(name, error.schema["properties"], GONE),
-                )
+                hint = near(name, error.schema["properties"], GONE)
+                yield (*path, name), f"there is no field {name} in {_place(path)}", hint
         elif rule == "required":
             missing = next(name for name in value if name not in error.instance)
             unknown = set(error.instance) - set(error.schema.get("properties", {}))
@@ -90,15 +88,11 @@ def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
                 continue  # it is there under a name that is reported as unknown
             yield path, f"{_place(path)} has no {missing}", f"{ADDED}{missing}"
         elif rule == "type":
-            yield (
-                path,
-                f"{_place(path)} is {shown(error.instance)}, not {types(value)}",
-                _quote(error.instance, value),
-            )
+            yield path, f"{stands}, not {types(value)}", _quote(error.instance, value)
         elif rule == "enum":
-            yield path, f"{_place(path)} is {shown(error.instance)}", f"take one of {', '.join(filter(None, value))}"
+            yield path, stands, f"take one of {', '.join(filter(None, value))}"
         elif rule in ("minimum", "pattern"):
-            yield path, f"{_place(path)} is {shown(error.instance)}", _hint(path, rule, value)
+            yield path, stands, _hint(path, rule, value)
         else:
             yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
 
