@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from trainyard import contract, kube, yaml_edit, yaml_lines
+from trainyard.commands import common
 from trainyard.commands.lint import find_site
 from trainyard.errors import UsageError
 from trainyard.policy import fill
@@ -48,7 +47,8 @@ def adopt(
         if write or output:
             raise UsageError(told, hint=hint)
         click.echo(f"warning: {told}: {hint}", err=True)
-    made = [(name, old, _adopted(name, old, judged)) for name, old in ((name, _read(name)) for name in files)]
+    read = [(name, common.read(name, "name files with manifests")) for name in files]
+    made = [(name, old, _adopted(name, old, judged)) for name, old in read]
     changed = [(name, old, new) for name, old, new in made if new != old]
     if output == "-":
         click.echo(made[0][2].encode(), nl=False)
@@ -56,8 +56,9 @@ def adopt(
     if output:
         Path(output).write_bytes(made[0][2].encode())
     for name, old, new in changed:
-        lines = difflib.unified_diff(_lines(old), _lines(new), name, f"{name} (adopted)")
-        click.echo("".join(lines).encode(), nl=False)  # in UTF-8, as the file is, whatever the locale
+        click.echo(
+            common.difference(name, old, new, "adopted").encode(), nl=False
+        )  # in UTF-8, as the file is, whatever the locale
         if write:
             Path(name).write_bytes(new.encode())
     written = f"written to {output}" if output else "written" if write else "to be written: add --write"
@@ -90,18 +91,3 @@ def _object(obj: Any, name: str, judged: Site) -> Any:
     for old, new in made.images:
         click.echo(f"{title}: warning: {new} stands in for the image {old}", err=True)
     return made.obj
-
-
-def _read(name: str) -> str:
-    """The text with its line ends as they are. Raises UsageError."""
-    try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
-    except UnicodeDecodeError:
-        raise UsageError("this is no text in UTF-8", where=name) from None
-    except OSError as error:
-        raise UsageError(error.strerror or str(error), where=name, hint="name files with manifests") from None
-
-
-def _lines(text: str) -> list[str]:
-    """Lines for a difference, the last one ended."""
-    return [f"{line}\n" for line in text.splitlines()]

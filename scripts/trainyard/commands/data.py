@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from trainyard import structured
+from trainyard.commands.common import connected, output
 from trainyard.errors import TrainyardError
 from trainyard.kube import Access, options
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = "shared/mnist"  # what the example pipelines and jobs read
 FORMATS = ("table", "json", "yaml", "name")
-
-
-def _output(*forms: str) -> Callable[..., Any]:
-    return click.option("-o", "--output", "form", type=click.Choice(forms), default=forms[0], show_default=True)
 
 
 @click.group()
@@ -44,7 +41,7 @@ def data() -> None:
 @data.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("name", default="")
-@_output("name", "json", "yaml")
+@output("name", "json", "yaml")
 @options
 def put(folder: Path, name: str, form: str, access: Access) -> None:
     """Bring FOLDER, or one file, as the data set NAME; without a name, the folder's.
@@ -57,7 +54,7 @@ def put(folder: Path, name: str, form: str, access: Access) -> None:
 
     name = name or places.named_after(folder)
     found = transfers.scan(folder)
-    kube, known = _connected(access)
+    kube, known = connected(access)
     _put(kube, known, found, places.place(known, kube.namespace, name), form)
 
 
@@ -72,7 +69,7 @@ def example(access: Access) -> None:
     from trainyard.pipelines.local import dataset
     from trainyard.training.transfer import folder
 
-    kube, known = _connected(access)
+    kube, known = connected(access)
     try:
         found = dataset.find()
     except TrainyardError as error:
@@ -84,7 +81,7 @@ def example(access: Access) -> None:
 
 @data.command("list")
 @click.argument("name", default="")
-@_output(*FORMATS)
+@output(*FORMATS)
 @options
 def list_(name: str, form: str, access: Access) -> None:
     """List data sets: the team's own and those that it may read; with NAME its files.
@@ -93,7 +90,7 @@ def list_(name: str, form: str, access: Access) -> None:
     """
     from trainyard.data import places, sets
 
-    kube, known = _connected(access)
+    kube, known = connected(access)
     if name and not places.is_kind(known, name):
         where = places.place(known, kube.namespace, name)
         with sets.opened(kube, known, [where]) as store:
@@ -121,7 +118,7 @@ def delete(names: tuple[str, ...], access: Access) -> None:
     from trainyard.data import places, sets
     from trainyard.training.transfer import folder
 
-    kube, known = _connected(access)
+    kube, known = connected(access)
     doomed = [places.place(known, kube.namespace, name) for name in names]
     for where in doomed:
         with sets.opened(kube, known, [where], write=True) as store:
@@ -129,13 +126,6 @@ def delete(names: tuple[str, ...], access: Access) -> None:
         if not count:
             raise sets.missing(where)
         click.echo(f"data set {where.name} deleted: {_files(count)}")
-
-
-def _connected(access: Access) -> tuple[Kube, Contract]:
-    from trainyard import contract
-
-    kube = access.connect()
-    return kube, contract.live(kube)
 
 
 def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> None:
@@ -160,7 +150,8 @@ def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> 
             raise
     same = f", {len(files) - len(due)} were there" if len(files) > len(due) else ""
     click.echo(f"{where.name}: {_files(len(due))} sent{same}", err=True)
-    if any(f"{one['bucket']}/{one['prefix'].strip('/')}" == where.at for one in _caches(known)):
+    caches = (known.raw.get("storage") or {}).get("caches") or []
+    if any(f"{one['bucket']}/{one['prefix'].strip('/')}" == where.at for one in caches):
         again = f"kubectl create job -n {known.namespace} --from=cronjob/trainyard-cache refresh-1"
         click.echo(f"the shared volume gets its copy by: {again}", err=True)
     if form == "name":
@@ -168,10 +159,6 @@ def _put(kube: Kube, known: Contract, found: Found, where: Place, form: str) -> 
         return
     report = {"name": where.name, "uri": where.uri, "files": len(files), "bytes": found.size, "sent": len(due)}
     click.echo(structured.text(report, form), nl=False)
-
-
-def _caches(known: Contract) -> list[dict[str, str]]:
-    return (known.raw.get("storage") or {}).get("caches") or []
 
 
 @contextmanager

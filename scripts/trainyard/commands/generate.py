@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from trainyard import structured
+from trainyard.commands import common
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kinds.registry import with_gang
 from trainyard.kube import Access, options
@@ -27,8 +28,8 @@ def generate() -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @flags
 @click.option("--file", type=click.Path(path_type=Path), help="Settings, as of trainyard.yaml; flags override them.")
-@click.option("--contract", "contract_file", type=click.Path(path_type=Path), help="The platform, from a file.")
-@click.option("-o", "--output", "form", type=click.Choice(("yaml", "json")), default="yaml", show_default=True)
+@common.contract_file
+@common.output("yaml", "json")
 @options
 def job(
     name: str,
@@ -44,7 +45,6 @@ def job(
     \b
     trainyard generate job digits --framework pytorch --nodes 2 --gpus 1 --image team/digits:1 -- python train.py
     """
-    from trainyard import contract
     from trainyard.kinds import JobSpec, TeamConfig, manifest, mpi_launch
     from trainyard.training import detect, packages
 
@@ -52,7 +52,7 @@ def job(
         raise UsageError("the name stands twice", hint="leave --name out")
     found, note = mpi_launch.translated({**merged(None, file, settings, command), "name": name}, Path("."))
     if note:
-        click.echo(note, err=True)
+        common.say(note)
     if "framework" not in found:
         found["framework"], _ = detect.framework(Path("."), found.get("command") or ())
     team = access.namespace or found.pop("team", "")
@@ -62,7 +62,7 @@ def job(
     except TrainyardError as error:
         hint = f"{error.hint}; without a cluster: --contract FILE and -n TEAM"
         raise UsageError(error.what, where=error.where, hint=hint) from None
-    known = contract.load(contract_file) if contract_file or kube is None else contract.live(kube)
+    known = common.contract_of(kube, contract_file)
     team_config = TeamConfig.of(known, team or (kube.namespace if kube else ""))
     spec, said = packages.without_code(JobSpec.of(found), Path("."), team_config)
     for line in said:
@@ -175,7 +175,7 @@ def team(
 @click.option("--nodes", type=click.IntRange(1, 1024), default=2, show_default=True, help="Of the job.")
 @click.option("--gpus", type=click.IntRange(0, 64), default=1, show_default=True, help="On each node of the job.")
 @click.option("--image", default="", help="What its steps run in. Default: the platform's trainer, with PyTorch.")
-@click.option("--contract", "contract_file", type=click.Path(path_type=Path), help="The platform, from a file.")
+@common.contract_file
 def pipeline(name: str, framework: str | None, nodes: int, gpus: int, image: str, contract_file: Path | None) -> None:
     """A kfp pipeline of three steps that runs as it is: prepare, train, evaluate.
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import click
 
 from trainyard import structured
+from trainyard.commands.common import output
 from trainyard.kube import Access, options
-
-FORMS = ("table", "json", "yaml")
 
 
 @click.command()
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@output("table", "json", "yaml")
 @options
 def gpus(form: str, access: Access) -> None:
     """Show free and held GPUs by pool and model, and the wait before the team's queues.

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from trainyard import structured
+from trainyard.commands.common import connected, output, say
 from trainyard.errors import UsageError
 from trainyard.kube import Access, options
 
 if TYPE_CHECKING:
-    from trainyard.contract import Contract
     from trainyard.kube import Kube
 
 TENSOR = re.compile(r"([A-Za-z0-9_.-]+):([A-Z0-9]+):(-?\d+(?:,-?\d+)*)(?::(\w+))?")
 SPELLED = "write NAME:DATATYPE:SHAPE, such as image:FP32:-1,784; -1 stands for any length"
-
-
-def _output(*forms: str) -> Callable[..., Any]:
-    return click.option("-o", "--output", "form", type=click.Choice(forms), default=forms[0], show_default=True)
 
 
 @click.group()
@@ -37,7 +32,7 @@ def models() -> None:
 
 @models.command("list")
 @click.argument("name", default="")
-@_output("table", "json", "yaml", "name")
+@output("table", "json", "yaml", "name")
 @options
 def list_(name: str, form: str, access: Access) -> None:
     """List the team's registered models, or the versions of one, and which of them is in service."""
@@ -46,7 +41,7 @@ def list_(name: str, form: str, access: Access) -> None:
 
     if name:
         split(name)
-    kube, known = _connected(access)
+    kube, known = connected(access)
     with shelf.opened(kube, known) as found:
         cards = found.listed(name)
     if form in ("json", "yaml"):
@@ -66,13 +61,13 @@ def list_(name: str, form: str, access: Access) -> None:
 @models.command()
 @click.argument("first", metavar="MODEL")
 @click.argument("second", metavar="MODEL", default="")
-@_output("table", "json", "yaml")
+@output("table", "json", "yaml")
 @options
 def compare(first: str, second: str, form: str, access: Access) -> None:
     """Compare two versions: data, code, run, metrics, digest. With one MODEL: it, and the version in service."""
     from trainyard.serving import comparison, shelf
 
-    kube, known = _connected(access)
+    kube, known = connected(access)
     with shelf.opened(kube, known) as found:
         one = found.find(first)
         if not second:
@@ -107,25 +102,9 @@ def compare(first: str, second: str, form: str, access: Access) -> None:
     "--version", default="", help="Default: made of the content, so that the same content is the same version."
 )
 @click.option("--dry-run", is_flag=True, help="Print the card, and send nothing.")
-@_output("name", "json", "yaml")
+@output("name", "json", "yaml")
 @options
-def register(
-    folder: Path,
-    name: str,
-    framework: str,
-    file: str,
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
-    builder: str,
-    metrics: tuple[str, ...],
-    data: str,
-    code: str,
-    run: str,
-    version: str,
-    dry_run: bool,
-    form: str,
-    access: Access,
-) -> None:
+def register(folder: Path, dry_run: bool, form: str, access: Access, **said: Any) -> None:
     """Register what lies in FOLDER as a version of model NAME.
 
     What FOLDER/model.json and FOLDER/metrics.json say counts, and options go before them. All files of FOLDER are sent;
@@ -137,18 +116,14 @@ def register(
     """
     from trainyard.serving import shelf
 
-    given = {
-        "name": name, "framework": framework, "file": file, "builder": builder, "data": data, "code": code, "run": run,
-        "version": version, "inputs": [_tensor(one) for one in inputs], "outputs": [_tensor(one) for one in outputs],
-        "metrics": dict(_number(one) for one in metrics),
-    }  # fmt: skip
-    card = shelf.complete(folder, given)
+    tensors = {key: [_tensor(one) for one in said[key]] for key in ("inputs", "outputs")}
+    card = shelf.complete(folder, {**said, **tensors, "metrics": dict(map(_number, said["metrics"]))})
     if dry_run:
         click.echo(structured.text(card, "yaml" if form == "yaml" else "json"), nl=False)
         return
-    kube, known = _connected(access)
+    kube, known = connected(access)
     with shelf.opened(kube, known) as found:
-        made = found.register(folder, card, lambda text: click.echo(text, err=True))
+        made = found.register(folder, card, say)
     click.echo(structured.text(made.document(), form) if form != "name" else made.title, nl=form == "name")
 
 
@@ -160,14 +135,14 @@ def register(
 )
 @click.option("--minimum", type=float, help="What it has to reach in any case.")
 @click.option("--lower", is_flag=True, help="Less is better, as for a loss.")
-@_output("text", "json", "yaml")
+@output("text", "json", "yaml")
 @options
 def gate(model: str, metric: str, gain: float, minimum: float | None, lower: bool, form: str, access: Access) -> None:
     """Ask whether a version may take the place of the one in service; exit code 1 when it may not."""
     from trainyard.serving import gate as gates
     from trainyard.serving import shelf
 
-    kube, known = _connected(access)
+    kube, known = connected(access)
     with shelf.opened(kube, known) as found:
         candidate = found.find(model)
         now = _served(kube).get(candidate.name)
@@ -179,13 +154,6 @@ def gate(model: str, metric: str, gain: float, minimum: float | None, lower: boo
         raise gates.held(verdict)
     if form == "text":
         click.echo(verdict.text)
-
-
-def _connected(access: Access) -> tuple[Kube, Contract]:
-    from trainyard import contract
-
-    kube = access.connect()
-    return kube, contract.live(kube)
 
 
 def _served(kube: Kube) -> dict[str, str]:

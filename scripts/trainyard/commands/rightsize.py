@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from trainyard import structured
+from trainyard.commands import common
 from trainyard.errors import UsageError
 from trainyard.kube import Access, options
 
 if TYPE_CHECKING:
     from trainyard.rightsize import files, judged, usage
 
-FORMS = ("table", "json", "yaml")
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -26,7 +26,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 @click.option("--write", is_flag=True, help="Write FILE. Without it, it stays as it is.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw what runs used into this file, too.")
 @click.option("--components", is_flag=True, help="The platform's own pods, as values; for the platform engineer.")
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@common.output("table", "json", "yaml")
 @options
 def rightsize(
     what: str,
@@ -58,9 +58,8 @@ def rightsize(
         raise UsageError("--patch and --write exclude each other", hint="give one of them")
     if components and what:
         raise UsageError("--components takes no JOB or FILE", hint="leave one of them out")
-    if svg and svg.parent != Path() and not svg.parent.is_dir():
-        raise UsageError(f"there is no folder {svg.parent}", hint="make it, or choose another --svg")
-    file = files.read(what, _text(path), detect.job_name(path.parent)) if path else None
+    common.drawable(svg)
+    file = files.read(what, common.read(what, "name a file or a job"), detect.job_name(path.parent)) if path else None
     kube = access.connect()
     namespace = (access.namespace or system()) if components else kube.namespace
     if file and not access.namespace:
@@ -115,16 +114,6 @@ def _change(file: files.File, path: Path, found: list[judged.Judged], patch: str
         click.echo(difference if patch else f"\n{difference}", nl=False)
         if not patch:
             click.echo("to be written: add --write", err=True)
-
-
-def _text(path: Path) -> str:
-    """The text with its line ends as they are. Raises UsageError."""
-    try:
-        return path.read_bytes().decode()
-    except UnicodeDecodeError:
-        raise UsageError("this is no text in UTF-8", where=str(path)) from None
-    except OSError as error:
-        raise UsageError(error.strerror or str(error), where=str(path), hint="name a file or a job") from None
 
 
 def _others(seen: usage.Usage) -> str:

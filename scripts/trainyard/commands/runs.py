@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from trainyard import structured
+from trainyard.commands import common
 from trainyard.commands.run_names import complete, complete_pipelines
 from trainyard.commands.runs_compare import compare
 from trainyard.commands.runs_logs import logs
@@ -25,20 +25,9 @@ if TYPE_CHECKING:
     from trainyard.pipelines.runs.model import Run
 
 
-def _run(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("run", metavar="NAME", shell_complete=complete)(function)
-
-
-def _runs(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)(function)
-
-
-def _pipeline(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("run", metavar="RUN", shell_complete=complete_pipelines)(function)
-
-
-def _output(*forms: str) -> Callable[..., Any]:
-    return click.option("-o", "--output", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+_run = click.argument("run", metavar="NAME", shell_complete=complete)
+_runs = click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete)
+_pipeline = click.argument("run", metavar="RUN", shell_complete=complete_pipelines)
 
 
 @click.group()
@@ -57,7 +46,7 @@ runs.add_command(tensorboard)
 @runs.command("list")
 @click.option("-e", "--experiment", default="", help="Only runs of this experiment.")
 @click.option("--pipeline", default="", help="Only runs of this pipeline.")
-@_output(*FORMATS)
+@common.output(*FORMATS)
 @options
 def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
     """List the team's runs of pipelines and training jobs, newest first; not the jobs that steps of pipelines made."""
@@ -81,7 +70,7 @@ def list_(experiment: str, pipeline: str, form: str, access: Access) -> None:
 @_run
 @click.option("-f", "--follow", is_flag=True, help="Stay until it ends; exit code 1 when it failed.")
 @click.option("--lineage", is_flag=True, help="What made what from what, with digests.")
-@_output(*FORMATS[:-1])
+@common.output(*FORMATS[:-1])
 @options
 def show(run: str, follow: bool, lineage: bool, form: str, access: Access) -> None:
     """Show a run's steps or a job's pods, why it waits, and after a failure why."""
@@ -137,10 +126,6 @@ def _lineage_files(kube: Kube, run: Run) -> list[dict[str, Any]]:
         return [json.loads(store.read(f"{place.bucket}/{place.key}")) for place in places]
 
 
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
 @runs.command()
 @_runs
 @options
@@ -175,7 +160,7 @@ def retry(run: str, detach: bool, access: Access) -> None:
     kube = access.connect()
     again = "send it again with `trainyard train`; --resume {name} begins with its checkpoints"
     run = pipeline(kube, run, "isn't tried again", again)
-    actions.retry(access, kube, run, _say)
+    actions.retry(access, kube, run, common.say)
     click.echo(f"run {run} is tried again", err=True)
     if detach:
         click.echo(follow.again(run, kube.namespace), err=True)
@@ -212,7 +197,7 @@ def delete(names: tuple[str, ...], force: bool, access: Access) -> None:
 @_pipeline
 @click.argument("artifact", metavar="[STEP/ARTIFACT]", required=False)
 @click.option("--to", type=click.Path(path_type=Path), help="Where to put it; else its name, in this folder.")
-@_output("table", "json", "yaml")
+@common.output("table", "json", "yaml")
 @options
 def artifacts(run: str, artifact: str | None, to: Path | None, form: str, access: Access) -> None:
     """List what a run left in the store, or fetch one artifact of it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from trainyard import structured
+from trainyard.commands import common
 from trainyard.commands.run_names import complete
 from trainyard.errors import UsageError
 from trainyard.kube import Access, options
@@ -18,7 +19,7 @@ FORMS = ("table", "json", "yaml")
 @click.argument("names", metavar="NAME NAME...", nargs=-1, required=True, shell_complete=complete)
 @click.option("--different", is_flag=True, help="Only what is not the same in all of them.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the metrics into this file, too.")
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@common.output("table", "json", "yaml")
 @options
 def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str, access: Access) -> None:
     """Show runs and training jobs side by side: parameters, metrics, data and code, each with its digest.
@@ -33,8 +34,7 @@ def compare(names: tuple[str, ...], different: bool, svg: Path | None, form: str
 
     if len(names) < 2:
         raise UsageError("one run is nothing to compare", hint="name at least two")
-    if svg and svg.parent != Path() and not svg.parent.is_dir():
-        raise UsageError(f"there is no folder {svg.parent}", hint="make it, or choose another --svg")
+    common.drawable(svg)
     kube = access.connect()
     chosen = [named_or_gone(kube, name) for name in names]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trainyard.commands.common import say
 from trainyard.commands.run_names import complete
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError, options
@@ -60,7 +61,7 @@ def logs(run: str, step: str | None, follow: bool, tail: int | None, attempt: in
                     raise NoLogError(
                         "a training job has no --attempt", hint="leave it out: the log is of the last start"
                     )
-                for line in actions.lines(kube, this.job, step or "", follow=follow, tail=tail, say=_say):
+                for line in actions.lines(kube, this.job, step or "", follow=follow, tail=tail, say=say):
                     _write(line)
             except NoLogError as error:
                 _put(kept.read(this.name, step or "", error), tail)
@@ -96,10 +97,10 @@ class Kept:
         if not self._contract.log_bucket:
             raise otherwise
         if self._store is None:
-            _say(f"{otherwise.what}; looking for it in the store")
+            say(f"{otherwise.what}; looking for it in the store")
             self._store = self._opened.enter_context(_reached(self._kube, self._contract))
         root = f"{self._contract.log_bucket}/{self._kube.namespace}"
-        return list(kept.logs(self._store, root, run, step, attempt=attempt or self._attempt, say=_say))
+        return list(kept.logs(self._store, root, run, step, attempt=attempt or self._attempt, say=say))
 
 
 @contextmanager
@@ -136,7 +137,7 @@ def _of_pipeline(
         return
     chosen = found.find(step)
     try:
-        for line in reading.lines(kube, found, chosen, follow=follow, tail=tail, attempt=attempt, say=_say):
+        for line in reading.lines(kube, found, chosen, follow=follow, tail=tail, attempt=attempt, say=say):
             _write(line)
     except NoLogError as error:
         if follow or not chosen.nodes:
@@ -184,10 +185,6 @@ def _own(log: Log) -> Iterator[bytes]:
 
     texts = (line.text.encode(errors="surrogateescape") for line in log.lines if not is_noise(line.text))
     return reading.own(texts) if log.container == reading.CONTAINER else texts
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
 
 
 def _write(line: bytes) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trainyard.commands.common import connected, say
 from trainyard.commands.run_names import complete
 from trainyard.errors import UsageError
 from trainyard.kube import Access, options
@@ -29,7 +30,6 @@ def tensorboard(names: tuple[str, ...], port: int, deadline: str, access: Access
     takes it away at the end. Write them below the results folder: TRAINYARD_RESULTS, or {out} in a pipeline. A finished
     job's are found as long as they are in the store.
     """
-    from trainyard import contract
     from trainyard.kinds import TeamConfig
     from trainyard.kinds.spec import seconds
     from trainyard.kube.forward import Forward
@@ -38,15 +38,14 @@ def tensorboard(names: tuple[str, ...], port: int, deadline: str, access: Access
     time_s = seconds(deadline)
     if time_s > LONGEST:
         raise UsageError(f"--for is {deadline}, a day at most", hint="run the command again when it is over")
-    kube = access.connect()
-    known = contract.live(kube)
+    kube, known = connected(access)
     config = TeamConfig.of(known, kube.namespace)
     places = [f"{place}={name}" for name in names for place in _places(kube, name, known.pipelines.get("bucket", ""))]
-    with board.running(kube, config, places, time_s) as pod, Forward(kube, pod, board.PORT, port, _say) as forward:
+    with board.running(kube, config, places, time_s) as pod, Forward(kube, pod, board.PORT, port, say) as forward:
         threading.Thread(target=forward.serve_forever, daemon=True).start()
-        _say(f"TensorBoard: http://127.0.0.1:{forward.port}/ until Ctrl-C, or for {deadline}")
+        say(f"TensorBoard: http://127.0.0.1:{forward.port}/ until Ctrl-C, or for {deadline}")
         try:
-            board.watch(kube, pod, _say, threading.Event().wait)
+            board.watch(kube, pod, say, threading.Event().wait)
         finally:
             forward.shutdown()
 
@@ -61,7 +60,3 @@ def _places(kube: Kube, text: str, bucket: str) -> list[str]:
     if this.job is None and not this.gone:
         return [f"{bucket or BUCKET}/{kube.namespace}/pipelines/{this.name}"]
     return (facts.places(this.job) if this.job else []) or [facts.kept(kube.namespace, this.name)]
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)

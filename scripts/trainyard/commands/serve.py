@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard import structured
+from trainyard.commands import common
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 
@@ -114,8 +115,8 @@ def _amount(ctx: click.Context, param: click.Parameter, value: str) -> str:
     callback=_yaml,
     help="Further values of charts/model-server.",
 )
-@click.option("--wait/--no-wait", default=True, help="Until every replica of it answers.")
-@click.option("--timeout", type=click.IntRange(1), default=600, show_default=True, help="Seconds to wait at most.")
+@common.wait
+@common.timeout
 @click.option("--dry-run", is_flag=True, help="Print what would be applied, and send nothing.")
 @click.option(
     "-o",
@@ -142,13 +143,11 @@ def model(
     What is not said stays as it was. The new version gets requests once it is warm, and the old one's pods end what
     they have begun.
     """
-    from trainyard import contract
     from trainyard.serving import apply, plan, render, settings, shelf
     from trainyard.serving.cards import split
 
     split(model)
-    kube = access.connect()
-    known = contract.live(kube)
+    kube, known = common.connected(access)
     plan.part(known)
     text, digest = plan.new_key() if key else ("", "")
     wish = _wish(said, digest, revoke_keys)
@@ -159,7 +158,8 @@ def model(
     objects = render.objects(values, kube.namespace)
     if dry_run or form != "name":
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
-        click.echo(structured.text(listed, form) if form == "json" else _documents(objects), nl=False)
+        documents = "".join(f"---\n{structured.text(obj, 'yaml')}" for obj in objects)
+        click.echo(structured.text(listed, form) if form == "json" else documents, nl=False)
         if dry_run:
             _shown(text, aside=True)
             return
@@ -171,7 +171,7 @@ def model(
     share = f" with {wish.canary} % of the replicas" * canary
     click.echo(f"{card.title} goes into service{share} at {_address(card.name, kube.namespace)}", err=True)
     if wait and not values.get("inferenceService", {}).get("enabled"):
-        apply.wait(kube, card.name, timeout, lambda line: click.echo(line, err=True), canary=canary)
+        apply.wait(kube, card.name, timeout, common.say, canary=canary)
         click.echo(f"{card.title} is in service", err=True)
     if form == "name" and not text:
         click.echo(_address(card.name, kube.namespace))
@@ -182,8 +182,8 @@ def model(
 @click.option(
     "--to", default="", metavar="VERSION", help="An earlier version, or its beginning. Default: the one before."
 )
-@click.option("--wait/--no-wait", default=True, help="Until every replica of it answers.")
-@click.option("--timeout", type=click.IntRange(1), default=600, show_default=True, help="Seconds to wait at most.")
+@common.wait
+@common.timeout
 @click.option("--dry-run", is_flag=True, help="Say which version it would be, and change nothing.")
 @options
 def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, access: Access) -> None:
@@ -223,13 +223,11 @@ def rollback(model: str, to: str, wait: bool, timeout: int, dry_run: bool, acces
             kube.patch(path, change, content=JSON_PATCH)
         click.echo(f"{name}@{target.version}")
     if wait and not dry_run:
-        apply.wait(kube, name, timeout, lambda line: click.echo(line, err=True))
+        apply.wait(kube, name, timeout, common.say)
 
 
 @serve.command("list")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(("table", "json", "yaml", "name")), default="table", show_default=True
-)
+@common.output("table", "json", "yaml", "name")
 @options
 def list_(form: str, access: Access) -> None:
     """List the team's models in service: version, replicas, who may ask them, and where."""
@@ -286,7 +284,3 @@ def _shown(key: str, *, aside: bool) -> None:
 
 def _address(name: str, namespace: str) -> str:
     return f"http://model-{name}.{namespace}.svc"
-
-
-def _documents(objects: list[dict[str, Any]]) -> str:
-    return "".join(f"---\n{structured.text(obj, 'yaml')}" for obj in objects)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trainyard.commands.common import say
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 
@@ -96,9 +97,9 @@ def submit(
     kube, contract, team = _place(access, contract_file, dry_run)
     from trainyard.pipelines.submit import prepare
 
-    prepared = prepare.workflow(wanted, contract, team, _say)
+    prepared = prepare.workflow(wanted, contract, team, say)
     for one in prepared.findings:
-        _say(prepare.line(one))
+        say(prepare.line(one))
     if dry_run:
         _print(prepared.workflow, form or "yaml")
         return
@@ -124,7 +125,7 @@ def _place(access: Access, contract_file: Path | None, dry_run: bool) -> tuple[K
     if kube is not None and not dry_run:
         return kube, contract.live(kube), team
     found = contract.find(None, kube)
-    _say(f"checked against {found.source}")
+    say(f"checked against {found.source}")
     return kube, found, team
 
 
@@ -133,7 +134,7 @@ def _wait_for_turn(kube: Kube, prepared: Prepared) -> None:
     from trainyard.pipelines.submit import turn
 
     run = Run("", kube.namespace, "Pending", (), prepared.workflow)
-    turn.wait(kube, run.queue, run.priority, _say)
+    turn.wait(kube, run.queue, run.priority, say)
 
 
 def _send(
@@ -150,9 +151,9 @@ def _send(
         _print(made, form)
     spec = made["spec"]
     parts = [f"priority {spec['podPriorityClassName']}"] if spec.get("podPriorityClassName") else []
-    _say(", ".join([f"run {name} created in {kube.namespace}", *parts]))
+    say(", ".join([f"run {name} created in {kube.namespace}", *parts]))
     if detach:
-        _say(follow.again(name, kube.namespace))
+        say(follow.again(name, kube.namespace))
     elif step:
         send.follow_log(kube, name, step)
         finish(kube, follow.quietly(kube, name))
@@ -184,9 +185,9 @@ def _to_kfp(wanted: Wanted, endpoint: Any, detach: bool) -> None:
         experiment=wanted.experiment,
         cache=None if wanted.cache else False,
     )
-    _say(f"run {run.id} created: {run.link}")
+    say(f"run {run.id} created: {run.link}")
     if not detach:
-        run.wait(_say)
+        run.wait(say)
 
 
 def _print(workflow: dict[str, Any], form: str) -> None:
@@ -197,8 +198,3 @@ def _print(workflow: dict[str, Any], form: str) -> None:
         from trainyard import structured
 
         click.echo(structured.text(workflow, form), nl=False)
-
-
-def _say(text: str) -> None:
-    """What is not the result goes to standard error."""
-    click.echo(text, err=True)

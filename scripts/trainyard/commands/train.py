@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard import structured
+from trainyard.commands.common import contract_file, contract_of, say
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, options
 from trainyard.training.settings import FILE, Settings, flags, merged
 
 if TYPE_CHECKING:
-    from trainyard.contract import Contract
     from trainyard.kinds import JobSpec, TeamConfig
     from trainyard.kube import Kube
     from trainyard.training.follow import End
@@ -39,7 +39,7 @@ BUILD = (
 @click.option("--fetch/--no-fetch", default=True, help="Bring the results beside the code at the end.")
 @click.option("--dry-run", is_flag=True, help="Print what would be created, and send nothing.")
 @click.option("-o", "--output", "form", type=click.Choice(("yaml", "json")), default="yaml", help="Of --dry-run.")
-@click.option("--contract", "contract_file", type=click.Path(path_type=Path), help="The platform, from a file.")
+@contract_file
 @click.option("--build", is_flag=True, help="Refused: see docs/train.md.")
 @options
 def train(
@@ -74,12 +74,12 @@ def train(
     access = replace(access, namespace=access.namespace or found.get("team", ""))
     if attach:
         kube = access.connect()
-        team_config = TeamConfig.of(_contract(kube, contract_file), kube.namespace)
+        team_config = TeamConfig.of(contract_of(kube, contract_file), kube.namespace)
         return _attached(kube, team_config, attach, folder, found, fetch)
 
     offline = dry_run and contract_file and access.namespace
     kube = None if offline else access.connect()
-    known = _contract(kube, contract_file)
+    known = contract_of(kube, contract_file)
     team_config = TeamConfig.of(known, access.namespace if kube is None else kube.namespace)
     with tempfile.TemporaryDirectory(prefix="trainyard-") as scratch:
         ready = launch.prepare(folder, found, team_config, Path(scratch) / "code.tar.gz", resume=resume)
@@ -119,21 +119,10 @@ def init(folder: Path, force: bool) -> None:
         click.echo(line)
 
 
-def _contract(kube: Kube | None, file: Path | None) -> Contract:
-    from trainyard import contract
-
-    return contract.load(file) if file or kube is None else contract.live(kube)
-
-
 def _wait_for_turn(kube: Kube, spec: JobSpec, team_config: TeamConfig) -> None:
     from trainyard.pipelines.submit import turn
 
-    turn.wait(
-        kube,
-        spec.queue or team_config.queues[0],
-        spec.priority or team_config.priority,
-        lambda text: click.echo(text, err=True),
-    )
+    turn.wait(kube, spec.queue or team_config.queues[0], spec.priority or team_config.priority, say)
 
 
 def _attached(kube: Kube, team_config: TeamConfig, run: str, folder: Path, found: Settings, fetch: bool) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import click
 
 from trainyard.chart import migrate as migration
-from trainyard.errors import UsageError
+from trainyard.commands import common
 
 
 @click.group()
@@ -25,29 +24,13 @@ def migrate(files: tuple[Path, ...], write: bool) -> int:
     Ends with 0 where nothing is to do or all was written, with 1 where --write would change something, and with 2
     where a file can't be read or must be changed by hand; then no file is written.
     """
-    strings = [(file, _read(file)) for file in files]
+    strings = [(file, common.read(str(file))) for file in files]
     changed = [(file, old, new) for file, old in strings if (new := migration.migrate(old, str(file))) != old]
     for file, old, new in changed:
-        lines = difflib.unified_diff(_lines(old), _lines(new), str(file), f"{file} (migrated)")
-        click.echo("".join(lines), nl=False)
+        click.echo(common.difference(str(file), old, new, "migrated"), nl=False)
     if write:
         for file, _, new in changed:
             file.write_bytes(new.encode())
     what = "written" if write else "to be written: add --write"
     click.echo(f"{len(changed)} of {len(files)} files {what}" if changed else "nothing to change", err=True)
     return 1 if changed and not write else 0
-
-
-def _read(file: Path) -> str:
-    """The text with its line ends as they are. Raises UsageError."""
-    try:
-        return file.read_bytes().decode()
-    except UnicodeDecodeError:
-        raise UsageError("this is no text in UTF-8", where=str(file)) from None
-    except OSError as error:
-        raise UsageError(error.strerror or str(error), where=str(file)) from None
-
-
-def _lines(text: str) -> list[str]:
-    """Lines for a difference, the last one ended."""
-    return [f"{line}\n" for line in text.splitlines()]

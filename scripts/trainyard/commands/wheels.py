@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trainyard import structured
+from trainyard.commands.common import connected, output, say
 from trainyard.errors import UsageError
 from trainyard.kube import Access, options
 from trainyard.training.wheels.tags import PYTHON
@@ -66,14 +67,12 @@ def put(
             return
         kube, known = _platform(access)
         with send.store(kube, known) as store:
-            new = send.put(store, list(found.values()), lambda text: click.echo(text, err=True))
+            new = send.put(store, list(found.values()), say)
     click.echo(f"{new} sent, {len(found) - new} were there", err=True)
 
 
 @wheels.command("list")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True
-)
+@output("table", "json", "yaml")
 @options
 def list_wheels(form: str, access: Access) -> None:
     """List the wheels that runs find in the store, with their SHA-256."""
@@ -118,7 +117,5 @@ def remove(names: tuple[str, ...], dry_run: bool, access: Access) -> None:
 
 def _platform(access: Access) -> tuple[Kube, Contract]:
     """A client whose namespace is the release's, and what the chart has published."""
-    from trainyard import contract
-
-    known = contract.live(access.connect())
+    _, known = connected(access)
     return replace(access, namespace=known.namespace).connect(), known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from trainyard.yaml_lines import Document, documents
 from trainyard.yaml_lines import Path as Place
 
 SCHEMA = Path(__file__).with_name("schema.json")
-HINT = "see docs/train.md for all settings"
+HINT, MEANT = "see docs/train.md for all settings", "did you mean "
+WORDS = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a map", "array": "a list"}
+WORDS |= {"boolean": "true or false"}
 
 
 @cache
@@ -61,7 +64,9 @@ def found(document: Document) -> list[tuple[Place, str, str]]:
         path = list(error.absolute_path)
         if error.validator == "additionalProperties" and not path:
             unknown = [str(key) for key in document.data if key not in schema()["properties"]]
-            validation_errors += [((one,), f"there is no setting {one}", _near(one)) for one in unknown]
+            validation_errors += [
+                ((one,), f"there is no setting {one}", near(one, schema()["properties"], HINT)) for one in unknown
+            ]
         else:
             validation_errors.append((tuple(path), _said(error, path), _hint(path, error)))
     return sorted(validation_errors, key=lambda one: document.line(*one[0]))
@@ -70,12 +75,17 @@ def found(document: Document) -> list[tuple[Place, str, str]]:
 def _said(error: Any, path: list[str | int]) -> str:
     place = ".".join(str(part) for part in path)
     value = error.instance
-    shown = json.dumps(value, default=str)
     if "propertyNames" in error.absolute_schema_path:
-        return f"{place} has the name {shown}, which is no text of letters, digits and _"
+        return f"{place} has the name {json.dumps(value, default=str)}, which is no text of letters, digits and _"
     if isinstance(value, bool):
-        return f"{place} is {shown}, which YAML reads as yes or no"
-    return f"{place} is {shown if len(shown) < 60 else shown[:57] + '…'}"
+        return f"{place} is {shown(value)}, which YAML reads as yes or no"
+    return f"{place} is {shown(value)}"
+
+
+def shown(value: Any) -> str:
+    """A value in a message: as JSON, cut where it is long."""
+    text = json.dumps(value, default=str)
+    return text if len(text) < 60 else f"{text[:57]}…"
 
 
 def _hint(path: list[str | int], error: Any) -> str:
@@ -88,7 +98,7 @@ def _hint(path: list[str | int], error: Any) -> str:
         "minimum": lambda: f"the least is {error.validator_value}",
         "maximum": lambda: f"the most is {error.validator_value}",
         "maxLength": lambda: f"take at most {error.validator_value} characters",
-        "type": lambda: f"it must be {_types(error.validator_value)}",
+        "type": lambda: f"it must be {types(error.validator_value)}",
         "required": lambda: f"it needs {', '.join(error.validator_value)}",
     }.get(error.validator)
     if rule:
@@ -97,19 +107,14 @@ def _hint(path: list[str | int], error: Any) -> str:
     return about.rstrip(".") or HINT
 
 
-def _types(value: Any) -> str:
-    words = {
-        "integer": "a whole number",
-        "string": "a text",
-        "array": "a list",
-        "object": "a map",
-        "boolean": "true or false",
-    }
-    return " or ".join(words.get(one, one) for one in ([value] if isinstance(value, str) else value))
+def types(wanted: str | list[str]) -> str:
+    """A schema's types in words."""
+    return " or ".join(WORDS.get(one, one) for one in ([wanted] if isinstance(wanted, str) else wanted))
 
 
-def _near(unknown: str) -> str:
+def near(name: str, fields: Iterable[str], otherwise: str) -> str:
+    """The hint for a name that is none of the fields."""
     import difflib
 
-    close = difflib.get_close_matches(unknown, schema()["properties"], n=1, cutoff=0.6)
-    return f"did you mean {close[0]}" if close else HINT
+    close = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)
+    return f"{MEANT}{close[0]}" if close else otherwise

@@ -10,13 +10,8 @@ from typing import Any
 from trainyard.errors import UsageError
 from trainyard.kinds import registry
 
-PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB = (
-    "pytorch",
-    "tensorflow",
-    "mpi",
-    "volcano",
-    "job",
-)  # those with settings of their own
+# Those with settings of their own.
+PYTORCH, TENSORFLOW, MPI, VOLCANO, JOB = "pytorch", "tensorflow", "mpi", "volcano", "job"
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 NAME_LONGEST = 50  # pods are called after the job, its role and number, and a pod's name is its host name: 63 at most
 DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")

@@ -30,6 +30,11 @@ class NodePool:
     spot: bool
     cuda: bool = False
 
+    @classmethod
+    def of(cls, pool: Pool) -> NodePool:
+        """From the contract."""
+        return cls(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot, pool.cuda)
+
 
 @dataclass(frozen=True)
 class TeamConfig:
@@ -64,7 +69,7 @@ class TeamConfig:
             priorities=(),
             most_gpus=0,
             most_cpu="",
-            pools=_pools(contract.pools),
+            pools=tuple(map(NodePool.of, contract.pools)),
             registry=_registry(contract),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
@@ -84,7 +89,7 @@ class TeamConfig:
             priorities=tuple(sorted(own.priority_classes, key=lambda name: values.get(name, 0))),
             most_gpus=own.max_gpus,
             most_cpu=str((own.limits.get("limits") or {}).get("cpu", "")),
-            pools=_pools(contract.pools_of(own)),
+            pools=tuple(map(NodePool.of, contract.pools_of(own))),
             registry=_registry(contract),
             platform_image=contract.images["platform"],
             images=dict(contract.images),
@@ -164,13 +169,6 @@ class TeamConfig:
         if gpus > self.most_gpus:
             what = f"the job asks for {gpus} GPUs over all nodes, team {self.team} may have {self.most_gpus} in one job"
             raise UsageError(what, hint="take fewer nodes or GPUs, or ask for a higher maxGpusPerJob")
-
-
-def _pools(pools: tuple[Pool, ...]) -> tuple[NodePool, ...]:
-    return tuple(
-        NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot, pool.cuda)
-        for pool in pools
-    )
 
 
 def _registry(contract: Contract) -> str:

@@ -97,9 +97,8 @@ class Access:
             ) from None
         if warnings.found:
             said = warnings.found[-1]
-            if (
-                "NoneType" in said
-            ):  # on a terminal the loader lets the program speak for itself, and then looks for its words
+            if "NoneType" in said:
+                # On a terminal the loader lets the program speak for itself, and then looks for its words.
                 said = "its program ended with the error above"
             raise TrainyardError(f"the log-in of the kubeconfig failed: {said}", where=where, hint="log in again")
         return found

@@ -56,7 +56,8 @@ def lines(seen: Object) -> list[str]:
         found += ["", *columns([head, *(_line(one) for one in seen["queues"])]).splitlines()]
     waiting = seen["waiting"]
     if waiting["jobs"]:
-        found += ["", f"in all queues together {_jobs(waiting['jobs'])} for {_gpus(waiting['gpus'])}"]
+        wait = "1 job waits" if waiting["jobs"] == 1 else f"{waiting['jobs']} jobs wait"
+        found += ["", f"in all queues together {wait} for {_gpus(waiting['gpus'])}"]
     return found
 
 
@@ -141,10 +142,6 @@ def _line(one: Object) -> list[str]:
     )
     asks = _gpus(waiting["gpus"]) if waiting["jobs"] else ""
     return [one["queue"], held, may, str(waiting["jobs"]), asks, span(waiting["longestSeconds"]), lately]
-
-
-def _jobs(count: int) -> str:
-    return "1 job waits" if count == 1 else f"{count} jobs wait"
 
 
 def _gpus(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,6 +43,12 @@ def table(rows: Sequence[Row], *, wide: bool = False) -> str:
         cells += [row.queue, row.priority, row.submitter] if wide else []
         found.append([*cells, row.note if wide or len(row.note) <= LONGEST else row.note[: LONGEST - 1] + "…"])
     return columns(found)
+
+
+def some(names: Iterable[str], most: int) -> str:
+    """The first of many names, and how many more there are."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

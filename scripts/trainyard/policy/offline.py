@@ -150,6 +150,7 @@ def violations(request: Request, contract: Contract) -> list[Violation]:
 
 def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contract) -> list[Violation]:
     """What one rule says of an object whose parts know their places (`cel.place`)."""
+    labels = {"trainyard.io/team": request.team.name} if request.team else {}
     scope: Object = {
         "object": obj,
         "oldObject": old,
@@ -160,7 +161,7 @@ def judge(policy: Policy, obj: Any, old: Any, request: Request, contract: Contra
             "namespace": request.team.name if request.team else str(obj.get("metadata", {}).get("namespace", "")),
             "userInfo": {"username": request.requester.user},
         },
-        "namespaceObject": {"metadata": {"annotations": annotations_of(request.team), "labels": _labels(request.team)}},
+        "namespaceObject": {"metadata": {"annotations": annotations_of(request.team), "labels": labels}},
         "authorizer": _Authorizer(request.requester),
     }
     scope["variables"] = Variables(policy.variables, scope, {"params": contract.parameters})
@@ -198,10 +199,6 @@ def annotations_of(team: Team | None) -> dict[str, str]:
         "trainyard.io/defaults": team.defaults,
         **({"trainyard.io/pools": team.pool_labels} if team.pool_labels else {}),
     }
-
-
-def _labels(team: Team | None) -> dict[str, str]:
-    return {"trainyard.io/team": team.name} if team else {}
 
 
 def defaulted(obj: Object, team: Team | None) -> Object:

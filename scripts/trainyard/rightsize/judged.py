@@ -85,7 +85,7 @@ def table(judged: Sequence[Judged]) -> list[str]:
     for one in judged:
         for resource in RESOURCES:
             figures = [quantity.shown(resource, one.found.most(resource, name)) for name in FIGURES]
-            why = one.new.why.get(resource) or _nothing(one.found)
+            why = one.new.why.get(resource) or ("runs were too short to judge" if one.found.short else "not measured")
             asks = proposal.said(resource, one.asked.requests, one.asked.limits)
             wants = proposal.said(resource, one.new.requests, one.new.limits)
             wants = "as it is" if wants == asks else wants
@@ -101,10 +101,8 @@ def notes(judged: Sequence[Judged]) -> list[str]:
         if one.found.short and one.found.used:
             found.append(f"{one.job.name} {one.title}: {one.found.short} runs were too short to count")
     for resource in RESOURCES:
-        asked, new = (
-            sum((one.request(which, resource) or 0) * one.pods for one, which in pairs)
-            for pairs in ([(one, one.asked) for one in judged], [(one, one.new) for one in judged])
-        )
+        asked = sum((one.request(one.asked, resource) or 0) * one.pods for one in judged)
+        new = sum((one.request(one.new, resource) or 0) * one.pods for one in judged)
         if asked and new < asked:
             all_of_it, less = quantity.shown(resource, asked), quantity.shown(resource, asked - new)
             found.append(f"{resource}: all pods of a run ask for {all_of_it} together; {less} less would do")
@@ -150,10 +148,6 @@ def age(usage: Usage) -> str:
     if seconds <= 20 * usage.every:  # written anew after 15 rounds though nothing changed
         return ""
     return f"the figures are {span(seconds)} old: the platform's pod may have stopped"
-
-
-def _nothing(found: Need) -> str:
-    return "runs were too short to judge" if found.short else "not measured"
 
 
 def _amounts(amounts: Amounts) -> dict[str, dict[str, str]]:

@@ -17,19 +17,20 @@ Say = Callable[[str], None]
 POLL_INTERVAL_S = 1.0
 FORBIDDEN, MISSING = 403, 404
 KSERVE = "serving.kserve.io/v1beta1"
-# All that one model may consist of; what is not of Kubernetes itself may be absent.
+# All that one model may consist of.
 KINDS = (
-    ("v1", "configmaps"),
-    ("v1", "services"),
-    ("policy/v1", "poddisruptionbudgets"),
-    ("apps/v1", "deployments"),
-    ("autoscaling/v2", "horizontalpodautoscalers"),
-    ("networking.k8s.io/v1", "ingresses"),
-    ("gateway.networking.k8s.io/v1", "httproutes"),
-    ("keda.sh/v1alpha1", "scaledobjects"),
-    ("http.keda.sh/v1alpha1", "httpscaledobjects"),
-    (KSERVE, "inferenceservices"),
+    ("v1", "configmaps", "ConfigMap"),
+    ("v1", "services", "Service"),
+    ("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    ("apps/v1", "deployments", "Deployment"),
+    ("autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"),
+    ("networking.k8s.io/v1", "ingresses", "Ingress"),
+    ("gateway.networking.k8s.io/v1", "httproutes", "HTTPRoute"),
+    ("keda.sh/v1alpha1", "scaledobjects", "ScaledObject"),
+    ("http.keda.sh/v1alpha1", "httpscaledobjects", "HTTPScaledObject"),
+    (KSERVE, "inferenceservices", "InferenceService"),
 )
+BROUGHT = KINDS[-4:]  # by the site: absent, or nobody's to see, where it has none
 ORDER = ("ConfigMap", "Service", "PodDisruptionBudget", "Deployment")
 
 
@@ -76,36 +77,22 @@ def stop(kube: Kube, model: str) -> list[str]:
 
 
 def _delete(kube: Kube, model: str, kept: set[tuple[str, str]]) -> Iterator[str]:
-    for version, plural in reversed(KINDS):
+    for known in reversed(KINDS):
+        version, plural, usual = known
         place = kube.path(version, plural)
         try:
             found = kube.list(place, labelSelector=f"{LABEL}={model},app.kubernetes.io/managed-by=trainyard")
         except KubeError as error:
-            if version in BROUGHT and error.status in (FORBIDDEN, MISSING):
+            if known in BROUGHT and error.status in (FORBIDDEN, MISSING):
                 continue
             raise
         for obj in found:
             name = obj["metadata"]["name"]
-            kind = obj.get("kind") or KIND_OF[plural]
+            kind = obj.get("kind") or usual
             if obj["metadata"].get("ownerReferences") or (kind, name) in kept:
                 continue
             if kube.delete(f"{place}/{name}"):
                 yield f"{kind.lower()}/{name}"
-
-
-BROUGHT = tuple(version for version, _ in KINDS[-4:])  # by the site: absent, or nobody's to see, where it has none
-KIND_OF = {
-    "configmaps": "ConfigMap",
-    "services": "Service",
-    "poddisruptionbudgets": "PodDisruptionBudget",
-    "deployments": "Deployment",
-    "horizontalpodautoscalers": "HorizontalPodAutoscaler",
-    "ingresses": "Ingress",
-    "httproutes": "HTTPRoute",
-    "scaledobjects": "ScaledObject",
-    "httpscaledobjects": "HTTPScaledObject",
-    "inferenceservices": "InferenceService",
-}
 
 
 def wait(kube: Kube, model: str, seconds: float, say: Say, *, canary: bool = False) -> None:

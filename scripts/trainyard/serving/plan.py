@@ -90,7 +90,7 @@ def values(contract: Contract, team: str, card: Card, wish: Wish, before: Values
         raise UsageError(
             f"{runtime} has no image of the platform's", hint="name one with --image, pinned by its digest"
         )
-    version = {"version": card.version, "source": _source(card), "digest": card.digest}
+    version = {"version": card.version, "source": {"bucket": card.place}, "digest": card.digest}
     if wish.canary:
         if not (before.get("model") or {}).get("version"):
             hint = f"serve it without --canary-share first: trainyard serve {card.name}"
@@ -132,10 +132,6 @@ def merged(base: Values, over: Mapping[str, Any]) -> Values:
         both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
         found[key] = merged(dict(found[key]), value) if both else value
     return found
-
-
-def _source(card: Card) -> Values:
-    return {"bucket": card.place}
 
 
 def _nodes(made: Values, config: TeamConfig, wish: Wish, usual: str) -> None:

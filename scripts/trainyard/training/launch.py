@@ -44,9 +44,8 @@ class Launch:
     manifest: Object
     code: Pack
     why: str  # how the framework and the image were found, when nobody named them
-    doubts: tuple[
-        str, ...
-    ] = ()  # imports that the image lacks and that may never be run; what is saved where it is lost
+    # Imports that the image lacks and that may never be run; what is saved where it is lost.
+    doubts: tuple[str, ...] = ()
     said: tuple[str, ...] = ()  # of its packages
     notes: tuple[str, ...] = ()  # sentences about what is made of the settings
 

@@ -10,17 +10,16 @@ from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
-from trainyard.kinds.environment import store_environment
-from trainyard.kinds.pods import CLOSED, NO_GPU, USER
+from trainyard.kinds.pods import USER
 from trainyard.kube import Kube
 from trainyard.observe import pods as seen
-from trainyard.training.transfer.pod import started
+from trainyard.training.transfer import pod
 
 Object = dict[str, Any]
 LABEL = "trainyard.io/tensorboard"
 IMAGE = "trainerTorch"  # of the contract: the image with TensorBoard in it that is the smallest
 PORT = 6006
-ROOT, TMP = "/events", "/tmp"
+ROOT = "/events"
 TENSORBOARD, EVENTS = "tensorboard", "events"
 EVERY_S, LOOK_S, READY_S = 10, 5.0, 120.0
 FOUND = "event files:"  # of the line that the pod's second container prints
@@ -38,57 +37,24 @@ def manifest(team_config: TeamConfig, name: str, places: Sequence[str], seconds:
     """
     if IMAGE not in team_config.images:
         raise TrainyardError(f"the platform names no image {IMAGE}, which has TensorBoard", hint="update the release")
-    events, tmp = {"name": EVENTS, "mountPath": ROOT}, {"name": "tmp", "mountPath": TMP}
-    closed = {**CLOSED, "readOnlyRootFilesystem": True}
+    events, tmp = {"name": EVENTS, "mountPath": ROOT}, {"name": "tmp", "mountPath": "/tmp"}
+    args = ["event-files", f"--into={ROOT}", f"--every={EVERY_S}", *places]
+    mirror = pod.store_container(team_config, EVENTS, args, [events, tmp])
     board = {
         "name": TENSORBOARD,
         "image": team_config.images[IMAGE],
         "command": ["python3", "-m", "tensorboard.main", f"--logdir={ROOT}", "--host=127.0.0.1", f"--port={PORT}"],
         "args": ["--load_fast=false", f"--reload_interval={EVERY_S}"],
-        "env": [{"name": "HOME", "value": TMP}, dict(NO_GPU)],
+        "env": list(map(dict, pod.ENVIRONMENT)),
         "resources": {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
-        "securityContext": closed,
+        "securityContext": mirror["securityContext"],
         "volumeMounts": [{**events, "readOnly": True}, tmp],
     }
-    mirror = {
-        "name": EVENTS,
-        "image": team_config.platform_image,
-        "args": ["event-files", f"--into={ROOT}", f"--every={EVERY_S}", *places],
-        "env": [{"name": "HOME", "value": TMP}, dict(NO_GPU), *store_environment()],
-        "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
-        "securityContext": closed,
-        "volumeMounts": [events, tmp],
-    }
-    inner: Object = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 1,
-        "nodeSelector": dict(team_config.pool("", gpus=False).labels),
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [board, mirror],
-        "volumes": [
-            {"name": EVENTS, "emptyDir": {"sizeLimit": "4Gi"}},
-            {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
-        ],
-    }
-    labels = {"app.kubernetes.io/name": TENSORBOARD, "app.kubernetes.io/managed-by": "trainyard", LABEL: name}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": team_config.team, "labels": labels},
-        "spec": {
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": seconds,
-            "ttlSecondsAfterFinished": 0,
-            "template": {"metadata": {"labels": labels}, "spec": inner},
-        },
-    }
+    volumes = [
+        {"name": EVENTS, "emptyDir": {"sizeLimit": "4Gi"}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
+    ]
+    return pod.job(team_config, TENSORBOARD, {LABEL: name}, [board, mirror], volumes, seconds, fsGroup=USER)
 
 
 @contextmanager
@@ -99,13 +65,8 @@ def running(kube: Kube, team_config: TeamConfig, places: Sequence[str], seconds:
         TrainyardError: the pod was refused, or did not start.
     """
     name = f"trainyard-tensorboard-{secrets.token_hex(4)}"
-    job = manifest(team_config, name, places, seconds)
-    path = f"{kube.path_of(job)}/{name}"
-    kube.create(job)
-    try:
-        yield started(kube, name, LABEL, "the pod with TensorBoard")
-    finally:
-        kube.delete(path)
+    with pod.running(kube, manifest(team_config, name, places, seconds), LABEL) as found:
+        yield found
 
 
 def found(kube: Kube, pod: str) -> int | None:

@@ -18,13 +18,7 @@ def matching(collected: Collected, rules: Sequence[Rule] = RULES) -> list[tuple[
     for rule in rules:
         try:
             sentence = rule.ask(collected)
-        except (
-            AttributeError,
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ) as error:  # odd objects, not our fault to hide
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # odd objects, not ours to hide
             collected.problems.append(f"rule {rule.name} could not be asked: {error!r}")
             continue
         if sentence:
@@ -38,7 +32,8 @@ def probable_cause(collected: Collected) -> str:
     if found:
         return _sentence(found[0][1])
     failed = [check for check in collected.checks if check.get("status") == "failed"]
-    sick = [objects.where(pod) for pod in collected.sick_pods() if collected.age(_created(pod)) > YOUNG]
+    made = [(pod, (pod.get("metadata") or {}).get("creationTimestamp")) for pod in collected.sick_pods()]
+    sick = [objects.where(pod) for pod, created in made if collected.age(created) > YOUNG]
     if not failed and not sick and not collected.problems:
         return HEALTHY
     if failed:
@@ -52,10 +47,6 @@ def probable_cause(collected: Collected) -> str:
             f"look at problems.txt ({len(collected.problems)} entries)",
         )
     return f"No rule matched: {first}; {look} in the diagnosis."
-
-
-def _created(pod: objects.Object) -> object:
-    return (pod.get("metadata") or {}).get("creationTimestamp")
 
 
 def _sentence(text: str) -> str:

@@ -1,8 +1,9 @@
-"""Questions about nodes, admission, storage, queues and jobs. Each answers with a sentence or with None."""
+"""Questions about nodes, admission, storage, queues and jobs. Each answers with sentences, or none."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from trainyard.chart.diagnose import objects as f
 from trainyard.chart.diagnose.objects import Collected, Object
@@ -20,76 +21,65 @@ CREATE_EVENTS = (
 )
 
 
-def api_down(c: Collected) -> str | None:
+def api_down(c: Collected) -> Iterator[str]:
     if c.nodes or c.pods:
-        return None
+        return
     for problem in c.problems:
         if re.search(r"connection refused|i/o timeout|no such host|Unable to connect|EOF|TLS handshake", problem):
-            return f"The Kubernetes API server does not answer: {f.shorten(problem, 200)}"
-    return None
+            yield f"The Kubernetes API server does not answer: {f.shorten(problem, 200)}"
 
 
-def disk_pressure(c: Collected) -> str | None:
-    for node in c.nodes:
-        found = pods.condition(node, "DiskPressure")
-        if found.get("status") == "True":
-            return f"Node {f.name(node)} has run out of disk: {f.message(found)}"
+def disk_pressure(c: Collected) -> Iterator[str]:
+    yield from _pressure(c, "DiskPressure", "has run out of disk")
     for event in c.live_events("FreeDiskSpaceFailed", "ImageGCFailed", "EvictionThresholdMet"):
         if "disk" in f.message(event).lower() or event.get("reason") == "FreeDiskSpaceFailed":
-            return f"{f.target(event)} is short of disk: {f.message(event)}"
+            yield f"{f.target(event)} is short of disk: {f.message(event)}"
     for pod in c.sick_pods():
         for container in f.containers(pod):
             text = f.message(f.state(container, "waiting")) or f.message(f.state(container, "terminated"))
             if "no space left on device" in text:
-                return f"No space is left on the disk under {f.where(pod)}: {text}"
-    return None
+                yield f"No space is left on the disk under {f.where(pod)}: {text}"
 
 
-def memory_pressure(c: Collected) -> str | None:
-    for node in c.nodes:
-        found = pods.condition(node, "MemoryPressure")
-        if found.get("status") == "True":
-            return f"Node {f.name(node)} is short of memory: {f.message(found)}"
-    return None
+def memory_pressure(c: Collected) -> Iterator[str]:
+    return _pressure(c, "MemoryPressure", "is short of memory")
 
 
-def node_not_ready(c: Collected) -> str | None:
+def node_not_ready(c: Collected) -> Iterator[str]:
     for node in c.nodes:
         found = pods.condition(node, "Ready")
         if found and found.get("status") != "True" and not c.is_expected(f.name(node)):
-            return f"Node {f.name(node)} is not ready: {f.message(found) or found.get('reason', 'no reason given')}"
-    return None
+            yield f"Node {f.name(node)} is not ready: {f.message(found) or found.get('reason', 'no reason given')}"
 
 
-def webhook_silent(c: Collected) -> str | None:
+def webhook_silent(c: Collected) -> Iterator[str]:
     texts = [f.message(event) for event in c.live_events(*CREATE_EVENTS, "FailedUpdate", "FailedPlacement")]
     texts += [f.shorten(str(check.get("reason", "")), 400) for check in c.checks if check.get("status") == "failed"]
     texts += [c.last_line(pod, str(k.get("name"))) for pod in hook_pods(c) for k in f.containers(pod)]
     for text in texts:
         found = re.search(r'failed calling webhook "([^"]+)"', text)
         if found:
-            return f"The admission webhook {found[1]} does not answer: {text}"
-    return None
+            yield f"The admission webhook {found[1]} does not answer: {text}"
 
 
-def pod_security(c: Collected) -> str | None:
+def pod_security(c: Collected) -> Iterator[str]:
     return _create_refused(c, r"violates PodSecurity", "Pod Security refuses the pods of {target}: {message}")
 
 
-def quota(c: Collected) -> str | None:
+def quota(c: Collected) -> Iterator[str]:
     return _create_refused(c, r"exceeded quota|failed quota", "The quota is used up for {target}: {message}")
 
 
-def policy(c: Collected) -> str | None:
+def policy(c: Collected) -> Iterator[str]:
     pattern = r"ValidatingAdmissionPolicy|denied the request|denied request"
     return _create_refused(c, pattern, "An admission policy refuses the pods of {target}: {message}")
 
 
-def create_failed(c: Collected) -> str | None:
+def create_failed(c: Collected) -> Iterator[str]:
     return _create_refused(c, r".", "The pods of {target} can't be created: {message}")
 
 
-def no_gpus(c: Collected) -> str | None:
+def no_gpus(c: Collected) -> Iterator[str]:
     for node in c.nodes:
         labels = (node.get("metadata") or {}).get("labels") or {}
         if labels.get("trainyard.io/pool") != "gpu" or c.is_expected(f.name(node)):
@@ -97,60 +87,52 @@ def no_gpus(c: Collected) -> str | None:
         has = int(((node.get("status") or {}).get("capacity") or {}).get(GPU, 0))
         if has == 0:
             said = _plugin(c, node)
-            return f"Node {f.name(node)} is in the GPU pool, but the device plugin has registered 0 GPUs on it.{said}"
-    return None
+            yield f"Node {f.name(node)} is in the GPU pool, but the device plugin has registered 0 GPUs on it.{said}"
 
 
-def unhealthy_gpus(c: Collected) -> str | None:
+def unhealthy_gpus(c: Collected) -> Iterator[str]:
     for node in c.nodes:
         status = node.get("status") or {}
         has, usable = (int((status.get(part) or {}).get(GPU, 0)) for part in ("capacity", "allocatable"))
         if usable < has and not c.is_expected(f.name(node)):
-            return f"Node {f.name(node)} has {has - usable} unhealthy of {has} GPUs, so jobs that need them wait."
-    return None
+            yield f"Node {f.name(node)} has {has - usable} unhealthy of {has} GPUs, so jobs that need them wait."
 
 
-def claim_pending(c: Collected) -> str | None:
+def claim_pending(c: Collected) -> Iterator[str]:
     for event in c.live_events("ProvisioningFailed"):
         if any(f.key(claim) in f.target(event) and _phase(claim) != "Bound" for claim in c.claims):
-            return f"No volume can be made for {f.target(event)}: {f.message(event)}"
-    waiting = {"", "WaitForFirstConsumer"}
+            yield f"No volume can be made for {f.target(event)}: {f.message(event)}"
     for claim in c.claims:
         if _phase(claim) == "Lost":
-            return f"The volume of claim {f.key(claim)} is lost."
-        reasons = {
-            str(ev.get("reason")) for ev in c.live_events("WaitForFirstConsumer") if f.key(claim) in f.target(ev)
-        }
-        if _phase(claim) == "Pending" and not reasons & waiting:
+            yield f"The volume of claim {f.key(claim)} is lost."
+        waits = any(f.key(claim) in f.target(event) for event in c.live_events("WaitForFirstConsumer"))
+        if _phase(claim) == "Pending" and not waits:
             kind = (claim.get("spec") or {}).get("storageClassName", "none")
-            return f"The claim {f.key(claim)} is not bound; nothing made a volume of storage class {kind} for it."
-    return None
+            yield f"The claim {f.key(claim)} is not bound; nothing made a volume of storage class {kind} for it."
 
 
-def queue_closed(c: Collected) -> str | None:
+def queue_closed(c: Collected) -> Iterator[str]:
     for queue in c.queues:
         now = str((queue.get("status") or {}).get("state", ""))
         if now in ("Closed", "Closing"):
-            return f"The queue {f.name(queue)} is {now.lower()}, so its jobs are not scheduled."
-    return None
+            yield f"The queue {f.name(queue)} is {now.lower()}, so its jobs are not scheduled."
 
 
-def job_failed(c: Collected) -> str | None:
+def job_failed(c: Collected) -> Iterator[str]:
     for job in c.jobs:
         found = pods.condition(job, "Failed")
         if found.get("status") == "True" and not c.is_expected(f.name(job)):
-            return f"{job.get('kind', 'Job')} {f.key(job)} failed: {f.message(found) or found.get('reason')}"
+            yield f"{job.get('kind', 'Job')} {f.key(job)} failed: {f.message(found) or found.get('reason')}"
         phase = ((job.get("status") or {}).get("state") or {}) if job.get("kind") == "Job" else {}
         if (
             isinstance(phase, dict)
             and phase.get("phase") in ("Failed", "Aborted", "Terminated")
             and not c.is_expected(f.name(job))
         ):
-            return f"Volcano Job {f.key(job)} is {phase['phase'].lower()}: {f.message(phase) or 'no message'}"
-    return None
+            yield f"Volcano Job {f.key(job)} is {phase['phase'].lower()}: {f.message(phase) or 'no message'}"
 
 
-def accuracy(c: Collected) -> str | None:
+def accuracy(c: Collected) -> Iterator[str]:
     for check in c.checks:
         figures = check.get("figures") or {}
         reached, bar = figures.get("accuracy"), figures.get("bar")
@@ -161,19 +143,24 @@ def accuracy(c: Collected) -> str | None:
         ):
             continue
         if reached < bar:
-            return f"{check.get('id')} trained to accuracy {reached:.3f}, below its bar of {bar:g}."
-    return None
+            yield f"{check.get('id')} trained to accuracy {reached:.3f}, below its bar of {bar:g}."
+
+
+def _pressure(c: Collected, condition: str, what: str) -> Iterator[str]:
+    for node in c.nodes:
+        found = pods.condition(node, condition)
+        if found.get("status") == "True":
+            yield f"Node {f.name(node)} {what}: {f.message(found)}"
 
 
 def _phase(item: Object) -> str:
     return str((item.get("status") or {}).get("phase", ""))
 
 
-def _create_refused(c: Collected, pattern: str, sentence: str) -> str | None:
+def _create_refused(c: Collected, pattern: str, sentence: str) -> Iterator[str]:
     for event in c.live_events(*CREATE_EVENTS):
         if re.search(pattern, f.message(event)):
-            return sentence.format(target=f.target(event), message=f.message(event))
-    return None
+            yield sentence.format(target=f.target(event), message=f.message(event))
 
 
 def _plugin(c: Collected, node: Object) -> str:

@@ -1,4 +1,4 @@
-"""Questions about single pods: image, volumes, start, end, place. Each answers with a sentence or with None."""
+"""Questions about single pods: image, volumes, start, end, place. Each answers with sentences, or none."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ PATIENCE = 120.0  # seconds that an init container may run
 HOOK = "helm.sh/hook"
 
 
-def evicted(c: Collected) -> str | None:
+def evicted(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         status = pod.get("status") or {}
         if status.get("reason") == "Evicted":
-            return f"Pod {f.where(pod)} was evicted: {f.message(status)}"
-    return None
+            yield f"Pod {f.where(pod)} was evicted: {f.message(status)}"
 
 
-def out_of_memory(c: Collected) -> str | None:
+def out_of_memory(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         for container in f.containers(pod):
             for last in (False, True):
                 if f.state(container, "terminated", last=last).get("reason") == "OOMKilled":
                     limit = _limit(pod, str(container.get("name")), "memory")
                     has = f" at its limit of {limit}" if limit else ""
-                    return f"Container {container.get('name')} of {f.where(pod)} was killed for memory{has}."
-    return None
+                    yield f"Container {container.get('name')} of {f.where(pod)} was killed for memory{has}."
 
 
-def image(c: Collected) -> str | None:
+def image(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         for container in f.containers(pod):
             waiting = f.state(container, "waiting")
@@ -41,44 +39,37 @@ def image(c: Collected) -> str | None:
             messages = [f.message(ev) for ev in c.live_events("Failed") if f.target(ev) == f"Pod {f.key(pod)}"]
             why = next((text for text in messages if "pull image" in text), f.message(waiting))
             said = f": {why}" if why else ""
-            return (
-                f"Node {node} can't get the image {container.get('image')} for {f.namespace(pod)}/{f.name(pod)}{said}"
-            )
-    return None
+            yield f"Node {node} can't get the image {container.get('image')} for {f.key(pod)}{said}"
 
 
-def bad_config(c: Collected) -> str | None:
+def bad_config(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         for container in f.containers(pod):
             waiting = f.state(container, "waiting")
             over = f.state(container, "terminated")
             found = waiting if waiting.get("reason") in pods.CONFIG else over
             if found.get("reason") in pods.CONFIG:
-                return f"Container {container.get('name')} of {f.where(pod)} can't start: {f.message(found)}"
-    return None
+                yield f"Container {container.get('name')} of {f.where(pod)} can't start: {f.message(found)}"
 
 
-def mount(c: Collected) -> str | None:
+def mount(c: Collected) -> Iterator[str]:
     for event in _while_starting(c, "FailedMount", "FailedAttachVolume", "FailedMapVolume"):
-        return f"A volume of {f.target(event)} can't be mounted: {f.message(event)}"
-    return None
+        yield f"A volume of {f.target(event)} can't be mounted: {f.message(event)}"
 
 
-def sandbox(c: Collected) -> str | None:
+def sandbox(c: Collected) -> Iterator[str]:
     for event in _while_starting(c, "FailedCreatePodSandBox", "NetworkNotReady"):
-        return f"The network of {f.target(event)} can't be set up: {f.message(event)}"
-    return None
+        yield f"The network of {f.target(event)} can't be set up: {f.message(event)}"
 
 
-def device_admission(c: Collected) -> str | None:
+def device_admission(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         status = pod.get("status") or {}
         if status.get("reason") == "UnexpectedAdmissionError":
-            return f"The kubelet could not give pod {f.where(pod)} its devices: {f.message(status)}"
-    return None
+            yield f"The kubelet could not give pod {f.where(pod)} its devices: {f.message(status)}"
 
 
-def hook_failed(c: Collected) -> str | None:
+def hook_failed(c: Collected) -> Iterator[str]:
     for pod in hook_pods(c):
         if f.is_well(pod):
             continue
@@ -86,19 +77,18 @@ def hook_failed(c: Collected) -> str | None:
             over = f.state(container, "terminated") or f.state(container, "terminated", last=True)
             if over and over.get("exitCode", 0) != 0:
                 said = c.last_line(pod, str(container.get("name"))) or "it wrote nothing"
-                return f"The install hook {f.namespace(pod)}/{f.name(pod)} failed with exit {over['exitCode']}: {said}"
-    return None
+                yield f"The install hook {f.key(pod)} failed with exit {over['exitCode']}: {said}"
 
 
-def crash_loop(c: Collected) -> str | None:
+def crash_loop(c: Collected) -> Iterator[str]:
     return _crashed(c, looping=True)
 
 
-def pod_failed(c: Collected) -> str | None:
+def pod_failed(c: Collected) -> Iterator[str]:
     return _crashed(c, looping=False)
 
 
-def init_stuck(c: Collected) -> str | None:
+def init_stuck(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         inits = (pod.get("spec") or {}).get("initContainers") or []
         sidecars = {entry.get("name") for entry in inits if entry.get("restartPolicy") == "Always"}
@@ -106,26 +96,21 @@ def init_stuck(c: Collected) -> str | None:
             running, label = f.state(container, "running"), str(container.get("name"))
             if running and label not in sidecars and c.age(running.get("startedAt")) > PATIENCE:
                 said = c.last_line(pod, label) or "it wrote nothing"
-                return f"Pod {f.where(pod)} still waits in its init container {label}; its last line: {said}"
-    return None
+                yield f"Pod {f.where(pod)} still waits in its init container {label}; its last line: {said}"
 
 
-def probe(c: Collected) -> str | None:
+def probe(c: Collected) -> Iterator[str]:
     for event in c.live_events("Unhealthy"):
-        return f"{f.target(event)} does not become ready: {f.message(event)}"
-    return None
+        yield f"{f.target(event)} does not become ready: {f.message(event)}"
 
 
-def unschedulable(c: Collected) -> str | None:
+def unschedulable(c: Collected) -> Iterator[str]:
     for pod in c.sick_pods():
         found = pods.condition(pod, "PodScheduled")
         if found.get("status") == "False":
-            detail = max(
-                (f.message(ev) for ev in c.live_events("FailedScheduling") if f.key(pod) in f.target(ev)),
-                key=len,
-                default="",
-            )
-            return f"Pod {f.key(pod)} can't be scheduled: {detail or f.message(found) or found.get('reason')}"
+            said = [f.message(ev) for ev in c.live_events("FailedScheduling") if f.key(pod) in f.target(ev)]
+            detail = max(said, key=len, default="")
+            yield f"Pod {f.key(pod)} can't be scheduled: {detail or f.message(found) or found.get('reason')}"
     for group in c.podgroups:
         found = pods.condition(group, "Unschedulable")
         now = str((group.get("status") or {}).get("phase", ""))
@@ -134,23 +119,17 @@ def unschedulable(c: Collected) -> str | None:
             and now in ("Pending", "Inqueue", "Unknown")
             and not c.is_expected(f.name(group))
         ):
-            return f"The gang {f.key(group)} can't be scheduled: {f.message(found)}"
-    return None
+            yield f"The gang {f.key(group)} can't be scheduled: {f.message(found)}"
 
 
 def hook_pods(c: Collected) -> list[Object]:
     """Pods of the install's hook Jobs: their Job carries Helm's annotation, or they carry it themselves."""
-    jobs = {
-        (f.namespace(job), f.name(job))
-        for job in c.jobs
-        if HOOK in ((job.get("metadata") or {}).get("annotations") or {})
-    }
+    jobs = {f.key(job) for job in c.jobs if HOOK in ((job.get("metadata") or {}).get("annotations") or {})}
     result = []
     for pod in c.pods:
         meta = pod.get("metadata") or {}
-        owners = {
-            (f.namespace(pod), str(o.get("name"))) for o in meta.get("ownerReferences") or [] if o.get("kind") == "Job"
-        }
+        made_by = [one for one in meta.get("ownerReferences") or [] if one.get("kind") == "Job"]
+        owners = {f"{f.namespace(pod)}/{one.get('name')}" for one in made_by}
         if owners & jobs or HOOK in (meta.get("annotations") or {}):
             result.append(pod)
     return result
@@ -162,7 +141,7 @@ def _while_starting(c: Collected, *reasons: str) -> Iterator[Object]:
     return (event for event in c.live_events(*reasons) if f.target(event) not in started)
 
 
-def _crashed(c: Collected, *, looping: bool) -> str | None:
+def _crashed(c: Collected, *, looping: bool) -> Iterator[str]:
     for pod in c.sick_pods():
         for container in f.containers(pod):
             back_off = f.state(container, "waiting").get("reason") == pods.CRASHING
@@ -172,13 +151,9 @@ def _crashed(c: Collected, *, looping: bool) -> str | None:
                 continue
             label = str(container.get("name"))
             said = c.last_line(pod, label) or f.message(over) or "it wrote nothing"
-            verb = (
-                f"keeps crashing ({container.get('restartCount', 0)} restarts, exit {code})"
-                if looping
-                else f"ended with exit {code}"
-            )
-            return f"Container {label} of {f.where(pod)} {verb}; its last line: {said}"
-    return None
+            restarts = container.get("restartCount", 0)
+            verb = f"keeps crashing ({restarts} restarts, exit {code})" if looping else f"ended with exit {code}"
+            yield f"Container {label} of {f.where(pod)} {verb}; its last line: {said}"
 
 
 def _limit(pod: Object, container: str, resource: str) -> str:

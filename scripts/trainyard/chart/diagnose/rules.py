@@ -1,27 +1,31 @@
 """The rules that name the probable cause of a failure, most telling first.
 
-A rule is a name and a question: it reads what was collected and answers with one sentence, or with None.
+A rule is a name and a question: it reads what was collected and answers with sentences, of which the first counts.
 Causes come before what they bring about: a full disk before the image that could not be unpacked, an image before the
 gang that waits for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from trainyard.chart.diagnose import cluster_rules, pod_rules
 from trainyard.chart.diagnose.objects import Collected
 
-Question = Callable[[Collected], str | None]
+Question = Callable[[Collected], Iterator[str]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One named rule; ``ask`` answers with a sentence when the rule applies."""
+    """One named rule."""
 
     name: str
-    ask: Question
+    question: Question
+
+    def ask(self, collected: Collected) -> str | None:
+        """A sentence when the rule applies."""
+        return next(self.question(collected), None)
 
 
 RULES: tuple[Rule, ...] = (

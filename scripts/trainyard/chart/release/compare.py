@@ -8,6 +8,7 @@ from typing import Any
 
 from trainyard.chart.helm import containers, pod_specs
 from trainyard.chart.release.installed import HOOK, Objects
+from trainyard.observe.listing import some
 
 KEEP = "helm.sh/resource-policy"
 # Labels that tell a chart's version: they change in every object and say nothing.
@@ -160,8 +161,7 @@ def crd_changes(old: Objects, new: Objects) -> dict[str, str]:
 
 def _few(paths: set[str], most: int = 3) -> str:
     """The topmost of some schema paths; what lies below one of them is only counted."""
-    top = sorted(path for path in paths if path.rpartition(".")[0] not in paths)
-    return ", ".join(top[:most]) + (f" and {len(top) - most} more" if len(top) > most else "")
+    return some(sorted(path for path in paths if path.rpartition(".")[0] not in paths), most)
 
 
 def _fields(crd: dict[str, Any]) -> dict[str, set[str]]:

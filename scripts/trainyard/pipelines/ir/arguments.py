@@ -10,7 +10,7 @@ from typing import Any
 from trainyard.errors import UsageError
 from trainyard.pipelines.ir.model import Parameter, Pipeline
 
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "STRING": ((str,), "text"),
     "NUMBER_INTEGER": ((int,), "a whole number"),
     "NUMBER_DOUBLE": ((int, float), "a number"),
@@ -54,9 +54,7 @@ def checked(pipeline: Pipeline, arguments: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"the pipeline has no input {name}; its inputs: {names}", where=pipeline.file)
         declared = inputs.parameters.get(name)
         found[name] = _typed(pipeline, declared, value) if declared else str(value)
-    missing = [one.name for one in inputs.parameters.values() if one.required and one.name not in found]
-    missing += [one.name for one in inputs.artifacts.values() if not one.optional and one.name not in found]
-    if missing:
+    if missing := [one for one in inputs.needed if one not in found]:
         example = "s3://bucket/key" if missing[0] in inputs.artifacts else "VALUE"
         hint = f"give it with --param {missing[0]}={example}"
         raise UsageError(f"the pipeline needs a value for {', '.join(missing)}", where=pipeline.file, hint=hint)
@@ -64,9 +62,9 @@ def checked(pipeline: Pipeline, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(pipeline: Pipeline, declared: Parameter, value: Any) -> Any:
-    if declared.type not in _TYPES or value is None:
+    if declared.type not in TYPES or value is None:
         return value
-    kinds, title = _TYPES[declared.type]
+    kinds, title = TYPES[declared.type]
     found = _read(declared.type, value) if isinstance(value, str) and str not in kinds else value
     if isinstance(found, float) and kinds == (int,) and found.is_integer():
         found = int(found)

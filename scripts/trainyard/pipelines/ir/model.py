@@ -59,6 +59,12 @@ class Interface:
     parameters: dict[str, Parameter] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
 
+    @property
+    def needed(self) -> list[str]:
+        """Names of inputs that somebody has to give."""
+        needed = [one.name for one in self.parameters.values() if one.required]
+        return needed + [one.name for one in self.artifacts.values() if not one.optional]
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -141,6 +147,15 @@ class Task:
     retry: Retry | None = None
     display_name: str = ""
     line: int = 1
+
+    @property
+    def needs(self) -> list[str]:
+        """The tasks that have to end before this one, in the order in which the pipeline names them."""
+        found = list(self.depends)
+        for source in [*self.parameters.values(), *self.artifacts.values()]:
+            if isinstance(source, FromTask | FinalStatus) and source.task not in found:
+                found.append(source.task)
+        return found
 
 
 @dataclass(frozen=True)

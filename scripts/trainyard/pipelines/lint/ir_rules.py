@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from trainyard.pipelines.ir.arguments import TYPES
 from trainyard.pipelines.ir.model import (
     CHANNEL,
     Artifact,
@@ -30,21 +31,7 @@ NOTHING = "none"
 ANY_ARTIFACT = "system.Artifact"
 YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"))
 CONDITION = re.compile(r"inputs\.(?:parameter_values|parameters|artifacts)\[['\"]([^'\"]+)['\"]\]")
-TYPES: dict[str, tuple[type, ...]] = {
-    "STRING": (str,),
-    "NUMBER_INTEGER": (int,),
-    "NUMBER_DOUBLE": (int, float),
-    "BOOLEAN": (bool,),
-    "LIST": (list,),
-    "STRUCT": (dict,),
-}
-WORDS = {
-    "STRING": "a text",
-    "NUMBER_INTEGER": "a whole number",
-    "NUMBER_DOUBLE": "a number",
-    "BOOLEAN": "true or false",
-}
-WORDS |= {"LIST": "a list", "STRUCT": "a map"}
+WORDS = dict(zip(TYPES, ("a text", "a whole number", "a number", "true or false", "a list", "a map"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -61,6 +48,11 @@ class Said:
 
 
 Rule = Callable[[Pipeline], Iterator[Said]]
+
+
+def _of(task: Task, code: str, what: str, hint: str, field: str, line: int | None = None) -> Said:
+    """A finding about a task; it stands where the task does, or in another line."""
+    return Said(code, task.line if line is None else line, what, hint, task.name, field, (task.name,))
 
 
 def _dags(pipeline: Pipeline) -> Iterator[tuple[Component, Dag]]:
@@ -86,25 +78,13 @@ def references(pipeline: Pipeline) -> Iterator[Said]:
     for _, _, task in _tasks(pipeline):
         if pipeline.component(task) is None:
             what = f"task {task.name} runs the component {task.component or '(none)'}, which is not there"
-            yield Said(
-                "TY201",
-                task.line,
-                what,
-                f"components: {_known(pipeline.components)}",
-                task.name,
-                "componentRef",
-                (task.name,),
-            )
+            yield _of(task, "TY201", what, f"components: {_known(pipeline.components)}", "componentRef")
     for name, component in pipeline.components.items():
         if component.dag is None and component.executor is None:
             label = component.executor_label
-            what = (
-                f"component {name} has the executor {label}, which is not there"
-                if label
-                else f"component {name} runs nothing"
-            )
+            runs = f"has the executor {label}, which is not there" if label else "runs nothing"
             hint = f"executors: {_known(pipeline.executors)}"
-            yield Said("TY202", component.line, what, hint, "", "executorLabel", (name,))
+            yield Said("TY202", component.line, f"component {name} {runs}", hint, "", "executorLabel", (name,))
         if name not in used and used <= pipeline.components.keys():
             yield Said("TY210", component.line, f"component {name} is used by no task", "remove it", names=(name,))
 
@@ -118,17 +98,12 @@ def order(pipeline: Pipeline) -> Iterator[Said]:
                 if other not in dag.tasks:
                     what = f"task {task.name} waits for {other}, which is not there"
                     hint = f"tasks beside it: {_known(dag.tasks.keys() - {task.name})}"
-                    yield Said("TY203", task.line, what, hint, task.name, "dependentTasks", (task.name,))
-            needs = set(task.depends) | {s.task for s in _sources(task) if isinstance(s, (FromTask, FinalStatus))}
-            edges[task.name] = needs & dag.tasks.keys()
+                    yield _of(task, "TY203", what, hint, "dependentTasks")
+            edges[task.name] = set(task.needs) & dag.tasks.keys()
         if circle := graph.circle(edges):
             first = dag.tasks[circle[0]]
             what = f"tasks wait for each other: {' → '.join(circle)}"
             yield Said("TY208", first.line, what, "remove one of these dependencies", first.name, names=(first.name,))
-
-
-def _sources(task: Task) -> list[Source]:
-    return [*task.parameters.values(), *task.artifacts.values()]
 
 
 def arguments(pipeline: Pipeline) -> Iterator[Said]:
@@ -149,27 +124,23 @@ def arguments(pipeline: Pipeline) -> Iterator[Said]:
                 if name not in takes:
                     what = f"task {task.name} is given {name}, which {component.name} does not take"
                     hint = f"it takes: {_known([*component.inputs.parameters, *component.inputs.artifacts])}"
-                    yield Said("TY207", source.line, what, hint, task.name, name, (task.name,))
+                    yield _of(task, "TY207", what, hint, name, source.line)
                 elif reason := _unfit(takes[name], source, made):
                     what = f"argument {name} of task {task.name} {reason}"
-                    yield Said("TY209", source.line, what, "give one of its type", task.name, name, (task.name,))
+                    yield _of(task, "TY209", what, "give one of its type", name, source.line)
         if component is not None:
             yield from _missing(task, component)
 
 
 def _missing(task: Task, component: Component) -> Iterator[Said]:
     from_loop = {task.loop.item} if task.loop else set()
-    needed = [one.name for one in component.inputs.parameters.values() if one.required]
-    needed += [one.name for one in component.inputs.artifacts.values() if not one.optional]
-    for name in needed:
+    for name in component.inputs.needed:
         if name not in task.parameters and name not in task.artifacts and name not in from_loop:
             what = f"task {task.name} gives no {name}, which {component.name} needs"
-            yield Said(
-                "TY206", task.line, what, "pass it, or give the component a default", task.name, name, (task.name,)
-            )
+            yield _of(task, "TY206", what, "pass it, or give the component a default", name)
     if task.loop and task.loop.raw is None and task.loop.input not in {*task.parameters, *task.artifacts}:
         what = f"the loop of task {task.name} goes over {task.loop.input or '(nothing)'}, which it is not given"
-        yield Said("TY205", task.line, what, "pass the list to the task", task.name, "iterator", (task.name,))
+        yield _of(task, "TY205", what, "pass the list to the task", "iterator")
 
 
 def _source(
@@ -182,18 +153,18 @@ def _source(
             return has[source.name], None
         around = "the pipeline" if owner is pipeline.root else owner.name
         what = f"argument {name} of task {task.name} comes from the input {source.name}, which {around} does not have"
-        return None, Said("TY205", source.line, what, f"inputs: {_known(has)}", task.name, name, (task.name,))
+        return None, _of(task, "TY205", what, f"inputs: {_known(has)}", name, source.line)
     if isinstance(source, FinalStatus):
         if source.task in dag.tasks:
             return None, None
         what = f"argument {name} of task {task.name} is the end of {source.task}, which is not there"
-        return None, Said("TY204", source.line, what, f"tasks: {_known(dag.tasks)}", task.name, name, (task.name,))
+        return None, _of(task, "TY204", what, f"tasks: {_known(dag.tasks)}", name, source.line)
     if isinstance(source, FromTask):
         made, reason, hint = _made(pipeline, dag, source, kind)
         if not reason:
             return made, None
         what = f"argument {name} of task {task.name} comes from {reason}"
-        return None, Said("TY204", source.line, what, hint, task.name, name, (task.name,))
+        return None, _of(task, "TY204", what, hint, name, source.line)
     return None, None
 
 
@@ -218,7 +189,7 @@ def _unfit(wanted: Parameter | Artifact, source: Source, made: Parameter | Artif
         return ""
     if isinstance(source, Constant) and not source.selector:
         # Older compilers hand numbers to texts and texts of numbers to numbers, and KFP reads both.
-        kinds, value = None if wanted.type == "STRING" else TYPES.get(wanted.type), source.value
+        kinds, value = None if wanted.type == "STRING" else TYPES.get(wanted.type, (None,))[0], source.value
         if kinds and isinstance(value, str):
             with contextlib.suppress(ValueError):
                 value = json.loads(value)
@@ -266,15 +237,7 @@ def conditions(pipeline: Pipeline) -> Iterator[Said]:
         for name in dict.fromkeys(CONDITION.findall(task.condition)):
             if name not in given:
                 what = f"the condition of task {task.name} asks for {name}, which it is not given"
-                yield Said(
-                    "TY212",
-                    task.line,
-                    what,
-                    f"it has: {_known(given)}",
-                    task.name,
-                    "triggerPolicy.condition",
-                    (task.name,),
-                )
+                yield _of(task, "TY212", what, f"it has: {_known(given)}", "triggerPolicy.condition")
 
 
 def values(pipeline: Pipeline) -> Iterator[Said]:
@@ -283,7 +246,7 @@ def values(pipeline: Pipeline) -> Iterator[Said]:
         for name, source in task.parameters.items():
             if isinstance(source, Constant) and (size := len(json.dumps(source.value, default=str))) > LARGEST:
                 what = f"argument {name} of task {task.name} has {size // 1024} KiB, a step takes {LARGEST // 1024}"
-                yield Said("TY213", source.line, what, "hand it over as an artifact", task.name, name, (task.name,))
+                yield _of(task, "TY213", what, "hand it over as an artifact", name, source.line)
 
 
 def names(pipeline: Pipeline) -> Iterator[Said]:

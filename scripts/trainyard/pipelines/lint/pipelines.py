@@ -151,10 +151,7 @@ def _settings(site: Site) -> translate.Settings:
     contract, team = site.contract, site.team()
     if team.name in contract.teams:
         return translate.Settings.of(contract, team.name)
-    pools = tuple(
-        NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)
-        for pool in contract.pools
-    )
+    pools = tuple(map(NodePool.of, contract.pools))
     queue = contract.default_queue if contract.default_queue in team.queues else team.queues[0]
     return translate.Settings(team=ANY, queue=queue, scheduler=contract.scheduler, pools=pools)
 

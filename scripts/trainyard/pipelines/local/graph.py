@@ -78,7 +78,7 @@ class Graph:
         return Ended(SUCCEEDED, outputs)
 
     def _task(self, task: Task, inputs: Values, done: dict[str, Ended], prefix: str) -> Ended:
-        upstream = [done[name] for name in _needs(task) if name in done]
+        upstream = [done[name] for name in task.needs if name in done]
         if task.strategy != REGARDLESS:
             if self.failed or any(ended.state == FAILED for ended in upstream):
                 return Ended(SKIPPED)
@@ -155,17 +155,12 @@ class Graph:
             raise UsageError(what, where=self._pipeline.where(task.line)) from None
 
 
-def _needs(task: Task) -> set[str]:
-    sources = [*task.parameters.values(), *task.artifacts.values()]
-    return {*task.depends, *(source.task for source in sources if isinstance(source, (FromTask, FinalStatus)))}
-
-
 def _order(dag: Dag) -> list[str]:
     """Tasks so that each comes after those it needs. Raises UsageError for a circle."""
     order: list[str] = []
     waiting = dict.fromkeys(dag.tasks)
     while waiting:
-        ready = [name for name in waiting if not (_needs(dag.tasks[name]) & set(waiting)) - {name}]
+        ready = [name for name in waiting if not (set(dag.tasks[name].needs) & set(waiting)) - {name}]
         if not ready:
             raise UsageError(f"the tasks {', '.join(waiting)} wait for each other")
         order.append(ready[0])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainyard.errors import UsageError
+from trainyard.observe.listing import some
 from trainyard.pipelines.ir.model import Executor, Pipeline
 
 # Fields of kfp-kubernetes' settings, and what to call them.
@@ -48,9 +49,9 @@ def not_honoured(pipeline: Pipeline) -> list[str]:
         for what in _of(executor):
             found.setdefault(what, []).append(_name(executor))
     caching = [str(place) for place in pipeline.tasks() if place.task.cache]
-    lines = [f"{what}: {_listed(names)}" for what, names in sorted(found.items())]
+    lines = [f"{what}: {some(dict.fromkeys(names), 6)}" for what, names in sorted(found.items())]
     if images := sorted({executor.image for executor in pipeline.executors.values() if executor.image}):
-        lines.append(f"images: steps run with this machine's programs, not in {_listed(images)}")
+        lines.append(f"images: steps run with this machine's programs, not in {some(dict.fromkeys(images), 6)}")
     if caching:
         lines.append("cache: every step runs")
     return lines
@@ -82,8 +83,3 @@ def _secret(entry: dict[str, Any]) -> str:
 
 def _name(executor: Executor) -> str:
     return executor.label.removeprefix("exec-")
-
-
-def _listed(names: list[str]) -> str:
-    unique = list(dict.fromkeys(names))
-    return ", ".join(unique[:6]) + (f" and {len(unique) - 6} more" if len(unique) > 6 else "")

@@ -72,10 +72,8 @@ class Runner:
             return None
         say(title, f"done in {time.monotonic() - began:.1f} s")
         outputs = executor_output_utils.get_outputs_for_task(executor_input=inputs, component_spec=spec)
-        for (
-            key,
-            artifact,
-        ) in inputs.outputs.artifacts.items():  # a program other than kfp's says nothing of its artifacts
+        # A program other than kfp's says nothing of its artifacts.
+        for key, artifact in inputs.outputs.artifacts.items():
             if key not in outputs:
                 outputs[key] = executor_output_utils.runtime_artifact_to_dsl_artifact(artifact.artifacts[0])
         return outputs

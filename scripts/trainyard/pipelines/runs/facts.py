@@ -20,10 +20,11 @@ EMPTY: tuple[Any, ...] = ("", None, [], {})
 
 def of(run: Run, store: Store) -> Facts:
     """One run; steps that left nothing yet have nothing to compare."""
-    made = lineage.read(_documents(run, store))
+    made = lineage.read(json.loads(store.read(f"{place.bucket}/{place.key}")) for place in stored.lineage(run))
     finals, data = dict[str, float](), dict[str, str]()
     for step in made.steps:
-        finals |= {f"{step.task}.{name}": value for name, value in _results(step).items()}
+        returned = numbers({name: one.get("value") for name, one in step.results.items()})
+        finals |= {f"{step.task}.{name}": value for name, value in returned.items()}
         for one in step.inputs:
             data[f"{step.task}.{one.name}"] = f"sha256 {one.sha256[:SHOWN]}" if one.sha256 else one.uri
     return Facts(
@@ -38,10 +39,6 @@ def of(run: Run, store: Store) -> Facts:
     )
 
 
-def _documents(run: Run, store: Store) -> list[dict[str, Any]]:
-    return [json.loads(store.read(f"{place.bucket}/{place.key}")) for place in stored.lineage(run)]
-
-
 def _parameters(run: Run) -> dict[str, Any]:
     """What the run was given."""
     given = (run.raw.get("spec", {}).get("arguments") or {}).get("parameters") or []
@@ -50,11 +47,6 @@ def _parameters(run: Run) -> dict[str, Any]:
         for one in given
         if one.get("value") not in EMPTY and not one["name"].startswith(HIDDEN)
     }
-
-
-def _results(step: lineage.Step) -> dict[str, float]:
-    """Numbers that a step returned."""
-    return numbers({name: one.get("value") for name, one in step.results.items()})
 
 
 def _logged(run: Run, made: lineage.Lineage, store: Store) -> dict[str, float]:

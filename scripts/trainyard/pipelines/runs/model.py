@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from trainyard.errors import TrainyardError
 from trainyard.names import QUEUE
+from trainyard.observe.listing import some
 from trainyard.times import when
 
 GROUP, VERSION, RESOURCE = "argoproj.io", "argoproj.io/v1alpha1", "workflows"
@@ -21,6 +21,7 @@ OVER = ("Succeeded", "Failed", "Error")  # phases of a run that has ended
 ENDED = {"stopped", "done", "cached", "skipped", "omitted", "failed", "error"}
 BAD = {"failed", "error"}
 LATEST = datetime.max.replace(tzinfo=UTC)
+SHOWN = 12  # steps in a message
 EXIT_CODE = re.compile(r"^(?:main: )?Error \(exit code (-?\d+)\)(?:: )?")
 
 Object = dict[str, Any]
@@ -170,16 +171,7 @@ class Run:
         found = exact or [step for step in self.steps if step.path[-1] == name]
         if len(found) == 1:
             return found[0]
+        names = some((step.name for step in found or self.steps), SHOWN)
         if found:
-            raise TrainyardError(
-                f"run {self.name} has several steps {name}: {_some(step.name for step in found)}",
-                hint="give the whole name",
-            )
-        raise TrainyardError(
-            f"run {self.name} has no step {name}; it has: {_some(step.name for step in self.steps) or 'none yet'}"
-        )
-
-
-def _some(names: Iterator[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
+            raise TrainyardError(f"run {self.name} has several steps {name}: {names}", hint="give the whole name")
+        raise TrainyardError(f"run {self.name} has no step {name}; it has: {names or 'none yet'}")

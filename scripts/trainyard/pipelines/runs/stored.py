@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trainyard.errors import UsageError
 from trainyard.kube import Kube
+from trainyard.observe.listing import some
 from trainyard.pipelines.runs.model import Object, Run, Step
 
 if TYPE_CHECKING:
@@ -64,13 +65,9 @@ def find(run: Run, wanted: str) -> Place:
     found = found or [one for one in everything if f"/{one.step}/{one.name}".endswith(f"/{wanted}")]
     if len(found) == 1:
         return found[0]
-    names = _some([f"{one.step}/{one.name}" for one in found or everything])
+    names = some((f"{one.step}/{one.name}" for one in found or everything), SHOWN) or "none"
     what = f"several artifacts are called {wanted}: {names}" if found else f"no artifact {wanted}; there are: {names}"
     raise UsageError(what, where=f"run {run.name}", hint=f"`trainyard runs artifacts {run.name}` lists them")
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "") or "none"
 
 
 @contextmanager

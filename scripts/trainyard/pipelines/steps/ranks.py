@@ -51,7 +51,7 @@ def run(request: Request, env: Mapping[str, str]) -> None:
         own = {
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
-            **_texts(spec),
+            **{name: value for name, value in spec.env.items() if isinstance(value, str)},
             **_kept(spec, home / role),
             **variables,
         }
@@ -110,10 +110,6 @@ def _tensorflow(spec: JobSpec) -> dict[str, dict[str, str]]:
         for role, hosts in cluster.items()
         for at in range(len(hosts))
     }
-
-
-def _texts(spec: JobSpec) -> dict[str, str]:
-    return {name: value for name, value in spec.env.items() if isinstance(value, str)}
 
 
 def _kept(spec: JobSpec, folder: Path) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kinds.mpi_words import starts_ranks
 from trainyard.kinds.spec import MPI, NAME_LONGEST, JobSpec, Mount, seconds
-from trainyard.names import RUN
+from trainyard.names import RUN, label
 from trainyard.pipelines.steps.run import Run
 
 ARTIFACTS = ("model", "metrics", "data")
@@ -22,7 +21,6 @@ PLAIN = (
     "image", "nodes", "gpus", "processes", "parameter_servers", "pool", "cpu", "memory", "shared_memory", "env",
     "checkpoints", "retries",
 )  # fmt: skip
-LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class Request:
             tracked=bool(given.get("results")),
             deadline=seconds(given.get("deadline") or "1d"),
             output=self.folder if given.get("results") or given.get("checkpoints") else "",
-            labels={RUN: _label(self.run.name), "trainyard.io/task": _label(self.run.task)},
+            labels={RUN: label(self.run.name), "trainyard.io/task": label(self.run.task)},
             owner=self.run.owner,
         )
 
@@ -141,7 +139,3 @@ def _mount(mount: Any) -> Mount:
 def _plain(value: Any) -> str:
     """A setting as a word; protobuf makes fractions of whole numbers."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _label(text: str) -> str:
-    return LABEL.sub("-", text)[:63].strip("-_.")

@@ -87,7 +87,7 @@ class Watch:
         self._jobs.delete(self._manifest)
 
     def _failed(self, message: str, found: list[Object]) -> TrainyardError:
-        seen = blame.blamed(found, self._tail, reason)
+        seen = blame.blamed(found, self._jobs.log, reason)
         if seen is None:
             return TrainyardError(f"{self._title} failed: {message}")
         first = seen.failure
@@ -99,6 +99,3 @@ class Watch:
             print(f"  {first.pod} | {line}", flush=True)
         words = seen.words[-LONGEST:] or "nothing"
         return TrainyardError(f"{self._title} failed: {first.rank} ({first.why}) said: {words}")
-
-    def _tail(self, pod: str, container: str, count: int) -> list[str]:
-        return self._jobs.log(pod, container, count)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +12,12 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard.kinds.spec import seconds
 from trainyard.kinds.status import FAILED, SUCCEEDED, outcome
-from trainyard.names import RUN
+from trainyard.names import RUN, label
 from trainyard.pipelines.steps import conditions
 from trainyard.pipelines.steps.run import Run
 
 Object = dict[str, Any]
 CONTENT = "trainyard.io/step-content"  # annotation: by which a second attempt knows the object of the first
-LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 LONGEST = 63
 HINT = "give one object, with apiVersion, kind and metadata"
 
@@ -79,23 +77,19 @@ def _manifest(given: Mapping[str, Any], run: Run) -> Object:
     if (own := meta.get("namespace") or run.namespace) != run.namespace:
         what = f"manifest names the namespace {own}, and the run is in {run.namespace}"
         raise TrainyardError(what, hint="leave out its metadata.namespace")
-    digest = _digest(manifest)
+    digest = hashlib.sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()[:16]
     if not meta.get("name"):
         base = str(meta.pop("generateName", "") or manifest["kind"].lower()).rstrip("-")
         # Equal for equal work of one step in one run, so that a second attempt finds what the first has made.
         of_step = hashlib.sha256(f"{run.uid} {run.task} {digest}".encode()).hexdigest()[:8]
         meta["name"] = f"{base[: LONGEST - 9].rstrip('-.')}-{of_step}"
     meta["namespace"] = run.namespace
-    labels = {RUN: _label(run.name), "trainyard.io/task": _label(run.task)}
+    labels = {RUN: label(run.name), "trainyard.io/task": label(run.task)}
     meta["labels"] = {**labels, **(meta.get("labels") or {})}
     meta["annotations"] = {**(meta.get("annotations") or {}), CONTENT: digest}
     if not given.get("keep"):
         meta["ownerReferences"] = [run.owner]
     return manifest
-
-
-def _digest(manifest: Object) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def whole(value: Any) -> Any:
@@ -129,7 +123,3 @@ def _read(name: str, setting: Any) -> Any:
         return json.loads(setting) if isinstance(setting, str) else setting
     except ValueError:
         raise TrainyardError(f"settings: {name} is {setting!r}, which is no JSON", hint=f"write {{{name}}}") from None
-
-
-def _label(words: str) -> str:
-    return LABEL.sub("-", words)[:63].strip("-_.")

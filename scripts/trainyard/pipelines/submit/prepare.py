@@ -130,6 +130,4 @@ def refuse(findings: Sequence[Finding], file: Path) -> list[Finding]:
 
 def line(one: Finding) -> str:
     """A finding as one line."""
-    place = " ".join(filter(None, [one.task, one.field]))
-    said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
-    return f"{said}: {one.hint}" if one.hint else said
+    return f"{one.line_of_text}: {one.hint}" if one.hint else one.line_of_text

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from trainyard.kube import Kube, gangs
+from trainyard.observe.listing import some
 from trainyard.pipelines.runs import model, nodes
 from trainyard.pipelines.submit.gate import Turn, next_turns
 
@@ -27,7 +28,7 @@ def wait(
     own, announced = Turn("", queue, gangs.priorities(kube).get(priority, 0)), ""
     try:
         while ahead := [turn.name for turn in not_started(kube) if not next_turns([own], [turn])]:
-            if (text := _listed(ahead)) != announced:
+            if (text := some(ahead, SHOWN)) != announced:
                 say(f"waiting until {text} {'has' if len(ahead) == 1 else 'have'} started in queue {queue}")
                 announced = text
             time.sleep(poll_interval_s)
@@ -50,8 +51,3 @@ def not_started(kube: Kube) -> Iterator[Turn]:
         if owner.get("kind") != "Workflow":
             name = f"{owner.get('kind', 'PodGroup')} {owner.get('name') or group['metadata']['name']}"
             yield Turn(name, gangs.queue_of(group), gangs.priority(group, values))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")

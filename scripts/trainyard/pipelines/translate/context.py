@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard.pipelines.ir.model import ROOT, Component, Constant, FromInput, Pipeline, Source
+from trainyard.pipelines.ir.model import ROOT, Component, Constant, FromInput, Pipeline, Source, Task
 from trainyard.pipelines.translate import names
 from trainyard.pipelines.translate.errors import Unsupported
 from trainyard.pipelines.translate.graph import Graph
@@ -58,6 +58,10 @@ class Context:
         user = component.name.removeprefix("comp-")
         return Unsupported(feature, user=user, where=self.where(line), hint=hint, reason=reason)
 
+    def refuse_task(self, feature: str, task: Task, line: int, *, hint: str, reason: str = "") -> Unsupported:
+        """A refusal that names the task, and a line."""
+        return Unsupported(feature, user=task.name, where=self.where(line), hint=hint, reason=reason)
+
     def known(self, owner: Component, source: Source, seen: tuple[str, ...] = ()) -> Any:
         """What a source is, where that is known before the run: a constant, or an argument handed down to it.
 
@@ -89,6 +93,11 @@ class Context:
         if not found or any(one != found[0] for one in found):
             raise UnknownAtSubmitError
         return found[0]
+
+
+def carried(parameters: list[Object], artifacts: list[Object]) -> Object:
+    """What a template or task takes or gives, as Argo has it: without what is empty."""
+    return {**({"parameters": parameters} if parameters else {}), **({"artifacts": artifacts} if artifacts else {})}
 
 
 def digest(value: Any) -> str:

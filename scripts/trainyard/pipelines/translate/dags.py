@@ -14,9 +14,8 @@ from trainyard.pipelines.translate import (
     steps,
     values,
 )
-from trainyard.pipelines.translate.context import Context, Object
+from trainyard.pipelines.translate.context import Context, Object, carried
 from trainyard.pipelines.translate.errors import Unsupported
-from trainyard.pipelines.translate.graph import producers
 
 
 def template(ctx: Context, component: Component, *, retry: Retry | None = None, looped: bool = False) -> str:
@@ -78,7 +77,7 @@ def _task(ctx: Context, owner: Component, task: Task) -> Object:
         found["template"] = template(ctx, component, retry=task.retry)
     else:
         found["template"], extra, before = steps.template(ctx, owner, task, component)
-    earlier = () if task is ctx.graph.exit else dict.fromkeys([*producers(task), *before])
+    earlier = () if task is ctx.graph.exit else dict.fromkeys([*task.needs, *before])
     if order := [_done(ctx, owner, task, name) for name in earlier]:
         found["depends"] = " && ".join(order)
     if task.condition:
@@ -110,13 +109,8 @@ def _condition(ctx: Context, owner: Component, task: Task, component: Component)
     try:
         return conditions.code(task.condition, value, kind)
     except conditions.UnknownConditionError as error:
-        raise Unsupported(
-            f"the condition {task.condition}",
-            user=task.name,
-            where=ctx.where(task.line),
-            reason=f"not understood from `{error}` on",
-            hint="compute it in a step and compare its output",
-        ) from None
+        reason, hint = f"not understood from `{error}` on", "compute it in a step and compare its output"
+        raise ctx.refuse_task(f"the condition {task.condition}", task, task.line, hint=hint, reason=reason) from None
 
 
 def _arguments(ctx: Context, owner: Component, task: Task, component: Component, extra: list[Object]) -> Object:
@@ -130,43 +124,35 @@ def _arguments(ctx: Context, owner: Component, task: Task, component: Component,
         parameters.append({"name": name, "value": value.text})
     for name, source in task.artifacts.items():
         if task.loop and task.loop.artifacts and name == task.loop.input:
-            more, _ = _loop_artifacts(ctx, owner, task, component, name)
-            parameters += more
+            parameters += _loop_artifacts(ctx, owner, task, name)
             continue
         if name not in wanted or (task.loop and name == task.loop.item):
             continue
-        more, carried = sources.artifact(ctx, owner, task, name, source)
+        more, own = sources.artifact(ctx, owner, task, name, source)
         parameters += more
-        artifacts += carried
+        artifacts += own
     _refuse_missing(ctx, task, component)
-    found: Object = {}
-    if parameters := parameters + extra:
-        found["parameters"] = parameters
-    if artifacts:
-        found["artifacts"] = artifacts
-    return found
+    return carried(parameters + extra, artifacts)
 
 
-def _loop_artifacts(
-    ctx: Context, owner: Component, task: Task, component: Component, name: str
-) -> tuple[list[Object], list[Object]]:
+def _loop_artifacts(ctx: Context, owner: Component, task: Task, name: str) -> list[Object]:
     """The list that a loop runs over, whatever the loop's body declares under that name."""
     source = task.artifacts[name]
     if not ctx.graph.is_list(owner, source):
         raise ctx.graph.dangling(f"a list of artifacts for {name}", task)
-    if isinstance(source, FromInput):
-        pair = [values.input_parameter(f"{kind}-{source.name}") for kind in ("at", "sha")]
-    else:
-        pair = [values.output_parameter(names.task(source.task), f"{kind}-{source.key}") for kind in ("at", "sha")]
-    return [{"name": f"at-{name}", "value": pair[0].text}, {"name": f"sha-{name}", "value": pair[1].text}], []
+
+    def value(kind: str) -> values.Value:
+        if isinstance(source, FromInput):
+            return values.input_parameter(f"{kind}-{source.name}")
+        return values.output_parameter(names.task(source.task), f"{kind}-{source.key}")
+
+    return [{"name": f"{kind}-{name}", "value": value(kind).text} for kind in ("at", "sha")]
 
 
 def _refuse_missing(ctx: Context, task: Task, component: Component) -> None:
     given = {*task.parameters, *task.artifacts}
     if task.loop:
         given.add(task.loop.item)
-    needed = [one.name for one in component.inputs.parameters.values() if one.required]
-    needed += [one.name for one in component.inputs.artifacts.values() if not one.optional]
-    for name in needed:
+    for name in component.inputs.needed:
         if name not in given and component.executor_label:
             raise ctx.graph.dangling(f"an argument for {name}", task)

@@ -10,7 +10,6 @@ from trainyard.pipelines.ir.model import (
     Artifact,
     Component,
     Constant,
-    FinalStatus,
     FromInput,
     FromTask,
     Pipeline,
@@ -146,7 +145,7 @@ def _exit_task(pipeline: Pipeline) -> Task | None:
         if (
             guarded.name.startswith(GUARDED)
             and last.strategy == REGARDLESS
-            and producers(last) == [guarded.name]
+            and last.needs == [guarded.name]
             and not (last.condition or last.loop)
             and component is not None
             and component.executor is not None
@@ -156,12 +155,3 @@ def _exit_task(pipeline: Pipeline) -> Task | None:
         ):
             return last
     return None
-
-
-def producers(task: Task) -> list[str]:
-    """The tasks that have to end before this one, in the order in which the pipeline names them."""
-    found = list(task.depends)
-    for source in [*task.parameters.values(), *task.artifacts.values()]:
-        if isinstance(source, FromTask | FinalStatus) and source.task not in found:
-            found.append(source.task)
-    return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainyard.pipelines.ir.model import Component
 from trainyard.pipelines.translate import sources, values
-from trainyard.pipelines.translate.context import Context, Object
+from trainyard.pipelines.translate.context import Context, Object, carried
 from trainyard.pipelines.translate.values import ABSENT
 
 
@@ -23,12 +23,7 @@ def inputs(component: Component, used: Container[str]) -> Object:
             continue
         parameters.append({"name": f"sha-{one.name}", **({"default": ""} if one.optional else {})})
         artifacts.append({"name": one.name, **({"optional": True} if one.optional else {})})
-    found: Object = {}
-    if parameters:
-        found["parameters"] = parameters
-    if artifacts:
-        found["artifacts"] = artifacts
-    return found
+    return carried(parameters, artifacts)
 
 
 def default_of(one: Any) -> Object:

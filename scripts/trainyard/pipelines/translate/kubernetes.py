@@ -18,15 +18,12 @@ def fixed(executor: Executor) -> Specs:
     own, found = executor.kubernetes, []
     if spec := own.get("nodeSelector", {}).get("nodeSelectorJson"):
         found.append(("nodeSelector", "a node selector", spec))
-    for index, one in enumerate(own.get("tolerations", ())):
-        if spec := one.get("tolerationJson"):
-            found.append((f"tolerations.{index}", "a toleration", spec))
-    for index, one in enumerate(own.get("nodeAffinity", ())):
-        if spec := one.get("nodeAffinityJson"):
-            found.append((f"nodeAffinity.{index}", "a node affinity", spec))
-    for index, one in enumerate(own.get("imagePullSecret", ())):
-        if spec := one.get("secretNameParameter"):
-            found.append((f"imagePullSecret.{index}", "a pull secret", spec))
+    for field, key, what in (
+        ("tolerations", "tolerationJson", "a toleration"),
+        ("nodeAffinity", "nodeAffinityJson", "a node affinity"),
+        ("imagePullSecret", "secretNameParameter", "a pull secret"),
+    ):
+        found += [(f"{field}.{at}", what, one[key]) for at, one in enumerate(own.get(field, ())) if one.get(key)]
     return found
 
 
@@ -42,7 +39,7 @@ def apply(
         elif field == "activeDeadlineSeconds":
             template["activeDeadlineSeconds"] = int(value)
         elif field == "podMetadata":
-            template["metadata"] = _metadata(value)
+            template["metadata"] = {kind: dict(value[kind]) for kind in ("labels", "annotations") if value.get(kind)}
         elif field == "nodeSelector":
             chosen = value.get("labels") or _parsed(ctx, component, known.get("nodeSelector"), dict)
             template["nodeSelector"] = {**template.get("nodeSelector", ctx.settings.stays), **chosen}
@@ -71,10 +68,6 @@ def apply(
 
 def _set(container: Object, name: str, value: Object) -> None:
     container["env"] = [one for one in container["env"] if one["name"] != name] + [{"name": name, **value}]
-
-
-def _metadata(value: dict[str, Any]) -> Object:
-    return {kind: dict(value[kind]) for kind in ("labels", "annotations") if value.get(kind)}
 
 
 def _security(value: dict[str, Any]) -> Object:

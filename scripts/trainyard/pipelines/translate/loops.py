@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from trainyard.pipelines.ir.model import Component, Task
-from trainyard.pipelines.translate import dags, outputs, step_parts, values
+from trainyard.pipelines.translate import context, dags, outputs, step_parts, values
 from trainyard.pipelines.translate.context import Context, Object
-from trainyard.pipelines.translate.errors import Unsupported
 
 EACH = "each"
 # Every item is a text. Not {{item}}: Argo would put it in with the escapes of Go, not all of which JSON has.
@@ -39,10 +38,7 @@ def _body(ctx: Context, task: Task, component: Component) -> Object:
         each["withParam"] = _items(ctx, task)
         if loop.item in used:
             arguments.append({"name": loop.item, "value": ITEM})
-    each["arguments"] = {
-        **({"parameters": arguments} if arguments else {}),
-        **({"artifacts": carried} if carried else {}),
-    }
+    each["arguments"] = context.carried(arguments, carried)
     found: Object = {"inputs": taken} if taken else {}
     found["dag"] = {"tasks": [each]}
     if given := outputs.of_loop(component, EACH):
@@ -62,12 +58,8 @@ def _items(ctx: Context, task: Task) -> str:
         return values.calculated(f'toJson(map(fromJSON({given}), type(#) == "string" ? # : toJson(#)))').text
     text = values.to_json(["null" if item is None else values.to_text(item) for item in loop.raw])
     if "\\u007b" in text or "{{" in text:
-        raise Unsupported(
-            "loop items with {{, which Argo would replace",
-            user=task.name,
-            where=ctx.where(task.line),
-            hint="give the items in another way",
-        )
+        what, hint = "loop items with {{, which Argo would replace", "give the items in another way"
+        raise ctx.refuse_task(what, task, task.line, hint=hint)
     return text
 
 

@@ -26,11 +26,6 @@ def workflow(pipeline: str) -> str:
     return clean[:40].rstrip("-")
 
 
-def label(value: str) -> str:
-    """A label's value."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", value)[:63].strip("-._")
-
-
 class Unique:
     """Gives each name once; a second one gets a number."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainyard.pipelines.ir.model import Component, Output
 from trainyard.pipelines.translate import names, values
-from trainyard.pipelines.translate.context import Context, Object
+from trainyard.pipelines.translate.context import Context, Object, carried
 
 
 def of_dag(ctx: Context, component: Component, looped: bool) -> Object:
@@ -27,12 +27,7 @@ def of_dag(ctx: Context, component: Component, looped: bool) -> Object:
             parameters.append(_parameter(f"{prefix}{output.name}", output, prefix, looped, json=is_list))
         if not is_list and not looped:
             artifacts.append(_artifact(output))
-    found: Object = {}
-    if parameters:
-        found["parameters"] = parameters
-    if artifacts:
-        found["artifacts"] = artifacts
-    return found
+    return carried(parameters, artifacts)
 
 
 def of_loop(component: Component, each: str) -> Object:

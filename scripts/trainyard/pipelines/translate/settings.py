@@ -98,10 +98,7 @@ class Settings:
             "longest": longest,
             "keep": found.said("keep", cls.keep),
             "stays": next((pool.labels for pool in contract.pools_of(found) if found.pools and pool.kind == "cpu"), {}),
-            "pools": tuple(
-                NodePool(pool.name, pool.kind, pool.labels, pool.tolerations, pool.resource, pool.spot)
-                for pool in contract.pools_of(found)
-            ),
+            "pools": tuple(map(NodePool.of, contract.pools_of(found))),
         }
         return cls(**{**settings, **own, "queue": queue, "priority": priority})
 

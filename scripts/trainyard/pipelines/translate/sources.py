@@ -20,7 +20,6 @@ from trainyard.pipelines.ir.model import (
 )
 from trainyard.pipelines.translate import constants, names, values
 from trainyard.pipelines.translate.context import Context, Object
-from trainyard.pipelines.translate.errors import Unsupported
 from trainyard.pipelines.translate.values import ABSENT, Value
 
 FAILURES = 16_000  # bytes of what Argo says of failed pods: it goes through the environment, and its quotes double
@@ -32,12 +31,8 @@ def parameter(ctx: Context, owner: Component, task: Task, source: Source, target
         found = _parameter(ctx, owner, task, source, target)
         return constants.selected(found, source.selector) if getattr(source, "selector", "") else found
     except constants.UnreadableError as error:
-        raise Unsupported(
-            str(error),
-            user=task.name,
-            where=ctx.where(source.line),
-            hint="hand it over as an artifact, or compute it in a step",
-        ) from None
+        hint = "hand it over as an artifact, or compute it in a step"
+        raise ctx.refuse_task(str(error), task, source.line, hint=hint) from None
 
 
 def _parameter(ctx: Context, owner: Component, task: Task, source: Source, target: Parameter | None) -> Value:
@@ -103,12 +98,7 @@ def artifact(
     is_list = ctx.graph.is_list(owner, source)
     if is_list != declared.is_list:
         what = "a list of artifacts" if is_list else "a single artifact"
-        raise Unsupported(
-            f"{what} for {name}",
-            user=task.name,
-            where=ctx.where(source.line),
-            hint="use dsl.Collected with a List input",
-        )
+        raise ctx.refuse_task(f"{what} for {name}", task, source.line, hint="use dsl.Collected with a List input")
     if isinstance(source, FromInput):
         outer = owner.inputs.artifacts.get(source.name)
         if outer is None:

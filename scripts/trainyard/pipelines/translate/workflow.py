@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from trainyard.errors import UsageError
 from trainyard.kinds.pods import hide_gpus, restricted
-from trainyard.names import GPU, QUEUE
+from trainyard.names import GPU, QUEUE, label
 from trainyard.pipelines import deadlines
 from trainyard.pipelines.ir.arguments import checked
 from trainyard.pipelines.ir.model import ROOT, Artifact, Pipeline
@@ -174,8 +174,8 @@ def _arguments(ctx: Context) -> list[Object]:
 def _labels(ctx: Context) -> dict[str, str]:
     settings = ctx.settings
     return {
-        "trainyard.io/pipeline": names.label(ctx.pipeline.name),
-        "trainyard.io/experiment": names.label(settings.experiment),
+        "trainyard.io/pipeline": label(ctx.pipeline.name),
+        "trainyard.io/experiment": label(settings.experiment),
         **settings.labels,
     }
 

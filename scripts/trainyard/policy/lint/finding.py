@@ -36,6 +36,12 @@ class Finding:
         """`file:line`, as editors understand it."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
+    @property
+    def line_of_text(self) -> str:
+        """Everything but the hint, in one line."""
+        place = " ".join(filter(None, [self.task, self.field]))
+        return f"{self.where}: {self.severity} {self.code} {f'[{place}] ' if place else ''}{self.reason}"
+
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
         said = {

@@ -34,12 +34,8 @@ def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterat
         return
     known = contract.queues.get(name)
     if known and not known.leaf:
-        yield (
-            "TY501",
-            path,
-            f"queue {name} has queues below it and runs no jobs itself",
-            f"take one of {_below(name, contract)}",
-        )
+        below = ", ".join(queue.name for queue in contract.queues.values() if queue.parent == name)
+        yield "TY501", path, f"queue {name} has queues below it and runs no jobs itself", f"take one of {below}"
     for queue in contract.limits(name):
         if not queue.capability:
             continue
@@ -48,10 +44,6 @@ def gang(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterat
             if most is not None and asked > most:
                 what = f"all pods of the job ask for {asked:g} {resource}, queue {queue.name} may have {most:g}"
                 yield "TY403", path, what, "take fewer or smaller pods, or another queue"
-
-
-def _below(name: str, contract: Contract) -> str:
-    return ", ".join(queue.name for queue in contract.queues.values() if queue.parent == name)
 
 
 def quota(obj: Object, pods: list[Pod], contract: Contract, team: Team) -> Iterator[Said]:

@@ -12,16 +12,13 @@ from trainyard.policy.lint import (
     admission,
     arrival,
     job_rules,
-    network,
     operator_rules,
-    pod_rules,
     rights,
-    security,
     shapes,
     volcano_rules,
     workflow,
 )
-from trainyard.policy.lint.pods import Pod, distinct, mapping, pods, repeated
+from trainyard.policy.lint.pods import distinct, mapping, pods, repeated
 from trainyard.policy.lint.report import LATER, Lines, Path, Report, near
 from trainyard.policy.offline import Request, Requester, defaulted
 
@@ -120,24 +117,13 @@ def _rules(
         said.append(path)
         report.rule(one.rule, lines(path), one.message, task=task, at=path)
     for pod in distinct(found):
-        own = f"{task} {pod.role}".strip()
-        _of_pod(pod, lines, report, own, team, broken, said)
+        workflow.of_pod(pod, lines, report, f"{task} {pod.role}".strip(), team, broken, said)
     for rule in (*job_rules.RULES, *operator_rules.RULES, *volcano_rules.RULES):
         for code, path, what, hint in rule(ready, found, contract, team):
             if path not in said and not near(path, broken):
                 report.add(code, lines(path), what, hint, task=task, at=path)
     if obj.get("kind") in WORKFLOWS:
         workflow.check(ready, lines, report, task, team, check, broken)
-
-
-def _of_pod(
-    pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: list[Path], said: list[Path]
-) -> None:
-    for rule in (*pod_rules.RULES, *network.RULES, *security.RULES):
-        for code, path, what, hint in rule(pod, report.site.contract, team):
-            if not near(path, broken) and not (code in ("TY301", "TY406") and path in said):
-                severity = report.reaching(team) if code in network.CODES else None
-                report.add(code, lines(path), what, hint, task=task, at=path, severity=severity)
 
 
 def _name(obj: Object, lines: Lines, report: Report, task: str) -> None:

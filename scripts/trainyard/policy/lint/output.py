@@ -25,9 +25,7 @@ def render(findings: Sequence[Finding], form: str, files: int = 1, source: str =
 
 
 def _line(one: Finding) -> str:
-    place = " ".join(filter(None, [one.task, one.field]))
-    said = f"{one.where}: {one.severity} {one.code} {f'[{place}] ' if place else ''}{one.reason}"
-    return f"{said}\n    {one.hint}" if one.hint else said
+    return f"{one.line_of_text}\n    {one.hint}" if one.hint else one.line_of_text
 
 
 def _sum(findings: Sequence[Finding], files: int, source: str) -> str:

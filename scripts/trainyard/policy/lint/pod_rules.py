@@ -61,12 +61,8 @@ def quantities(pod: Pod, contract: Contract, team: Team) -> Iterator[Said]:
                     continue
                 if "{{" not in str(value) and (number(value) is None or number(value) < 0):  # type: ignore[operator]
                     at = (*path, "resources", key, resource)
-                    yield (
-                        "TY405",
-                        at,
-                        f"{name_of(container)}: {value!r} is no amount of {resource}",
-                        "write 2, 500m or 16Gi",
-                    )
+                    what = f"{name_of(container)}: {value!r} is no amount of {resource}"
+                    yield "TY405", at, what, "write 2, 500m or 16Gi"
         for resource in requests.keys() & limits.keys():
             least, most = number(requests[resource]), number(limits[resource])
             if least is not None and most is not None and least > most:
@@ -110,11 +106,9 @@ def selected(pod: Pod, contract: Contract) -> list[Pool]:
         for pool in contract.pools
         if all(pool.labels.get(key) == value for key, value in wanted.items() if key in own)
     ]
-    return (
-        [pool for pool in matching if pool.kind == "gpu" and pod.amount(pool.resource)]
-        if _gpu(pod, contract)
-        else matching
-    )
+    if not _gpu(pod, contract):
+        return matching
+    return [pool for pool in matching if pool.kind == "gpu" and pod.amount(pool.resource)]
 
 
 def fitting(pod: Pod, contract: Contract) -> list[Pool]:

@@ -14,6 +14,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from trainyard.kinds import registry
+from trainyard.kinds.check import MEANT, near, shown, types
 from trainyard.yaml_lines import Path as Place
 
 FILE = Path(__file__).with_name("shapes.yaml")
@@ -24,9 +25,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     registry.COUNT: {"type": "integer", "minimum": 1},
 }
 AMOUNTS = {"requests", "limits", "minResources"}
-MEANT, GONE, ADDED, QUOTED = "did you mean ", "remove it", "add ", "write it in quotes"
-WORDS = {"string": "a text", "integer": "a whole number", "number": "a number", "object": "a map", "array": "a list"}
-WORDS |= {"boolean": "true or false"}
+GONE, ADDED, QUOTED = "remove it", "add ", "write it in quotes"
 
 
 def kind(obj: dict[str, Any]) -> str:
@@ -77,13 +76,11 @@ def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
     for error in _validator(kind(obj)).iter_errors(json.loads(json.dumps(obj, default=str))):
         path = tuple(error.absolute_path)
         rule, value = error.validator, error.validator_value
+        stands = f"{_place(path)} is {shown(error.instance)}"
         if rule == "additionalProperties":
             for name in sorted(set(error.instance) - set(error.schema["properties"])):
-                yield (
-                    (*path, name),
-                    f"there is no field {name} in {_place(path)}",
-                    _near(name, error.schema["properties"]),
-                )
+                hint = near(name, error.schema["properties"], GONE)
+                yield (*path, name), f"there is no field {name} in {_place(path)}", hint
         elif rule == "required":
             missing = next(name for name in value if name not in error.instance)
             unknown = set(error.instance) - set(error.schema.get("properties", {}))
@@ -91,15 +88,11 @@ def validation_errors(obj: dict[str, Any]) -> Iterator[tuple[Place, str, str]]:
                 continue  # it is there under a name that is reported as unknown
             yield path, f"{_place(path)} has no {missing}", f"{ADDED}{missing}"
         elif rule == "type":
-            yield (
-                path,
-                f"{_place(path)} is {_shown(error.instance)}, not {_words(value)}",
-                _quote(error.instance, value),
-            )
+            yield path, f"{stands}, not {types(value)}", _quote(error.instance, value)
         elif rule == "enum":
-            yield path, f"{_place(path)} is {_shown(error.instance)}", f"take one of {', '.join(filter(None, value))}"
+            yield path, stands, f"take one of {', '.join(filter(None, value))}"
         elif rule in ("minimum", "pattern"):
-            yield path, f"{_place(path)} is {_shown(error.instance)}", _hint(path, rule, value)
+            yield path, stands, _hint(path, rule, value)
         else:
             yield path, f"{_place(path)} is empty", "fill it, see manifests/jobs for examples"
 
@@ -142,23 +135,9 @@ def _place(path: Place) -> str:
     return ".".join(words[-2:]) if words else "the object"
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, default=str)
-    return text if len(text) < 60 else f"{text[:57]}…"
-
-
-def _words(wanted: Any) -> str:
-    return " or ".join(WORDS.get(one, one) for one in ([wanted] if isinstance(wanted, str) else wanted))
-
-
 def _quote(value: Any, wanted: Any) -> str:
     if wanted == "string" and isinstance(value, bool):
         return 'YAML reads yes, no, on and off as true or false: write it in quotes, such as "yes"'
     if wanted == "string" and isinstance(value, (int, float)):
         return f'{QUOTED}: "{value}"'
-    return f"write {_words(wanted)}"
-
-
-def _near(name: str, fields: dict[str, Any]) -> str:
-    close = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)
-    return f"{MEANT}{close[0]}" if close else GONE
+    return f"write {types(wanted)}"

@@ -59,19 +59,13 @@ def _dag(tasks: list[Object], templates: Mapping[str, Object], known: str) -> It
                     needs.append((match[0] or match[1], cel.path(one) or path))
         for need, at in dict.fromkeys(needs):
             if need not in names:
-                yield (
-                    at,
-                    f"task {task['name']} waits for {need}, which is not there",
-                    f"tasks: {', '.join(sorted(names))}",
-                )
+                what = f"task {task['name']} waits for {need}, which is not there"
+                yield at, what, f"tasks: {', '.join(sorted(names))}"
         edges[task["name"]] = {need for need, _ in needs if need in names}
     if circle := graph.circle(edges):
         first = next(task for task in tasks if task["name"] == circle[0])
-        yield (
-            cel.path(first) or (),
-            f"tasks wait for each other: {' → '.join(circle)}",
-            "remove one of these dependencies",
-        )
+        what = f"tasks wait for each other: {' → '.join(circle)}"
+        yield cel.path(first) or (), what, "remove one of these dependencies"
 
 
 def _runs(task: Object, templates: Mapping[str, Object], known: str) -> Iterator[tuple[Path, str, str]]:

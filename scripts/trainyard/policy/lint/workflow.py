@@ -72,8 +72,15 @@ def _of_pod(
             continue
         if not one.message.startswith("the rule can't be asked") and not near(one.path or (), broken):
             report.rule(one.rule, lines(one.path or ()), one.message, task=task, at=one.path or (), severity=level)
+    of_pod(pod, lines, report, task, team, broken, said)
+
+
+def of_pod(
+    pod: Pod, lines: Lines, report: Report, task: str, team: Team, broken: Sequence[Path], said: Sequence[Path | None]
+) -> None:
+    """Notes what lint's own rules say of a pod, but for what was `said` before."""
     for rule in (*pod_rules.RULES, *network.RULES, *security.RULES):
-        for code, path, what, hint in rule(pod, contract, team):
+        for code, path, what, hint in rule(pod, report.site.contract, team):
             severity = report.reaching(team) if code in network.CODES else None
             if not near(path, broken) and not (code in ("TY301", "TY406") and path in said):
                 report.add(code, lines(path), what, hint, task=task, at=path, severity=severity)

@@ -16,7 +16,7 @@ from typing import IO, Any, cast
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.training.ignore import Ignore
 from trainyard.training.pack import ignored, leads_out, walk
-from trainyard.training.transfer.store import AGAIN, PAUSE_S, Progress, Store, is_retryable
+from trainyard.training.transfer.store import AGAIN, PAUSE_S, Progress, Store, again, is_retryable
 from trainyard_agent.data_sets import SHA256
 
 BLOCK = 1 << 20  # bytes
@@ -172,19 +172,15 @@ def _tar(files: Sequence[File], progress: Progress) -> Iterator[bytes]:
 
 def _rows(store: Store, operation: str, place: str, *, stdin: IO[bytes] | None = None) -> list[Any]:
     """The lines of JSON that an operation writes."""
-    failures = 0
-    while True:
+
+    def read() -> list[Any]:
         out = io.BytesIO()
         if stdin:
             stdin.seek(0)
-        try:
-            _known(lambda out=out: store.stream(operation, place, out, stdin=stdin))  # type: ignore[misc]
-            return [json.loads(line) for line in out.getvalue().splitlines()]
-        except TrainyardError as error:
-            failures += 1
-            if not is_retryable(error) or failures >= AGAIN:
-                raise
-        time.sleep(PAUSE_S)
+        _known(lambda: store.stream(operation, place, out, stdin=stdin))
+        return [json.loads(line) for line in out.getvalue().splitlines()]
+
+    return again(read)
 
 
 def _known(operation: Any) -> Any:

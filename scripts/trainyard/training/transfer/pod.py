@@ -23,25 +23,56 @@ IDLE_S = 120  # the pod ends by itself when its maker was killed, and its Job ta
 DEADLINE_S = 6 * 3600
 START_S = 120.0
 POLL_INTERVAL_S = 0.4
+ENVIRONMENT: list[Object] = [{"name": "HOME", "value": "/tmp"}, NO_GPU]
 
 
 def manifest(team_config: TeamConfig, name: str, claim: str = "") -> Object:
     """A Job of one pod that waits for operations. It is placed at once, whatever waits in the team's queue.
 
-    By Kubernetes' own scheduler, so without a priority class: it would displace pods of other namespaces.
-
     Args:
         claim: one of the team's that the pod has at `/<claim>`.
     """
-    container: Object = {
-        "name": "transfer",
+    mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]
+    volumes: list[Object] = [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}]
+    if claim:
+        mounts.append({"name": "files", "mountPath": f"/{claim}"})
+        volumes.append({"name": "files", "persistentVolumeClaim": {"claimName": claim}})
+    args = ["objects", "idle", f"--seconds={IDLE_S}"]
+    one = store_container(team_config, "transfer", args, mounts)
+    return job(team_config, "transfer", {LABEL: name}, [one], volumes, DEADLINE_S)
+
+
+def store_container(team_config: TeamConfig, name: str, args: list[str], mounts: list[Object]) -> Object:
+    """A container of the platform's own image that has the team's keys to the store."""
+    return {
+        "name": name,
         "image": team_config.platform_image,
-        "args": ["objects", "idle", f"--seconds={IDLE_S}"],
-        "env": [{"name": "HOME", "value": "/tmp"}, dict(NO_GPU), *store_environment(team_config.secret)],
+        "args": args,
+        "env": [*map(dict, ENVIRONMENT), *store_environment(team_config.secret)],
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {**CLOSED, "readOnlyRootFilesystem": True},
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "volumeMounts": mounts,
     }
+
+
+def job(
+    team_config: TeamConfig,
+    title: str,
+    label: dict[str, str],
+    containers: list[Object],
+    volumes: list[Object],
+    seconds: int,
+    **security: Any,
+) -> Object:
+    """A Job of one pod that helps a command, and goes with it.
+
+    By Kubernetes' own scheduler, so without a priority class: it would displace pods of other namespaces.
+
+    Args:
+        label: with the Job's name, by which its pod is found.
+        seconds: after which it ends by itself.
+        security: further settings of the pod's security context.
+    """
     inner: Object = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -52,23 +83,22 @@ def manifest(team_config: TeamConfig, name: str, claim: str = "") -> Object:
             "runAsUser": USER,
             "runAsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
+            **security,
         },
-        "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}],
+        "containers": containers,
+        "volumes": volumes,
     }
-    if claim:
-        container["volumeMounts"].append({"name": "files", "mountPath": f"/{claim}"})
-        inner["volumes"].append({"name": "files", "persistentVolumeClaim": {"claimName": claim}})
     if team_config.pull_secrets:
         inner["imagePullSecrets"] = [dict(one) for one in team_config.pull_secrets]
-    labels = {"app.kubernetes.io/name": "transfer", "app.kubernetes.io/managed-by": "trainyard", LABEL: name}
+    labels = {"app.kubernetes.io/name": title, "app.kubernetes.io/managed-by": "trainyard", **label}
+    (name,) = label.values()
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": team_config.team, "labels": labels},
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": DEADLINE_S,
+            "activeDeadlineSeconds": seconds,
             "ttlSecondsAfterFinished": 0,
             "template": {"metadata": {"labels": labels}, "spec": inner},
         },
@@ -86,16 +116,23 @@ def open_store(kube: Kube, team_config: TeamConfig, claim: str = "") -> Iterator
         TrainyardError: the pod was refused, or did not start; the sentence says why.
     """
     name = f"trainyard-transfer-{secrets.token_hex(4)}"
-    job = manifest(team_config, name, claim)
+    with running(kube, manifest(team_config, name, claim), LABEL) as pod:
+        yield Store(kube, pod)
+
+
+@contextmanager
+def running(kube: Kube, job: Object, label: str) -> Iterator[str]:
+    """The name of a Job's pod, as long as the block lasts; both are gone afterwards. Raises TrainyardError."""
+    name = job["metadata"]["name"]
     path = f"{kube.path_of(job)}/{name}"
     kube.create(job)
     try:
-        yield Store(kube, started(kube, name, LABEL, "the pod that reaches the object store"))
+        yield _started(kube, name, label)
     finally:
         kube.delete(path)
 
 
-def started(kube: Kube, name: str, label: str, what_is: str) -> str:
+def _started(kube: Kube, name: str, label: str) -> str:
     """Waits for a Job's one pod, which has the Job's name as its label; returns the pod's. Raises TrainyardError."""
     end = time.monotonic() + START_S
     while True:

@@ -46,16 +46,16 @@ class Store:
 
     def stat(self, place: str) -> Found | None:
         """What lies there, or None. Raises TrainyardError."""
-        found = _again(lambda: self.run("stat", place))["found"]
+        found = again(lambda: self.run("stat", place))["found"]
         return Found(found["size"], found["sha256"]) if found else None
 
     def list(self, place: str) -> dict[str, int]:
         """Every object below a place: name below it -> size. Raises TrainyardError."""
-        return dict(_again(lambda: self.run("list", place))["keys"])
+        return dict(again(lambda: self.run("list", place))["keys"])
 
     def folders(self, begun: str) -> Names:
         """What stands in keys, up to the next slash, where they begin so. Raises TrainyardError."""
-        return [str(name) for name in _again(lambda: self.run("folders", begun))["folders"]]
+        return [str(name) for name in again(lambda: self.run("folders", begun))["folders"]]
 
     def put(self, source: Path, place: str, *, progress: Progress | None = None) -> bool:
         """Copies a file there unless the same is there; returns whether it was copied. Raises TrainyardError."""
@@ -70,7 +70,7 @@ class Store:
                 counted = cast(IO[bytes], _Counted(file, progress))
                 self.run("put", place, f"--size={size}", f"--sha256={digest}", stdin=counted)
 
-        _again(send)
+        again(send)
         return True
 
     def get(self, place: str, target: Path, *, progress: Progress | None = None) -> Found:
@@ -88,7 +88,7 @@ class Store:
                     raise
             return Found(found["size"], found["sha256"])
 
-        return _again(fetch)
+        return again(fetch)
 
     def read(self, place: str) -> bytes:
         """A small object as bytes. Raises TrainyardError."""
@@ -105,7 +105,7 @@ class Store:
                 file.seek(0)
                 return _unpack(cast(IO[bytes], file), folder)
 
-        return _again(fetch)
+        return again(fetch)
 
     def stream(
         self,
@@ -172,7 +172,7 @@ def is_retryable(error: TrainyardError) -> bool:
     return isinstance(error, StoreUnavailableError) or (isinstance(error, KubeError) and not 0 < error.status < 500)
 
 
-def _again(operation: Callable[[], T]) -> T:
+def again(operation: Callable[[], T]) -> T:
     """Tries anew, some times, what may succeed a moment later."""
     left = AGAIN
     while True:
