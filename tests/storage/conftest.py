@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +11,15 @@ from typing import Any
 import ceph
 import pytest
 import yaml
+from cluster import KEY, FakeApi
+from minio import Minio
 from packaged import Pod
-from servers import Server, start
+from played import Cluster
 
-from trainyard_agent import store
+from servers import Server, start
+from trainyard import contract as contracts
+from trainyard.kinds import TeamConfig
+from trainyard_agent import buckets, s3_users, store
 from trainyard_dev.chart import parts
 
 
@@ -30,8 +36,7 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., S
 
     yield go
     for process in running:
-        process.kill()
-        process.wait()
+        process.stop()
 
 
 @pytest.fixture(scope="session")
@@ -85,6 +90,48 @@ def environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 
 @pytest.fixture
+def api() -> FakeApi:
+    return FakeApi("vision", "speech")
+
+
+@pytest.fixture
+def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], server: Server, api: FakeApi) -> Server:
+    """The store, set up for both teams, whose keys `api` has."""
+    buckets.ensure(contract, clock)
+    s3_users.ensure_teams(contract, api, timedelta(days=7))  # type: ignore[arg-type]
+    return server
+
+
+@pytest.fixture
+def logged(contract: dict[str, Any], server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs are on, and the setup job has the key of who writes them."""
+    contract["logs"] = {"bucket": "logs", "retentionDays": 30}
+    for name, value in (("ENDPOINT", server.root.endpoint), ("ACCESS_KEY", KEY[0]), ("SECRET_KEY", KEY[1])):
+        monkeypatch.setenv(f"LOGS_{name}", value)
+
+
+@pytest.fixture
+def runs(server: Server) -> Minio:
+    """A client for the root of a store that has the bucket."""
+    found = server.admin
+    if not found.bucket_exists("runs"):
+        found.make_bucket("runs")
+    return found
+
+
+@pytest.fixture
+def cluster(server: Server, runs: Minio) -> Cluster:
+    return Cluster(server)
+
+
+@pytest.fixture
+def team_config(tmp_path: Path) -> TeamConfig:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
+    return TeamConfig.of(contracts.load(file), "vision")
+
+
+@pytest.fixture
 def clock() -> SimpleNamespace:
     """A deadline of one look."""
 
@@ -95,15 +142,12 @@ def clock() -> SimpleNamespace:
 
 
 @pytest.fixture
-def pod(server: Server, tmp_path: Path) -> Callable[..., Pod]:
+def pod(server: Server, runs: Minio, tmp_path: Path) -> Callable[..., Pod]:
     """`pod(index, **env)` makes the volume of a run's pod; the store has no packages and no wheels before."""
-    client, count = server.admin, iter(range(99))
-    if not client.bucket_exists("runs"):
-        client.make_bucket("runs")
-    for entry in client.list_objects("runs", "vision/packages/", recursive=True):
-        client.remove_object("runs", str(entry.object_name))
-    for entry in client.list_objects("runs", "shared/wheels/", recursive=True):
-        client.remove_object("runs", str(entry.object_name))
+    count = iter(range(99))
+    for prefix in ("vision/packages/", "shared/wheels/"):
+        for entry in runs.list_objects("runs", prefix, recursive=True):
+            runs.remove_object("runs", str(entry.object_name))
 
     def make(index: str = "", **env: str) -> Pod:
         return Pod(tmp_path / f"pod-{next(count)}", server, index, env)

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import wheelhouse
-from servers import Server
+from wheelhouse import IMAGE
 
+from servers import Server
 from trainyard.kinds import packages
 from trainyard.paths import ROOT
 from trainyard_agent import objects, requirements
 
-IMAGE = str(Path(sys.base_prefix) / "bin/python3")  # a Python that is no virtual environment
 PLACE = "runs/vision/packages/{}.tar.gz"
 Said = tuple[int, str]
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import IO, Any
 
 from servers import Server
-
 from trainyard.kube import KubeError
 from trainyard.kube.streams import Done
 from trainyard.paths import ROOT
