@@ -35,6 +35,12 @@ class Server:
         return self.client(self.root.user, self.root.password)
 
 
+def env_of(to: Access) -> dict[str, str]:
+    """The variables by which a pod reaches the store."""
+    return {"S3_ENDPOINT": to.endpoint, "S3_ACCESS_KEY": to.user, "S3_SECRET_KEY": to.password, "S3_REGION": to.region,
+            "S3_CA": to.ca}  # fmt: skip
+
+
 def start(
     folder: Path, certs: Path, ca: str = "", *, user: str = USER, password: str = PASSWORD, port: int = 0, **env: str
 ) -> tuple[processes.Server, Server]:

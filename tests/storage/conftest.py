@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from minio import Minio
 from packaged import Pod
 from played import Cluster
 
-from servers import Server, start
+from servers import Server, env_of, start
 from trainyard import contract as contracts
 from trainyard.kinds import TeamConfig
 from trainyard_agent import buckets, s3_users, store
@@ -73,13 +74,7 @@ def contract(server: Server) -> dict[str, Any]:
 @pytest.fixture
 def environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The variables that the setup job has."""
-    made = {
-        "S3_ENDPOINT": server.root.endpoint,
-        "S3_ACCESS_KEY": "PLATFORM0ABCDEFGHIJK",
-        "S3_SECRET_KEY": "platform-secret-key",
-        "S3_REGION": "us-east-1",
-        "S3_CA": server.root.ca,
-    }
+    made = env_of(replace(server.root, user="PLATFORM0ABCDEFGHIJK", password="platform-secret-key"))
     names = ("ADMIN_ACCESS_KEY", "ADMIN_SECRET_KEY") if server.root.user == ceph.ADMIN else store.ROOT
     made |= {"ADMIN_ENDPOINT": server.root.endpoint} | dict(
         zip(names, (server.root.user, server.root.password), strict=True)

@@ -11,7 +11,7 @@ from minio import Minio
 from played import Cluster
 
 from model_server import contract as server_side
-from servers import Server
+from servers import Server, env_of
 from trainyard.kinds import TeamConfig
 from trainyard.serving import shelf
 from trainyard.training import transfer
@@ -45,10 +45,8 @@ def test_a_version_goes_to_the_store_and_from_there_into_a_pod(
     assert direct.find(f"digits@{made.version[:6]}").version == made.version
     assert direct.register(folder, card).version == made.version
     # What a server's pod gets is what its server takes.
-    access = server.root
-    for name, value in (("ENDPOINT", access.endpoint), ("ACCESS_KEY", access.user), ("SECRET_KEY", access.password),
-                        ("REGION", "us-east-1"), ("CA", access.ca)):  # fmt: skip
-        monkeypatch.setenv(f"S3_{name}", value)
+    for name, value in env_of(server.root).items():
+        monkeypatch.setenv(name, value)
     into = tmp_path / "model"
     models.bring(f"s3://{made.place}", into, "digits", made.version, made.digest)
     server_side.check(into, server_side.read(into))

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from servers import Server
+from servers import Server, env_of
 from trainyard.paths import ROOT
 from trainyard_agent import objects, run_files, store
 from trainyard_agent.say import PlatformError
+from waiting import wait
 
 BUCKET = "runs"
 
@@ -25,15 +26,8 @@ BUCKET = "runs"
 @pytest.fixture
 def program(server: Server):  # type: ignore[no-untyped-def]
     """Runs `python3 -m trainyard_agent …` as the pod does."""
-    env = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(ROOT / "scripts"),
-        "S3_ENDPOINT": server.root.endpoint,
-        "S3_ACCESS_KEY": server.root.user,
-        "S3_SECRET_KEY": server.root.password,
-        "S3_REGION": "us-east-1",
-        "POD_NAME": "try-master-0",
-    }
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "scripts"), "POD_NAME": "try-master-0"}
+    env |= env_of(server.root)
 
     def start(*words: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
@@ -141,10 +135,7 @@ def test_results_are_kept_while_the_command_runs_and_at_its_end(runs, program, t
     kept = program(
         "run-files", "upload", f"--from={tmp_path}", "--folder=results", f"--to={BUCKET}/vision/jobs/k", "--every=0.2"
     )
-    end = time.monotonic() + 20
-    while objects.stat(runs, BUCKET, "vision/jobs/k/results/early.txt") is None:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait(lambda: objects.stat(runs, BUCKET, "vision/jobs/k/results/early.txt"), "the early file")
     (tmp_path / "results/late.txt").write_text("late")
     kept.terminate()
     out, err = kept.communicate(timeout=20)
