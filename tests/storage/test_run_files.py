@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from wire import archive, digest
 
 from servers import Server, env_of
 from trainyard.paths import ROOT
@@ -35,20 +35,6 @@ def program(server: Server):  # type: ignore[no-untyped-def]
         return subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
 
     return start
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def archive(files: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("size", [0, 5, 12 << 20], ids=["nothing", "small", "in several parts"])
@@ -101,7 +87,7 @@ def test_a_store_that_is_away_is_said_in_a_sentence() -> None:
 
 
 def test_code_and_checkpoints_come_into_the_pod(runs, program, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    code = archive({"train.py": b"print(1)", "pkg/a.py": b""})
+    code = archive({"train.py": b"print(1)", "pkg/a.py": b""}, "w:gz")
     objects.put(runs, BUCKET, "vision/code/x.tar.gz", io.BytesIO(code), len(code), digest(code))
     objects.put(runs, BUCKET, "vision/jobs/one/ckpt/last.pt", io.BytesIO(b"w"), 1, digest(b"w"))
     words = [f"--into={tmp_path}/code", "--folder=results", "--folder=ckpt"]
@@ -117,11 +103,11 @@ def test_code_and_checkpoints_come_into_the_pod(runs, program, tmp_path: Path) -
 
 
 def test_code_that_is_not_what_was_sent_is_not_run(runs, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    code = archive({"train.py": b"print(1)"})
+    code = archive({"train.py": b"print(1)"}, "w:gz")
     objects.put(runs, BUCKET, "vision/code/y.tar.gz", io.BytesIO(code), len(code), digest(code))
     with pytest.raises(PlatformError, match="is not what was sent"):
         run_files.unpack(runs, BUCKET, "vision/code/y.tar.gz", "0" * 64, tmp_path)
-    bad = archive({"../out.py": b""})
+    bad = archive({"../out.py": b""}, "w:gz")
     objects.put(runs, BUCKET, "vision/code/z.tar.gz", io.BytesIO(bad), len(bad), digest(bad))
     with pytest.raises(PlatformError, match="leads out of the folder"):
         run_files.unpack(runs, BUCKET, "vision/code/z.tar.gz", digest(bad), tmp_path)
