@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import http.server
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from scraped import LONG_S, SCRAPE_S, Kubelet
 from trainyard.errors import TrainyardError
 from trainyard_agent.prometheus import Prometheus, PrometheusError
 from trainyard_dev import tools
+from trainyard_dev.apiserver.processes import Server, free_ports
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +38,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     Kubelet.begun = time.time()
     kubelet = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Kubelet)
     threading.Thread(target=kubelet.serve_forever, daemon=True).start()
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    (port,) = free_ports(1)
     (folder / "prometheus.yml").write_text(
         f"global: {{scrape_interval: {SCRAPE_S}s}}\nscrape_configs:\n  - job_name: all\n    honor_labels: true\n"
         f"    static_configs: [{{targets: ['127.0.0.1:{kubelet.server_port}']}}]\n"
@@ -49,21 +47,18 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data", "--log.level=error",
         f"--web.listen-address=127.0.0.1:{port}",
     ]  # fmt: skip
-    server = subprocess.Popen([str(program), *words])
+    server = Server([program, *words], folder / "prometheus.log")
     found = Prometheus(f"http://127.0.0.1:{port}")
+
+    def has_asked() -> bool:
+        with suppress(PrometheusError):
+            taken = found.vector("count_over_time(up[10m])", time.time())
+            return bool(taken) and taken[0][1] >= LONG_S
+        return False
+
     try:
-        end = time.monotonic() + 120
-        while True:
-            try:
-                taken = found.vector("count_over_time(up[10m])", time.time())
-            except PrometheusError:
-                taken = []
-            if taken and taken[0][1] >= LONG_S:
-                break
-            assert time.monotonic() < end, "Prometheus takes no samples"
-            time.sleep(0.5)
+        server.wait(has_asked, 120)
         yield found
     finally:
-        server.terminate()
-        server.wait()
+        server.stop()
         kubelet.shutdown()

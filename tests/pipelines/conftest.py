@@ -4,34 +4,91 @@ store, the real step program; only kubelet and the containers are ours."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import controller
 import kubelet
 import pytest
 import store
 from pipeline_harness import PipelineHarness
+from stepping import TEAM
 
 from trainyard import contract
+from trainyard_agent.api import Api
 from trainyard_dev import argo
-from trainyard_dev.apiserver import running
+from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
+from waiting import wait
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipelineHarness]:
-    """The running platform with the teams vision and speech."""
+def objects() -> list[dict[str, Any]]:
+    """The release with the teams vision and speech, which also serves models."""
     os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
+    made = package.render("kind", values=[HERE / "teams.yaml"], sets=["serving.enabled=true"])
+    argo.quiet(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def server(objects: list[dict[str, Any]]) -> Iterator[ApiServer]:
+    """The chart's rules and rights on a real API server."""
+    with running() as found:
+        install(found, objects)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def harness(
+    server: ApiServer, objects: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PipelineHarness]:
+    """The running platform."""
     folder = tmp_path_factory.mktemp("harness")
-    objects = package.render("kind", values=[HERE / "teams.yaml"])
-    argo.quiet(objects)
-    with store.running(folder / "store") as objects_store, running() as server:
-        install(server, objects)
-        with kubelet.running(server, objects_store) as pods, controller.running(server, objects, folder) as controllers:
-            yield PipelineHarness(
-                server, objects, objects_store, pods, controllers, contract.load(HERE / "teams.yaml"), folder
-            )
+    with (
+        store.running(folder / "store") as kept,
+        kubelet.running(server, kept) as pods,
+        controller.running(server, objects, folder) as controllers,
+    ):
+        yield PipelineHarness(server, objects, kept, pods, controllers, contract.load(HERE / "teams.yaml"), folder)
+
+
+@pytest.fixture(scope="session")
+def account(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that kubelet would mount into a step: token, authority, namespace."""
+    folder = tmp_path_factory.mktemp("account")
+    path = f"/api/v1/namespaces/{TEAM}/serviceaccounts/pipeline/token"
+    answer = server.call("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    assert answer.ok, answer.message
+    (folder / "token").write_text(answer.body["status"]["token"])
+    (folder / "ca.crt").write_bytes((server.folder / "pki" / "ca.crt").read_bytes())
+    (folder / "namespace").write_text(TEAM)
+    return folder
+
+
+@pytest.fixture
+def api(server: ApiServer, account: Path, monkeypatch: pytest.MonkeyPatch) -> Api:
+    """What a step calls the server by."""
+    host, port = server._host.split(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    monkeypatch.setattr(signal, "signal", lambda *_: signal.SIG_DFL)  # steps run in threads here
+    return Api(account)
+
+
+@pytest.fixture
+def heard(capsys: pytest.CaptureFixture[str]) -> Callable[[str], str]:
+    """`heard(words)` waits until a step has said them; returns all that was said until then."""
+    said: list[str] = []
+
+    def look(words: str) -> str:
+        said.append(capsys.readouterr().out)
+        text = "".join(said)
+        return text if words in text else ""
+
+    return lambda words: str(wait(lambda: look(words), words))

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import io
 import secrets
-import socket
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from minio import Minio
 from minio.error import S3Error
 
-from trainyard_dev import tools
-from trainyard_dev.apiserver.processes import Server, free_ports
+import servers
 
 USER, PASSWORD = "trainyard-root", secrets.token_hex(16)
 BUCKET = "runs"
-START_S = 30.0
 
 
 class NotThereError(Exception):
@@ -81,24 +78,9 @@ class Store:
 @contextmanager
 def running(folder: Path) -> Iterator[Store]:
     """Runs the server for the time of the body."""
-    (port,) = free_ports(1)
-    store = Store(f"127.0.0.1:{port}")
-    (folder / "data").mkdir(parents=True)
-    server = Server(
-        [tools.binary("minio"), "server", folder / "data", "--address", store.endpoint, "--certs-dir", folder / "none"],
-        folder / "minio.log",
-        {"MINIO_ROOT_USER": USER, "MINIO_ROOT_PASSWORD": PASSWORD, "MINIO_BROWSER": "off", "MINIO_UPDATE": "off",
-         "HOME": str(folder)},
-    )  # fmt: skip
-
-    def ready() -> bool:
-        with suppress(OSError, S3Error), socket.create_connection(("127.0.0.1", port)):
-            store.client().make_bucket(BUCKET)
-            return True
-        return False
-
+    process, server = servers.start(folder / "data", folder / "none", user=USER, password=PASSWORD)
     try:
-        server.wait(ready, START_S)
-        yield store
+        server.admin.make_bucket(BUCKET)
+        yield Store(server.root.host)
     finally:
-        server.stop()
+        process.stop()

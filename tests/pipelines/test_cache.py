@@ -52,38 +52,29 @@ def hits(run: Run) -> list[bool]:
     return found
 
 
-def test_an_equal_run_has_no_pods(harness: PipelineHarness, first: Run) -> None:
-    run = harness.run(line, {"text": "a b"})
-    assert hits(run) == [True] * 3
-    assert run.value("read", "text") == first.value("read", "text")
-
-
-def test_equal_content_from_other_arguments_is_found(harness: PipelineHarness, first: Run) -> None:
-    assert hits(harness.run(line, {"text": " a   b "})) == [False, True, True]
-
-
-def test_another_image_is_another_step(harness: PipelineHarness, first: Run) -> None:
-    assert hits(harness.run(variant(image=f"{samples.IMAGE}1"), {"text": "a b"})) == [True, False, True]
-
-
-def test_another_command_is_another_step(harness: PipelineHarness, first: Run) -> None:
-    assert hits(harness.run(variant(script='tr abc ABC < "$1" > "$2"'), {"text": "a b"})) == [True, False, True]
-
-
-def test_a_task_can_stay_out(harness: PipelineHarness, first: Run) -> None:
-    assert hits(harness.run(variant(cached=False), {"text": "a b"})) == [True, False, True]
-
-
-def test_a_run_can_stay_out(harness: PipelineHarness, first: Run) -> None:
-    assert hits(harness.run(line, {"text": "a b"}, cache=False)) == [False] * 3
+@pytest.mark.parametrize(
+    ("pipeline", "text", "more", "found"),
+    [
+        pytest.param(line, "a b", {}, [True] * 3, id="an equal run has no pods"),
+        pytest.param(line, " a   b ", {}, [False, True, True], id="equal content of other arguments is found"),
+        pytest.param(variant(image=f"{samples.IMAGE}1"), "a b", {}, [True, False, True], id="another image"),
+        pytest.param(variant(script='tr abc ABC < "$1" > "$2"'), "a b", {}, [True, False, True], id="another command"),
+        pytest.param(variant(cached=False), "a b", {}, [True, False, True], id="a task can stay out"),
+        pytest.param(line, "a b", {"cache": False}, [False] * 3, id="a run can stay out"),
+    ],
+)
+def test_steps_are_found_by_what_they_are(
+    harness: PipelineHarness, first: Run, pipeline: Any, text: str, more: dict[str, Any], found: list[bool]
+) -> None:
+    assert hits(harness.run(pipeline, {"text": text}, **more)) == found
 
 
 def test_teams_share_nothing(harness: PipelineHarness, first: Run) -> None:
     assert hits(harness.run(line, {"text": "a b"}, team="speech")) == [False] * 3
-    kept = harness.server.call("GET", f"/api/v1/namespaces/{harness.controller.namespace}/configmaps").body["items"]
-    caches = [one for one in kept if one["metadata"].get("labels", {}).get("workflows.argoproj.io/configmap-type")]
-    assert {one["metadata"]["name"].split(".")[0] for one in caches} == {"vision", "speech"}
-    for one in caches:
+    kept = caches(harness, "").values()
+    kinds = [one for one in kept if one["metadata"].get("labels", {}).get("workflows.argoproj.io/configmap-type")]
+    assert {one["metadata"]["name"].split(".")[0] for one in kinds} == {"vision", "speech"}
+    for one in kinds:
         team = one["metadata"]["name"].split(".")[0]
         other = {"vision": "speech", "speech": "vision"}[team]
         assert f"{other}/pipelines/" not in str(one["data"]), one["metadata"]["name"]

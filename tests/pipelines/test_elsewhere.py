@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import test_submit
 from pipeline_harness import PipelineHarness, Run
+
+from waiting import wait
 
 member, call = test_submit.member, test_submit.call
 FILES = Path(__file__).with_name("elsewhere")
@@ -96,32 +98,28 @@ def test_a_set_of_containers(harness: PipelineHarness, call: Call) -> None:
 
 def test_a_resource_template_makes_a_job_and_waits(harness: PipelineHarness, member: Any, call: Call) -> None:
     process = member("submit", FILES / "resource.yaml", "--wait")
-    made = _job(harness)
+    made = wait(lambda: _job(harness), "the job", 120)
     name, uid = made["metadata"]["name"], made["metadata"]["uid"]
     assert made["spec"]["queue"] == "vision"
-    time.sleep(1.5)  # it is waited for now
+    run = Run(harness, "vision", made["metadata"]["ownerReferences"][0]["name"], {})
+    wait(lambda: "Waiting for conditions: " in run.log(), "that it is waited for", 60)
     assert process.poll() is None, process.communicate()
     answer = harness.server.call(
         "PUT", f"{VCJOBS}/{name}/status", {**made, "status": {"state": {"phase": "Completed"}}}
     )
     assert answer.ok, answer.message
     out, err = process.communicate(timeout=240)
-    run = Run(harness, "vision", test_submit._name(err), {}).refresh()
+    assert run.refresh().name == test_submit._name(err)
     assert process.returncode == 0, f"{out}\n{err}\n{run.summary()}\n{run.log()}"
     assert made["metadata"]["ownerReferences"][0]["uid"] == run.body["metadata"]["uid"]
     assert run.value("train", "job") == name
     assert harness.server.call("GET", f"{VCJOBS}/{name}").body["metadata"]["uid"] == uid
 
 
-def _job(harness: PipelineHarness) -> dict[str, Any]:
+def _job(harness: PipelineHarness) -> dict[str, Any] | None:
     """The job that a template makes, once it is there."""
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        found = harness.server.call("GET", VCJOBS).body["items"]
-        if mine := [one for one in found if one["metadata"]["name"].startswith("from-argo-")]:
-            return dict(mine[0])
-        time.sleep(0.2)
-    raise AssertionError("no job was made")
+    found = harness.server.call("GET", VCJOBS).body["items"]
+    return next((one for one in found if one["metadata"]["name"].startswith("from-argo-")), None)
 
 
 def test_what_a_resource_template_may_not_make_is_said_with_the_server_s_words(
@@ -137,7 +135,7 @@ def test_components_from_yaml_run_as_any_other(harness: PipelineHarness, call: C
     """One of kfp's first form from a file, one from a text, one that kfp 2 has compiled."""
     (tmp_path / "component.yaml").write_text((FILES / "component.yaml").read_text())
     compiling = SHOUT.format(image=IMAGE, path=str(tmp_path / "shout.yaml"))
-    subprocess.run([*_python(), "-c", _as_file(tmp_path, compiling)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _as_file(tmp_path, compiling)], check=True, timeout=120)
     file = tmp_path / "counted.py"
     file.write_text(USES.format(text=QUOTE, image=IMAGE))
     code, out, err = call("submit", file, "--no-cache")
@@ -146,12 +144,6 @@ def test_components_from_yaml_run_as_any_other(harness: PipelineHarness, call: C
     assert '= 4 of 7: {"TOTAL": 4, "WORDS": "AT-LEAST-3"}' in out
     report = json.loads(harness.store.read(f"{run.key('count-words', 'report')}/data"))
     assert report == {"total": 4, "words": "at-least-3"}
-
-
-def _python() -> list[str]:
-    import sys
-
-    return [sys.executable, "-W", "ignore"]
 
 
 def _as_file(folder: Path, text: str) -> str:

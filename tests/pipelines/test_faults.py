@@ -6,6 +6,7 @@ import pytest
 import samples
 from kfp import dsl
 from pipeline_harness import MERGE, WORKFLOWS, PipelineHarness, Run, member
+from test_graphs import guarded as guarded_shell
 
 from trainyard.errors import TrainyardError
 
@@ -68,13 +69,6 @@ def test_a_stopped_run_ends_its_commands(harness: PipelineHarness, tmp_path: Pat
     assert run.wait().phase == "Failed"
     # Argo calls it failed as soon as it has sent the signal.
     run.wait(lambda run: (tmp_path / "seen").exists() and (tmp_path / "seen").read_text() == "cleaned up\n")
-
-
-@dsl.pipeline(name="guarded-shell")
-def guarded_shell(folder: str, script: str):
-    final = samples.status(folder=folder)
-    with dsl.ExitHandler(final):
-        samples.shell(script=script)
 
 
 def test_braces_and_quotes_in_a_failure_reach_the_exit_task_as_text(harness: PipelineHarness, tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """What kfp means, kept by Argo: conditions, loops, collections, exit tasks, retries, nested pipelines, importers."""
 
 import json
-from typing import List  # noqa: UP035  (kfp reads annotations of its own kinds)
+from pathlib import Path
+from typing import Any, List  # noqa: UP035  (kfp reads annotations of its own kinds)
 
+import pytest
 import samples
 from kfp import dsl
 from kfp.dsl import Dataset
@@ -48,24 +50,12 @@ def chosen_artifact(word: str) -> str:
     return samples.read(taken=picked).outputs["text"]
 
 
-def test_the_artifact_of_the_branch_that_ran_is_used(harness: PipelineHarness) -> None:
-    for word, said in (("left", "left hand"), ("other", "right hand")):
-        run = harness.run(chosen_artifact, {"word": word})
-        assert (run.phase, root(run).get("Output")) == ("Succeeded", said), run.message
-
-
 @dsl.pipeline(name="squares")
 def squares(upto: int) -> str:
     made = samples.numbers(upto=upto)
     with dsl.ParallelFor(made.outputs["made"], parallelism=2) as item:
         one = samples.square(value=item)
     return samples.listed(values=dsl.Collected(one.outputs["result"])).outputs["text"]
-
-
-def test_a_loop_collects_in_order_and_keeps_types(harness: PipelineHarness) -> None:
-    run = harness.run(squares, {"upto": 12})
-    assert run.phase == "Succeeded", run.message
-    assert json.loads(root(run)["Output"]) == [n * n for n in range(1, 13)]
 
 
 @dsl.pipeline(name="nothing-to-do")
@@ -75,22 +65,14 @@ def nothing(items: list = []) -> str:  # noqa: B006
     return samples.listed(values=dsl.Collected(one.outputs["result"])).outputs["text"]
 
 
-def test_an_empty_loop_collects_nothing(harness: PipelineHarness) -> None:
-    run = harness.run(nothing, {})
-    assert (run.phase, root(run).get("Output")) == ("Succeeded", "[]"), run.message
+TEXTS = ["007", "1.50", "true", "[1]", "a \"b\" 'c'"]
 
 
 @dsl.pipeline(name="words")
 def words() -> str:
-    with dsl.ParallelFor(["007", "1.50", "true", "[1]", "a \"b\" 'c'"]) as item:
+    with dsl.ParallelFor(TEXTS) as item:
         one = samples.same(value=item)
     return samples.listed(values=dsl.Collected(one.outputs["text"])).outputs["text"]
-
-
-def test_collected_texts_stay_texts(harness: PipelineHarness) -> None:
-    run = harness.run(words)
-    assert run.phase == "Succeeded", run.message
-    assert json.loads(root(run)["Output"]) == ["007", "1.50", "true", "[1]", "a \"b\" 'c'"]
 
 
 @dsl.pipeline(name="inner-loop")
@@ -100,22 +82,11 @@ def table(rows: List[dict]) -> str:  # noqa: UP006
     return samples.listed(values=dsl.Collected(one.outputs["text"])).outputs["text"]
 
 
-def test_loops_nest_and_parts_of_items_are_read(harness: PipelineHarness) -> None:
-    run = harness.run(table, {"rows": [{"title": "a"}, {"title": "b"}]})
-    assert run.phase == "Succeeded", run.message
-    assert json.loads(root(run)["Output"]) == [["a", "a"], ["b", "b"]]
-
-
 @dsl.pipeline(name="models")
 def models() -> str:
     with dsl.ParallelFor(["a", "b", "c"]) as item:
         one = samples.write(text=item)
     return samples.count(models=dsl.Collected(one.outputs["made"])).output
-
-
-def test_artifacts_are_collected(harness: PipelineHarness) -> None:
-    run = harness.run(models)
-    assert (run.phase, root(run).get("Output")) == ("Succeeded", "a|b|c"), run.message
 
 
 @dsl.pipeline(name="made-in-a-loop")
@@ -133,12 +104,6 @@ def over_artifacts(words: list, suffix: str = "!") -> str:
     return samples.count(models=dsl.Collected(one.outputs["made"])).output
 
 
-def test_a_loop_over_artifacts_takes_each_and_collects_again(harness: PipelineHarness) -> None:
-    for words, said in ((["a", "b", "c"], "a!|b!|c!"), ([], "")):
-        run = harness.run(over_artifacts, {"words": words})
-        assert (run.phase, root(run).get("Output")) == ("Succeeded", said), run.message
-
-
 @dsl.pipeline(name="inner")
 def inner(text: str, taken: dsl.Input[Dataset], suffix: str = "!") -> Dataset:
     return samples.join(taken=taken, suffix=suffix).outputs["made"]
@@ -152,9 +117,34 @@ def outer(text: str = "deep") -> str:
     return samples.read(taken=two.output).outputs["text"]
 
 
-def test_pipelines_nest_with_defaults(harness: PipelineHarness) -> None:
-    run = harness.run(outer)
-    assert (run.phase, root(run).get("Output")) == ("Succeeded", "deep!?"), run.message
+@dsl.pipeline(name="conditional-loop")
+def some(items: List[int]) -> str:  # noqa: UP006
+    with dsl.ParallelFor(items) as item, dsl.If(item > 2):
+        one = samples.square(value=item)
+    return samples.listed(values=dsl.Collected(one.outputs["result"])).outputs["text"]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "given", "said"),
+    [
+        pytest.param(chosen_artifact, {"word": "left"}, "left hand", id="the artifact of the branch that ran"),
+        pytest.param(chosen_artifact, {"word": "other"}, "right hand", id="the artifact of the other branch"),
+        pytest.param(squares, {"upto": 12}, [n * n for n in range(1, 13)], id="a loop keeps order and types"),
+        pytest.param(nothing, {}, "[]", id="an empty loop collects nothing"),
+        pytest.param(words, {}, TEXTS, id="collected texts stay texts"),
+        pytest.param(table, {"rows": [{"title": "a"}, {"title": "b"}]}, [["a", "a"], ["b", "b"]], id="loops nest"),
+        pytest.param(some, {"items": [1, 2, 3, 4]}, [9, 16], id="skipped iterations are left out"),
+        pytest.param(models, {}, "a|b|c", id="artifacts are collected"),
+        pytest.param(over_artifacts, {"words": ["a", "b", "c"]}, "a!|b!|c!", id="a loop over artifacts"),
+        pytest.param(over_artifacts, {"words": []}, "", id="a loop over no artifacts"),
+        pytest.param(outer, {}, "deep!?", id="pipelines nest with defaults"),
+    ],
+)
+def test_a_graph_gives(harness: PipelineHarness, pipeline: Any, given: dict[str, Any], said: Any) -> None:
+    run = harness.run(pipeline, given)
+    assert run.phase == "Succeeded", run.message
+    found = root(run)["Output"]
+    assert (found if isinstance(said, str) else json.loads(found)) == said
 
 
 @dsl.pipeline(name="guarded")
@@ -164,17 +154,16 @@ def guarded(folder: str, script: str):
         samples.shell(script=script).set_caching_options(False)
 
 
-def test_an_exit_task_runs_and_a_failed_run_stays_failed(harness: PipelineHarness, tmp_path) -> None:
-    run = harness.run(guarded, {"folder": str(tmp_path), "script": "echo lost >&2; exit 3"})
-    assert run.phase == "Failed"
+@pytest.mark.parametrize(
+    ("script", "phase", "told"), [("echo lost >&2; exit 3", "Failed", "FAILED"), ("true", "Succeeded", "SUCCEEDED")]
+)
+def test_an_exit_task_runs_and_hides_no_failure(
+    harness: PipelineHarness, tmp_path: Path, script: str, phase: str, told: str
+) -> None:
+    run = harness.run(guarded, {"folder": str(tmp_path), "script": script})
+    assert run.phase == phase, run.message
     assert run.node("status")["phase"] == "Succeeded"
-    assert (tmp_path / "status").read_text().startswith("FAILED exit-handler-1")
-
-
-def test_an_exit_task_runs_after_success(harness: PipelineHarness, tmp_path) -> None:
-    run = harness.run(guarded, {"folder": str(tmp_path), "script": "true"})
-    assert run.phase == "Succeeded", run.message
-    assert (tmp_path / "status").read_text().startswith("SUCCEEDED exit-handler-1")
+    assert (tmp_path / "status").read_text().startswith(f"{told} exit-handler-1")
 
 
 @dsl.container_component
@@ -215,31 +204,10 @@ def test_a_failing_command_is_not_tried_again_unless_asked(harness: PipelineHarn
     assert (tmp_path / "tries").read_text().split() == ["x"]
 
 
-@dsl.pipeline(name="conditional-loop")
-def some(items: List[int]) -> str:  # noqa: UP006
-    with dsl.ParallelFor(items) as item, dsl.If(item > 2):
-        one = samples.square(value=item)
-    return samples.listed(values=dsl.Collected(one.outputs["result"])).outputs["text"]
-
-
-def test_skipped_iterations_are_left_out(harness: PipelineHarness) -> None:
-    run = harness.run(some, {"items": [1, 2, 3, 4]})
-    assert run.phase == "Succeeded", run.message
-    assert json.loads(root(run)["Output"]) == [9, 16]
-
-
 @dsl.pipeline(name="imports")
 def imports(uri: str) -> str:
     brought = dsl.importer(artifact_uri=uri, artifact_class=Dataset, reimport=True, metadata={"from": "outside"})
     return samples.read(taken=brought.output).outputs["text"]
-
-
-def test_an_object_of_the_store_is_imported(harness: PipelineHarness) -> None:
-    first = harness.run(models)
-    uri = f"s3://runs/{first.key('write', 'made')}/data"
-    run = harness.run(imports, {"uri": uri})
-    assert run.phase == "Succeeded", run.message
-    assert root(run)["Output"] in ("a", "b", "c")
 
 
 @dsl.pipeline(name="formats")
@@ -260,8 +228,12 @@ def given(taken: dsl.Input[Dataset]) -> str:
     return samples.read(taken=taken).outputs["text"]
 
 
-def test_an_artifact_is_given_by_its_uri(harness: PipelineHarness) -> None:
+@pytest.mark.parametrize(("pipeline", "taken"), [(imports, "uri"), (given, "taken")])
+def test_an_object_of_the_store_is_imported_or_given_by_its_uri(
+    harness: PipelineHarness, pipeline: Any, taken: str
+) -> None:
     first = harness.run(models)
-    run = harness.run(given, {"taken": f"s3://runs/{first.key('write', 'made')}/data"})
+    run = harness.run(pipeline, {taken: f"s3://runs/{first.key('write', 'made')}/data"})
     assert run.phase == "Succeeded", run.message
     assert run.value("read", "text") in ("a", "b", "c")
+    assert pipeline is given or root(run)["Output"] == run.value("read", "text")

@@ -6,9 +6,6 @@ What Deployment's controller would write is written by the tests; the store is a
 from __future__ import annotations
 
 import json
-import os
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import test_training_steps
+from stepping import TEAM, Step
 
 from trainyard import contract
 from trainyard.errors import TrainyardError
@@ -26,36 +23,18 @@ from trainyard.pipelines.steps.jobs import Jobs
 from trainyard.serving import apply, plan, render, shelf, versions
 from trainyard.serving.plan import Wish
 from trainyard_agent.api import Api
-from trainyard_dev.apiserver import ApiServer, running
-from trainyard_dev.apiserver.install import install
-from trainyard_dev.chart import package
+from trainyard_dev.apiserver import ApiServer
+from waiting import wait
 
-TEAM = "vision"
-account = test_training_steps.account
 TENSORS = {"inputs": [{"name": "image", "datatype": "FP32", "shape": [-1, 784]}],
            "outputs": [{"name": "logits", "datatype": "FP32", "shape": [-1, 10]}]}  # fmt: skip
 PATH = f"/apis/apps/v1/namespaces/{TEAM}/deployments/model-digits"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ApiServer]:
-    """As for other steps, on a platform that serves models."""
-    os.environ["KUBECONFIG"] = "/dev/null"  # helm must not find the cluster of whoever runs the tests
-    values = [Path(__file__).parent / "teams.yaml"]
-    objects = package.render("kind", values=values, sets=["serving.enabled=true"])
-    with running() as found:
-        install(found, objects)
-        yield found
-
-
 @pytest.fixture
-def jobs(server: ApiServer, account: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
-    host, port = server._host.split(":")
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
-    monkeypatch.setattr(signal, "signal", lambda *_: signal.SIG_DFL)  # steps run in threads here
+def jobs(api: Api, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     monkeypatch.setattr(models, "POLL_INTERVAL_S", 0.05)
-    return Jobs(Api(account), TEAM)
+    return Jobs(api, TEAM)
 
 
 @pytest.fixture
@@ -109,31 +88,8 @@ def now(server: ApiServer) -> str:
     return found.version
 
 
-class Step(threading.Thread):
-    """A serving step that runs beside the test."""
-
-    def __init__(self, version: str, env: dict[str, str], jobs: Jobs, **given: Any) -> None:
-        super().__init__(daemon=True)
-        self.given, self.env, self.jobs, self.said = {"name": "digits", "version": version, **given}, env, jobs, ""
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self.said = models.serve(self.given, self.env, self.jobs)
-        except TrainyardError as error:
-            self.said = f"error: {error}"
-
-    def until(self, server: ApiServer, version: str) -> None:
-        """Waits until the Deployment names that version."""
-        end = time.monotonic() + 30
-        while now(server) != version:
-            assert time.monotonic() < end and (self.is_alive() or now(server) == version), self.said
-            time.sleep(0.05)
-
-    def ended(self) -> str:
-        self.join(60)
-        assert not self.is_alive(), "the step goes on"
-        return self.said
+def begin(version: str, env: dict[str, str], jobs: Jobs, **given: Any) -> Step:
+    return Step(lambda: models.serve({"name": "digits", "version": version, **given}, env, jobs))
 
 
 def test_a_better_version_takes_the_place(
@@ -142,12 +98,12 @@ def test_a_better_version_takes_the_place(
     version = register(tmp_path, env, "second", 0.95)
     passed, against = models.gate({"name": "digits", "version": version}, env, jobs)
     assert (passed, against) == (True, served)
-    step = Step(version, env, jobs)
-    step.until(server, version)
+    step = begin(version, env, jobs)
+    wait(lambda: now(server) == version, "the new version", 30)
     time.sleep(0.3)
     assert step.is_alive()  # nobody has said that it is ready
     ready(server)
-    assert step.ended() == version
+    assert (step.ended(), step.value) == ("", version)
     # Once more, as after an attempt whose answer was lost: nothing changes.
     generation = server.call("GET", PATH).body["metadata"]["generation"]
     assert models.serve({"name": "digits", "version": version}, env, jobs) == version
@@ -158,8 +114,8 @@ def test_a_version_that_does_not_get_ready_goes_back(
     server: ApiServer, jobs: Jobs, env: dict[str, str], tmp_path: Path, served: str
 ) -> None:
     version = register(tmp_path, env, "broken", 0.99)
-    said = Step(version, env, jobs, timeout="1s").ended()
-    assert said.startswith(f"error: digits@{version} did not go into service: it is not ready after 1 s")
+    said = begin(version, env, jobs, timeout="1s").ended()
+    assert said.startswith(f"digits@{version} did not go into service: it is not ready after 1 s")
     assert f"digits@{served} is back" in said and now(server) == served
 
 

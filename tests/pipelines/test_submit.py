@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from pipeline_harness import PipelineHarness, Run
 from trainyard.kube import Access, gangs
 from trainyard.paths import ROOT
 from trainyard.pipelines.runs import nodes, snapshot
+from waiting import wait
 
 SAMPLES = Path(__file__).with_name("samples.py")
 HEAD = "import sys\nsys.path.insert(0, {folder!r})\nfrom kfp import dsl\nfrom samples import *\n"
@@ -55,16 +55,7 @@ with Workflow(generate_name="hello-", entrypoint="say") as w:
 @pytest.fixture
 def member(harness: PipelineHarness, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     """`member("submit", …)` starts the command line as somebody of team vision."""
-    who = [
-        "--kubeconfig",
-        str(harness.server.kubeconfig),
-        "-n",
-        "vision",
-        "--as",
-        "ada",
-        "--as-group",
-        "vision-members",
-    ]
+    who = f"--kubeconfig {harness.server.kubeconfig} -n vision --as ada --as-group vision-members".split()
     env = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "HOME": str(tmp_path), "TERM": "dumb"}
     env["TRAINYARD_CACHE"] = os.environ.get("TRAINYARD_CACHE") or str(Path.home() / ".cache" / "trainyard")
 
@@ -131,11 +122,7 @@ def test_a_pipeline_runs_and_its_result_is_shown(harness: PipelineHarness, call:
     code, out, _ = call("runs", "show", name, "-o", "json")
     shown = json.loads(out)
     assert shown["state"] == "succeeded"
-    assert {step["name"]: step["state"] for step in shown["steps"]} == {
-        "write": "done",
-        "upper": "done",
-        "read": "done",
-    }
+    assert {step["name"]: step["state"] for step in shown["steps"]} == dict.fromkeys(("write", "upper", "read"), "done")
 
     code, out, _ = call("runs", "artifacts", name)
     rows = sorted(line.split()[:2] for line in out.splitlines()[1:])  # steps of one second have no order
@@ -257,28 +244,16 @@ def test_another_team_s_runs_are_not_ours(harness: PipelineHarness, call: Any) -
     assert "choose your own team with -n" in process.stderr
 
 
-@contextmanager
-def _waiting(harness: PipelineHarness, file: Path, call: Any) -> Any:
-    """A run whose first pod nobody has placed yet."""
-    code, out, err = call("submit", file, "--detach", "-o", "name")
-    assert code == 0, err
-    name = out.strip()
-    try:
-        yield name
-    finally:
-        call("runs", "delete", name, "--force")
-
-
 def test_why_a_pod_waits_is_shown(harness: PipelineHarness, call: Any, file: Any) -> None:
     """The kubelet of the tests places pods at once; a condition that a scheduler would set is set by hand."""
     kube = Access(str(harness.server.kubeconfig), namespace="vision").connect()
-    with _waiting(harness, file(SLOW), call) as name:
+    code, out, err = call("submit", file(SLOW), "--detach", "-o", "name")
+    assert code == 0, err
+    name = out.strip()
+    try:
         _run(harness, name).wait(lambda run: any(node["type"] == "Pod" for node in run.nodes))
         observer = snapshot.Observer(kube, name)
-        end = time.monotonic() + 30
-        while not observer.poll().pods and time.monotonic() < end:
-            time.sleep(0.2)
-        (pod,) = observer.poll().pods.values()
+        (pod,) = wait(lambda: observer.poll().pods, "a pod", 30).values()
         event = {
             "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{pod}.1", "namespace": "vision"},
             "involvedObject": {"kind": "Pod", "name": pod, "namespace": "vision"}, "type": "Warning",
@@ -290,3 +265,5 @@ def test_why_a_pod_waits_is_shown(harness: PipelineHarness, call: Any, file: Any
         step = next(one for one in seen.run.steps if one.nodes)
         assert seen.note(step) == "FailedMount: claim data is not there"
         assert nodes.run(snapshot.fetch(kube, name)).find(step.name).id == step.id
+    finally:
+        call("runs", "delete", name, "--force")

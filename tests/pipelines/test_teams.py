@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import controller
@@ -13,6 +12,7 @@ from pipeline_harness import WORKFLOWS, PipelineHarness, member
 
 from trainyard_dev.apiserver import Identity
 from trainyard_dev.argo import NAME
+from waiting import wait
 
 # What the program may have of memory beside what it maps of its file. A cluster's limit kills it; here it dies of it.
 MEMORY = 256 * 2**20
@@ -50,12 +50,9 @@ def test_a_workflow_that_ends_its_controller_ends_no_other_teams(harness: Pipeli
     mine.start()
     try:
         before = others.pid
-        attack = harness.submit(doubling())
+        harness.submit(doubling())
         other = harness.start(two_steps, {"text": "meanwhile"}, team="speech", cache=False)
-        end = monotonic() + DIES_S
-        while not mine.ended:
-            assert monotonic() < end, f"the controller lives on: {attack.refresh().phase} {attack.summary()}"
-            sleep(0.1)
+        wait(lambda: mine.ended, "the end of the controller", DIES_S)
         assert re.search(r"out of memory|cannot allocate memory", mine.log), mine.log[-2000:]
         # Speech doesn't feel it, not even what it submits only now.
         assert other.wait().phase == "Succeeded"

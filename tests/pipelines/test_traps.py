@@ -2,16 +2,10 @@
 
 from typing import Any
 
-import samples
-from kfp import dsl
 from pipeline_harness import PipelineHarness
+from test_teams import two_steps
 
 from trainyard_dev.apiserver import Identity
-
-
-@dsl.pipeline(name="two-steps")
-def two_steps():
-    samples.upper(taken=samples.write(text="traps").output)
 
 
 def config_map(namespace: str, name: str) -> dict[str, Any]:
@@ -22,7 +16,7 @@ def test_steps_pass_pod_security_and_share_one_queue(harness: PipelineHarness) -
     """Argo's own containers too; Volcano makes one group of a workflow's pods, so all must say the same."""
     labels = harness.server.call("GET", "/api/v1/namespaces/vision").body["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
-    run = harness.run(two_steps, queue="training", cache=False)
+    run = harness.run(two_steps, {"text": "traps"}, queue="training", cache=False)
     assert run.phase == "Succeeded", run.message
     pods = [life.pod for life in harness.kubelet.of(run.name)]
     assert len(pods) == 2
@@ -62,7 +56,7 @@ def test_the_controller_writes_its_teams_caches_only(harness: PipelineHarness) -
 
 
 def test_another_teams_cache_is_refused(harness: PipelineHarness) -> None:
-    workflow = harness.workflow(two_steps)
+    workflow = harness.workflow(two_steps, {"text": "traps"})
     for template in workflow["spec"]["templates"]:
         if "memoize" in template:
             template["memoize"]["cache"]["configMap"]["name"] = "speech.two-steps.write"
@@ -73,7 +67,7 @@ def test_another_teams_cache_is_refused(harness: PipelineHarness) -> None:
 
 
 def test_artifacts_stay_in_the_teams_folder(harness: PipelineHarness) -> None:
-    run = harness.run(two_steps, cache=False, team="speech")
+    run = harness.run(two_steps, {"text": "traps"}, cache=False, team="speech")
     for node in run.pods():
         keys = [one["s3"]["key"] for one in node["outputs"]["artifacts"]]
         assert keys and all(key.startswith(f"speech/pipelines/{run.name}/") for key in keys)

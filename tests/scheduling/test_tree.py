@@ -73,20 +73,15 @@ def test_gpus_that_vanish_do_not_stop_the_others(cluster: SchedulerHarness, conf
         assert cluster.runs("cpu")
 
 
-@pytest.mark.parametrize("queue", ["all", "root"])
-def test_a_job_in_a_parent_stops_everything(cluster: SchedulerHarness, config: Config, queue: str) -> None:
-    """Why no job may name one: admission refuses vcjobs, the policies PodGroups, the linter values."""
+@pytest.mark.parametrize("wrong", ["a job in all", "a job in root", "a parent that is not there"])
+def test_what_a_tree_may_not_have_stops_everything(cluster: SchedulerHarness, config: Config, wrong: str) -> None:
+    """Why no job may name a parent: admission refuses vcjobs, the policies PodGroups, the linter values. And why the
+    linter asks for a queue's parent, and the setup job applies parents first."""
     with cluster.scheduler(config(*TREE)):
         family(cluster)
-        cluster.job("wrong", queue, gpus=1)
-        cluster.job("v", "vision", gpus=1)
-        assert cluster.stays_out("v")
-
-
-def test_a_parent_that_is_not_there_stops_everything(cluster: SchedulerHarness, config: Config) -> None:
-    """Why the linter asks for it, and the setup job applies parents first."""
-    with cluster.scheduler(config(*TREE)):
-        family(cluster)
-        cluster.queue("orphan", parent="nobody")
+        if wrong.startswith("a job"):
+            cluster.job("wrong", wrong.split()[-1], gpus=1)
+        else:
+            cluster.queue("orphan", parent="nobody")
         cluster.job("v", "vision", gpus=1)
         assert cluster.stays_out("v")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from trainyard_dev.serving.process import Server
 
 HEADER = "Inference-Header-Content-Length"
+KEYS = ("first-key", "second-key")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ def ask(server: Server, method: str, path: str, body: Any = None, key: str = "",
         return Said(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
     finally:
         connection.close()
+
+
+def write_keys(file: Path, *keys: str) -> None:
+    """The list of digests that a server with keys reads."""
+    file.write_text(json.dumps([hashlib.sha256(one.encode()).hexdigest() for one in keys]))
 
 
 def tensor(rows: list[Any], name: str = "image") -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import KEYS, write_keys
 
 from model_server import contract
 from trainyard.errors import TrainyardError
@@ -63,11 +64,13 @@ def launch(made: Path, tmp_path: Path) -> Iterator[Start]:
         one.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    """A server of each framework that tests share."""
+    """A server of each framework that tests share, and `locked`: one that wants the first or the second key."""
     log = tmp_path_factory.mktemp("shared")
     found = {name: process.start(made / name, log / name) for name in ("sklearn", "onnx")}
+    write_keys(log / "keys.json", *KEYS)
+    found["locked"] = process.start(made / "onnx", log / "locked", KEYS_FILE=str(log / "keys.json"))
     try:
         for one in found.values():
             one.wait_ready()

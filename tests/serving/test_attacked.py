@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from asking import HEADER, ask
-from test_keys import write
+from asking import HEADER, ask, write_keys
 
 from trainyard_dev.serving.process import Server
 
@@ -46,7 +45,7 @@ def spoken(server: Server, text: bytes, seconds: float, *, drip: bytes = b"") ->
     ids=["nothing", "half", "a letter at a time"],
 )
 def test_a_connection_that_asks_nothing_is_closed(launch: Start, tmp_path: Path, text: bytes, drip: bytes) -> None:
-    write(tmp_path / "keys.json", "key")
+    write_keys(tmp_path / "keys.json", "key")
     server = launch("onnx", KEYS_FILE=str(tmp_path / "keys.json"), HEAD_S="3")
     assert spoken(server, text, 20, drip=drip)[1] < 10
 
@@ -58,11 +57,9 @@ def test_one_that_goes_on_after_its_first_request_is_closed_too(launch: Start) -
     assert b"200 OK" in said and seconds < 10
 
 
-def test_whoever_has_no_key_is_not_listened_to(launch: Start, tmp_path: Path) -> None:
-    write(tmp_path / "keys.json", "key")
-    server = launch("onnx", KEYS_FILE=str(tmp_path / "keys.json"))
+def test_whoever_has_no_key_is_not_listened_to(shared: dict[str, Server]) -> None:
     head = b"POST /predict HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n"
-    said, seconds = spoken(server, head, 20, drip=b"a" * 1000)
+    said, seconds = spoken(shared["locked"], head, 20, drip=b"a" * 1000)
     assert b" 401 " in said and seconds < 5
 
 
@@ -141,9 +138,7 @@ def test_nobody_gets_another_one_s_answer(shared: dict[str, Server]) -> None:
         "/card?x=/page.js", f"{MODEL}/../digits", "/metrics",
     ],
 )  # fmt: skip
-def test_no_other_way_of_writing_a_path_goes_past_the_keys(launch: Start, tmp_path: Path, path: str) -> None:
-    write(tmp_path / "keys.json", "key")
-    server = launch("onnx", KEYS_FILE=str(tmp_path / "keys.json"))
+def test_no_other_way_of_writing_a_path_goes_past_the_keys(shared: dict[str, Server], path: str) -> None:
     for method in ("GET", "POST", "HEAD", "PUT", "OPTIONS"):
-        said = ask(server, method, path, json.dumps(BODY).encode() if method == "POST" else None)
+        said = ask(shared["locked"], method, path, json.dumps(BODY).encode() if method == "POST" else None)
         assert said.status in (401, 404, 405), (method, said.status)

@@ -83,6 +83,19 @@ def files(folder: Path) -> dict[str, Any]:
     return {"net.py": {"sha256": contract.digest_of(folder / "net.py").removeprefix("sha256:")}}
 
 
+def answers(server: Server, wanted: Any) -> None:
+    said = ask(server, "POST", "/predict", {"instances": ROWS})
+    assert said.status == 200, said.body
+    for found, row in zip(said.json["predictions"], wanted, strict=True):
+        assert found == pytest.approx(row, rel=1e-5)
+
+
+def refused(launch: Start, folder: Path, words: str) -> None:
+    server = launch(folder, ready=False)
+    assert server.process.wait(120) == 1
+    assert words in server.said()
+
+
 @pytest.fixture
 def torch(interpreter: Path, tmp_path: Path) -> tuple[Path, Any]:
     if reason := environment.lacks("torch"):
@@ -96,11 +109,7 @@ def torch(interpreter: Path, tmp_path: Path) -> tuple[Path, Any]:
 def test_pytorch_answers_as_the_library(torch: tuple[Path, Any], launch: Start, file: str) -> None:
     folder, wanted = torch
     more = {} if file == "script.pt" else {"builder": "net.py:build", "files": files(folder)}
-    server = launch(write(folder, "pytorch", file, **more))
-    said = ask(server, "POST", "/predict", {"instances": ROWS})
-    assert said.status == 200, said.body
-    for found, row in zip(said.json["predictions"], wanted, strict=True):
-        assert found == pytest.approx(row, rel=1e-5)
+    answers(launch(write(folder, "pytorch", file, **more)), wanted)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -127,18 +136,14 @@ def test_a_builder_that_does_not_fit_is_refused(
     torch: tuple[Path, Any], launch: Start, builder: str, words: str
 ) -> None:
     folder, _ = torch
-    server = launch(write(folder, "pytorch", "weights.pt", builder=builder, files=files(folder)), ready=False)
-    assert server.process.wait(120) == 1
-    assert words in server.said()
+    refused(launch, write(folder, "pytorch", "weights.pt", builder=builder, files=files(folder)), words)
 
 
 def test_a_builder_that_was_changed_does_not_run(torch: tuple[Path, Any], launch: Start, tmp_path: Path) -> None:
     folder, _ = torch
     write(folder, "pytorch", "weights.pt", builder="net.py:build", files=files(folder))
     (folder / "net.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n" + NET)
-    server = launch(folder, ready=False)
-    assert server.process.wait(120) == 1
-    assert "net.py: is not what was registered" in server.said()
+    refused(launch, folder, "net.py: is not what was registered")
     assert not (tmp_path / "ran").exists()
 
 
@@ -148,9 +153,7 @@ def test_weights_that_are_code_are_refused(torch: tuple[Path, Any], launch: Star
     code += "torch.save({'one': Bad()}, sys.argv[1])"
     subprocess.run([environment.python(), "-c", code, folder / "bad.pt", tmp_path / "ran"], check=True)
     write(folder, "pytorch", "bad.pt", builder="net.py:build", files=files(folder))
-    server = launch(folder, ready=False)
-    assert server.process.wait(120) == 1
-    assert "bad.pt: can't be loaded by pytorch: UnpicklingError" in server.said()
+    refused(launch, folder, "bad.pt: can't be loaded by pytorch: UnpicklingError")
     assert not (tmp_path / "ran").exists()
 
 
@@ -162,8 +165,4 @@ def test_tensorflow_answers_as_the_library(interpreter: Path, tmp_path: Path, la
     folder.mkdir()
     wanted = ran(KERAS, folder)
     write(folder, "tensorflow", file, **({"outputs": [OUTPUT[0] | {"name": "output_0"}]} if file == "saved" else {}))
-    server = launch(folder)
-    said = ask(server, "POST", "/predict", {"instances": ROWS})
-    assert said.status == 200, said.body
-    for found, row in zip(said.json["predictions"], wanted, strict=True):
-        assert found == pytest.approx(row, rel=1e-5)
+    answers(launch(folder), wanted)

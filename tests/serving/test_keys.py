@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from asking import ask
+from asking import KEYS, ask, write_keys
 
 from trainyard_dev.serving.process import Server
+from waiting import wait
 
-KEYS = ("first-key", "second-key")
 BODY = {"instances": [[0.0] * 64]}
 Start = Callable[..., Server]
-
-
-def write(file: Path, *keys: str) -> None:
-    file.write_text(json.dumps([hashlib.sha256(one.encode()).hexdigest() for one in keys]))
-
-
-@pytest.fixture
-def locked(launch: Start, tmp_path: Path) -> tuple[Server, Path]:
-    file = tmp_path / "keys.json"
-    write(file, *KEYS)
-    return launch("onnx", KEYS_FILE=str(file)), file
 
 
 @pytest.mark.parametrize(
@@ -41,8 +28,8 @@ def locked(launch: Start, tmp_path: Path) -> tuple[Server, Path]:
         ("GET", "/card"),
     ],
 )
-def test_nothing_of_the_model_without_a_key(locked: tuple[Server, Path], method: str, path: str) -> None:
-    server, _ = locked
+def test_nothing_of_the_model_without_a_key(shared: dict[str, Server], method: str, path: str) -> None:
+    server = shared["locked"]
     body = BODY if method == "POST" else None
     digest = hashlib.sha256(KEYS[0].encode()).hexdigest()
     headers = [{}, {"key": "wrong"}, {"key": digest}, {"Authorization": KEYS[0]}, {"Authorization": "Bearer "},
@@ -56,22 +43,24 @@ def test_nothing_of_the_model_without_a_key(locked: tuple[Server, Path], method:
         assert [ask(server, method, path, body, key=key).status for key in KEYS] == [200, 200]
 
 
-def test_health_and_the_page_need_none(locked: tuple[Server, Path]) -> None:
-    server, _ = locked
+def test_health_and_the_page_need_none(shared: dict[str, Server]) -> None:
+    server = shared["locked"]
     for path in ("/v2/health/live", "/v2/health/ready", "/", "/page.js", "/page.css"):
         assert ask(server, "GET", path).status == 200, path
 
 
-def test_a_key_ends_with_its_line(locked: tuple[Server, Path]) -> None:
-    server, file = locked
-    write(file, KEYS[1])
-    _until(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[0]).status == 401)
+def test_a_key_ends_with_its_line(launch: Start, tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    write_keys(file, *KEYS)
+    server = launch("onnx", KEYS_FILE=str(file))
+    write_keys(file, KEYS[1])
+    wait(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[0]).status == 401, "that the key is 401")
     assert ask(server, "POST", "/predict", BODY, key=KEYS[1]).status == 200
     file.write_text("[1]")
-    _until(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[1]).status == 401)
+    wait(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[1]).status == 401, "that the key is 401")
     assert "no key is taken any more" in server.said()
-    write(file, KEYS[0])
-    _until(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[0]).status == 200)
+    write_keys(file, KEYS[0])
+    wait(lambda: ask(server, "POST", "/predict", BODY, key=KEYS[0]).status == 200, "that the key is 200")
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '["plain"]', "[1]"])
@@ -81,10 +70,3 @@ def test_a_list_that_is_none_starts_no_server(launch: Start, tmp_path: Path, tex
     server = launch("onnx", ready=False, KEYS_FILE=str(file))
     assert server.process.wait(60) == 1
     assert "write a JSON list of SHA-256 digests of keys, each 64 hexadecimal digits" in server.said()
-
-
-def _until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.2)

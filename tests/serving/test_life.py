@@ -20,8 +20,10 @@ from asking import ask, series, tensor
 from model_server import contract
 from trainyard_dev.serving import environment
 from trainyard_dev.serving.process import Server
+from waiting import wait
 
 MODEL = "/v2/models/digits"
+IN_FLIGHT = 'trainyard_model_requests_in_flight{model="digits",version="1"}'
 Start = Callable[..., Server]
 Changed = Callable[..., Path]
 
@@ -40,6 +42,11 @@ def slow(folder: Path, interpreter: Path, load_s: float) -> None:
     """Makes a scikit-learn model's file load for so long."""
     (folder / "model.joblib").rename(folder / "inner.joblib")
     subprocess.run([interpreter, "-c", SLOW, folder, str(load_s)], check=True)
+    sign(folder)
+
+
+def sign(folder: Path) -> None:
+    """The card has the digest of what the model's file is now."""
     said = json.loads((folder / contract.CARD).read_text())
     said["digest"] = contract.digest_of(folder / "model.joblib")
     (folder / contract.CARD).write_text(json.dumps(said))
@@ -49,10 +56,7 @@ def test_it_is_not_ready_before_its_model_is_warm(launch: Start, changed: Change
     folder = changed("sklearn")
     slow(folder, interpreter, 4)
     server = launch(folder, ready=False)
-    end = time.monotonic() + 60
-    while server.admin_page("/readyz")[0] == 0:
-        assert time.monotonic() < end, server.said()
-        time.sleep(0.05)
+    wait(lambda: server.admin_page("/readyz")[0], "an answer", 60)
     assert server.admin_page("/readyz") == (503, "not ready: loads its model\n")
     assert server.admin_page("/healthz")[0] == 200
     assert ask(server, "GET", "/v2/health/live").status == 200
@@ -69,8 +73,7 @@ def test_it_ends_while_it_loads(launch: Start, changed: Changed, interpreter: Pa
     folder = changed("sklearn")
     slow(folder, interpreter, 60)
     server = launch(folder, ready=False)
-    while server.admin_page("/readyz")[0] == 0:
-        time.sleep(0.05)
+    wait(lambda: server.admin_page("/readyz")[0], "an answer", 60)
     began = time.monotonic()
     assert server.stop() == 0
     assert time.monotonic() - began < 30
@@ -152,10 +155,8 @@ def test_a_wrong_request_spoils_no_other_in_its_batch(launch: Start, changed: Ch
         "m = joblib.load(sys.argv[1]); f = F(np.log1p, check_inverse=False, validate=True);"
         "joblib.dump(pipe(f, m).fit(np.eye(64)[:10], range(10)), sys.argv[1])"
     )
-    file = folder / "model.joblib"
-    subprocess.run([interpreter, "-c", picky, file], check=True)
-    said = json.loads((folder / contract.CARD).read_text()) | {"digest": contract.digest_of(file)}
-    (folder / contract.CARD).write_text(json.dumps(said))
+    subprocess.run([interpreter, "-c", picky, folder / "model.joblib"], check=True)
+    sign(folder)
     server = launch(folder, BATCH_WAIT_MS="300", MAX_BATCH="8")
     rows = [[0.0] * 64, [-5.0] * 64, [0.5] * 64]  # the logarithm of -4 is none, and the model takes none
     with ThreadPoolExecutor(3) as pool:
@@ -171,7 +172,7 @@ def test_who_has_gone_is_computed_for_no_more(launch: Start) -> None:
     body = json.dumps({"instances": [[0.0] * 64]}).encode()
     with socket.create_connection(("127.0.0.1", server.port)) as one:
         one.sendall(b"POST /predict HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        time.sleep(0.2)
+        wait(lambda: series(server)[IN_FLIGHT] == 1, "the request")
     assert ask(server, "POST", "/predict", {"instances": [[0.0] * 64]}).status == 200
     assert server.admin_page("/readyz")[0] == 200
 
@@ -249,15 +250,15 @@ def test_it_ends_without_a_failed_request(launch: Start) -> None:
     """First it is not ready, and still answers; then, when nobody asks it any more, its ports close."""
     old, new = launch("onnx", DRAIN_S="3"), launch("onnx")
     clients = Clients([old, new], 8)
-    time.sleep(1)
+    wait(lambda: clients.answered[old.port] > 100 and clients.answered[new.port] > 100, "answers of both")
     old.process.terminate()
-    time.sleep(0.5)
+    wait(lambda: old.admin_page("/readyz")[0] == 503, "its end")
     assert old.admin_page("/readyz") == (503, "not ready: ends\n")
     said = ask(old, "POST", "/predict", {"instances": [[0.0] * 64]})
     assert (said.status, said.headers["connection"]) == (200, "close")
     assert old.process.wait(30) == 0
     before = clients.answered[new.port]
-    time.sleep(1)
+    wait(lambda: clients.answered[new.port] > before + 200, "answers of the new one alone")
     clients.stop()
     assert clients.failed == []
     assert clients.answered[old.port] > 0
@@ -268,9 +269,9 @@ def test_a_server_that_is_killed_fails_requests(launch: Start) -> None:
     """The control: what the test above counts is there to be seen."""
     old, new = launch("onnx"), launch("onnx")
     clients = Clients([old, new], 8)
-    time.sleep(1)
+    wait(lambda: clients.answered[old.port], "answers")
     old.kill()
-    time.sleep(1)
+    wait(lambda: clients.failed, "a failure")
     clients.stop()
     assert clients.failed
 
@@ -279,7 +280,7 @@ def test_what_was_begun_is_answered(launch: Start) -> None:
     server = launch("onnx", BATCH_WAIT_MS="3000", MAX_BATCH="64", DRAIN_S="0.2")
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(ask, server, "POST", "/predict", {"instances": [[0.0] * 64]})
-        time.sleep(0.5)
+        wait(lambda: series(server)[IN_FLIGHT] == 1, "the request")
         server.process.terminate()
         assert late.result(30).status == 200
     assert server.process.wait(30) == 0

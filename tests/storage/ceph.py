@@ -15,11 +15,10 @@ import uuid
 from pathlib import Path
 from types import TracebackType
 
-from servers import free_port
-
 from trainyard.paths import cache_dir
 from trainyard_agent import store
 from trainyard_agent.store import Access
+from trainyard_dev.apiserver.processes import free_ports
 
 ADMIN = "ADMIN000000000000000"
 PACKAGES = ("radosgw", "ceph-mon", "ceph-osd", "ceph-common")
@@ -62,7 +61,7 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.running = folder, list[subprocess.Popen[bytes]]()
-        self.root = Access(f"http://127.0.0.1:{free_port()}", ADMIN, secrets.token_hex(20), "us-east-1")
+        self.root = Access(f"http://127.0.0.1:{free_ports(1)[0]}", ADMIN, secrets.token_hex(20), "us-east-1")
         self._write()
 
     def __enter__(self) -> Cluster:
@@ -78,7 +77,7 @@ class Cluster:
 
     def _write(self) -> None:
         top, lib = unpacked(), unpacked() / "usr/lib/x86_64-linux-gnu"
-        self.fsid, self.mon = str(uuid.uuid4()), f"127.0.0.1:{free_port()}"
+        self.fsid, self.mon = str(uuid.uuid4()), f"127.0.0.1:{free_ports(1)[0]}"
         settings = {
             "fsid": self.fsid,
             "mon host": f"v2:{self.mon}",

@@ -8,6 +8,8 @@ from typing import Any
 
 from trainyard_agent.api import ApiError
 
+KEY = "LOGWRITER0ABCDEFGHIJ", "log-writer-secret-key"  # of who writes logs
+
 
 def pod(name: str, made: datetime, *, phase: str = "Running", secret: str = "trainyard-s3") -> dict[str, Any]:
     """A pod that takes a key of a Secret into its environment."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +12,15 @@ from typing import Any
 import ceph
 import pytest
 import yaml
+from cluster import KEY, FakeApi
+from minio import Minio
 from packaged import Pod
-from servers import Server, start
+from played import Cluster
 
-from trainyard_agent import store
+from servers import Server, env_of, start
+from trainyard import contract as contracts
+from trainyard.kinds import TeamConfig
+from trainyard_agent import buckets, s3_users, store
 from trainyard_dev.chart import parts
 
 
@@ -30,8 +37,7 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., S
 
     yield go
     for process in running:
-        process.kill()
-        process.wait()
+        process.stop()
 
 
 @pytest.fixture(scope="session")
@@ -68,13 +74,7 @@ def contract(server: Server) -> dict[str, Any]:
 @pytest.fixture
 def environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The variables that the setup job has."""
-    made = {
-        "S3_ENDPOINT": server.root.endpoint,
-        "S3_ACCESS_KEY": "PLATFORM0ABCDEFGHIJK",
-        "S3_SECRET_KEY": "platform-secret-key",
-        "S3_REGION": "us-east-1",
-        "S3_CA": server.root.ca,
-    }
+    made = env_of(replace(server.root, user="PLATFORM0ABCDEFGHIJK", password="platform-secret-key"))
     names = ("ADMIN_ACCESS_KEY", "ADMIN_SECRET_KEY") if server.root.user == ceph.ADMIN else store.ROOT
     made |= {"ADMIN_ENDPOINT": server.root.endpoint} | dict(
         zip(names, (server.root.user, server.root.password), strict=True)
@@ -82,6 +82,48 @@ def environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     for name, value in made.items():
         monkeypatch.setenv(name, value)
     return made
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi("vision", "speech")
+
+
+@pytest.fixture
+def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], server: Server, api: FakeApi) -> Server:
+    """The store, set up for both teams, whose keys `api` has."""
+    buckets.ensure(contract, clock)
+    s3_users.ensure_teams(contract, api, timedelta(days=7))  # type: ignore[arg-type]
+    return server
+
+
+@pytest.fixture
+def logged(contract: dict[str, Any], server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs are on, and the setup job has the key of who writes them."""
+    contract["logs"] = {"bucket": "logs", "retentionDays": 30}
+    for name, value in (("ENDPOINT", server.root.endpoint), ("ACCESS_KEY", KEY[0]), ("SECRET_KEY", KEY[1])):
+        monkeypatch.setenv(f"LOGS_{name}", value)
+
+
+@pytest.fixture
+def runs(server: Server) -> Minio:
+    """A client for the root of a store that has the bucket."""
+    found = server.admin
+    if not found.bucket_exists("runs"):
+        found.make_bucket("runs")
+    return found
+
+
+@pytest.fixture
+def cluster(server: Server, runs: Minio) -> Cluster:
+    return Cluster(server)
+
+
+@pytest.fixture
+def team_config(tmp_path: Path) -> TeamConfig:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
+    return TeamConfig.of(contracts.load(file), "vision")
 
 
 @pytest.fixture
@@ -95,15 +137,12 @@ def clock() -> SimpleNamespace:
 
 
 @pytest.fixture
-def pod(server: Server, tmp_path: Path) -> Callable[..., Pod]:
+def pod(server: Server, runs: Minio, tmp_path: Path) -> Callable[..., Pod]:
     """`pod(index, **env)` makes the volume of a run's pod; the store has no packages and no wheels before."""
-    client, count = server.admin, iter(range(99))
-    if not client.bucket_exists("runs"):
-        client.make_bucket("runs")
-    for entry in client.list_objects("runs", "vision/packages/", recursive=True):
-        client.remove_object("runs", str(entry.object_name))
-    for entry in client.list_objects("runs", "shared/wheels/", recursive=True):
-        client.remove_object("runs", str(entry.object_name))
+    count = iter(range(99))
+    for prefix in ("vision/packages/", "shared/wheels/"):
+        for entry in runs.list_objects("runs", prefix, recursive=True):
+            runs.remove_object("runs", str(entry.object_name))
 
     def make(index: str = "", **env: str) -> Pod:
         return Pod(tmp_path / f"pod-{next(count)}", server, index, env)

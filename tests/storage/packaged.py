@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import wheelhouse
-from servers import Server
+from wheelhouse import IMAGE
 
+from servers import Server, env_of
 from trainyard.kinds import packages
 from trainyard.paths import ROOT
 from trainyard_agent import objects, requirements
 
-IMAGE = str(Path(sys.base_prefix) / "bin/python3")  # a Python that is no virtual environment
 PLACE = "runs/vision/packages/{}.tar.gz"
 Said = tuple[int, str]
 
@@ -65,9 +65,7 @@ class Pod:
         return self._agent("fetch", *words, **{packages.FILES: json.dumps(texts)})
 
     def _agent(self, operation: str, *words: str, **more: str) -> Said:
-        root = self.server.root
-        env = {"PYTHONPATH": str(ROOT / "scripts"), "S3_ENDPOINT": root.endpoint, "S3_REGION": "us-east-1"}
-        env |= {"S3_ACCESS_KEY": root.user, "S3_SECRET_KEY": root.password}
+        env = {"PYTHONPATH": str(ROOT / "scripts"), **env_of(self.server.root)}
         env |= more | ({"INDEX_URL": self.index} if self.index else {})
         return self._run([sys.executable, "-m", "trainyard_agent", "run-files", operation, *words], env)
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import IO, Any
 
-from servers import Server
-
+from servers import Server, env_of
 from trainyard.kube import KubeError
 from trainyard.kube.streams import Done
 from trainyard.paths import ROOT
@@ -82,6 +81,5 @@ class Cluster:
 
     def _pod(self, command: Sequence[str], data: bytes, to: Access) -> subprocess.CompletedProcess[bytes]:
         """The program of the pod."""
-        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "scripts"), "S3_ENDPOINT": to.endpoint}
-        env |= {"S3_ACCESS_KEY": to.user, "S3_SECRET_KEY": to.password, "S3_REGION": to.region}
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "scripts"), **env_of(to)}
         return subprocess.run([sys.executable, *command[1:]], env=env, input=data, capture_output=True, check=False)

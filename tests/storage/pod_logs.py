@@ -116,7 +116,7 @@ class Flood(threading.Thread):
 class Collector:
     """The real program with the chart's own configuration, its folders and ports replaced."""
 
-    def __init__(self, program: Path, chart: Path, folder: Path, pods: Path, key: Path, ports: tuple[int, int]) -> None:
+    def __init__(self, program: Path, chart: Path, folder: Path, pods: Path, key: Path, ports: list[int]) -> None:
         self.program, self.log = program, folder / "collector.log"
         self.state = folder / "state"
         self.state.mkdir()
@@ -176,8 +176,3 @@ class Collector:
     def tail(self) -> str:
         """The end of what it said."""
         return self.log.read_text()[-3000:]
-
-
-def wait(until: float) -> None:
-    """Sleep until a time of the monotonic clock."""
-    time.sleep(max(0.0, until - time.monotonic()))

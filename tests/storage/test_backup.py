@@ -43,8 +43,6 @@ class World:
         self.file.chmod(0o640)
         self.workspace.chmod(0o2770)
         os.utime(self.file, (1_700_000_000, 1_700_000_000.25))
-        if not client.bucket_exists("runs"):
-            client.make_bucket("runs")
         for item in client.list_objects("runs", recursive=True):
             client.remove_object("runs", item.object_name)
         self.body = os.urandom(200_000)
@@ -73,8 +71,8 @@ class World:
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def world(request: pytest.FixtureRequest, server: Any, tmp_path: Path, contract: dict[str, Any]) -> World:
-    client = server.admin
+def world(request: pytest.FixtureRequest, runs: Minio, tmp_path: Path, contract: dict[str, Any]) -> World:
+    client = runs
     if not client.bucket_exists("backups"):
         client.make_bucket("backups")
     folder = tmp_path / "backups"
@@ -116,13 +114,6 @@ def test_a_file_of_holes_stops_nobody(world: World, capsys: pytest.CaptureFixtur
     (world.workspace / "model-with-a-hole").unlink()
     world.restore()
     assert (world.workspace / "model-with-a-hole").read_bytes() == b"x".ljust(5_000_000, b"\0")
-
-
-def test_second_restore_changes_nothing(world: World) -> None:
-    world.back_up()
-    done = world.restore()
-    assert (done["bucket-runs"].restored, done["bucket-runs"].same) == (0, 2)
-    assert done["workspace-vision"].same >= 2
 
 
 def test_newer_data_stay_unless_told(world: World) -> None:
@@ -285,26 +276,21 @@ def test_part_of_a_workspace_brings_its_folders(world: World) -> None:
     assert not (world.workspace / "latest").is_symlink()
 
 
-def test_backup_of_another_format_is_refused(world: World, monkeypatch: Any) -> None:
-    world.back_up()
-    monkeypatch.setattr(backup, "FORMAT", 2)
-    with pytest.raises(PlatformError, match="written by another version: its format is 1"):
-        world.restore()
-
-
-def test_archives_are_compressed_tar(world: World) -> None:
+def test_a_backup_is_listed_and_restored_at_will(world: World, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     world.back_up()
     with world.target.read(STAMP, "bucket-runs.tar.gz") as source:
         assert gzip.decompress(source.read())[257:262] == b"ustar"
-
-
-def test_list_is_what_nobody_asked_to_restore(world: World, tmp_path: Path, capsys: Any) -> None:
-    world.back_up()
     contract = tmp_path / "contract.json"
     contract.write_text(json.dumps(world.contract))
     assert restore.run(str(contract), str(world.export), world.target, {}) == 0
     said = capsys.readouterr().out
-    assert f"backup {STAMP}" in said and "workspace-vision: 6 entries" in said
+    assert f"backup {STAMP}" in said and "workspace-vision: 6 entries" in said, "nobody asked to restore"
+    done = world.restore()
+    assert (done["bucket-runs"].restored, done["bucket-runs"].same) == (0, 2), "nothing has changed"
+    assert done["workspace-vision"].same >= 2
+    monkeypatch.setattr(backup, "FORMAT", 2)
+    with pytest.raises(PlatformError, match="written by another version: its format is 1"):
+        world.restore()
 
 
 @pytest.mark.parametrize(

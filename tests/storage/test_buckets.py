@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
+from acts import fetch, put
 from minio import Minio
 from minio.commonconfig import ENABLED, Filter
 from minio.error import S3Error
@@ -13,19 +13,6 @@ from minio.lifecycleconfig import Expiration, LifecycleConfig, Rule
 
 from trainyard_agent import buckets
 from trainyard_agent.say import PlatformError
-
-
-def put(client: Minio, bucket: str, key: str, text: bytes) -> None:
-    client.put_object(bucket, key, io.BytesIO(text), len(text))
-
-
-def read(client: Minio, bucket: str, key: str, version: str | None = None) -> bytes:
-    answer = client.get_object(bucket, key, version_id=version)
-    try:
-        return answer.read()
-    finally:
-        answer.close()
-        answer.release_conn()
 
 
 def rules_of(client: Minio, bucket: str) -> dict[str, Rule]:
@@ -79,17 +66,17 @@ def test_change_of_the_contract_follows_and_rules_of_others_stay(
 
 
 def test_overwritten_object_comes_back(ready: Minio) -> None:
-    put(ready, "datasets", "shared/a", b"first")
-    put(ready, "datasets", "shared/a", b"second")
+    put("datasets", "shared/a", b"first")(ready)
+    put("datasets", "shared/a", b"second")(ready)
     ready.remove_object("datasets", "shared/a")
     with pytest.raises(S3Error, match="NoSuchKey"):
-        read(ready, "datasets", "shared/a")
+        fetch("datasets", "shared/a")(ready)
     versions = [
         entry
         for entry in ready.list_objects("datasets", "shared/a", include_version=True)
         if not entry.is_delete_marker
     ]
-    texts = {read(ready, "datasets", "shared/a", entry.version_id) for entry in versions}
+    texts = {fetch("datasets", "shared/a", version_id=entry.version_id)(ready) for entry in versions}
     assert texts == {b"first", b"second"}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from acts import put
 from minio import Minio
 
 from trainyard_agent import cache, store
@@ -25,14 +26,10 @@ def client(server: Any) -> Minio:
         root.make_bucket("cache")
     for item in root.list_objects("cache", recursive=True):
         root.remove_object("cache", item.object_name)
-    put(root, "shared/mnist/train/images", b"i" * 100_000)
-    put(root, "shared/mnist/labels", b"l" * 10)
-    put(root, "shared/mnist2/other", b"o")
+    put("cache", "shared/mnist/train/images", b"i" * 100_000)(root)
+    put("cache", "shared/mnist/labels", b"l" * 10)(root)
+    put("cache", "shared/mnist2/other", b"o")(root)
     return root
-
-
-def put(client: Minio, key: str, text: bytes) -> None:
-    client.put_object("cache", key, io.BytesIO(text), len(text))
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -52,7 +49,7 @@ def test_copies_once_and_skips_what_is_unchanged(client: Minio, tmp_path: Path) 
 def test_change_is_swapped_in_and_only_it_is_fetched(client: Minio, tmp_path: Path) -> None:
     cache.refresh(client, CACHE, tmp_path)
     reader = (tmp_path / "datasets/mnist").resolve()
-    put(client, "shared/mnist/labels", b"n" * 12)
+    put("cache", "shared/mnist/labels", b"n" * 12)(client)
     client.remove_object("cache", "shared/mnist/none")
     assert cache.refresh(client, CACHE, tmp_path) == "2 objects, 12 bytes fetched"
     assert tree(tmp_path / "datasets/mnist")["labels"] == b"n" * 12
@@ -92,7 +89,7 @@ def test_object_that_changes_meanwhile_is_not_mixed(client: Minio, tmp_path: Pat
 
     def listed(*words: Any) -> list[cache.Entry]:
         found = real(*words)
-        put(client, "shared/mnist/labels", b"x" * 10)
+        put("cache", "shared/mnist/labels", b"x" * 10)(client)
         return found
 
     monkeypatch.setattr(cache, "listing", listed)
@@ -102,8 +99,6 @@ def test_object_that_changes_meanwhile_is_not_mixed(client: Minio, tmp_path: Pat
 
 @pytest.mark.parametrize("key", ["a/../../escape", "a//b", "labels/below"])
 def test_keys_that_are_no_files_are_refused(client: Minio, tmp_path: Path, monkeypatch: Any, key: str) -> None:
-    from types import SimpleNamespace
-
     names = ["shared/mnist/labels", f"shared/mnist/{key}"]
     items = [SimpleNamespace(object_name=name, etag="e", size=1) for name in names]
     monkeypatch.setattr(client, "list_objects", lambda *words, **more: items)

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import FakeApi
+from cluster import KEY, FakeApi
 from pod_logs import Collector, Flood, Writer
-from servers import Server, free_port, start
-from test_logs import KEY, Names, Pod
+from test_logs import Names, Pod
 
+from servers import Server, start
 from trainyard.training import kept
-from trainyard_agent import buckets, s3_users
 from trainyard_dev import tools
+from trainyard_dev.apiserver.processes import free_ports
 from trainyard_dev.chart import package
 from trainyard_dev.tools import build, golang
+from waiting import wait
 
 STOPPED_S = 12.0  # how long each of store, collector and node is stopped
 CALM_S = 4.0
@@ -51,19 +51,15 @@ def store(tmp_path: Path) -> Iterator[Any]:
 
     class Store:
         def __init__(self) -> None:
-            self.port = free_port()
+            self.port = free_ports(1)[0]
             self.begin()
 
         def begin(self) -> None:
             self.process, self.server = start(tmp_path / "data", tmp_path / "certs", port=self.port)
 
-        def stop(self) -> None:
-            self.process.kill()
-            self.process.wait()
-
     made = Store()
     yield made
-    made.stop()
+    made.process.stop()
 
 
 @pytest.fixture
@@ -90,15 +86,15 @@ def read(client: Pod, writer: Writer) -> tuple[list[str], int]:
     return [line.text for log in found for line in log.lines], raw
 
 
+def arrives(store: Any, writer: Writer) -> None:
+    """Waits until the store has what the pod had written by now, and not little."""
+    until, root = max(100, writer.written), Pod(store.server.admin)
+    wait(lambda: len(read(root, writer)[0]) >= until, f"line {until} of {writer.pod}", 60)
+
+
 @pytest.fixture
-def teams(store: Any, contract: dict[str, Any], clock: Any, environment: Any, monkeypatch: Any) -> FakeApi:
+def teams(logged: None, ready: Server, api: FakeApi) -> FakeApi:
     """The store with its bucket, and two teams with their keys."""
-    for name, value in (("ENDPOINT", store.server.root.endpoint), ("ACCESS_KEY", KEY[0]), ("SECRET_KEY", KEY[1])):
-        monkeypatch.setenv(f"LOGS_{name}", value)
-    contract |= {"logs": {"bucket": "logs", "retentionDays": 30}}
-    api = FakeApi("vision", "speech")
-    buckets.ensure(contract, clock)
-    s3_users.ensure_teams(contract, api, timedelta(days=7))  # type: ignore[arg-type]
     return api
 
 
@@ -107,7 +103,7 @@ def collector(tmp_path: Path, store: Any, key: Any) -> Collector:
     """The collector of a node with these teams, whose pods' files lie in pods/."""
     (tmp_path / "pods").mkdir()
     chart = package.assemble(tmp_path / "chart", csi=False)
-    ports = (free_port(), free_port())
+    ports = free_ports(2)
     return Collector(tools.binary("otel-collector"), chart, tmp_path, tmp_path / "pods", key(store.server), ports)
 
 
@@ -119,9 +115,10 @@ def test_what_is_stopped_loses_no_line(tmp_path: Path, store: Any, teams: FakeAp
     collector.start()
     for one in writers:
         one.start()
-    time.sleep(CALM_S)
+    for one in writers:
+        arrives(store, one)
 
-    store.stop()  # meanwhile two pods end, and go 10 s after their last line
+    store.process.stop()  # meanwhile two pods end, and go 10 s after their last line
     for one in short:
         one.end()
     time.sleep(10)
@@ -129,12 +126,14 @@ def test_what_is_stopped_loses_no_line(tmp_path: Path, store: Any, teams: FakeAp
         one.remove()
     time.sleep(STOPPED_S - 10)
     store.begin()
-    time.sleep(CALM_S)
+    for one in writers:
+        arrives(store, one)
 
     collector.stop()  # at once, whatever it has in hand; the pods go on, and their files are rotated
     time.sleep(STOPPED_S)
     collector.start()
-    time.sleep(CALM_S)
+    for one in long:
+        arrives(store, one)
 
     for one in long:  # the node: nothing on it goes on, its disk stays
         one.pause(True)
@@ -143,8 +142,10 @@ def test_what_is_stopped_loses_no_line(tmp_path: Path, store: Any, teams: FakeAp
     collector.start()
     for one in long:
         one.pause(False)
-    time.sleep(CALM_S)
+    for one in long:
+        arrives(store, one)
 
+    wait(lambda: sum(one.written for one in writers) > 4000, "enough lines", 60)
     for one in long:
         one.end()
     time.sleep(10)

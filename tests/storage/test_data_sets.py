@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,14 @@ import yaml
 from cluster import FakeApi
 from played import Cluster
 
+from servers import Server
 from trainyard import contract as contracts
 from trainyard.commands.data import data
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.kube import Access, KubeError
 from trainyard.training.transfer import folder as transfers
 from trainyard.training.transfer.store import PROGRAM
-from trainyard_agent import buckets, s3_users
+from trainyard_agent import s3_users
 from trainyard_agent import store as stores
 
 SYSTEM = "trainyard-system"
@@ -38,21 +38,16 @@ class Said:
 
 
 @pytest.fixture
-def cluster(
-    server: Any, contract: dict[str, Any], clock: Any, environment: dict[str, str], tmp_path: Path, monkeypatch: Any
-) -> Cluster:
+def cluster(ready: Server, api: FakeApi, contract: dict[str, Any], tmp_path: Path, monkeypatch: Any) -> Cluster:
     """Two teams and the platform, each with the keys that the setup job gives it."""
-    api = FakeApi("vision", "speech")
-    buckets.ensure(contract, clock)
     s3_users.ensure_platform(contract)
-    s3_users.ensure_teams(contract, api, timedelta(days=7))  # type: ignore[arg-type]
-    made = Cluster(server)
+    made = Cluster(ready)
     for team, secret in api.secrets.items():
-        made.keys[team] = stores.Access(server.root.endpoint, secret["access-key"], secret["secret-key"], "us-east-1")
+        made.keys[team] = replace(ready.root, user=secret["access-key"], password=secret["secret-key"])
     made.keys[SYSTEM] = stores.access()
     for bucket in ("datasets", "raw-data"):
-        for item in server.admin.list_objects(bucket, recursive=True):
-            server.admin.remove_object(bucket, item.object_name)
+        for item in ready.admin.list_objects(bucket, recursive=True):
+            ready.admin.remove_object(bucket, item.object_name)
     values = tmp_path / "values.yaml"
     values.write_text(yaml.safe_dump({"global": {"contract": {"teams": contract["teams"]}}}))
     known = contracts.load(values)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ import pytest
 import wire
 from cluster import FakeApi
 from minio.error import MinioAdminException, S3Error
-from servers import start
 
-from trainyard_agent import accounts, buckets, s3_users, store
+from servers import Server, start
+from trainyard_agent import accounts, store
 from trainyard_agent.accounts_keys import Key
 from trainyard_agent.accounts_minio import MinioAccounts
 from trainyard_agent.s3_policies import team_policy
@@ -27,18 +27,11 @@ from trainyard_agent.store import Access
 
 
 @pytest.fixture
-def api() -> FakeApi:
-    return FakeApi("vision", "speech")
-
-
-@pytest.fixture
-def team(contract: dict[str, Any], clock: Any, environment: dict[str, str], server: Any, api: FakeApi) -> Access:
+def team(ready: Server, api: FakeApi) -> Access:
     """How team vision reaches the store, which holds an object of speech."""
-    buckets.ensure(contract, clock)
-    s3_users.ensure_teams(contract, api, timedelta(days=7))  # type: ignore[arg-type]
-    server.admin.put_object("runs", "speech/secret-plan", io.BytesIO(b"plan"), 4)
+    ready.admin.put_object("runs", "speech/secret-plan", io.BytesIO(b"plan"), 4)
     own = api.secrets["vision"]
-    return Access(server.root.endpoint, own["access-key"], own["secret-key"], "us-east-1", server.root.ca)
+    return replace(ready.root, user=own["access-key"], password=own["secret-key"])
 
 
 def assume_role(to: Access) -> wire.Answer:
@@ -87,7 +80,7 @@ def test_keys_that_were_made_before_end_with_their_parent(team: Access, server: 
     root = store.admin(server.root)
     root.user_add("parent-of-0-2-0", "secret-of-parent-0123")
     root.policy_set("readwrite", user="parent-of-0-2-0")
-    parent = Access(server.root.endpoint, "parent-of-0-2-0", "secret-of-parent-0123", "us-east-1", server.root.ca)
+    parent = replace(server.root, user="parent-of-0-2-0", password="secret-of-parent-0123")
     child = json.loads(store.admin(parent).add_service_account())["credentials"]
     temporary = assume_role(parent)
     assert temporary.status == 200
@@ -100,7 +93,7 @@ def test_keys_that_were_made_before_end_with_their_parent(team: Access, server: 
     accounts.open_store(contract).take("trainyard-team-vision", "parent-of-0-2-0")
     with pytest.raises(S3Error, match="InvalidAccessKeyId"):
         server.client(child["accessKey"], child["secretKey"]).list_buckets()
-    derived = Access(server.root.endpoint, key, secret, "us-east-1", server.root.ca)
+    derived = replace(server.root, user=key, password=secret)
     extra = {"x-amz-security-token": token}
     signed = wire.signed_headers(derived, "GET", "/runs/speech/secret-plan", wire.digest(b""), extra=extra)
     assert wire.send(derived, "GET", "/runs/speech/secret-plan", headers=signed).status == 403
@@ -120,8 +113,7 @@ def test_root_key_changes_with_a_restart_and_users_stay(tmp_path: Path) -> None:
         policy = team_policy([{"name": "runs", "teams": "own"}], "vision")
         MinioAccounts(before.root).give("trainyard-team-vision", Key("A" * 20, "s" * 40), policy)
     finally:
-        process.kill()
-        process.wait()
+        process.stop()
     process, after = start(tmp_path / "data", tmp_path / "certs")
     try:
         assert MinioAccounts(after.root).held() == {"trainyard-team-vision": frozenset({"A" * 20})}
@@ -130,5 +122,4 @@ def test_root_key_changes_with_a_restart_and_users_stay(tmp_path: Path) -> None:
         with pytest.raises(S3Error, match="InvalidAccessKeyId"):
             after.client("trainyard-root", "p" * 40).list_buckets()
     finally:
-        process.kill()
-        process.wait()
+        process.stop()

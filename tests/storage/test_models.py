@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
+from minio import Minio
 from played import Cluster
-from servers import Server
 
 from model_server import contract as server_side
-from trainyard import contract
+from servers import Server, env_of
 from trainyard.kinds import TeamConfig
 from trainyard.serving import shelf
 from trainyard.training import transfer
@@ -24,15 +23,6 @@ TENSORS = {"inputs": [{"name": "image", "datatype": "FP32", "shape": [-1, 784]}]
            "outputs": [{"name": "logits", "datatype": "FP32", "shape": [-1, 10]}]}  # fmt: skip
 
 
-@pytest.fixture
-def team_config(server: Server, tmp_path: Path) -> TeamConfig:
-    if not server.admin.bucket_exists(BUCKET):
-        server.admin.make_bucket(BUCKET)
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
-    return TeamConfig.of(contract.load(file), "vision")
-
-
 def trained(folder: Path, content: bytes) -> Path:
     (folder / "variables").mkdir(parents=True)
     (folder / "model.pt").write_bytes(content)
@@ -41,11 +31,11 @@ def trained(folder: Path, content: bytes) -> Path:
 
 
 def test_a_version_goes_to_the_store_and_from_there_into_a_pod(
-    server: Server, team_config: TeamConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, cluster: Cluster, team_config: TeamConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = trained(tmp_path / "out", b"weights" * 1000)
     card = shelf.complete(folder, {"name": "digits", "framework": "pytorch", "file": "model.pt", **TENSORS})
-    with transfer.open_store(Cluster(server), team_config) as store:  # type: ignore[arg-type]
+    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
         found = shelf.Shelf(shelf.ByPod(store), "vision")
         made = found.register(folder, card)
         assert found.find("digits").document()["uri"] == f"s3://runs/vision/models/digits/{made.version}"
@@ -55,10 +45,8 @@ def test_a_version_goes_to_the_store_and_from_there_into_a_pod(
     assert direct.find(f"digits@{made.version[:6]}").version == made.version
     assert direct.register(folder, card).version == made.version
     # What a server's pod gets is what its server takes.
-    access = server.root
-    for name, value in (("ENDPOINT", access.endpoint), ("ACCESS_KEY", access.user), ("SECRET_KEY", access.password),
-                        ("REGION", "us-east-1"), ("CA", access.ca)):  # fmt: skip
-        monkeypatch.setenv(f"S3_{name}", value)
+    for name, value in env_of(server.root).items():
+        monkeypatch.setenv(name, value)
     into = tmp_path / "model"
     models.bring(f"s3://{made.place}", into, "digits", made.version, made.digest)
     server_side.check(into, server_side.read(into))
@@ -72,17 +60,17 @@ def test_a_version_goes_to_the_store_and_from_there_into_a_pod(
         models.bring("s3://runs/vision/models/digits/none", tmp_path / "third", "digits", "none")
 
 
-def test_what_is_no_card_is_passed_over(server: Server, team_config: TeamConfig) -> None:
+def test_what_is_no_card_is_passed_over(runs: Minio) -> None:
     for name, text in (
         ("broken/1/model.json", "{"),
         ("list/1/model.json", "[]"),
         ("good/1/model.json", '{"name": "good"}'),
     ):
         data = text.encode()
-        server.admin.put_object(BUCKET, f"odd/models/{name}", io.BytesIO(data), len(data))
-    found = models.cards(server.admin, BUCKET, "odd/models")
+        runs.put_object(BUCKET, f"odd/models/{name}", io.BytesIO(data), len(data))
+    found = models.cards(runs, BUCKET, "odd/models")
     assert {one["place"]: one["card"] for one in found} == {
         "broken/1": None, "good/1": {"name": "good"}, "list/1": None,
     }  # fmt: skip
-    assert [card.title for card in shelf.Shelf(shelf.Direct(server.admin), "odd").listed()] == ["good@1"]
+    assert [card.title for card in shelf.Shelf(shelf.Direct(runs), "odd").listed()] == ["good@1"]
     assert json.dumps(found)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import wheelhouse
 from packaged import put, stored
+
 from servers import Server
 
 

@@ -7,32 +7,18 @@ from pathlib import Path
 
 import pytest
 import wheelhouse
-from packaged import IMAGE
-from servers import Server
+from wheelhouse import IMAGE
 
 from trainyard.paths import ROOT
 
 
-def test_packages_of_an_image_that_has_changed_are_installed_anew(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_packages_of_an_image_that_has_changed_are_installed_anew(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The same name of an image may stand for another content."""
     wheelhouse.wheel(tmp_path / "site", "tiny-upper", "1.5", needs=("tiny-lower",))
     wheelhouse.wheel(tmp_path / "site", "tiny-lower", "2.0")
-    image = tmp_path / "image"
-    subprocess.run(
-        [
-            IMAGE,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-deps",
-            f"--target={image}",
-            tmp_path / "site/tiny_lower-2.0-py3-none-any.whl",
-        ],
-        check=True,
-    )
+    image = wheelhouse.image(tmp_path / "image", tmp_path / "site/tiny_lower-2.0-py3-none-any.whl")
     with wheelhouse.index(tmp_path / "site") as (url, _):
-        with_lower = pod(url, PYTHONPATH=str(image))
+        with_lower = pod(url, PYTHONPATH=image)
         code, said = with_lower.run("tiny-upper\n")
         assert code == 0 and "installed tiny-upper==1.5\n" in said, said
         without = pod(url)
@@ -45,44 +31,41 @@ def test_packages_of_an_image_that_has_changed_are_installed_anew(pod, server: S
 def test_what_was_asked_for_goes_before_what_the_image_has(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The platform's own images have packages in PYTHONPATH, which Python otherwise looks at first."""
     wheelhouse.wheel(tmp_path / "site", "tiny-lower", "2.0")
-    image = tmp_path / "image"
-    old = wheelhouse.wheel(tmp_path / "old", "tiny-lower", "1.0")
-    subprocess.run([IMAGE, "-m", "pip", "install", "-q", f"--target={image}", old], check=True)
+    image = wheelhouse.image(tmp_path / "image", wheelhouse.wheel(tmp_path / "old", "tiny-lower", "1.0"))
     with wheelhouse.index(tmp_path / "site") as (url, _):
-        one = pod(url, PYTHONPATH=str(image))
+        one = pod(url, PYTHONPATH=image)
         assert one.run("tiny-lower>=2\n")[0] == 0
-    env = {"PYTHONUSERBASE": f"{one.volume}/packages", "PYTHONPATH": str(image)}
+    env = {"PYTHONUSERBASE": f"{one.volume}/packages", "PYTHONPATH": image}
     assert one._run([IMAGE, "-c", "import tiny_lower; print(tiny_lower.VERSION)"], env) == (0, "2.0\n")
 
 
 @pytest.mark.parametrize(("has", "asks"), [("tensorflow-cpu", "tensorflow"), ("tensorflow", "tensorflow-cpu")])
 def test_what_the_image_has_under_another_name_is_not_asked_for(pod, tmp_path: Path, has: str, asks: str) -> None:  # type: ignore[no-untyped-def]
     """Images for CPUs have `tensorflow-cpu`, those with CUDA `tensorflow`: lists name either."""
-    image, site = tmp_path / "image", tmp_path / "site"
-    there = wheelhouse.wheel(tmp_path / "old", has, "2.21.0", needs=("tiny-lower",))
-    subprocess.run([IMAGE, "-m", "pip", "install", "-q", "--no-deps", f"--target={image}", there], check=True)
-    code, said = pod(PYTHONPATH=str(image)).run(f"{asks}>=2.16\n")
+    site, there = tmp_path / "site", wheelhouse.wheel(tmp_path / "old", has, "2.21.0", needs=("tiny-lower",))
+    image = wheelhouse.image(tmp_path / "image", there)
+    code, said = pod(PYTHONPATH=image).run(f"{asks}>=2.16\n")
     assert code == 0 and "installed nothing, the image has everything" in said, said
     wheelhouse.wheel(site, "tiny-upper", "1.0", needs=(asks,))
     wheelhouse.wheel(site, asks, "2.22.0")
     with wheelhouse.index(site) as (url, _):
-        code, said = pod(url, PYTHONPATH=str(image)).run(f"{asks}[extra]\ntiny-upper\n")
+        code, said = pod(url, PYTHONPATH=image).run(f"{asks}[extra]\ntiny-upper\n")
         assert code == 0 and "installed tiny-upper==1.0" in said, said
 
 
 def test_what_the_image_leaves_out_is_not_asked_for(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """An image may have torch without setuptools: whoever made it knows why."""
-    image, site = tmp_path / "image", tmp_path / "site"
+    site = tmp_path / "site"
     top = wheelhouse.wheel(tmp_path / "old", "tiny-top", "1.0", needs=("tiny-left-out", "tiny-lower<2"))
     lower = wheelhouse.wheel(tmp_path / "old", "tiny-lower", "1.0")
-    subprocess.run([IMAGE, "-m", "pip", "install", "-q", "--no-deps", f"--target={image}", top, lower], check=True)
+    image = wheelhouse.image(tmp_path / "image", top, lower)
     wheelhouse.wheel(site, "tiny-upper", "1.5", needs=("tiny-top",))
     wheelhouse.wheel(site, "tiny-lower", "2.0")
     with wheelhouse.index(site) as (url, asked):
-        code, said = pod(url, PYTHONPATH=str(image)).run("tiny-top\ntiny-upper\n")
+        code, said = pod(url, PYTHONPATH=image).run("tiny-top\ntiny-upper\n")
         assert code == 0 and "installed tiny-upper==1.5\n" in said, said
         assert not any("left-out" in path for path in asked)
-        code, said = pod(url, PYTHONPATH=str(image)).run("tiny-top\ntiny-lower==2.0\n")
+        code, said = pod(url, PYTHONPATH=image).run("tiny-top\ntiny-lower==2.0\n")
         assert code == 1 and "these can't go together" in said, "what the image does meet holds"
 
 

@@ -20,11 +20,6 @@ LEGACY = Key("trainyard-team-vision", "secret-of-vision-0123456789")
 
 
 @pytest.fixture
-def api() -> FakeApi:
-    return FakeApi("vision", "speech")
-
-
-@pytest.fixture
 def made(contract: dict[str, Any], clock: Any, environment: dict[str, str], server: Any) -> Any:
     """A store with its buckets."""
     buckets.ensure(contract, clock)

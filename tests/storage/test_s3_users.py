@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from acts import Act, all_refused, fetch, listing, put, remove
 from cluster import FakeApi
 from minio import Minio
 from minio.commonconfig import CopySource
 from minio.error import S3Error
 from minio.versioningconfig import VersioningConfig
 
-from trainyard_agent import accounts, buckets, s3_users
+from servers import Server
+from trainyard_agent import accounts, s3_users
 from trainyard_agent.say import PlatformError
-
-Act = Callable[[Minio], Any]
-
 
 KEEP = timedelta(days=7)
 pytestmark = pytest.mark.parametrize("server", ["minio", "gateway"], indirect=True)
@@ -28,16 +26,9 @@ WHEEL = "shared/wheels/0/tiny-1-py3-none-any.whl"
 
 
 @pytest.fixture
-def api() -> FakeApi:
-    return FakeApi("vision", "speech")
-
-
-@pytest.fixture
-def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], server: Any, api: FakeApi) -> Any:
-    """The store set up for both teams, each with an object of its own, and one that all share."""
-    buckets.ensure(contract, clock)
-    s3_users.ensure_teams(contract, api, KEEP)  # type: ignore[arg-type]
-    root = server.admin
+def ready(ready: Server) -> Server:
+    """Each team has an object of its own, and there is one that all share."""
+    root = ready.admin
     for bucket, key in [
         ("raw-data", "scans/1"),
         ("datasets", "shared/mnist/a"),
@@ -48,51 +39,35 @@ def ready(contract: dict[str, Any], clock: Any, environment: dict[str, str], ser
     for team in ("vision", "speech"):
         for bucket in ("datasets", "runs"):
             root.put_object(bucket, f"{team}/own", io.BytesIO(b"own"), 3)
-    return server
+    return ready
 
 
 def user(server: Any, api: FakeApi, team: str) -> Minio:
     return server.client(api.secrets[team]["access-key"], api.secrets[team]["secret-key"])
 
 
-def write(bucket: str, key: str) -> Act:
-    return lambda client: client.put_object(bucket, key, io.BytesIO(b"x"), 1)
-
-
-def listing(bucket: str, prefix: str) -> Act:
-    return lambda client: [entry.object_name for entry in client.list_objects(bucket, prefix, recursive=True)]
-
-
-def fetch(bucket: str, key: str) -> Act:
-    return lambda client: client.get_object(bucket, key).read()
-
-
-def remove(bucket: str, key: str) -> Act:
-    return lambda client: client.remove_object(bucket, key)
-
-
 REFUSED: dict[str, Act] = {
     "read another team's object": fetch("datasets", "speech/own"),
     "read another team's result": fetch("runs", "speech/own"),
-    "list another team's prefix": listing("datasets", "speech/"),
-    "list what begins like another team": listing("datasets", "s"),
+    "list another team's prefix": listing("datasets", "speech/", recursive=True),
+    "list what begins like another team": listing("datasets", "s", recursive=True),
     "list the names of all teams": lambda client: list(client.list_objects("datasets")),
     "list all versions": lambda client: list(client.list_objects("datasets", include_version=True)),
-    "write below another team's prefix": write("datasets", "speech/x"),
-    "write beside the prefixes": write("runs", "x"),
-    "write below a prefix that only begins like its own": write("runs", "vision2/x"),
-    "write what is shared": write("datasets", "shared/x"),
-    "replace a wheel that all teams install": write("runs", WHEEL),
-    "bring a wheel for all teams": write("runs", "shared/wheels/0/other-1-py3-none-any.whl"),
+    "write below another team's prefix": put("datasets", "speech/x"),
+    "write beside the prefixes": put("runs", "x"),
+    "write below a prefix that only begins like its own": put("runs", "vision2/x"),
+    "write what is shared": put("datasets", "shared/x"),
+    "replace a wheel that all teams install": put("runs", WHEEL),
+    "bring a wheel for all teams": put("runs", "shared/wheels/0/other-1-py3-none-any.whl"),
     "remove a wheel of the platform": remove("runs", WHEEL),
-    "replace packages that another team has installed": write("runs", "speech/packages/0.tar.gz"),
+    "replace packages that another team has installed": put("runs", "speech/packages/0.tar.gz"),
     "read packages that another team has installed": fetch("runs", "speech/packages/0.tar.gz"),
     "delete another team's object": remove("runs", "speech/own"),
     "copy another team's object": lambda client: client.copy_object(
         "datasets", "vision/stolen", CopySource("datasets", "speech/own")
     ),
     "delete raw data": remove("raw-data", "scans/1"),
-    "write raw data": write("raw-data", "scans/2"),
+    "write raw data": put("raw-data", "scans/2"),
     "make a bucket": lambda client: client.make_bucket("mine"),
     "remove a bucket": lambda client: client.remove_bucket("runs"),
     "turn versioning off": lambda client: client.set_bucket_versioning("datasets", VersioningConfig("Suspended")),
@@ -102,24 +77,20 @@ REFUSED: dict[str, Act] = {
 
 
 def test_team_is_refused(ready: Any, api: FakeApi, subtests: pytest.Subtests) -> None:
-    client = user(ready, api, "vision")
-    for attempt, act in REFUSED.items():
-        with subtests.test(attempt), pytest.raises(S3Error) as refusal:
-            act(client)
-        assert refusal.value.code == "AccessDenied", attempt
+    all_refused(REFUSED, user(ready, api, "vision"), subtests)
 
 
 def test_team_uses_what_is_its_own(ready: Any, api: FakeApi) -> None:
     client = user(ready, api, "vision")
     for bucket in ("datasets", "runs"):
-        write(bucket, "vision/deep/er")(client)
-        assert set(listing(bucket, "vision/")(client)) >= {"vision/own", "vision/deep/er"}
+        put(bucket, "vision/deep/er")(client)
+        assert set(listing(bucket, "vision/", recursive=True)(client)) >= {"vision/own", "vision/deep/er"}
         assert fetch(bucket, "vision/deep/er")(client) == b"x"
         remove(bucket, "vision/deep/er")(client)
     assert fetch("datasets", "shared/mnist/a")(client) == b"all"
-    assert listing("datasets", "shared/")(client) == ["shared/mnist/a"]
+    assert listing("datasets", "shared/", recursive=True)(client) == ["shared/mnist/a"]
     assert fetch("raw-data", "scans/1")(client) == fetch("runs", WHEEL)(client) == b"all"
-    assert "scans/1" in listing("raw-data", "")(client)
+    assert "scans/1" in listing("raw-data", "", recursive=True)(client)
 
 
 def test_team_takes_back_what_it_overwrote(ready: Any, api: FakeApi) -> None:
@@ -159,11 +130,11 @@ def test_missing_secret_is_named(ready: Any, contract: dict[str, Any], api: Fake
 
 def test_platform_user_has_the_contracts_rights(ready: Any, environment: dict[str, str]) -> None:
     own = ready.client(environment["S3_ACCESS_KEY"], environment["S3_SECRET_KEY"])
-    write("datasets", "shared/mnist/b")(own)
+    put("datasets", "shared/mnist/b")(own)
     remove("datasets", "shared/mnist/b")(own)
     assert fetch("raw-data", "scans/1")(own) == b"all"
     with pytest.raises(S3Error, match="AccessDenied"):
-        write("raw-data", "scans/2")(own)
+        put("raw-data", "scans/2")(own)
 
 
 def test_external_store_gets_its_policies_published(contract: dict[str, Any], api: FakeApi) -> None:

@@ -18,6 +18,7 @@ import wire
 
 from mnist import store as trainer
 from mnist.errors import TrainError
+from servers import env_of
 from trainyard_agent import buckets, store
 from trainyard_agent.say import PlatformError
 from trainyard_agent.store import Access
@@ -85,21 +86,16 @@ def test_platform_says_when_the_authority_is_no_certificate(server: Any) -> None
         store.client(replace(server.root, ca="nonsense"))
 
 
-def trainers_env(server: Any, ca: str) -> dict[str, str]:
-    root = server.root
-    return {"S3_ENDPOINT": root.endpoint, "S3_ACCESS_KEY": root.user, "S3_SECRET_KEY": root.password, "S3_CA": ca}
-
-
 def test_trainers_write_and_read_over_tls(
     server: Any, contract: dict[str, Any], clock: Any, environment: dict[str, str]
 ) -> None:
     buckets.ensure(contract, clock)
-    place = trainer.open_store("s3://runs/vision/job", trainers_env(server, server.root.ca))
+    place = trainer.open_store("s3://runs/vision/job", env_of(server.root))
     assert trainer.put_checked(place, "metrics.json", b"{}")["bytes"] == 2
 
 
 def test_trainers_refuse_another_authority_at_once(server: Any, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = trainer.open_store("s3://runs/vision/job", trainers_env(server, wrong))
+    place = trainer.open_store("s3://runs/vision/job", env_of(replace(server.root, ca=wrong)))
     monkeypatch.setattr(place, "sleep", lambda seconds: pytest.fail("it tried again"))
     with pytest.raises(TrainError, match=r"certificate is not trusted.*S3_CA"):
         place.get("metrics.json")
@@ -107,7 +103,7 @@ def test_trainers_refuse_another_authority_at_once(server: Any, wrong: str, monk
 
 def test_trainers_say_when_the_authority_is_no_certificate(server: Any) -> None:
     with pytest.raises(TrainError, match="S3_CA is not a certificate"):
-        trainer.open_store("s3://runs/vision/job", trainers_env(server, "nonsense"))
+        trainer.open_store("s3://runs/vision/job", env_of(replace(server.root, ca="nonsense")))
 
 
 @pytest.fixture

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from played import Cluster
-from servers import Server
 
-from trainyard import contract
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
 from trainyard.paths import ROOT
@@ -25,86 +23,70 @@ BUCKET = "runs"
 
 
 @pytest.fixture
-def cluster(server: Server) -> Cluster:
-    if not server.admin.bucket_exists(BUCKET):
-        server.admin.make_bucket(BUCKET)
-    return Cluster(server)
+def store(cluster: Cluster, team_config: TeamConfig) -> Iterator[transfer.Store]:
+    with transfer.open_store(cluster, team_config) as found:  # type: ignore[arg-type]
+        yield found
 
 
-@pytest.fixture
-def team_config(tmp_path: Path) -> TeamConfig:
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
-    return TeamConfig.of(contract.load(file), "vision")
-
-
-def test_the_same_content_is_sent_once(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
+def test_the_same_content_is_sent_once(cluster: Cluster, store: Any, tmp_path: Path) -> None:
     source, seen = tmp_path / "code", []
     source.write_bytes(os.urandom(100_000))
-    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-        place = f"{BUCKET}/vision/code/one"
-        assert store.stat(place) is None
-        assert store.put(source, place, progress=seen.append) is True
-        assert store.put(source, place) is False
-        store.get(place, tmp_path / "deep" / "back")
+    place = f"{BUCKET}/vision/code/one"
+    assert store.stat(place) is None
+    assert store.put(source, place, progress=seen.append) is True
+    assert store.put(source, place) is False
+    store.get(place, tmp_path / "deep" / "back")
     assert sum(seen) == 100_000 and cluster.ran.count("put") == 1
     assert (tmp_path / "deep/back").read_bytes() == source.read_bytes()
     assert os.listdir(tmp_path / "deep") == ["back"]
 
 
-def test_a_folder_comes_back_as_files(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
+def test_a_folder_comes_back_as_files(store: Any, tmp_path: Path) -> None:
     for name in ("a.txt", "sub/b.txt"):
         (tmp_path / "x").write_text(name)
-        with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-            store.put(tmp_path / "x", f"{BUCKET}/vision/jobs/folder/{name}")
-    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-        assert store.tree(f"{BUCKET}/vision/jobs/folder", tmp_path / "out") == ["a.txt", "sub/b.txt"]
-        assert store.list(f"{BUCKET}/vision/jobs/folder") == {"a.txt": 5, "sub/b.txt": 9}
+        store.put(tmp_path / "x", f"{BUCKET}/vision/jobs/folder/{name}")
+    assert store.tree(f"{BUCKET}/vision/jobs/folder", tmp_path / "out") == ["a.txt", "sub/b.txt"]
+    assert store.list(f"{BUCKET}/vision/jobs/folder") == {"a.txt": 5, "sub/b.txt": 9}
     assert (tmp_path / "out/sub/b.txt").read_text() == "sub/b.txt"
 
 
-def test_a_broken_stream_is_begun_anew(cluster: Cluster, team_config: TeamConfig, tmp_path: Path) -> None:
+def test_a_broken_stream_is_begun_anew(cluster: Cluster, store: Any, tmp_path: Path) -> None:
     source = tmp_path / "x"
     source.write_text("hello")
-    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-        store.put(source, f"{BUCKET}/vision/broken")
-        cluster.breaks = 2
-        store.get(f"{BUCKET}/vision/broken", tmp_path / "y")
-        assert (tmp_path / "y").read_text() == "hello"
-        cluster.breaks = 2
-        assert (found := store.stat(f"{BUCKET}/vision/broken")) and found.size == 5
-        cluster.breaks = 2
-        assert store.list(f"{BUCKET}/vision")["broken"] == 5
-        cluster.breaks = 9
-        with pytest.raises(TrainyardError, match="the connection to the pod broke"):
-            store.get(f"{BUCKET}/vision/broken", tmp_path / "z")
+    store.put(source, f"{BUCKET}/vision/broken")
+    cluster.breaks = 2
+    store.get(f"{BUCKET}/vision/broken", tmp_path / "y")
+    assert (tmp_path / "y").read_text() == "hello"
+    cluster.breaks = 2
+    assert (found := store.stat(f"{BUCKET}/vision/broken")) and found.size == 5
+    cluster.breaks = 2
+    assert store.list(f"{BUCKET}/vision")["broken"] == 5
+    cluster.breaks = 9
+    with pytest.raises(TrainyardError, match="the connection to the pod broke"):
+        store.get(f"{BUCKET}/vision/broken", tmp_path / "z")
     assert sorted(os.listdir(tmp_path)) == ["values.yaml", "x", "y"]
 
 
 def test_a_store_that_is_away_is_asked_again(
-    cluster: Cluster, team_config: TeamConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").write_text("hello")
-    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-        store.put(tmp_path / "x", f"{BUCKET}/vision/away")
-        cluster.away = 1
-        assert (found := store.stat(f"{BUCKET}/vision/away")) and found.size == 5
-        monkeypatch.setattr("trainyard.training.transfer.store.AGAIN", 1)
-        cluster.away = 1
-        with pytest.raises(transfer.StoreUnavailableError, match="does not answer for s3://runs/vision/away") as error:
-            store.get(f"{BUCKET}/vision/away", tmp_path / "y")
-        assert transfer.is_retryable(error.value)
+    store.put(tmp_path / "x", f"{BUCKET}/vision/away")
+    cluster.away = 1
+    assert (found := store.stat(f"{BUCKET}/vision/away")) and found.size == 5
+    monkeypatch.setattr("trainyard.training.transfer.store.AGAIN", 1)
+    cluster.away = 1
+    with pytest.raises(transfer.StoreUnavailableError, match="does not answer for s3://runs/vision/away") as error:
+        store.get(f"{BUCKET}/vision/away", tmp_path / "y")
+    assert transfer.is_retryable(error.value)
 
 
-def test_what_the_store_refuses_is_one_sentence_and_asked_once(
-    cluster: Cluster, team_config: TeamConfig, tmp_path: Path
-) -> None:
-    with transfer.open_store(cluster, team_config) as store:  # type: ignore[arg-type]
-        with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey") as error:
-            store.get(f"{BUCKET}/none", tmp_path / "y")
-        assert not transfer.is_retryable(error.value)
-        assert cluster.ran.count("get") == 1
-        assert not (tmp_path / "y").exists()
+def test_what_the_store_refuses_is_one_sentence_and_asked_once(cluster: Cluster, store: Any, tmp_path: Path) -> None:
+    with pytest.raises(TrainyardError, match=r"^the object store refuses s3://runs/none: NoSuchKey") as error:
+        store.get(f"{BUCKET}/none", tmp_path / "y")
+    assert not transfer.is_retryable(error.value)
+    assert cluster.ran.count("get") == 1
+    assert not (tmp_path / "y").exists()
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, TrainyardError("no")])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -50,62 +51,51 @@ def trailer(body: bytes = BODY) -> dict[str, Any]:
     return {"headers": {"x-amz-decoded-content-length": str(len(body))}, "body": wire.chunked(body)}
 
 
-def put(path: str, query: Callable[[str], dict[str, str]] | None, payload: str, **more: str) -> Attempt:
+def put(
+    payload: str, query: Callable[[str], dict[str, str]] | None = None, *,
+    bare: bool = True, unpack: bool = False, **more: str,
+) -> Attempt:  # fmt: skip
+    """An object in unsigned chunks, or an archive to `unpack`; not `bare`: with headers that nobody signed."""
+
     def act(to: Access, user: str) -> wire.Answer:
-        sent = trailer()
-        head = {"x-amz-content-sha256": payload, "x-amz-date": wire.now(), **sent["headers"], **more}
-        return wire.send(to, "PUT", path, query=query(user) if query else None, headers=head, body=sent["body"])
+        head = {"x-amz-content-sha256": payload, "x-amz-date": wire.now()} if bare else bearer(user, payload)
+        path, sent = TARGET, trailer()
+        if unpack:
+            path, sent["headers"] = "/raw-data/a.tar", {"x-amz-meta-snowball-auto-extract": "true"}
+            sent["body"] = wire.archive({"forged": BODY})
+        head |= sent["headers"] | more
+        return wire.send(to, "PUT", path, query=query and query(user), headers=head, body=sent["body"])
 
     return act
 
 
-def put_bearer(path: str, payload: str) -> Attempt:
-    def act(to: Access, user: str) -> wire.Answer:
-        sent = trailer()
-        return wire.send(to, "PUT", path, headers=bearer(user, payload) | sent["headers"], body=sent["body"])
-
-    return act
-
-
-def extract(head: Callable[[str], dict[str, str]], query: Callable[[str], dict[str, str]] | None = None) -> Attempt:
-    def act(to: Access, user: str) -> wire.Answer:
-        headers = head(user) | {"x-amz-meta-snowball-auto-extract": "true"}
-        body = wire.archive({"forged": BODY})
-        return wire.send(to, "PUT", "/raw-data/a.tar", query=query(user) if query else None, headers=headers, body=body)
-
-    return act
-
-
-def streaming(payload: str) -> Callable[[str], dict[str, str]]:
-    return lambda user: {"x-amz-content-sha256": payload, "x-amz-date": wire.now()}
-
-
+extract = partial(put, unpack=True)
 SIGNED, SIGNED_TRAILER = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
 SUCCEEDED: dict[str, Attempt] = {
-    "unsigned chunks, the key in the query": put(TARGET, credential, wire.UNSIGNED_TRAILER),
-    "unsigned chunks, a whole link with a made-up signature": put(TARGET, link, wire.UNSIGNED_TRAILER),
-    "archive to unpack, the key in the query": extract(streaming(wire.UNSIGNED_TRAILER), credential),
-    "archive to unpack, a whole link with a made-up signature": extract(streaming(wire.UNSIGNED_TRAILER), link),
-    "archive to unpack, a made-up signature": extract(lambda user: bearer(user, wire.UNSIGNED_TRAILER)),
+    "unsigned chunks, the key in the query": put(wire.UNSIGNED_TRAILER, credential),
+    "unsigned chunks, a whole link with a made-up signature": put(wire.UNSIGNED_TRAILER, link),
+    "archive to unpack, the key in the query": extract(wire.UNSIGNED_TRAILER, credential),
+    "archive to unpack, a whole link with a made-up signature": extract(wire.UNSIGNED_TRAILER, link),
+    "archive to unpack, a made-up signature": extract(wire.UNSIGNED_TRAILER, bare=False),
 }
 REFUSED_BEFORE: dict[str, Attempt] = {
-    "unsigned chunks, a made-up signature": put_bearer(TARGET, wire.UNSIGNED_TRAILER),
-    "unsigned chunks, nobody's": put(TARGET, None, wire.UNSIGNED_TRAILER),
+    "unsigned chunks, a made-up signature": put(wire.UNSIGNED_TRAILER, bare=False),
+    "unsigned chunks, nobody's": put(wire.UNSIGNED_TRAILER),
     "unsigned chunks, the key in an old query": put(
-        TARGET, lambda user: {"AWSAccessKeyId": user, "Signature": "x", "Expires": "9999999999"}, wire.UNSIGNED_TRAILER
+        wire.UNSIGNED_TRAILER, lambda user: {"AWSAccessKeyId": user, "Signature": "x", "Expires": "9999999999"}
     ),
-    "unsigned chunks, a bearer token": put(TARGET, credential, wire.UNSIGNED_TRAILER, authorization="Bearer x"),
-    "unsigned chunks, an unknown scheme": put(TARGET, credential, wire.UNSIGNED_TRAILER, authorization="x"),
-    "signed chunks, the key in the query": put(TARGET, credential, SIGNED),
-    "signed chunks and trailer, the key in the query": put(TARGET, credential, SIGNED_TRAILER),
-    "signed chunks, a made-up signature": put_bearer(TARGET, SIGNED),
-    "signed chunks and trailer, a made-up signature": put_bearer(TARGET, SIGNED_TRAILER),
-    "a link with a made-up signature": put(TARGET, link, "UNSIGNED-PAYLOAD"),
-    "a made-up signature": put_bearer(TARGET, "UNSIGNED-PAYLOAD"),
-    "archive to unpack, signed chunks, the key in the query": extract(streaming(SIGNED), credential),
-    "archive to unpack, signed chunks and trailer": extract(streaming(SIGNED_TRAILER), credential),
-    "archive to unpack, a link with a made-up signature": extract(streaming("UNSIGNED-PAYLOAD"), link),
-    "archive to unpack, nobody's": extract(streaming(wire.UNSIGNED_TRAILER)),
+    "unsigned chunks, a bearer token": put(wire.UNSIGNED_TRAILER, credential, authorization="Bearer x"),
+    "unsigned chunks, an unknown scheme": put(wire.UNSIGNED_TRAILER, credential, authorization="x"),
+    "signed chunks, the key in the query": put(SIGNED, credential),
+    "signed chunks and trailer, the key in the query": put(SIGNED_TRAILER, credential),
+    "signed chunks, a made-up signature": put(SIGNED, bare=False),
+    "signed chunks and trailer, a made-up signature": put(SIGNED_TRAILER, bare=False),
+    "a link with a made-up signature": put("UNSIGNED-PAYLOAD", link),
+    "a made-up signature": put("UNSIGNED-PAYLOAD", bare=False),
+    "archive to unpack, signed chunks, the key in the query": extract(SIGNED, credential),
+    "archive to unpack, signed chunks and trailer": extract(SIGNED_TRAILER, credential),
+    "archive to unpack, a link with a made-up signature": extract("UNSIGNED-PAYLOAD", link),
+    "archive to unpack, nobody's": extract(wire.UNSIGNED_TRAILER),
 }
 
 

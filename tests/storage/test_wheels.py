@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 import wheelhouse
-from servers import Server
-from test_transfer import Cluster
+from played import Cluster
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.training import transfer
 from trainyard.training.wheels import collect, send
 
 
-def test_what_the_engineer_puts_is_what_runs_install(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    store, said = transfer.Store(Cluster(server), "transfer-x"), list[str]()  # type: ignore[arg-type]
+def test_what_the_engineer_puts_is_what_runs_install(pod, cluster: Cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    store, said = transfer.Store(cluster, "transfer-x"), list[str]()  # type: ignore[arg-type]
     wheelhouse.wheel(tmp_path / "site", "tiny-upper", "1.5", needs=("tiny-lower",))
     wheelhouse.wheel(tmp_path / "site", "tiny-lower", "2.0")
     found = collect.folder(tmp_path / "site", "3.13")
@@ -34,8 +33,8 @@ def test_what_the_engineer_puts_is_what_runs_install(pod, server: Server, tmp_pa
     assert str(other) in str(refused.value) and len(send.listed(store)) == 2
 
 
-def test_wheels_that_are_removed_are_found_no_more_and_can_be_sent_anew(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    store = transfer.Store(Cluster(server), "transfer-x")  # type: ignore[arg-type]
+def test_wheels_that_are_removed_are_found_no_more_and_can_be_sent_anew(pod, cluster: Cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    store = transfer.Store(cluster, "transfer-x")  # type: ignore[arg-type]
     for version in ("1.0", "2.0"):
         wheelhouse.wheel(tmp_path / "site", "tiny-lower", version)
     wheelhouse.wheel(tmp_path / "site", "tiny-upper", "1.5")
@@ -55,8 +54,8 @@ def test_wheels_that_are_removed_are_found_no_more_and_can_be_sent_anew(pod, ser
     assert [one.wheel.name for one in send.listed(store)] == ["tiny-upper"]
 
 
-def test_a_wheel_that_is_not_there_is_said_with_the_versions_that_are(server: Server, tmp_path: Path) -> None:
-    store = transfer.Store(Cluster(server), "transfer-x")  # type: ignore[arg-type]
+def test_a_wheel_that_is_not_there_is_said_with_the_versions_that_are(cluster: Cluster, tmp_path: Path) -> None:
+    store = transfer.Store(cluster, "transfer-x")  # type: ignore[arg-type]
     wheelhouse.wheel(tmp_path / "site", "tiny-seldom", "1.0")
     send.put(store, collect.folder(tmp_path / "site", "3.13"), print)
     there = send.listed(store)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import subprocess
+import sys
 import threading
 import zipfile
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+IMAGE = str(Path(sys.base_prefix) / "bin/python3")  # a Python that is no virtual environment
 
 
 def wheel(
@@ -32,6 +36,12 @@ def wheel(
         for one, data in files.items():
             archive.writestr(zipfile.ZipInfo(one, (2020, 1, 1, 0, 0, 0)), data)
     return path
+
+
+def image(folder: Path, *wheels: Path) -> str:
+    """What an image has in PYTHONPATH: these wheels alone, in that folder."""
+    subprocess.run([IMAGE, "-m", "pip", "install", "-q", "--no-deps", f"--target={folder}", *wheels], check=True)
+    return str(folder)
 
 
 def sha256(path: Path) -> str:

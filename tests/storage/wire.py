@@ -10,6 +10,7 @@ import ssl
 import tarfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 from urllib.parse import quote, urlencode, urlparse
 
 from trainyard_agent.store import Access
@@ -120,10 +121,10 @@ def chunked(content: bytes) -> bytes:
     return b"%x\r\n%s\r\n0\r\n\r\n\r\n" % (len(content), content)
 
 
-def archive(names: dict[str, bytes]) -> bytes:
+def archive(names: dict[str, bytes], mode: Literal["w", "w:gz"] = "w") -> bytes:
     """A tar archive of these files."""
     made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as tar:
+    with tarfile.open(fileobj=made, mode=mode) as tar:
         for name, content in names.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
@@ -132,5 +133,5 @@ def archive(names: dict[str, bytes]) -> bytes:
 
 
 def digest(body: bytes) -> str:
-    """What a signature covers of a body."""
+    """What a signature covers of a body, and what an object is checked by."""
     return hashlib.sha256(body).hexdigest()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
 import string
-import subprocess
-import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from minio import Minio
 from trainyard_agent import store
 from trainyard_agent.store import Access
 from trainyard_dev import tools
+from trainyard_dev.apiserver import processes
 
 USER, PASSWORD = "".join(secrets.choice(string.ascii_uppercase) for _ in range(20)), secrets.token_hex(20)
 
@@ -37,41 +35,29 @@ class Server:
         return self.client(self.root.user, self.root.password)
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def env_of(to: Access) -> dict[str, str]:
+    """The variables by which a pod reaches the store."""
+    return {"S3_ENDPOINT": to.endpoint, "S3_ACCESS_KEY": to.user, "S3_SECRET_KEY": to.password, "S3_REGION": to.region,
+            "S3_CA": to.ca}  # fmt: skip
 
 
 def start(
     folder: Path, certs: Path, ca: str = "", *, user: str = USER, password: str = PASSWORD, port: int = 0, **env: str
-) -> tuple[subprocess.Popen[bytes], Server]:
+) -> tuple[processes.Server, Server]:
     """Start a server and wait until it answers. `port` 0: a free one; `env`: further variables of it."""
-    port, scheme = port or free_port(), "https" if ca else "http"
-    folder.mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [tools.binary("minio"), "server", folder, "--address", f"127.0.0.1:{port}", "--certs-dir", certs],
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "MINIO_ROOT_USER": user,
-            "MINIO_ROOT_PASSWORD": password,
-            "MINIO_BROWSER": "off",
-            "MINIO_UPDATE": "off",
-            **env,
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-    )
+    port, scheme = port or processes.free_ports(1)[0], "https" if ca else "http"
+    folder.mkdir(parents=True, exist_ok=True)
+    env = {"MINIO_ROOT_USER": user, "MINIO_ROOT_PASSWORD": password, "HOME": str(folder), **env}
+    env |= {"MINIO_BROWSER": "off", "MINIO_UPDATE": "off"}
+    argv = [tools.binary("minio"), "server", folder, "--address", f"127.0.0.1:{port}", "--certs-dir", certs]
+    process = processes.Server(argv, folder.with_suffix(".log"), env)
     server = Server(Access(f"{scheme}://127.0.0.1:{port}", user, password, "us-east-1", ca), folder)
-    end = time.monotonic() + 30
-    while True:
-        try:
+
+    def answers() -> bool:
+        with suppress(Exception):
             server.admin.list_buckets()
-            return process, server
-        except Exception as error:
-            if process.poll() is not None or time.monotonic() > end:
-                process.kill()
-                raise AssertionError(f"MinIO did not start: {error}") from error
-            time.sleep(0.1)
+            return True
+        return False
+
+    process.wait(answers, 30)
+    return process, server

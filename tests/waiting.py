@@ -1,0 +1,16 @@
+"""Waiting for an outcome, for all levels of tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def wait(look: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+    """What `look` gives once it gives something."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, f"{what} did not come"
+        time.sleep(0.05)
+    return found
