@@ -8,24 +8,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from local_server import kubeconfig
 
 from trainyard.errors import TrainyardError
 from trainyard.kube import Access
 
 
 def _config(path: Path, **user: object) -> Path:
-    contexts = [
-        {"name": "lab", "context": {"cluster": "lab", "user": "me", "namespace": "vision"}},
-        {"name": "bare", "context": {"cluster": "lab", "user": "me"}},
-    ]
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "lab",
-        "clusters": [{"name": "lab", "cluster": {"server": "http://127.0.0.1:1"}}],
-        "contexts": contexts,
-        "users": [{"name": "me", "user": user or {"token": "abc"}}],
-    }
+    config = yaml.safe_load(kubeconfig(path, "http://127.0.0.1:1", **(user or {"token": "abc"})).read_text())
+    config["contexts"].append({"name": "bare", "context": {"cluster": "lab", "user": "me"}})
     path.write_text(yaml.safe_dump(config))
     return path
 
