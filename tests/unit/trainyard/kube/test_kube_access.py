@@ -1,17 +1,19 @@
-"""Which kubeconfig, context and namespace are taken, and what a bad one is answered."""
+"""Which kubeconfig, context and namespace are taken, what a bad one is answered, and who makes an object."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from local_server import kubeconfig
 
 from trainyard.errors import TrainyardError
-from trainyard.kube import Access
+from trainyard.kube import Access, KubeError, caller
+from trainyard.names import SUBMITTER
 
 
 def _config(path: Path, **user: object) -> Path:
@@ -106,3 +108,28 @@ def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
     kube = Access(kubeconfig=str(_config(tmp_path / "config"))).connect()
     with pytest.raises(TrainyardError, match=r"http://127.0.0.1:1: the API server did not answer: .*[Rr]efused"):
         kube.get(kube.path("v1", "pods"))
+
+
+class Cluster:
+    """A cluster that knows its caller, or doesn't say."""
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+
+    def create(self, obj: dict[str, Any]) -> dict[str, Any]:
+        assert obj == {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        if not self.who:
+            raise KubeError("not found", status=404)
+        return {"status": {"userInfo": {"username": self.who}}}
+
+
+def test_it_is_signed_beside_what_is_noted_already() -> None:
+    obj: dict[str, Any] = {"metadata": {"annotations": {"own": "note"}}}
+    caller.sign(Cluster("ada"), obj)  # type: ignore[arg-type]
+    assert obj["metadata"]["annotations"] == {"own": "note", SUBMITTER: "ada"}
+
+
+def test_it_stays_unsigned_where_the_cluster_does_not_say() -> None:
+    obj: dict[str, Any] = {"metadata": {}}
+    caller.sign(Cluster(""), obj)  # type: ignore[arg-type]
+    assert obj == {"metadata": {}}
