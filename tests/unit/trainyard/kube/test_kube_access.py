@@ -49,11 +49,6 @@ def test_no_kubeconfig() -> None:
         Access().connect()
 
 
-def test_a_kubeconfig_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TrainyardError, match="there is no such kubeconfig"):
-        Access(kubeconfig=str(tmp_path / "absent")).connect()
-
-
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "{", "apiVersion: v1\nkind: Config\n", "\x00\xff"])
 def test_a_file_that_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
@@ -61,15 +56,23 @@ def test_a_file_that_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
         Access(kubeconfig=str(tmp_path / "config")).connect()
 
 
-def test_an_unknown_context(tmp_path: Path) -> None:
-    with pytest.raises(TrainyardError, match="Expected object with name moon"):
-        Access(kubeconfig=str(_config(tmp_path / "config")), context="moon").connect()
+PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1"}
 
 
-def test_a_log_in_that_fails(tmp_path: Path) -> None:
-    plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "false", "interactiveMode": "Never"}}
-    with pytest.raises(TrainyardError, match="the log-in of the kubeconfig failed"):
-        Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
+@pytest.mark.parametrize(
+    ("name", "user", "asked", "says"),
+    [
+        ("absent", {}, {}, "there is no such kubeconfig"),
+        ("config", {}, {"context": "moon"}, "Expected object with name moon"),
+        ("config", {"exec": {**PLUGIN, "command": "false", "interactiveMode": "Never"}}, {},
+         "the log-in of the kubeconfig failed"),
+        ("config", {}, {"groups": ("staff",)}, "--as-group needs --as"),
+    ],
+)  # fmt: skip
+def test_what_leads_to_no_cluster(tmp_path: Path, name: str, user: Any, asked: dict[str, Any], says: str) -> None:
+    _config(tmp_path / "config", **user)
+    with pytest.raises(TrainyardError, match=says):
+        Access(kubeconfig=str(tmp_path / name), **asked).connect()
 
 
 def test_a_log_in_that_fails_before_a_person_s_eyes(
@@ -78,7 +81,7 @@ def test_a_log_in_that_fails_before_a_person_s_eyes(
     """On a terminal its program says itself what is wrong; the loader has nothing to say then."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     said = ["-c", "echo nobody is logged in >&2; exit 1"]
-    plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": said}}
+    plugin = {"exec": {**PLUGIN, "command": "sh", "args": said}}
     with (
         Path(os.devnull).open() as terminal,
         pytest.raises(TrainyardError, match="its program ended with the error above"),
@@ -86,11 +89,6 @@ def test_a_log_in_that_fails_before_a_person_s_eyes(
         monkeypatch.setattr(sys, "stdin", terminal)  # the program gets it, and pytest's is no file
         Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
     assert "nobody is logged in" in capfd.readouterr().err
-
-
-def test_groups_without_a_user(tmp_path: Path) -> None:
-    with pytest.raises(TrainyardError, match="--as-group needs --as"):
-        Access(kubeconfig=str(_config(tmp_path / "config")), groups=("staff",)).connect()
 
 
 def test_a_kubeconfig_that_acts_as_somebody_as_for_kubectl(tmp_path: Path) -> None:
