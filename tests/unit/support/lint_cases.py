@@ -6,51 +6,44 @@ import copy
 import functools
 import json
 import random
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import sites
 import yaml
 
-from trainyard import contract
 from trainyard.pipelines import lint
 from trainyard.policy.lint.finding import Finding
 
 VALUES = """
-global:
-  contract:
-    gpuImages: cpu
-    nodePools:
-      - {name: gpu, kind: gpu, labels: {trainyard.io/pool: gpu}, gpu: {resource: nvidia.com/gpu, count: 4},
-         taint: {key: nvidia.com/gpu, value: present, effect: NoSchedule}, capacity: {cpu: 32, memory: 256Gi}}
-      - {name: spot, kind: gpu, labels: {trainyard.io/pool: spot}, gpu: {resource: nvidia.com/gpu, count: 4},
-         spot: true, taint: {key: trainyard.io/spot, value: present, effect: NoSchedule},
-         capacity: {cpu: 32, memory: 256Gi}}
-      - {name: cpu, kind: cpu, labels: {trainyard.io/pool: cpu}, capacity: {cpu: 16, memory: 64Gi}}
-    queues:
-      - {name: training, weight: 1, parent: root, reclaimable: true}
-      - {name: narrow, weight: 1, parent: root, capability: {cpu: 64, memory: 512Gi, nvidia.com/gpu: 2}}
-      - {name: above, weight: 1, parent: root}
-      - {name: below, weight: 1, parent: above}
-    teams:
-      - {name: vision, gid: 20001, queues: [training, narrow, above], maxGpusPerJob: 12,
-         quota: {all: {pods: 50, gpus: 8}}}
-    storage:
-      buckets:
-        - {name: datasets, teams: own}
-        - {name: runs, teams: own}
-        - {name: backup, teams: none}
+gpuImages: cpu
+nodePools:
+  - {name: gpu, kind: gpu, labels: {trainyard.io/pool: gpu}, gpu: {resource: nvidia.com/gpu, count: 4},
+     taint: {key: nvidia.com/gpu, value: present, effect: NoSchedule}, capacity: {cpu: 32, memory: 256Gi}}
+  - {name: spot, kind: gpu, labels: {trainyard.io/pool: spot}, gpu: {resource: nvidia.com/gpu, count: 4},
+     spot: true, taint: {key: trainyard.io/spot, value: present, effect: NoSchedule},
+     capacity: {cpu: 32, memory: 256Gi}}
+  - {name: cpu, kind: cpu, labels: {trainyard.io/pool: cpu}, capacity: {cpu: 16, memory: 64Gi}}
+queues:
+  - {name: training, weight: 1, parent: root, reclaimable: true}
+  - {name: narrow, weight: 1, parent: root, capability: {cpu: 64, memory: 512Gi, nvidia.com/gpu: 2}}
+  - {name: above, weight: 1, parent: root}
+  - {name: below, weight: 1, parent: above}
+teams:
+  - {name: vision, gid: 20001, queues: [training, narrow, above], maxGpusPerJob: 12,
+     quota: {all: {pods: 50, gpus: 8}}}
+storage:
+  buckets:
+    - {name: datasets, teams: own}
+    - {name: runs, teams: own}
+    - {name: backup, teams: none}
 """
 
 
 @functools.cache
 def site() -> lint.Site:
     """One team, pools of known size, queues of all kinds."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        file.write(VALUES)
-        file.flush()
-        return lint.site(contract.load(Path(file.name)), "vision")
+    return lint.site(sites.of_values(yaml.safe_load(VALUES)), "vision")
 
 
 def broken(text: str, old: str, new: str) -> str:

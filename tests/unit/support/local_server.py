@@ -1,11 +1,47 @@
-"""A real HTTP server on this machine, for tests of what asks one."""
+"""A real HTTP server on this machine, for tests of what asks one, and a kubeconfig that leads to it."""
 
 from __future__ import annotations
 
 import http.server
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """Reads and answers in JSON, and prints nothing; a server has `get` or `post` or both."""
+
+    def do_GET(self) -> None:
+        self.get()
+
+    def do_POST(self) -> None:
+        self.post()
+
+    def get(self) -> None:
+        self.send_error(501)
+
+    def post(self) -> None:
+        self.send_error(501)
+
+    def body(self) -> bytes:
+        return self.rfile.read(int(self.headers["Content-Length"]))
+
+    def answer(self, code: int, body: Any) -> None:
+        """An object, or bytes as they are."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @contextmanager
@@ -20,3 +56,17 @@ def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def kubeconfig(file: Path, host: str, namespace: str = "vision", **user: Any) -> Path:
+    """A file by which one reaches an API server at that address."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "lab",
+        "clusters": [{"name": "lab", "cluster": {"server": host}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "me", "namespace": namespace}}],
+        "users": [{"name": "me", "user": user}],
+    }
+    file.write_text(yaml.safe_dump(document))
+    return file

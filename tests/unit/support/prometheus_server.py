@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import http.server
-import json
 import re
 import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from local_server import serving
+from local_server import Answers, serving
 
 Vector = list[tuple[dict[str, str], float]]
 
@@ -37,16 +35,10 @@ def served() -> Iterator[Server]:
     """The server on a port of its own, for as long as the block lasts."""
     known = Server()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            status, body = self._of(form) if self.path == "/api/v1/query" else (404, {"status": "error"})
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    class Handler(Answers):
+        def post(self) -> None:
+            form = urllib.parse.parse_qs(self.body().decode())
+            self.answer(*self._of(form) if self.path == "/api/v1/query" else (404, {"status": "error"}))
 
         def _of(self, form: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
             query, at = form["query"][0], float(form["time"][0])
@@ -55,9 +47,6 @@ def served() -> Iterator[Server]:
                 return 400, {"status": "error", "errorType": "bad_data", "error": known.refuses}
             result = [{"metric": labels, "value": [at, str(value)]} for labels, value in known.answer(query, at)]
             return 200, {"status": "success", "data": {"resultType": "vector", "result": result}}
-
-        def log_message(self, *_: Any) -> None:
-            pass
 
     with serving(Handler) as known.address:
         yield known

@@ -7,9 +7,7 @@ from typing import Any
 
 from trainyard.kube import KubeError
 
-VALUES = {"global": {"contract": {"gpuImages": "cpu", "teams": [{"name": "speech", "gid": 20002, "maxGpusPerJob": 4}]}}}
-
-
+VALUES = {"gpuImages": "cpu", "teams": [{"name": "speech", "gid": 20002, "maxGpusPerJob": 4}]}
 Object = dict[str, Any]
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
+from sites import of_values
 
-from trainyard import contract
 from trainyard.contract import Contract
 from trainyard.data import places
 from trainyard.errors import TrainyardError, UsageError
@@ -16,12 +15,12 @@ from trainyard.kinds import TeamConfig
 from trainyard.training import transfer
 from trainyard.training.transfer import folder as transfers
 
+TEAMS = [{"name": "vision", "gid": 20001}]
+
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Contract:
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}}))
-    return contract.load(file)
+def known() -> Contract:
+    return of_values({"teams": TEAMS})
 
 
 @pytest.mark.parametrize(
@@ -69,20 +68,11 @@ def test_the_platform_s_own_pod_has_its_keys_and_its_registry_s(known: Contract)
     assert named == {"trainyard-s3"} and "imagePullSecrets" not in own
 
 
-def test_a_platform_without_such_a_bucket_says_so(tmp_path: Path) -> None:
-    file = tmp_path / "values.yaml"
-    runs = {
-        "name": "runs",
-        "access": "write",
-        "teams": "own",
-        "versioning": False,
-        "expireDays": 0,
-        "noncurrentDays": 0,
-    }
-    given = {"teams": [{"name": "vision", "gid": 20001}], "storage": {"buckets": [runs]}}
-    file.write_text(yaml.safe_dump({"global": {"contract": given}}))
+def test_a_platform_without_such_a_bucket_says_so() -> None:
+    ends = {"versioning": False, "expireDays": 0, "noncurrentDays": 0}
+    runs = {"name": "runs", "access": "write", "teams": "own", **ends}
     with pytest.raises(TrainyardError, match="the platform has no bucket for data sets"):
-        places.place(contract.load(file), "vision", "digits")
+        places.place(of_values({"teams": TEAMS, "storage": {"buckets": [runs]}}), "vision", "digits")
 
 
 def test_a_folder_whose_name_is_none(tmp_path: Path) -> None:

@@ -7,32 +7,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import yaml
+from sites import of_values
 
-from trainyard import contract
 from trainyard.errors import UsageError
 from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest, registry, status
 from trainyard.kinds.pods import DEVICE
 
-TEAMS = {
-    "global": {
-        "imageRegistry": "registry.example.org",
-        "contract": {
-            "gpuImages": "cpu",
-            "teams": [{"name": "vision", "gid": 20001, "maxGpusPerJob": 8}, {"name": "speech", "gid": 20002}],
-        },
-    }
-}
-
-
+TEAMS = [{"name": "vision", "gid": 20001, "maxGpusPerJob": 8}, {"name": "speech", "gid": 20002}]
+CODE = {"code": "vision/code/x.tar.gz", "code_sha256": "0" * 64}
 FRAMEWORKS = ("pytorch", "tensorflow", "mpi", "volcano", "job")
 
 
 @pytest.fixture(scope="module")
-def team_config(tmp_path_factory: pytest.TempPathFactory) -> TeamConfig:
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump(TEAMS))
-    return TeamConfig.of(contract.load(file), "vision")
+def team_config() -> TeamConfig:
+    return TeamConfig.of(
+        of_values({"gpuImages": "cpu", "teams": TEAMS}, imageRegistry="registry.example.org"), "vision"
+    )
 
 
 @pytest.fixture
@@ -59,7 +49,7 @@ def main_of(spec: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_pod_is_closed_and_every_gpu_stands_in_requests_and_limits(made: Any, framework: str) -> None:
-    job = made(framework, code="vision/code/x.tar.gz", code_sha256="0" * 64, output="vision/jobs/try")
+    job = made(framework, **CODE, output="vision/jobs/try")
     specs = list(templates(job))
     assert specs
     with_gpus = []
@@ -127,9 +117,8 @@ def test_the_only_rank_of_a_node_knows_its_place_on_it(made: Any) -> None:
 
 
 def test_the_device_is_said_before_the_command_of_every_pod_that_computes(made: Any) -> None:
-    code = {"code": "vision/code/x.tar.gz", "code_sha256": "0" * 64, "python": "python3"}
     for kind in registry.KINDS:
-        job = made(kind.framework, gpus=1, **code)
+        job = made(kind.framework, gpus=1, python="python3", **CODE)
         said = [main_of(pod)["command"] for pod in templates(job)]
         if kind.framework == "mpi":
             launcher, worker = said
@@ -147,7 +136,7 @@ def launcher_of(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_mpirun_starts_a_rank_in_each_slot_where_the_code_is(made: Any) -> None:
-    job = made("mpi", code="vision/code/x.tar.gz", code_sha256="0" * 64)
+    job = made("mpi", **CODE)
     words = main_of(launcher_of(job))["command"]
     assert words[:3] == ["mpirun", "-np", "4"] and job["spec"]["slotsPerWorker"] == 2
     assert words[-4:] == ["-wdir", "/trainyard/code", "python", "train.py"]
@@ -171,7 +160,7 @@ def test_mpirun_starts_a_rank_in_each_slot_where_the_code_is(made: Any) -> None:
 def test_a_member_s_own_mpirun_starts_ranks_where_the_code_is(
     made: Any, command: list[str], started: list[str]
 ) -> None:
-    job = made("mpi", command=tuple(command), code="vision/code/x.tar.gz", code_sha256="0" * 64)
+    job = made("mpi", command=tuple(command), **CODE)
     assert main_of(launcher_of(job))["command"] == started
 
 
@@ -182,12 +171,7 @@ def test_open_mpi_5_of_a_member_s_own_image_finds_hosts_and_agent(made: Any) -> 
 
 
 def test_an_elastic_job_is_a_gang_of_its_least_size_under_torchrun(made: Any) -> None:
-    given = {
-        "code": "vision/code/x.tar.gz",
-        "code_sha256": "0" * 64,
-        "output": "vision/jobs/try",
-        "checkpoints": "ckpt",
-    }
+    given = {**CODE, "output": "vision/jobs/try", "checkpoints": "ckpt"}
     job = made(nodes=4, min_nodes=2, gpus=2, command=("python", "train.py", "--lr", "1"), **given)
     spec = job["spec"]
     assert spec["runPolicy"]["schedulingPolicy"]["minAvailable"] == 2

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from sites import with_team
 
-from trainyard.contract import defaults
-from trainyard.contract.model import Team
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
 from trainyard.kinds.pods import UPLOAD
 from trainyard.policy.lint.pods import pods
 
 URI = "http://mlflow.tracking.svc:5000"
-TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi")
 
 
 def containers(framework: str, uri: str, python: str = "", *, tracked: bool = True) -> list[dict[str, Any]]:
-    known = defaults()
-    site = replace(known, teams={"vision": TEAM}, raw={**known.raw, "mlflow": {"trackingUri": uri}})
+    site = with_team(mlflow={"trackingUri": uri})
     words = ("python", "train.py", "--lr", "0.1", "--name=$(X)")
     spec = JobSpec(
         "digits-x7k2p", words, framework=framework, team="vision", output="vision/jobs/d", code="c", code_sha256="d",
@@ -40,11 +36,8 @@ def test_the_uploader_knows_server_experiment_parameters_and_log_in(framework: s
         told = environment(one)
         assert told["MLFLOW_TRACKING_URI"] == URI and told["TRAINYARD_JOB"] == "digits-x7k2p"
         assert told["MLFLOW_EXPERIMENT_NAME"] == "vision/digits"
-        assert told["MLFLOW_TRACKING_TOKEN"]["secretKeyRef"] == {
-            "name": "trainyard-mlflow",
-            "key": "token",
-            "optional": True,
-        }
+        token = told["MLFLOW_TRACKING_TOKEN"]["secretKeyRef"]
+        assert token == {"name": "trainyard-mlflow", "key": "token", "optional": True}
         assert [word for word in one["args"] if word.startswith("--param")] == ["--param=lr=0.1", "--param=name=$$(X)"]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from sites import of_values
 
 from trainyard import contract
 from trainyard.errors import UsageError
@@ -27,11 +28,9 @@ CPU = {"name": "cpu", "kind": "cpu", "labels": {"trainyard.io/pool": "cpu"}}
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> contract.Contract:
-    values = {"teams": [{"name": "vision", "gid": 20001}], "nodePools": [REAL, MOCK, CPU], "packages": SITE}
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": values}}))
-    return contract.load(file)
+def platform() -> contract.Contract:
+    teams = [{"name": "vision", "gid": 20001}]
+    return of_values({"teams": teams, "nodePools": [REAL, MOCK, CPU], "packages": SITE})
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import socket
-import socketserver
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -14,63 +12,32 @@ from typing import Any
 
 import pytest
 from kubernetes.client import Configuration
-from websocket import ABNF
+from websocket_node import Node, listening
 
 from trainyard.kube import Kube, KubeError
 from trainyard.kube.forward import PROTOCOL, Forward
 
-GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455
 
-
-class _Node(socketserver.StreamRequestHandler):
+class _Pod(Node):
     """Gives back what comes to port 6006; nothing listens on 7; 403 for a pod `closed`."""
 
     def handle(self) -> None:
-        line, headers = self.rfile.readline().decode(), {}
-        while (header := self.rfile.readline().decode().strip()) != "":
-            name, _, value = header.partition(": ")
-            headers[name.lower()] = value
-        self.server.seen.append((line, headers))
+        line, headers = self.asked()
+        self.server.seen.append((line, dict(headers)))
         if "/pods/closed/" in line:
-            body = b'{"message": "pods \\"closed\\" is forbidden"}'
-            self.wfile.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-            return
-        accept = base64.b64encode(hashlib.sha1((headers["sec-websocket-key"] + GUID).encode()).digest()).decode()
-        self.wfile.write(
-            (
-                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                f"Sec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n"
-            ).encode()
-        )
+            return self.refuse(b'{"message": "pods \\"closed\\" is forbidden"}')
+        self.accept(headers, PROTOCOL)
         port = int(line.split("ports=")[1].split()[0])
         self.send(0, struct.pack("<H", port))
         self.send(1, struct.pack("<H", port))
         if port == 7:
             self.send(1, b"connection refused")
-            self.wfile.write(b"\x88\x02\x03\xe8")
-            return
+            return self.close()
         while (data := self.receive()) is not None:
             if data:
                 assert data[0] == 0
                 self.send(0, data[1:])
-
-    def receive(self) -> bytes | None:
-        """A message; b"" for a ping, None at the end."""
-        head = self.rfile.read(2)
-        if len(head) < 2 or head[0] & 0x0F == ABNF.OPCODE_CLOSE:
-            return None
-        length = head[1] & 0x7F
-        if length == 126:
-            length = struct.unpack("!H", self.rfile.read(2))[0]
-        mask, data = self.rfile.read(4), self.rfile.read(length)
-        key = (mask * (length // 4 + 1))[:length]
-        plain = (int.from_bytes(data, "big") ^ int.from_bytes(key, "big")).to_bytes(length, "big")
-        return b"" if head[0] & 0x0F == ABNF.OPCODE_PING else plain
-
-    def send(self, channel: int, data: bytes) -> None:
-        size = len(data) + 1
-        head = bytes([0x82, size]) if size < 126 else b"\x82\x7e" + struct.pack("!H", size)
-        self.wfile.write(head + bytes([channel]) + data)
+        return None
 
 
 Open = Callable[..., tuple[Forward, list[str]]]
@@ -78,11 +45,8 @@ Open = Callable[..., tuple[Forward, list[str]]]
 
 @pytest.fixture
 def node() -> Iterator[Any]:
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Node) as server:
-        server.daemon_threads, server.seen = True, []  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with listening(_Pod) as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture

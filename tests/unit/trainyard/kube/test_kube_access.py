@@ -1,31 +1,24 @@
-"""Which kubeconfig, context and namespace are taken, and what a bad one is answered."""
+"""Which kubeconfig, context and namespace are taken, what a bad one is answered, and who makes an object."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from local_server import kubeconfig
 
 from trainyard.errors import TrainyardError
-from trainyard.kube import Access
+from trainyard.kube import Access, KubeError, caller
+from trainyard.names import SUBMITTER
 
 
 def _config(path: Path, **user: object) -> Path:
-    contexts = [
-        {"name": "lab", "context": {"cluster": "lab", "user": "me", "namespace": "vision"}},
-        {"name": "bare", "context": {"cluster": "lab", "user": "me"}},
-    ]
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "lab",
-        "clusters": [{"name": "lab", "cluster": {"server": "http://127.0.0.1:1"}}],
-        "contexts": contexts,
-        "users": [{"name": "me", "user": user or {"token": "abc"}}],
-    }
+    config = yaml.safe_load(kubeconfig(path, "http://127.0.0.1:1", **(user or {"token": "abc"})).read_text())
+    config["contexts"].append({"name": "bare", "context": {"cluster": "lab", "user": "me"}})
     path.write_text(yaml.safe_dump(config))
     return path
 
@@ -56,11 +49,6 @@ def test_no_kubeconfig() -> None:
         Access().connect()
 
 
-def test_a_kubeconfig_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TrainyardError, match="there is no such kubeconfig"):
-        Access(kubeconfig=str(tmp_path / "absent")).connect()
-
-
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "{", "apiVersion: v1\nkind: Config\n", "\x00\xff"])
 def test_a_file_that_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
@@ -68,15 +56,23 @@ def test_a_file_that_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
         Access(kubeconfig=str(tmp_path / "config")).connect()
 
 
-def test_an_unknown_context(tmp_path: Path) -> None:
-    with pytest.raises(TrainyardError, match="Expected object with name moon"):
-        Access(kubeconfig=str(_config(tmp_path / "config")), context="moon").connect()
+PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1"}
 
 
-def test_a_log_in_that_fails(tmp_path: Path) -> None:
-    plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "false", "interactiveMode": "Never"}}
-    with pytest.raises(TrainyardError, match="the log-in of the kubeconfig failed"):
-        Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
+@pytest.mark.parametrize(
+    ("name", "user", "asked", "says"),
+    [
+        ("absent", {}, {}, "there is no such kubeconfig"),
+        ("config", {}, {"context": "moon"}, "Expected object with name moon"),
+        ("config", {"exec": {**PLUGIN, "command": "false", "interactiveMode": "Never"}}, {},
+         "the log-in of the kubeconfig failed"),
+        ("config", {}, {"groups": ("staff",)}, "--as-group needs --as"),
+    ],
+)  # fmt: skip
+def test_what_leads_to_no_cluster(tmp_path: Path, name: str, user: Any, asked: dict[str, Any], says: str) -> None:
+    _config(tmp_path / "config", **user)
+    with pytest.raises(TrainyardError, match=says):
+        Access(kubeconfig=str(tmp_path / name), **asked).connect()
 
 
 def test_a_log_in_that_fails_before_a_person_s_eyes(
@@ -85,7 +81,7 @@ def test_a_log_in_that_fails_before_a_person_s_eyes(
     """On a terminal its program says itself what is wrong; the loader has nothing to say then."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     said = ["-c", "echo nobody is logged in >&2; exit 1"]
-    plugin = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": said}}
+    plugin = {"exec": {**PLUGIN, "command": "sh", "args": said}}
     with (
         Path(os.devnull).open() as terminal,
         pytest.raises(TrainyardError, match="its program ended with the error above"),
@@ -93,11 +89,6 @@ def test_a_log_in_that_fails_before_a_person_s_eyes(
         monkeypatch.setattr(sys, "stdin", terminal)  # the program gets it, and pytest's is no file
         Access(kubeconfig=str(_config(tmp_path / "config", **plugin))).connect()
     assert "nobody is logged in" in capfd.readouterr().err
-
-
-def test_groups_without_a_user(tmp_path: Path) -> None:
-    with pytest.raises(TrainyardError, match="--as-group needs --as"):
-        Access(kubeconfig=str(_config(tmp_path / "config")), groups=("staff",)).connect()
 
 
 def test_a_kubeconfig_that_acts_as_somebody_as_for_kubectl(tmp_path: Path) -> None:
@@ -115,3 +106,28 @@ def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
     kube = Access(kubeconfig=str(_config(tmp_path / "config"))).connect()
     with pytest.raises(TrainyardError, match=r"http://127.0.0.1:1: the API server did not answer: .*[Rr]efused"):
         kube.get(kube.path("v1", "pods"))
+
+
+class Cluster:
+    """A cluster that knows its caller, or doesn't say."""
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+
+    def create(self, obj: dict[str, Any]) -> dict[str, Any]:
+        assert obj == {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        if not self.who:
+            raise KubeError("not found", status=404)
+        return {"status": {"userInfo": {"username": self.who}}}
+
+
+def test_it_is_signed_beside_what_is_noted_already() -> None:
+    obj: dict[str, Any] = {"metadata": {"annotations": {"own": "note"}}}
+    caller.sign(Cluster("ada"), obj)  # type: ignore[arg-type]
+    assert obj["metadata"]["annotations"] == {"own": "note", SUBMITTER: "ada"}
+
+
+def test_it_stays_unsigned_where_the_cluster_does_not_say() -> None:
+    obj: dict[str, Any] = {"metadata": {}}
+    caller.sign(Cluster(""), obj)  # type: ignore[arg-type]
+    assert obj == {"metadata": {}}

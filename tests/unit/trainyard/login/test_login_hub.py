@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
+from local_server import Answers, serving
 from login_answers import signed
 
 from trainyard.errors import TrainyardError
 from trainyard.login import hub
 
 
-class _Hub(http.server.BaseHTTPRequestHandler):
+class _Hub(Answers):
     asked: ClassVar[list[tuple[str, str]]] = []
-    answer: tuple[int, bytes] = (200, b"{}")
+    says: tuple[int, bytes] = (200, b"{}")
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         self.asked.append((self.path, self.headers["Authorization"]))
-        status, body = self.answer
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.answer(*self.says)
 
 
 class TestHub:
     @pytest.fixture
     def environment(self) -> Iterator[dict[str, str]]:
         _Hub.asked.clear()
-        with http.server.HTTPServer(("127.0.0.1", 0), _Hub) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            yield {
-                "JUPYTERHUB_API_URL": f"http://127.0.0.1:{server.server_address[1]}/hub/api",
-                "JUPYTERHUB_API_TOKEN": "t",
-                "JUPYTERHUB_USER": "ada@example.org",
-            }
-            server.shutdown()
+        with serving(_Hub) as host:
+            told = {"API_URL": f"{host}/hub/api", "API_TOKEN": "t", "USER": "ada@example.org"}
+            yield {f"JUPYTERHUB_{name}": value for name, value in told.items()}
 
     def test_the_notebook_gets_its_own_users_token(self, environment: dict[str, str]) -> None:
-        _Hub.answer = (200, json.dumps({"auth_state": {"id_token": signed()}}).encode())
+        _Hub.says = (200, json.dumps({"auth_state": {"id_token": signed()}}).encode())
         assert hub.tokens(environment).claims["email"] == "ada@example.org"
         assert _Hub.asked == [("/hub/api/users/ada%40example.org", "token t")]
 
@@ -72,7 +59,7 @@ class TestHub:
         ],
     )
     def test_what_is_wrong_is_said(self, environment: dict[str, str], answer: tuple[int, bytes], said: str) -> None:
-        _Hub.answer = answer
+        _Hub.says = answer
         with pytest.raises(TrainyardError) as raised:
             hub.tokens(environment)
         assert said in str(raised.value)

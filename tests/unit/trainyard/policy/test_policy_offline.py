@@ -7,20 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import yaml
+from policy_site import BARE, KEPT, SITE
 
-from trainyard import contract
-from trainyard.paths import ROOT
 from trainyard.policy import fill, offline, rules
 from trainyard_dev.policy import cases
-
-PLACE = ROOT / "tests" / "policies"
-VALUES = [yaml.safe_load((PLACE / name).read_text()) for name in ("teams.yaml", "options.yaml")]
-SITE = contract.read.contract(contract.render.of_values(VALUES[0] | VALUES[1], str(PLACE)), str(PLACE))
-# As tests/policies/extra.yaml makes it.
-BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
-POOLS = "trainyard.io/pool=gpu,trainyard.io/pool=cpu,site=north trainyard.io/pool=data"
-KEPT = contract.Team("kept", ("vision",), ("training-normal",), 8, "10Gi", pool_labels=POOLS)
 
 
 def request(case: Any) -> offline.Request:

@@ -77,17 +77,8 @@ def call(trainyard: Call, maps: Maps, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_file_comes_with_its_difference_and_stays_as_it_is(call: Call, tmp_path: Path, maps: Maps) -> None:
     ended = call("rightsize", "mnist.yaml")
     assert ended.code == 0, ended.err
-    assert ended.out.splitlines()[1].split()[:9] == [
-        "mnist",
-        "main",
-        "cpu",
-        "4",
-        "0.50",
-        "1.00",
-        "1.00",
-        "1.10",
-        "1150m",
-    ]
+    said = "mnist main cpu 4 0.50 1.00 1.00 1.10 1150m"
+    assert ended.out.splitlines()[1].split()[:9] == said.split()
     assert "memory    8Gi" in ended.out
     assert "1.5Gi in the most of the last 2 runs" in ended.out
     assert "-            requests: {cpu: 4, memory: 8Gi}\n" in ended.out

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from played import Objects
 
 from trainyard.cli import trainyard
 from trainyard.commands import models
@@ -35,30 +36,8 @@ MADE = {
 }
 
 
-class Cluster:
-    """Lists by their plural; one that is an error is raised."""
-
-    namespace = "vision"
-
-    def __init__(self, **found: Any) -> None:
-        self.found = found
-
-    def path(self, version: str, plural: str, name: str = "") -> str:
-        return f"{plural}/{name}" if name else plural
-
-    def list(self, path: str, **_: Any) -> list[Any]:
-        there = self.found.get(path, [])
-        if isinstance(there, Exception):
-            raise there
-        return list(there)
-
-    def find(self, path: str) -> Any:
-        plural, _, name = path.partition("/")
-        return next((one for one in self.list(plural) if one["metadata"]["name"] == name), None)
-
-
 def test_it_is_listed_once_with_the_address_that_kserve_chose() -> None:
-    kube: Any = Cluster(deployments=[MADE], inferenceservices=[SERVED])
+    kube: Any = Objects(deployments=[MADE], inferenceservices=[SERVED])
     (row,) = overview.rows(kube)
     assert (row.model, row.track, row.version, row.ready, row.replicas) == ("digits", "stable", "7", 2, 2)
     assert (row.access, row.address) == ("team", "http://model-digits-predictor.vision")
@@ -66,28 +45,26 @@ def test_it_is_listed_once_with_the_address_that_kserve_chose() -> None:
 
 
 def test_one_that_has_just_been_made_is_not_ready_and_has_no_address() -> None:
-    kube: Any = Cluster(inferenceservices=[{key: value for key, value in SERVED.items() if key != "status"}])
+    kube: Any = Objects(inferenceservices=[{key: value for key, value in SERVED.items() if key != "status"}])
     (row,) = overview.rows(kube)
     assert (row.ready, row.replicas, row.address) == (0, 2, "KServe has not said yet")
 
 
 @pytest.mark.parametrize("status", [403, 404])
 def test_a_site_without_it_has_none(status: int) -> None:
-    kube: Any = Cluster(inferenceservices=KubeError("no", status=status))
+    kube: Any = Objects(inferenceservices=KubeError("no", status=status))
     assert overview.rows(kube) == [] and models._served(kube) == {}
 
 
 def test_an_api_server_that_fails_is_told() -> None:
-    kube: Any = Cluster(inferenceservices=KubeError("broken", status=500))
+    kube: Any = Objects(inferenceservices=KubeError("broken", status=500))
     with pytest.raises(KubeError, match="broken"):
         overview.rows(kube)
 
 
 def test_going_back_is_kserve_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Access, "connect", lambda self: Cluster(inferenceservices=[SERVED]))
+    monkeypatch.setattr(Access, "connect", lambda self: Objects(inferenceservices=[SERVED]))
     error = CliRunner().invoke(trainyard, ["serve", "rollback", "digits"]).exception
     assert isinstance(error, TrainyardError)
-    assert (
-        str(error)
-        == "vision: digits is served by KServe, which goes back by itself. serve the earlier version by its name."
-    )
+    says = "vision: digits is served by KServe, which goes back by itself. serve the earlier version by its name."
+    assert str(error) == says

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from sites import of_values
 
-from trainyard import contract
 from trainyard.contract import Contract
 from trainyard.errors import TrainyardError, UsageError
 from trainyard.serving import cards, plan, settings
@@ -25,25 +23,16 @@ SERVING = {
 
 
 @pytest.fixture
-def known(tmp_path: Path) -> Contract:
-    file = tmp_path / "values.yaml"
-    teams = [{"name": "vision", "gid": 20001}]
-    file.write_text(yaml.safe_dump({"global": {"imageRegistry": "mirror.example:5000", "contract": {"teams": teams}}}))
-    found = contract.load(file)
+def known() -> Contract:
+    found = of_values({"teams": [{"name": "vision", "gid": 20001}]}, imageRegistry="mirror.example:5000")
     found.raw["serving"] = SERVING
     return found
 
 
 def card(version: str = "v1", framework: str = "pytorch", **more: Any) -> cards.Card:
-    said = {
-        "name": "digits",
-        "version": version,
-        "framework": framework,
-        "file": "model.pt",
-        "inputs": [1],
-        "outputs": [1],
-    }
-    return cards.read({**said, "digest": f"sha256:{version}", **more}, f"runs/vision/models/digits/{version}")
+    said = {"name": "digits", "version": version, "framework": framework, "digest": f"sha256:{version}"}
+    made = {**said, "file": "model.pt", "inputs": [1], "outputs": [1], **more}
+    return cards.read(made, f"runs/vision/models/digits/{version}")
 
 
 def test_a_first_service_has_the_platforms_image_class_and_nodes(known: Contract) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from played import Objects
 
 from trainyard import contract
 from trainyard.cli import trainyard
@@ -18,23 +19,6 @@ from trainyard.kube.access import Access
 from trainyard.serving import apply, cards, plan, render, settings, shelf
 
 CARD = cards.read({"name": "digits", "version": "v1"}, "runs/vision/models/digits/v1")
-
-
-class Cluster:
-    """Objects by their path; what is asked for and is an error is raised."""
-
-    namespace = "vision"
-
-    def __init__(self, **found: Any) -> None:
-        self.found = found
-
-    def path(self, version: str, plural: str, name: str = "") -> str:
-        return plural
-
-    def find(self, path: str) -> Any:
-        if isinstance(self.found.get(path), Exception):
-            raise self.found[path]
-        return self.found.get(path)
 
 
 class Shelf:
@@ -61,7 +45,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     def planned(known: Any, team: str, card: Any, wish: plan.Wish, before: Any) -> dict[str, Any]:
         return {"keys": wish.keys, "before": before}
 
-    monkeypatch.setattr(Access, "connect", lambda self: Cluster())
+    monkeypatch.setattr(Access, "connect", lambda self: Objects())
     monkeypatch.setattr(contract, "live", lambda kube: None)
     monkeypatch.setattr(shelf, "opened", opened)
     monkeypatch.setattr(plan, "part", lambda known: {})
@@ -108,11 +92,12 @@ def test_a_list_of_nothing_has_no_line(said: list[dict[str, Any]]) -> None:
 
 
 def test_what_kserve_serves_keeps_its_values_too() -> None:
-    noted = {"metadata": {"annotations": {settings.NOTE: json.dumps({"replicas": 3})}}}
-    by_kserve: Any = Cluster(inferenceservices=noted)
+    named = {"name": "model-digits"}
+    noted = {"metadata": {**named, "annotations": {settings.NOTE: json.dumps({"replicas": 3})}}}
+    by_kserve: Any = Objects(inferenceservices=[noted])
     assert settings.read(apply.served(by_kserve, "digits")) == {"replicas": 3}
-    ours: Any = Cluster(deployments={"metadata": {}}, inferenceservices=noted)
+    ours: Any = Objects(deployments=[{"metadata": named}], inferenceservices=[noted])
     assert settings.read(apply.served(ours, "digits")) == {}
-    closed: Any = Cluster(inferenceservices=KubeError("closed", status=403))
-    absent: Any = Cluster()
+    closed: Any = Objects(inferenceservices=KubeError("closed", status=403))
+    absent: Any = Objects()
     assert apply.served(closed, "digits") is None is apply.served(absent, "digits")

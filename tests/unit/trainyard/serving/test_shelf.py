@@ -1,4 +1,4 @@
-"""The team's registered models: what a card has to say, versions made of content, and a shelf on a folder."""
+"""The team's registered models: what a card has to say, versions made of content, a shelf on a folder, tables."""
 
 from __future__ import annotations
 
@@ -176,3 +176,19 @@ def test_two_versions_are_compared_by_what_they_are_and_how_good() -> None:
     assert "d@1" in lines[0] and any(line.startswith("*  metrics.accuracy") and "(+0.05)" in line for line in lines)
     listing = comparison.listing([first, second], {"d": "2"}).splitlines()
     assert listing[0].split()[:2] == ["MODEL", "VERSION"] and listing[2].endswith("yes") and "yes" not in listing[1]
+
+
+HOSTILE = {
+    "name": "digits\x1b]0;x\x07",
+    "version": "1\r2",
+    "framework": "onnx\x1b[2J",
+    "run": "a\nb\u202e",
+    "metrics": {"m\x1b": 1},
+}
+
+
+def test_a_card_moves_no_cursor() -> None:
+    card = cards.read(HOSTILE, "runs/vision/models/digits/1")
+    for text in (comparison.listing([card], {}), comparison.table(card, card), card.title):
+        assert all(one.isprintable() or one == "\n" for one in text)
+    assert len(comparison.listing([card], {}).splitlines()) == 2

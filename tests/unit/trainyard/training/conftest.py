@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from sites import of_values
 from train_cluster import VALUES
 
-from trainyard import cli, contract
+from trainyard.contract import Contract
 from trainyard.kinds import TeamConfig
+from trainyard.training import follow, results
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(results, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(results, "WAIT_S", 0.2)
 
 
 @pytest.fixture
 def platform(tmp_path: Path) -> Path:
     file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(VALUES))
+    file.write_text(yaml.safe_dump({"global": {"contract": VALUES}}))
     return file
 
 
@@ -30,19 +39,20 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def team_config(platform: Path) -> TeamConfig:
-    return TeamConfig.of(contract.load(platform), "speech")
+def known() -> Contract:
+    return of_values(VALUES)
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def team_config(known: Contract) -> TeamConfig:
+    return TeamConfig.of(known, "speech")
+
+
+@pytest.fixture
+def run(trainyard: Callable[..., Any]) -> Callable[..., tuple[int, str, str]]:
     def call(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["trainyard", *map(str, words)])
-        monkeypatch.setattr("signal.signal", lambda *_: None)
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        shown = capsys.readouterr()
-        assert "Traceback" not in shown.out + shown.err
-        return int(ended.value.code or 0), shown.out, shown.err
+        ended = trainyard(*map(str, words))
+        assert "Traceback" not in ended.out + ended.err
+        return ended.code, ended.out, ended.err
 
     return call

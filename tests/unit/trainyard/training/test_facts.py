@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sites import with_team
 
 from trainyard.commands import run_names
-from trainyard.contract import defaults
-from trainyard.contract.model import Team
 from trainyard.errors import TrainyardError
 from trainyard.kinds import JobSpec, TeamConfig, manifest, registry
 from trainyard.kinds.flags import flags
 from trainyard.kube import KubeError
 from trainyard.policy.lint.pods import pods
 from trainyard.training import facts
-
-TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi")
 
 
 class Store:
@@ -41,10 +37,8 @@ class Store:
 
 
 def made(framework: str, *command: str, **more: Any) -> dict[str, Any]:
-    known = defaults()
-    config = TeamConfig.of(replace(known, teams={"vision": TEAM}), "vision")
     spec = JobSpec("digits", command, framework=framework, team="vision", **more)
-    return manifest(spec, config)
+    return manifest(spec, TeamConfig.of(with_team(), "vision"))
 
 
 @pytest.mark.parametrize("framework", registry.FRAMEWORKS)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from trainyard.contract import Contract
 from trainyard.errors import UsageError
 from trainyard.kinds import TeamConfig
-from trainyard.training import launch
+from trainyard.paths import ROOT
+from trainyard.training import launch, settings
 
 
 def test_no_command_and_no_framework_for_several_nodes_are_said(
@@ -72,3 +74,24 @@ def test_the_same_code_has_the_same_place_and_each_run_its_own(
     fetch = one.manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["initContainers"][0]["args"]
     assert "--restore=runs/speech/jobs/old-run/ckpt=ckpt" in fetch
     assert one.why == "train.py imports torch"
+
+
+@pytest.mark.parametrize("name", ["elastic", "fsdp"])
+def test_lint_finds_nothing_in_an_example_and_its_settings_save_snapshots(
+    name: str, known: Contract, team_config: TeamConfig, tmp_path: Path
+) -> None:
+    example = ROOT / "examples" / name
+    ready = launch.prepare(example, settings.merged(example, None, {}, ()), team_config, tmp_path / "code.tar.gz")
+    assert launch.linted(ready, known) == [] and ready.notes == ()
+    assert ready.spec.checkpoints and ready.manifest["kind"] == "PyTorchJob"
+
+
+def test_an_elastic_job_passes_the_rule_of_gangs_with_less_than_the_whole(
+    folder: Path, known: Contract, team_config: TeamConfig, tmp_path: Path
+) -> None:
+    given = {"command": ["python", "train.py"], "nodes": 4, "minNodes": 2, "gpus": 1, "framework": "pytorch"}
+    ready = launch.prepare(folder, given, team_config, tmp_path / "code.tar.gz")
+    assert launch.linted(ready, known) == []
+    ready.manifest["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 1
+    with pytest.raises(UsageError, match="minAvailable is 1, the job has 4 replicas"):
+        launch.linted(ready, known)

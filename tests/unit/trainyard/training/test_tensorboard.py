@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sites import with_team
 
-from trainyard.contract import defaults
-from trainyard.contract.model import Team
 from trainyard.errors import TrainyardError
 from trainyard.kinds import TeamConfig
 from trainyard.pipelines import lint
 from trainyard.training import tensorboard
 
-TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi")
-SITE = replace(defaults(), teams={"vision": TEAM}, source="test")
+SITE = with_team()
 CONFIG = TeamConfig.of(SITE, "vision")
 
 

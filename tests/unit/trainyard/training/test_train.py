@@ -16,14 +16,26 @@ from train_cluster import Cluster, Object, group, pod, state
 from trainyard.errors import UsageError
 from trainyard.kinds import check
 from trainyard.kube import Access
-from trainyard.training import follow, launch, results, settings, starter
+from trainyard.training import follow, launch, settings, starter
+
+PYTHON = ("--", "python", "train.py")
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_INTERVAL_S", 0.01)
-    monkeypatch.setattr(results, "POLL_INTERVAL_S", 0.01)
-    monkeypatch.setattr(results, "WAIT_S", 0.2)
+@pytest.fixture
+def train(run: Any, folder: Path, platform: Path) -> Callable[..., tuple[int, str, str]]:
+    """`train("--detach")` runs `trainyard train` of the folder, on the platform."""
+
+    def call(*words: str, command: tuple[str, ...] = PYTHON) -> tuple[int, str, str]:
+        made: tuple[int, str, str] = run("train", "--dir", folder, "--contract", platform, *words, *command)
+        return made
+
+    return call
+
+
+@pytest.fixture
+def dry(train: Any) -> Callable[..., tuple[int, str, str]]:
+    """The same, which only prints."""
+    return lambda *words, **more: train("-n", "speech", "--dry-run", *words, **more)
 
 
 def test_flags_go_over_the_file_and_env_is_joined(folder: Path) -> None:
@@ -34,41 +46,26 @@ def test_flags_go_over_the_file_and_env_is_joined(folder: Path) -> None:
         settings.merged(folder, None, {"nodes": 0}, [])
 
 
-def test_a_dry_run_needs_no_cluster_and_prints_the_job(run: Any, folder: Path, platform: Path) -> None:
-    words = [
-        "train",
-        "--dir",
-        folder,
-        "--contract",
-        platform,
-        "-n",
-        "speech",
-        "--dry-run",
-        "--gpus",
-        "2",
-        "--nodes",
-        "2",
-    ]
-    code, out, err = run(*words, "--", "python", "train.py", "--lr", "0.1")
+def test_a_dry_run_needs_no_cluster_and_prints_the_job(dry: Any) -> None:
+    words = ["--gpus", "2", "--nodes", "2"]
+    code, out, err = dry(*words, command=(*PYTHON, "--lr", "0.1"))
     made = yaml.safe_load(out)
     assert (code, err, made["kind"]) == (0, "", "PyTorchJob")
     master = made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
     assert master["command"][3:5] == ["torch", "python"]  # after the line that says on which device
     assert master["command"][7:] == ["2", "train.py", "--lr", "0.1"]
-    code, out, _ = run(*words, "-o", "json", "--", "true")
+    code, out, _ = dry(*words, "-o", "json", command=("--", "true"))
     assert json.loads(out)["metadata"]["namespace"] == "speech"
 
 
-def test_horovodrun_is_an_mpijob_and_an_elastic_job_without_snapshots_is_warned_of(
-    run: Any, folder: Path, platform: Path
-) -> None:
-    words = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run", "--gpus", "2"]
-    code, out, err = run(*words, "--", "horovodrun", "-np", "4", "-H", "server1:2,server2:2", "python", "train.py")
+def test_horovodrun_is_an_mpijob_and_an_elastic_job_without_snapshots_is_warned_of(dry: Any) -> None:
+    ranks = ("--", "horovodrun", "-np", "4", "-H", "server1:2,server2:2", "python", "train.py")
+    code, out, err = dry("--gpus", "2", command=ranks)
     spec = yaml.safe_load(out)["spec"]
     assert (code, spec["slotsPerWorker"], spec["mpiReplicaSpecs"]["Worker"]["replicas"]) == (0, 2, 2)
     said = "horovodrun is run as an MPIJob: 2 nodes with 2 ranks each, which the queue chooses in place of "
     assert err == f"{said}server1, server2\n"
-    code, out, err = run(*words, "--nodes", "2", "--min-nodes", "1", "--", "python", "train.py")
+    code, out, err = dry("--gpus", "2", "--nodes", "2", "--min-nodes", "1")
     assert (code, yaml.safe_load(out)["spec"]["elasticPolicy"]["minReplicas"]) == (0, 1)
     assert "name the folder of snapshots with --checkpoints" in err
 
@@ -89,44 +86,38 @@ def test_horovodrun_is_an_mpijob_and_an_elastic_job_without_snapshots_is_warned_
         (["--dir", "none"], "there is no such folder"),
     ],
 )
-def test_wrong_usage_is_one_sentence(run: Any, folder: Path, platform: Path, words: list[str], says: str) -> None:
-    base = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run"]
-    code, out, err = run(*base, *words, "--", "python", "train.py")
+def test_wrong_usage_is_one_sentence(dry: Any, words: list[str], says: str) -> None:
+    code, out, err = dry(*words)
     assert (code, out) == (2, "") and says in err and len(err.strip().splitlines()) == 1
 
 
-def test_what_no_image_has_is_refused_before_anything_is_sent(run: Any, folder: Path, platform: Path) -> None:
+def test_what_no_image_has_is_refused_before_anything_is_sent(dry: Any, folder: Path) -> None:
     (folder / "train.py").write_text("import torch\nimport sklearn.svm\n")
-    base = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run"]
-    code, out, err = run(*base, "--", "python", "train.py")
+    code, out, err = dry()
     assert (code, out) == (2, "")
     assert "train.py:2: imports sklearn, which the image trainer-torch lacks" in err
     assert "write scikit-learn into requirements.txt" in err
 
 
-def test_a_dry_run_says_what_is_in_doubt_and_what_is_installed(run: Any, folder: Path, platform: Path) -> None:
+def test_a_dry_run_says_what_is_in_doubt_and_what_is_installed(dry: Any, folder: Path) -> None:
     (folder / "train.py").write_text("import torch\nimport cv2\nimport joblib\n")
     (folder / "requirements.txt").write_text("opencv-python\n")
-    base = ["train", "--dir", folder, "--contract", platform, "-n", "speech", "--dry-run"]
-    code, out, err = run(*base, "--", "python", "train.py")
+    code, out, err = dry()
     said, doubt = err.splitlines()
     assert (code, yaml.safe_load(out)["kind"]) == (0, "PyTorchJob")
     assert said.startswith("requirements.txt: 1 requirement")
     assert doubt.startswith("warning: train.py:3 imports joblib, which the image trainer-torch lacks")
 
 
-def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(
-    run: Any, played: Any, folder: Path, platform: Path
-) -> None:
+def test_what_the_cluster_would_refuse_is_said_before_anything_is_sent(train: Any, played: Any) -> None:
     snapshot = played({"job": state()})
-    words = ["train", "--dir", folder, "--contract", platform, "--image", "ghcr.io/someone/else:1"]
-    code, _, err = run(*words, "--", "python", "train.py")
+    code, _, err = train("--image", "ghcr.io/someone/else:1")
     assert code == 2 and "ghcr.io/someone/else:1" in err and "(p17, " in err
     assert snapshot.cluster.created == [] and snapshot.sent == []
 
 
 @pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch, platform: Path) -> Callable[..., SimpleNamespace]:
+def played(monkeypatch: pytest.MonkeyPatch) -> Callable[..., SimpleNamespace]:
     """A cluster and a store behind the command; the job ends as the snapshots say."""
 
     def play(*polls: Object, present: bool = False, **more: Any) -> SimpleNamespace:
@@ -149,74 +140,63 @@ def played(monkeypatch: pytest.MonkeyPatch, platform: Path) -> Callable[..., Sim
 
 
 def test_the_command_sends_creates_follows_and_ends_with_the_job_s_code(
-    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
+    train: Any, played: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "LETTERS", "z")
     failed = {"job": state(Failed="no"), "pods": [pod("x-worker-0", "Failed", 3, job="x-zzzzz")]}
     snapshot = played(failed, logs={"x-worker-0": ["RuntimeError: no data"]})
-    words = ["train", "--dir", folder, "--contract", platform, "--name", "x"]
-    code, _, err = run(*words, "--", "python", "train.py")
+    code, _, err = train("--name", "x")
     assert code == 3 and "RuntimeError: no data" in err and "code sent; created x-" in err
     assert snapshot.cluster.created == [("PyTorchJob", True), ("PyTorchJob", False)]
     assert snapshot.sent[0].startswith("runs/speech/code/")
     played({"job": state(Succeeded="")}, present=True)
-    code, _, err = run(*words, "--", "python", "train.py")
+    code, _, err = train("--name", "x")
     assert code == 0 and "code unchanged, not sent" in err and "succeeded" in err
 
 
-def test_detached_it_prints_the_run_alone(run: Any, played: Any, folder: Path, platform: Path) -> None:
+def test_detached_it_prints_the_run_alone(train: Any, played: Any) -> None:
     snapshot = played({"job": state()})
-    code, out, err = run("train", "--dir", folder, "--contract", platform, "--detach", "--", "python", "train.py")
+    code, out, err = train("--detach")
     assert code == 0 and out.startswith("digits-") and f"--attach {out.strip()}" in err
     assert snapshot.cluster.at == -1
 
 
 def test_it_can_wait_for_what_the_team_has_in_the_queue(
-    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
+    train: Any, played: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
     snapshot = played({"podgroups": [group("earlier", "Inqueue", "1")]}, {"podgroups": []})
-    words = ["train", "--dir", folder, "--contract", platform, "--after-started", "--detach"]
-    code, _, err = run(*words, "--", "python", "train.py")
+    code, _, err = train("--after-started", "--detach")
     assert code == 0 and "waiting until PodGroup earlier has started in queue speech" in err
     assert [dry for _, dry in snapshot.cluster.created] == [True, False]
 
 
-def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(
-    run: Any, played: Any, folder: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(train: Any, played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     snapshot = played({"job": state()})
     monkeypatch.setattr(follow, "follow", interrupted)
-    code, _, err = run("train", "--dir", folder, "--contract", platform, "--", "python", "train.py")
+    code, _, err = train()
     assert code == 130 and "goes on. Follow it:  trainyard train -n speech --attach digits-" in err
     assert "trainyard runs stop -n speech digits-" in err
     assert snapshot.cluster.deleted == []
 
 
-def test_a_run_that_is_there_can_be_attached_to(run: Any, played: Any, folder: Path, platform: Path) -> None:
-    found = state(Succeeded="")
-    played({"job": found})
-    assert run("train", "--dir", folder, "--contract", platform, "--attach", "digits-abc")[0] == 0
+def test_a_run_that_is_there_can_be_attached_to(train: Any, played: Any) -> None:
+    played({"job": state(Succeeded="")})
+    assert train("--attach", "digits-abc", command=())[0] == 0
     played({"job": None})
-    code, _, err = run("train", "--dir", folder, "--contract", platform, "--attach", "digits-abc")
+    code, _, err = train("--attach", "digits-abc", command=())
     assert code == 2 and "there is no job digits-abc in speech" in err
 
 
 def test_init_writes_settings_that_are_well_formed_and_asks_nothing(run: Any, folder: Path) -> None:
     code, out, _ = run("init", "--dir", folder)
     assert code == 0 and "framework pytorch (train.py imports torch)" in out
-    text = (folder / "trainyard.yaml").read_text()
-    found = check.settings(text, "trainyard.yaml")
-    assert found == {
-        "name": "digits",
-        "framework": "pytorch",
-        "command": ["python3", "train.py"],
-        "nodes": 1,
-        "gpus": 0,
-    }
+    found = check.settings((folder / "trainyard.yaml").read_text(), "trainyard.yaml")
+    kind = {"name": "digits", "framework": "pytorch", "command": ["python3", "train.py"]}
+    assert found == {**kind, "nodes": 1, "gpus": 0}
     assert (folder / ".trainyardignore").is_file()
     code, _, err = run("init", "--dir", folder)
     assert code == 2 and "is there already" in err

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from train_cluster import VALUES, Cluster, Object, group, pod, state, warning
+from train_cluster import Cluster, Object, group, pod, state, warning
 
-from trainyard import contract
 from trainyard.errors import TrainyardError
 from trainyard.kinds import JobSpec, TeamConfig, manifest
 from trainyard.kube import KubeError
 from trainyard.observe import jobs as watch
 from trainyard.observe.words import last_words
-from trainyard.training import follow, results
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "POLL_INTERVAL_S", 0.01)
-    monkeypatch.setattr(results, "POLL_INTERVAL_S", 0.01)
-    monkeypatch.setattr(results, "WAIT_S", 0.2)
+from trainyard.training import follow
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Object:
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(VALUES))
+def job(team_config: TeamConfig) -> Object:
     spec = JobSpec("digits-abc", ("python", "train.py"), nodes=2, gpus=1, code="c", code_sha256="0", output="o")
-    return manifest(spec, TeamConfig.of(contract.load(file), "speech"))
+    return manifest(spec, team_config)
 
 
 def test_a_job_is_followed_from_the_queue_to_its_end(job: Object, capfdbinary: Any) -> None:

@@ -6,29 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from train_cluster import VALUES
 
-from trainyard import contract
 from trainyard.errors import UsageError
 from trainyard.kinds import TeamConfig, requirements
 from trainyard.training import launch
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "digits"
-    made.mkdir()
-    (made / "train.py").write_text("import torch\n")
-    (made / "requirements.txt").write_text("einops==0.8.1  # tensors\n--extra-index-url https://example.org/cu126\n")
-    return made
-
-
-@pytest.fixture
-def team_config(tmp_path: Path) -> TeamConfig:
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(VALUES))
-    return TeamConfig.of(contract.load(file), "speech")
+def folder(folder: Path) -> Path:
+    (folder / "requirements.txt").write_text("einops==0.8.1  # tensors\n--extra-index-url https://example.org/cu126\n")
+    return folder
 
 
 def prepared(folder: Path, team_config: TeamConfig, **more: Any) -> launch.Launch:

@@ -53,6 +53,16 @@ def pending(name: str = "mnist-worker-0", **more: Any) -> dict[str, Any]:
     return found
 
 
+def thing(name: str, kind: str = "", space: str = SPACE, **status: Any) -> dict[str, Any]:
+    """Any object that has a state."""
+    return {"kind": kind, "metadata": {"name": name, "namespace": space}, "status": status}
+
+
+def condition(kind: str, status: str, message: str = "") -> list[dict[str, str]]:
+    """The only condition of an object."""
+    return [{"type": kind, "status": status, "message": message}]
+
+
 def node(
     name: str = "trainyard-worker", *, gpus: int | None = 4, usable: int | None = None, **conditions: Any
 ) -> dict[str, Any]:
@@ -108,15 +118,21 @@ def healthy() -> Collected:
             event("SuccessfulCreate", "Created pod: rs-1", kind="ReplicaSet", name="rs"),
             event("FailedMount", "no such device", name="deleted-since"),
         ],
-        podgroups=[{"metadata": {"name": "mnist", "namespace": SPACE}, "status": {"phase": "Running", "conditions": [
-            {"type": "Unschedulable", "status": "True", "message": "3/4 tasks in gang unschedulable"}]}}],
+        podgroups=[
+            thing(
+                "mnist",
+                phase="Running",
+                conditions=condition("Unschedulable", "True", "3/4 tasks in gang unschedulable"),
+            )
+        ],
         queues=[{"metadata": {"name": "training"}, "status": {"state": "Open"}}],
-        jobs=[{"kind": "PyTorchJob", "metadata": {"name": "mnist", "namespace": SPACE}, "status": {"conditions": [
-            {"type": "Failed", "status": "False"}, {"type": "Succeeded", "status": "True"}]}}],
-        claims=[{"metadata": {"name": "data", "namespace": SPACE}, "status": {"phase": "Bound"}}],
+        jobs=[
+            thing("mnist", "PyTorchJob", conditions=[*condition("Failed", "False"), *condition("Succeeded", "True")])
+        ],
+        claims=[thing("data", phase="Bound")],
         logs={"trainyard-system/volcano-scheduler-x/main/previous": "lost the lease"},
         checks=[{"id": "train.pytorchjob", "status": "passed", "figures": {"accuracy": 0.94, "bar": 0.9}}],
-    )  # fmt: skip
+    )
 
 
 HOOK_JOB = {

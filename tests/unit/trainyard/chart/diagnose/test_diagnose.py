@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import diagnose_cluster_cases
-import diagnose_pod_cases
 import pytest
-from fake_cluster import NOW, broken, healthy, node, pending, pod, waiting
+from diagnose_cases import CASES
+from fake_cluster import NOW, broken, condition, healthy, node, pending, pod, waiting
 
 from trainyard.chart.diagnose import Collected, probable_cause
 from trainyard.chart.diagnose.cause import matching
 from trainyard.chart.diagnose.rules import RULES
 from trainyard.times import moment
-
-CASES = [*diagnose_cluster_cases.CASES, *diagnose_pod_cases.CASES]
 
 
 def test_a_healthy_cluster_has_no_cause() -> None:
@@ -23,7 +20,7 @@ def test_a_healthy_cluster_has_no_cause() -> None:
 
 
 @pytest.mark.parametrize(("rule", "change", "words"), CASES, ids=[f"{i}-{c[0]}" for i, c in enumerate(CASES)])
-def test_each_rule_names_its_cause_first(rule: str, change: dict[str, Any], words: list[str]) -> None:
+def test_each_rule_names_its_cause_first(rule: str, change: dict[str, Any], words: tuple[str, ...]) -> None:
     found = matching(broken(change))
     assert found, "no rule applied"
     assert found[0][0] == rule
@@ -46,7 +43,7 @@ def test_the_cause_comes_before_what_it_brings_about() -> None:
         nodes=[node()],
         pods=[
             pod("mnist-worker-0", phase="Pending", ready=False, state=waiting("ImagePullBackOff", "not found")),
-            pending("mnist-worker-1", conditions=[{"type": "PodScheduled", "status": "False", "message": "gang"}]),
+            pending("mnist-worker-1", conditions=condition("PodScheduled", "False", "gang")),
         ],
         checks=[{"id": "train.x", "status": "failed", "reason": "timed out", "figures": {"accuracy": 0.0, "bar": 0.9}}],
     )
@@ -54,9 +51,7 @@ def test_the_cause_comes_before_what_it_brings_about() -> None:
 
 
 def test_what_was_made_to_be_refused_is_no_cause() -> None:
-    found = broken(
-        {"pods": [pending("refused-0", conditions=[{"type": "PodScheduled", "status": "False", "message": "gang"}])]}
-    )
+    found = broken({"pods": [pending("refused-0", conditions=condition("PodScheduled", "False", "gang"))]})
     assert matching(found)[0][0] == "unschedulable"
     found.expected = ("refused-",)
     assert probable_cause(found) == ""

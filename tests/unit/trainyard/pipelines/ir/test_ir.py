@@ -1,4 +1,4 @@
-"""Pipelines load with lines, and whatever is wrong with a file is one sentence with its place."""
+"""Pipelines load with lines, what is wrong with a file is one sentence with its place, and arguments are split."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import UsageError
-from trainyard.pipelines.ir import compile, load
+from trainyard.paths import ROOT
+from trainyard.pipelines.ir import arguments, compile, load
 from trainyard.pipelines.ir.model import MISSING, Constant, FinalStatus, FromInput, FromTask
 
 COMPILED = """\
@@ -223,3 +224,28 @@ def test_the_authors_module_may_bear_any_name(tmp_path: Path) -> None:
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         compile.pipeline(tmp_path / "gone.py")
+
+
+def test_names_and_texts() -> None:
+    assert arguments.split(["epochs=3", "note=a=b, c", "empty="]) == {"epochs": "3", "note": "a=b, c", "empty": ""}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["epochs"], "--param 'epochs' is not NAME=VALUE. write for example --param epochs=3"),
+        (["=3"], "--param '=3' is not NAME=VALUE"),
+        (["epochs=3", "epochs=4"], "--param epochs is given twice"),
+    ],
+)
+def test_what_is_wrong(given: list[str], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        arguments.split(given)
+    assert words in str(caught.value)
+
+
+def test_gate_and_serving_are_done_anew_in_every_run() -> None:
+    pipeline = compile.pipeline(ROOT / "pipelines" / "serve.py")
+    cached = {place.task.name: place.task.cache for place in pipeline.tasks()}
+    assert cached["gate-model"] is cached["serve-model"] is False
+    assert cached["prepare"] is cached["pytorch-job"] is cached["register-model"] is True

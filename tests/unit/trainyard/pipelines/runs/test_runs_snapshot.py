@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from played import Objects
 
 from trainyard.kube import KubeError
 from trainyard.pipelines.runs.snapshot import Observer
@@ -14,32 +15,6 @@ GROUP_OF_POD = "scheduling.k8s.io/group-name"
 FULL = (
     "1/1 tasks in gang unschedulable; Origin reason is x-0: 0/4 nodes are unavailable: 4 Insufficient nvidia.com/gpu."
 )
-
-
-class Cluster:
-    """Objects by resource, as the API would list them; `refused` are resources that one may not see."""
-
-    namespace = "vision"
-
-    def __init__(self, **objects: list[dict[str, Any]]) -> None:
-        self.objects, self.refused = objects, set()
-
-    def path(self, version: str, resource: str, name: str = "", **_: Any) -> str:
-        return f"{resource}/{name}" if name else resource
-
-    def list(self, path: str, **_: str) -> list[dict[str, Any]]:
-        if path in self.refused:
-            raise KubeError("forbidden", status=403)
-        return self.objects.get(path, [])
-
-    def find(self, path: str) -> dict[str, Any] | None:
-        resource, _, name = path.partition("/")
-        return next((one for one in self.objects.get(resource, []) if one["metadata"]["name"] == name), None)
-
-    def get(self, path: str) -> dict[str, Any]:
-        if found := self.find(path):
-            return found
-        raise KubeError("not found", status=404)
 
 
 def _workflow(phase: str = "Pending") -> dict[str, Any]:
@@ -84,7 +59,7 @@ GROUPS = [
 ]
 
 
-def _seen(cluster: Cluster) -> tuple[str, str]:
+def _seen(cluster: Objects) -> tuple[str, str]:
     snapshot = Observer(cluster, "w").poll()
     (step,) = snapshot.run.steps
     return snapshot.state(step), snapshot.note(step)
@@ -92,7 +67,7 @@ def _seen(cluster: Cluster) -> tuple[str, str]:
 
 def test_a_place_in_the_queue() -> None:
     """A higher class goes first, then who came first; those that run don't count."""
-    cluster = Cluster(
+    cluster = Objects(
         workflows=[_workflow()], pods=[_pod(conditions=NO_PLACE)], podgroups=GROUPS, priorityclasses=CLASSES
     )
     why = "x-0: 0/4 nodes are unavailable: 4 Insufficient nvidia.com/gpu."
@@ -105,13 +80,13 @@ def test_gangs_of_runs_without_pods_to_come_are_not_in_the_queue() -> None:
     """The scheduler leaves a run's gang in the queue when its pods have gone, until the run is deleted."""
     stale = _group("stale", 50, meta={"ownerReferences": [{"kind": "Workflow", "name": "old", "uid": "o"}]})
     ours = _group("g", 20, meta={"ownerReferences": [{"kind": "Workflow", "name": "w", "uid": "u"}]})
-    cluster = Cluster(workflows=[_workflow()], pods=[_pod(conditions=NO_PLACE)], podgroups=[stale, ours])
+    cluster = Objects(workflows=[_workflow()], pods=[_pod(conditions=NO_PLACE)], podgroups=[stale, ours])
     assert _seen(cluster) == ("queued", "1 of 1 in queue vision")
 
 
 def test_without_the_right_to_look_around() -> None:
-    cluster = Cluster(workflows=[_workflow()], pods=[_pod(conditions=NO_PLACE)])
-    cluster.refused = {"podgroups", "events"}
+    cluster = Objects(workflows=[_workflow()], pods=[_pod(conditions=NO_PLACE)])
+    cluster.objects |= dict.fromkeys(("podgroups", "events"), KubeError("forbidden", status=403))
     assert _seen(cluster) == ("queued", "waiting for a place")
 
 
@@ -130,7 +105,7 @@ def test_without_the_right_to_look_around() -> None:
     ],
 )
 def test_a_pod_on_its_way(pod: dict[str, Any], seen: tuple[str, str]) -> None:
-    assert _seen(Cluster(workflows=[_workflow()], pods=[_pod(**pod)])) == seen
+    assert _seen(Objects(workflows=[_workflow()], pods=[_pod(**pod)])) == seen
 
 
 def test_warnings_are_of_this_pod_and_recent() -> None:
@@ -145,7 +120,7 @@ def test_warnings_are_of_this_pod_and_recent() -> None:
         event("other", "not ours", 1),
         event("w-train-1", "said by the pod itself", 1, "BackOff"),
     ]
-    cluster = Cluster(workflows=[_workflow("Running")], pods=[_pod(phase="Running", node="n1")], events=events)
+    cluster = Objects(workflows=[_workflow("Running")], pods=[_pod(phase="Running", node="n1")], events=events)
     assert _seen(cluster) == ("running", "FailedMount: no volume b")
 
 
@@ -157,7 +132,7 @@ def test_a_training_job_of_the_run_that_waits() -> None:
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": name, "uid": name}
         return _group(name, 10, size=2, meta={"ownerReferences": [owner]})
 
-    cluster = Cluster(
+    cluster = Objects(
         workflows=[_workflow("Running")],
         podgroups=[gang("ours"), gang("theirs")],
         pytorchjobs=[job("ours", "w"), job("theirs", "v")],

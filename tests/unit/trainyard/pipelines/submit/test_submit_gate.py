@@ -14,30 +14,21 @@ FIRST, SECOND, OTHER = Turn("first", "q"), Turn("second", "q"), Turn("other", "p
 HIGH = Turn("high", "q", 10)
 
 
-def test_the_first_of_each_queue_goes() -> None:
-    assert next_turns([FIRST, SECOND, OTHER], []) == [FIRST, OTHER]
-
-
-def test_the_next_waits_until_the_one_before_has_started() -> None:
-    assert next_turns([SECOND], [FIRST]) == []
-    assert next_turns([SECOND], []) == [SECOND]
-
-
-def test_other_queues_are_not_waited_for() -> None:
-    assert next_turns([SECOND], [OTHER]) == [SECOND]
-
-
-def test_a_higher_priority_goes_first_and_is_not_kept_by_a_lower_one_that_waits() -> None:
-    assert next_turns([FIRST, HIGH], []) == [HIGH]
-    assert next_turns([SECOND, HIGH], [FIRST]) == [HIGH]
-
-
-def test_a_lower_priority_waits_for_a_higher_one() -> None:
-    assert next_turns([FIRST], [HIGH]) == []
-
-
-def test_nobody_in_line() -> None:
-    assert next_turns([], [FIRST]) == []
+@pytest.mark.parametrize(
+    ("line", "waiting", "go"),
+    [
+        ([FIRST, SECOND, OTHER], [], [FIRST, OTHER]),  # the first of each queue
+        ([SECOND], [FIRST], []),  # until the one before has started
+        ([SECOND], [], [SECOND]),
+        ([SECOND], [OTHER], [SECOND]),  # other queues are not waited for
+        ([FIRST, HIGH], [], [HIGH]),  # a higher priority goes first
+        ([SECOND, HIGH], [FIRST], [HIGH]),  # and is not kept by a lower one that waits
+        ([FIRST], [HIGH], []),  # a lower priority waits for a higher one
+        ([], [FIRST], []),
+    ],
+)
+def test_who_goes_next(line: list[Turn], waiting: list[Turn], go: list[Turn]) -> None:
+    assert next_turns(line, waiting) == go
 
 
 CLASSES = [{"metadata": {"name": name}, "value": value} for name, value in (("low", 1), ("normal", 10), ("high", 100))]

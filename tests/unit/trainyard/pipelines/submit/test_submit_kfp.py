@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from local_server import Answers, serving
 
 from trainyard.pipelines.submit import kfp_backend
 
@@ -26,48 +25,35 @@ def kfp_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Simp
         monkeypatch.delenv(name, raising=False)
     state = SimpleNamespace(asked=[], states=["PENDING", "RUNNING", "SUCCEEDED"], refuse=None, error=None, url="")
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(Answers):
+        def get(self) -> None:
             path = self.path.split("?")[0]
             if path == f"{API}/healthz":
-                self.answer({"multi_user": False})
+                self.answer(200, {"multi_user": False})
             elif path == f"{API}/experiments":
-                self.answer({})
+                self.answer(200, {})
             elif path == f"{API}/runs/r1":
                 now = state.states.pop(0) if len(state.states) > 1 else state.states[0]
                 task = {"display_name": "train", "state": "FAILED", "error": {"code": 1, "message": "loss is NaN"}}
                 details = {"task_details": [task]} if now == "FAILED" else {}
-                self.answer({"run_id": "r1", "state": now, "run_details": details})
+                self.answer(200, {"run_id": "r1", "state": now, "run_details": details})
             else:
-                self.answer({"error": f"no {path}"}, 404)
+                self.answer(404, {"error": f"no {path}"})
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        def post(self) -> None:
+            body = json.loads(self.body())
             state.asked.append((self.path, self.headers.get("Authorization"), body))
             if state.refuse:
-                self.answer({"error": "wrong", "message": state.refuse[1]}, state.refuse[0])
+                self.answer(state.refuse[0], {"error": "wrong", "message": state.refuse[1]})
             elif self.path == f"{API}/experiments":
-                self.answer({"experiment_id": "e1", "display_name": body["display_name"]})
+                self.answer(200, {"experiment_id": "e1", "display_name": body["display_name"]})
             elif self.path.split("?")[0] == f"{API}/runs":
-                self.answer({"run_id": "r1", "experiment_id": "e1"})
+                self.answer(200, {"run_id": "r1", "experiment_id": "e1"})
             else:
-                self.answer({"error": f"no {self.path}"}, 404)
+                self.answer(404, {"error": f"no {self.path}"})
 
-        def answer(self, body: dict[str, Any], code: int = 200) -> None:
-            text = json.dumps(body).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_: object) -> None: ...
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        state.url = f"http://127.0.0.1:{server.server_port}"
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with serving(Handler) as state.url:
         yield state
-        server.shutdown()
 
 
 SOURCE = """
@@ -84,19 +70,20 @@ def doubling(n: int, note: str = "") -> int:
 
 
 @pytest.fixture
-def compiled(tmp_path: Path) -> Path:
+def submit(trainyard: Callable[..., Any], kfp_server: SimpleNamespace, tmp_path: Path) -> Callable[..., Any]:
     file = tmp_path / "doubling.py"
     file.write_text(SOURCE)
-    return file
+
+    def call(*words: str, endpoint: str = kfp_server.url) -> Any:
+        return trainyard(
+            "submit", str(file), "--backend", "kfp", *(["--endpoint", endpoint] if endpoint else []), *words
+        )
+
+    return call
 
 
-def test_the_pipeline_goes_as_it_was_compiled(
-    trainyard: Callable[..., Any], kfp_server: SimpleNamespace, compiled: Path
-) -> None:
-    ended = trainyard(
-        "submit", str(compiled), "--backend", "kfp", "--endpoint", kfp_server.url, "--token", "secret",
-        "--param", "n=21", "--experiment", "first", "--no-cache",
-    )  # fmt: skip
+def test_the_pipeline_goes_as_it_was_compiled(submit: Callable[..., Any], kfp_server: SimpleNamespace) -> None:
+    ended = submit("--token", "secret", "--param", "n=21", "--experiment", "first", "--no-cache")
     assert ended.code == 0, ended.err
     assert [line for line in ended.err.splitlines() if "created" not in line] == [
         "run r1: pending",
@@ -112,11 +99,9 @@ def test_the_pipeline_goes_as_it_was_compiled(
     assert not task.get("cachingOptions")
 
 
-def test_a_failed_run_fails_with_its_step_s_words(
-    trainyard: Callable[..., Any], kfp_server: SimpleNamespace, compiled: Path
-) -> None:
+def test_a_failed_run_fails_with_its_step_s_words(submit: Callable[..., Any], kfp_server: SimpleNamespace) -> None:
     kfp_server.states = ["FAILED"]
-    ended = trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", kfp_server.url, "-p", "n=1")
+    ended = submit("-p", "n=1")
     assert ended.code == 1
     assert "run r1 failed: step train: loss is NaN. see http://" in ended.err
 
@@ -135,23 +120,13 @@ def test_a_failed_run_fails_with_its_step_s_words(
     ],
 )
 def test_what_is_refused(
-    trainyard: Callable[..., Any],
-    kfp_server: SimpleNamespace,
-    compiled: Path,
-    words: tuple[str, ...],
-    refuse: tuple[int, str] | None,
-    error: str,
+    submit: Callable[..., Any], kfp_server: SimpleNamespace, words: tuple[str, ...], refuse: Any, error: str
 ) -> None:
     kfp_server.refuse = refuse
-    ended = trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", kfp_server.url, "-p", "n=1", *words)
-    assert error in ended.error()
+    assert error in submit("-p", "n=1", *words).error()
 
 
-def test_nobody_answers(trainyard: Callable[..., Any], kfp_server: SimpleNamespace, compiled: Path) -> None:
-    ended = trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", "http://127.0.0.1:1", "-p", "n=1")
-    assert "http://127.0.0.1:1: KFP did not answer: " in ended.error()
-    assert "needs --endpoint" in trainyard("submit", str(compiled), "--backend", "kfp", "-p", "n=1").error()
-    assert (
-        "is not a URL"
-        in trainyard("submit", str(compiled), "--backend", "kfp", "--endpoint", "kfp", "-p", "n=1").error()
-    )
+def test_nobody_answers(submit: Callable[..., Any]) -> None:
+    assert "http://127.0.0.1:1: KFP did not answer: " in submit("-p", "n=1", endpoint="http://127.0.0.1:1").error()
+    assert "needs --endpoint" in submit("-p", "n=1", endpoint="").error()
+    assert "is not a URL" in submit("-p", "n=1", endpoint="kfp").error()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from local_server import Answers, kubeconfig, serving
 
 from trainyard.paths import ROOT
 
@@ -33,15 +32,15 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleN
     """A kubeconfig of a server with one Workflow at most; `phases`: what it says of it, one after the other."""
     state = SimpleNamespace(workflow=None, phases=["Running", "Succeeded"])
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Handler(Answers):
+        def post(self) -> None:
+            body = json.loads(self.body())
             if not self.path.partition("?")[0].endswith("/workflows"):
                 return self.answer(404, {"kind": "Status", "message": "not here"})
             state.workflow = {**body, "metadata": {**body["metadata"], "uid": "1", "namespace": "vision"}}
             return self.answer(201, state.workflow)
 
-        def do_GET(self) -> None:
+        def get(self) -> None:
             path = self.path.partition("?")[0]
             if path == "/apis/argoproj.io/v1alpha1":
                 return self.answer(200, {"resources": [{"name": "workflows", "kind": "Workflow", "namespaced": True}]})
@@ -55,27 +54,10 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleN
             status = {"phase": phase, "nodes": {"hello": node}, "startedAt": "2026-01-01T00:00:00Z"}
             return self.answer(200, {**state.workflow, "status": status})
 
-        def answer(self, code: int, body: Any) -> None:
-            text = json.dumps(body).encode()
-            self.send_response(code)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
     monkeypatch.setattr("trainyard.pipelines.runs.follow.POLL_INTERVAL_S", 0.01)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        config = tmp_path / "kubeconfig"
-        access = {"clusters": [{"name": "a", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-                  "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a", "namespace": "vision"}}],
-                  "users": [{"name": "a", "user": {}}], "current-context": "a"}  # fmt: skip
-        config.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **access}))
-        monkeypatch.setenv("KUBECONFIG", str(config))
+    with serving(Handler) as host:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "kubeconfig", host)))
         yield state
-        server.shutdown()
 
 
 @pytest.fixture

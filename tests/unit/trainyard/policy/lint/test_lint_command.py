@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from local_server import kubeconfig
 
 from trainyard import __version__, cli
 from trainyard.paths import ROOT
@@ -86,16 +87,7 @@ def test_the_contract_of_the_environment(trainyard: Run, wrong: Path, monkeypatc
 
 
 def test_a_cluster_that_does_not_answer_is_not_waited_for(trainyard: Run, tmp_path: Path) -> None:
-    config = tmp_path / "config"
-    cluster = {"name": "far", "cluster": {"server": "https://127.0.0.1:1"}}
-    context = {"name": "far", "context": {"cluster": "far", "user": "me"}}
-    whole = {
-        "clusters": [cluster],
-        "contexts": [context],
-        "users": [{"name": "me", "user": {"token": "t"}}],
-        "current-context": "far",
-    }
-    config.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **whole}))
+    config = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", token="t")
     ended = trainyard("lint", str(JOB), "--kubeconfig", str(config))
     assert ended.code == 0 and "the chart's defaults" in ended.out
     assert trainyard("lint", str(JOB), "--kubeconfig", str(config), "--live").code == 1

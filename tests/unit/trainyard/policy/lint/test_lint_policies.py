@@ -6,24 +6,16 @@ import copy
 from dataclasses import replace
 from typing import Any
 
+import policy_site
 import pytest
-import yaml
+from policy_site import BARE, KEPT
 
-from trainyard import contract
-from trainyard.paths import ROOT
 from trainyard.pipelines import lint
 from trainyard.policy.lint import shapes
 from trainyard.policy.lint.codes import registry, rule_codes
 from trainyard_dev.policy import cases
 
-PLACE = ROOT / "tests" / "policies"
-VALUES = [yaml.safe_load((PLACE / name).read_text()) for name in ("teams.yaml", "options.yaml")]
-SITE = contract.read.contract(contract.render.of_values(VALUES[0] | VALUES[1], str(PLACE)), str(PLACE))
-# A team's namespace made by hand, as tests/policies/extra.yaml has it: no LimitRange gives amounts there.
-BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
-POOLS = "trainyard.io/pool=gpu,trainyard.io/pool=cpu,site=north trainyard.io/pool=data"
-KEPT = contract.Team("kept", ("vision",), ("training-normal",), 8, "10Gi", pool_labels=POOLS)
-SITE = replace(SITE, teams={**SITE.teams, "bare": BARE, "kept": KEPT})
+SITE = replace(policy_site.SITE, teams={**policy_site.SITE.teams, "bare": BARE, "kept": KEPT})
 NAMED = ("notebook-hub", "notebook-names")
 PEOPLE = ("member", "speech-member", "editor")
 

@@ -1,0 +1,16 @@
+"""The site that the policies' cases are about, as tests/policies makes it on a real API server."""
+
+from __future__ import annotations
+
+import yaml
+
+from trainyard import contract
+from trainyard.paths import ROOT
+
+PLACE = ROOT / "tests" / "policies"
+VALUES = [yaml.safe_load((PLACE / name).read_text()) for name in ("teams.yaml", "options.yaml")]
+SITE = contract.read.contract(contract.render.of_values(VALUES[0] | VALUES[1], str(PLACE)), str(PLACE))
+# Namespaces made by hand, as tests/policies/extra.yaml has them: no LimitRange gives amounts there.
+BARE = contract.Team("bare", ("vision",), ("training-normal",), 8, "10Gi", quota={"training-normal": {"gpus": 8}})
+POOLS = "trainyard.io/pool=gpu,trainyard.io/pool=cpu,site=north trainyard.io/pool=data"
+KEPT = contract.Team("kept", ("vision",), ("training-normal",), 8, "10Gi", pool_labels=POOLS)
