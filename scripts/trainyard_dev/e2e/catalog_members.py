@@ -85,6 +85,7 @@ OPTIONS = (
           images=notebooks.IMAGES, long=True, login=True, parts=each(notebooks.IDS),
           inputs=("charts/notebooks", "images/notebook", "images/notebook-hub", "scripts/trainyard/login/hub.py",
                   "policies/notebook-hub.yaml", "policies/notebook-names.yaml", "scripts/trainyard_dev/browser.py",
+                  "scripts/trainyard_dev/e2e/login_person.py", "scripts/trainyard_dev/e2e/login_site.py",
                   "scripts/trainyard_dev/e2e/notebook_page.py", "scripts/trainyard_dev/e2e/notebook_site.py")),
 )  # fmt: skip
 
