@@ -98,7 +98,7 @@ def test_command_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_verify_finds_an_old_page(tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MADE", {"docs/values.md": pages.MADE["docs/values.md"]})
     (tmp_path / "charts/trainyard").mkdir(parents=True)
-    (tmp_path / "charts/trainyard/values.schema.json").write_text("{}")
+    (tmp_path / "charts/trainyard/values.schema.yaml").write_text("{}")
     (tmp_path / "docs").mkdir()
     for text, changed in ((page, []), (page.replace("Seconds between", "Minutes between"), ["docs/values.md"])):
         (tmp_path / "docs/values.md").write_text(text)

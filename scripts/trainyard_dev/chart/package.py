@@ -24,8 +24,7 @@ from trainyard.policy import fill
 from trainyard.policy.rules import policy, policy_files
 from trainyard.shell import run
 from trainyard_dev import tools
-from trainyard_dev.chart import adapt, fetched, other, parts, renamed
-from trainyard_dev.chart.schema import complete
+from trainyard_dev.chart import adapt, fetched, other, parts, renamed, schema
 from trainyard_dev.monitoring import dashboards
 from trainyard_dev.versions import load
 
@@ -93,8 +92,9 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     (for_monitoring / "endpoints.json").write_text(json.dumps(components.endpoints(), indent=1))
     (chart / "files" / "packaged.yaml").write_text(yaml.safe_dump({"components": versions}))
     _list_options(chart / "values.yaml")
-    schema = renamed.allow(json.loads((chart / "values.schema.json").read_text()))
-    (chart / "values.schema.json").write_text(json.dumps(complete(schema, kept), indent=1))
+    (chart / schema.SOURCE.name).unlink()
+    allowed = renamed.allow(schema.source())
+    (chart / "values.schema.json").write_text(json.dumps(schema.complete(allowed, kept), indent=1))
     return chart
 
 

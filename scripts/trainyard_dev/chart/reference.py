@@ -17,11 +17,11 @@ import yaml
 
 from trainyard.paths import ROOT
 from trainyard_dev.chart import parts
-from trainyard_dev.chart.schema import complete
+from trainyard_dev.chart.schema import complete, source
 
 PAGE = ROOT / "docs" / "values.md"
 LONG = 60  # characters of a default or a pattern that still stand in the table
-SCHEMA = "../charts/trainyard/values.schema.json"
+SCHEMA = "../charts/trainyard/values.schema.yaml"
 HEAD = """\
 # Values
 
@@ -78,7 +78,7 @@ def render() -> str:
 def sources() -> tuple[dict[str, Any], dict[str, Any]]:
     """The completed schema with those of our subcharts in their places, and the defaults of all."""
     meta = yaml.safe_load((parts.UMBRELLA / "Chart.yaml").read_text())
-    schema = complete(json.loads((parts.UMBRELLA / "values.schema.json").read_text()), meta["dependencies"])
+    schema = complete(source(), meta["dependencies"])
     defaults = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())
     schema = _resolved(schema, schema.get("definitions", {}))
     for name in parts.own():

@@ -6,13 +6,23 @@ So that a misspelt one is refused by name.
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
+
+import yaml
 
 from trainyard import components
 from trainyard_dev.chart import parts
 
 # Keys whose content is the user's: maps from name to anything.
 FREE = {"config", "labels", "annotations"}
+SOURCE = parts.UMBRELLA / "values.schema.yaml"
+
+
+def source() -> dict[str, Any]:
+    """The umbrella's schema as it is written; what two places of it share is there twice."""
+    written: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(SOURCE.read_text())))
+    return written
 
 
 def complete(schema: dict[str, Any], dependencies: list[dict[str, str]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from trainyard_dev.sync import importable, steps
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import read
 
-SCHEMA = "charts/trainyard/values.schema.json"
+SCHEMA = "charts/trainyard/values.schema.yaml"
 FIGURES = "docs/benchmarks"
 # File -> what a tree must have for it to be made, and how it is made of the tree.
 MADE: dict[str, tuple[str, Callable[[Path], str]]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,7 @@ def check(values: Object, key: str) -> None:
     """Refuses what the chart's schema refuses of one list of the contract. Raises UsageError."""
     from jsonschema import Draft7Validator
 
-    schema = json.loads((CHART / "values.schema.json").read_text())
+    schema = yaml.safe_load((CHART / "values.schema.yaml").read_text())
     for error in Draft7Validator(schema).iter_errors(merged(defaults(), values)):
         path = [str(part) for part in error.absolute_path]
         if path[:3] == ["global", "contract", key]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import yaml
 
 from trainyard.errors import TrainyardError
-from trainyard.paths import CHART
+from trainyard_dev.chart.schema import source
 from trainyard_dev.mirror import cli, pinned
 from trainyard_dev.versions import load
 
@@ -33,7 +32,7 @@ def test_our_own_images_are_named_by_digest_and_no_others() -> None:
 
 
 def test_the_chart_takes_such_a_name() -> None:
-    schema = json.loads((CHART / "values.schema.json").read_text())
+    schema = source()
     images = schema["properties"]["global"]["properties"]["contract"]["properties"]["images"]["properties"]
     written = yaml.safe_load(pinned.text({under("platform"): DIGEST}, PREFIX))
     assert re.search(images["platform"]["pattern"], written["global"]["contract"]["images"]["platform"])

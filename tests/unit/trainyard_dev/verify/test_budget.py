@@ -167,7 +167,7 @@ def test_only_lists_of_hashes_and_the_page_of_values_may_be_long() -> None:
     long = [pattern for one in classes.entries(classes.read(ROOT)) if one.long for pattern in one.files]
     assert long == ["docs/values.md", "tools/*/go.sum", "images/*/requirements.txt", "images/notebook/sources.txt"]
     assert all(one.command for one in classes.entries(classes.read(ROOT)))
-    assert classes.of(classes.entries(classes.read(ROOT)), "charts/trainyard/values.schema.json") == "hand-written"
+    assert classes.of(classes.entries(classes.read(ROOT)), "charts/trainyard/values.schema.yaml") == "hand-written"
 
 
 def test_a_list_that_is_no_yaml_is_refused(tmp_path: Path) -> None:
