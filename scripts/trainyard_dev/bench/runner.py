@@ -98,11 +98,6 @@ def execute(
     return outcome
 
 
-def failures(runs: Sequence[Run], folder: Path) -> list[str]:
-    """Ids of those runs that failed when they were measured last."""
-    return [run.id for run in runs if (folder / FAILED / f"{run.id}.txt").exists()]
-
-
 class Forecast:
     """Seconds that a run will take, from runs like it: same case and configuration, else case, else bench by size."""
 
