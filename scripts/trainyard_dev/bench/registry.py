@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from trainyard.errors import UsageError
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.results import Figure, Measured, Result, Run
+from trainyard_dev.bench.results import Figure, Result, Run
 
 ORDER = ("packing", "gangs", "order", "fairness", "throughput")
 
@@ -26,8 +26,8 @@ class Bench(Protocol):
     def plan(self, full: bool) -> list[Run]:
         """What to measure, the most important first; less of it when not `full`."""
 
-    def measure(self, run: Run, harness: Harness) -> Measured:
-        """One run on an empty harness."""
+    def measure(self, run: Run, harness: Harness) -> dict[str, float]:
+        """One run on an empty harness: what was found, by metric."""
 
     def figures(self, results: Sequence[Result]) -> list[Figure]:
         """What is published: over all seeds."""

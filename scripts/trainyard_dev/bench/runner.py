@@ -180,7 +180,7 @@ def _measure(run: Run, worlds: _Worlds, folder: Path) -> None:
     found = bench.measure(run, worlds.empty(bench.FRESH))
     seconds = round(monotonic() - began, 1)
     versions = environment.versions(column.scheduler)
-    result = Result(run, found.values, column.digest, versions, seconds, run.command)
+    result = Result(run, found, column.digest, versions, seconds, run.command)
     text = result.to_json()
     if bench.FRESH:
         worlds.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from trainyard_dev.bench import plots, summary, tables
@@ -25,14 +24,10 @@ def write(found: Found, folder: Path) -> Path:
         said |= {f"p{share}_ms": (value, "ms") for share, value in one.latency_ms.items()}
         said["failed"] = (float(sum(one.failed.values())), "requests")
         for metric, (value, unit) in said.items():
-            name = f"{bench}.{case}.{column}.{metric}"
-            figures.append(Figure(name, value, None, unit, [1], command, value, value, case, column, metric))
+            figures.append(Figure.once(bench, case, column, metric, value, unit, command))
     for who, mib in found.memory_mib.items():
-        name = f"{bench}.in memory.{who}.mib"
-        figures.append(Figure(name, mib, None, "MiB", [1], command, mib, mib, "in memory", who, "mib"))
-    where = {"machine": "; ".join(filter(None, (found.machine, found.gpu)))}
-    made = summary.Summary(figures, {one.id: replace(summary.source(one), **where) for one in figures})
-    [file] = summary.write(made, folder)
+        figures.append(Figure.once(bench, "in memory", who, "mib", mib, "MiB", command))
+    file = summary.write_made(figures, folder, "; ".join(filter(None, (found.machine, found.gpu))))
     draw(figures, folder)
     return file
 

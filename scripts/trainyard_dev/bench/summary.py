@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -103,6 +103,15 @@ def write(summary: Summary, folder: Path | None = None) -> list[Path]:
     return files
 
 
+def write_made(figures: Sequence[Figure], folder: Path, machine: str = "") -> Path:
+    """Writes the figures of one bench that were made here and now; the file. `machine`: what is said of this one."""
+    sources = {one.id: source(one) for one in figures}
+    if machine:
+        sources = {name: replace(one, machine=machine) for name, one in sources.items()}
+    [file] = write(Summary(list(figures), sources), folder)
+    return file
+
+
 def read(folder: Path | None = None, benches: Iterable[str] = ()) -> Summary:
     """What `write` wrote, of these benches; without any, of all that the page has. Raises TrainyardError."""
     figures, sources = list[Figure](), dict[str, Source]()
@@ -124,8 +133,7 @@ def _figure(bench: str, row: dict[str, str]) -> Figure:
     case, column, metric, *amounts, bound, unit, seeds = (row[name] for name in MEASURED)
     value, low, high = map(float, amounts)
     limit = float(bound) if bound else None
-    name = f"{bench}.{case}.{column}.{metric}"
-    return Figure(name, value, limit, unit, numbers(seeds), row["command"], low, high, case, column, metric)
+    return Figure(bench, case, column, metric, value, low, high, limit, unit, numbers(seeds), row["command"])
 
 
 def unproved(summary: Summary) -> list[str]:

@@ -12,7 +12,7 @@ from trainyard_dev.bench.binder import binder
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.controllers import controllers
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.results import Measured, Run
+from trainyard_dev.bench.results import Run
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.throughput_page import HEADINGS, figures, section
 
@@ -56,7 +56,7 @@ def plan(full: bool) -> list[Run]:
     return runs
 
 
-def measure(run: Run, harness: Harness) -> Measured:
+def measure(run: Run, harness: Harness) -> dict[str, float]:
     """One load with one scheduler, on an API server of its own."""
     asked, column = loads.load(run.case), configurations.column(run.column)
     volcano = column.scheduler == "volcano"
@@ -87,7 +87,7 @@ def measure(run: Run, harness: Harness) -> Measured:
         values["writes"] = sum(writes.values()) / asked.pods
         values |= {f"writes_{name}": count / asked.pods for name, count in writes.items()}
         values["scheduler_mib"] = costs.peak_mib(*running.process.pids)
-    return Measured(values)
+    return values
 
 
 def _run(case: str, column: str, seed: int) -> Run:

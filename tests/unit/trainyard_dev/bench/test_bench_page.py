@@ -56,9 +56,7 @@ def results(fake_bench: SimpleNamespace) -> list[Result]:
 
 
 def figure(column: str, value: float, bound: float | None = 100.0, case: str = "small", metric: str = "used") -> Figure:
-    return Figure(
-        f"fake.{case}.{column}.{metric}", value, bound, "%", [1], "command", value, value, case, column, metric
-    )
+    return Figure.once("fake", case, column, metric, value, "%", "command", bound)
 
 
 def test_a_configuration_is_printed_as_it_is_measured(trainyard: Call) -> None:
