@@ -200,6 +200,15 @@ def harness(crds: Sequence[dict[str, Any]] = ()) -> Iterator[Harness]:
             made.close()
 
 
+def token(server: ApiServer, namespace: str, account: str, lacking: str) -> str:
+    """A token of an account for a day. Raises TrainyardError that begins with `lacking`."""
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
+    answer = server.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", asked)
+    if not answer.ok:
+        raise TrainyardError(f"{lacking}: {answer.message}")
+    return str(answer.body["status"]["token"])
+
+
 def _taken(answer: Any) -> None:
     if not answer.ok:
         raise TrainyardError(f"the API server refused an object of the benchmark: {answer.message}")

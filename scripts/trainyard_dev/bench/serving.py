@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tempfile
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,8 @@ import numpy as np
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard.shell import run
+from trainyard_dev.apiserver.processes import Server, free_ports
+from trainyard_dev.bench import costs
 from trainyard_dev.bench.environment import machine
 from trainyard_dev.serving import environment, process
 
@@ -32,7 +33,6 @@ CONNECTIONS = (1, 16)
 FORMS = ("json", "binary")
 LIBRARY = "library"
 _MODULE = "trainyard_dev.serving"
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PEER_S = 120
 
 
@@ -88,16 +88,14 @@ def measure(seconds: float, report: Callable[[str], None]) -> Found:
             server = process.start(model, folder / "log", THREADS="1", MAX_BATCH="32", **case.env)
             try:
                 server.wait_ready()
-                for one in _asked(name, "ours", server.port, server.process.pid, folder, seconds, report):
-                    figures.append(one)
-                memory[f"{name} ours"] = _memory(server.process.pid)
+                figures += _asked(name, "ours", server.port, server.process.pid, folder, seconds, report)
+                memory[f"{name} ours"] = costs.resident_mib(server.process.pid)
             finally:
                 server.stop()
             if case.name in PEERED and not environment.lacks("kserve"):
-                with _Peer(python, model, folder / "peer") as peer:
-                    for one in _asked(name, "kserve", peer.port, peer.pid, folder, seconds, report):
-                        figures.append(one)
-                    memory[f"{name} kserve"] = _memory(peer.pid)
+                with _peer(python, model, folder / "peer") as (port, pid):
+                    figures += _asked(name, "kserve", port, pid, folder, seconds, report)
+                    memory[f"{name} kserve"] = costs.resident_mib(pid)
     return Found(machine(), gpu, figures, memory)
 
 
@@ -125,9 +123,9 @@ def _asked(
                 report(f"{model}: {who}, {form}, {rows} rows, {connections} connections")
                 more = ["--connections", connections, "--seconds", seconds]
                 more += [part for name, value in headers.items() for part in ("--header", f"{name}={value}")]
-                before = _cpu_s(pid)
+                before = costs.processor_s(pid)
                 said = _json(_python("load", port, "/v2/models/digits/infer", folder / "body", *more))
-                used = _cpu_s(pid) - before
+                used = costs.processor_s(pid) - before
                 yield _figure(model, who, form, rows, connections, said, 1000 * used / max(1, said["answered"]))
 
 
@@ -150,35 +148,27 @@ def _figure(
     return Figure(model, who, form, rows, connections, speed, said["latency_ms"], cpu_ms, said["failed"])
 
 
-class _Peer:
-    """kserve's Python server with the same model, as a process."""
+@contextmanager
+def _peer(python: Path, model: Path, log: Path) -> Iterator[tuple[int, int]]:
+    """kserve's Python server with the same model, as a process: its port and its id."""
+    [port] = free_ports(1)
 
-    def __init__(self, python: Path, model: Path, log: Path) -> None:
-        self.port, _ = process.free_ports(2)
-        with log.open("wb") as stream:
-            self._process = subprocess.Popen(
-                [python, "-m", f"{_MODULE}.peer", model, str(self.port)], env=_env(), stdout=stream, stderr=stream
-            )
-        self.pid, self._log = self._process.pid, log
-
-    def __enter__(self) -> _Peer:
-        end = time.monotonic() + _PEER_S
-        while True:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v2/health/ready", timeout=5):
-                    return self
-            except OSError:
-                if self._process.poll() is not None or time.monotonic() > end:
-                    self._process.kill()
-                    raise TrainyardError(f"kserve's server doesn't start: {self._log.read_text()[-2000:]}") from None
-                time.sleep(0.2)
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
+    def ready() -> bool:
         try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready", timeout=5):
+                return True
+        except OSError:
+            return False
+
+    server = Server([python, "-m", f"{_MODULE}.peer", model, str(port)], log, _env())
+    try:
+        try:
+            server.wait(ready, _PEER_S)
+        except TrainyardError:
+            raise TrainyardError(f"kserve's server doesn't start: {log.read_text()[-2000:]}") from None
+        yield port, server.pid
+    finally:
+        server.stop()
 
 
 def _python(module: str, *arguments: object, **env: str) -> str:
@@ -193,15 +183,3 @@ def _env() -> dict[str, str]:
 def _json(text: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
     return found
-
-
-def _cpu_s(pid: int) -> float:
-    """Seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def _memory(pid: int) -> float:
-    """MiB that a process has in memory."""
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
