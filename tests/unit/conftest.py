@@ -168,9 +168,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     monkeypatch.setattr(configurations, "_makers", makers)
     monkeypatch.setattr(configurations, "column", configurations.column.__wrapped__)  # nothing is kept
-    monkeypatch.setattr(registry, "ORDER", ("fake",))
-    monkeypatch.setattr(registry, "names", lambda: ["fake"])
-    monkeypatch.setattr(registry, "_module", lambda name: made)
+    monkeypatch.setattr(registry, "BENCHES", {"fake": made})
     return made
 
 

@@ -7,10 +7,11 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from time import monotonic
 from typing import Any
 
+from trainyard_dev import tools
+from trainyard_dev.apiserver.processes import Server
 from trainyard_dev.bench import configurations, costs, loads
 from trainyard_dev.bench.binder import binder
 from trainyard_dev.bench.configurations import Configuration
-from trainyard_dev.bench.controllers import controllers
 from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.results import Run
 from trainyard_dev.bench.schedulers import scheduler
@@ -68,7 +69,7 @@ def measure(run: Run, harness: Harness) -> dict[str, float]:
         running = stack.enter_context(_scheduler(harness, column, int(run.settings["period_ms"])))
         programs = {name: (pid,) for name, pid in harness.server.programs.items()} | {"scheduler": running.process.pids}
         if asked.controllers and volcano:
-            programs["controllers"] = stack.enter_context(controllers(harness, column)).pids
+            programs["controllers"] = stack.enter_context(_controllers(harness, column)).pids
         bound = harness.bindings
         used, wrote = {name: costs.processor_s(*pids) for name, pids in programs.items()}, costs.writes(harness)
         with running.process.paused() if asked.backlog else nullcontext():
@@ -98,6 +99,23 @@ def _run(case: str, column: str, seed: int) -> Run:
 def _scheduler(harness: Harness, column: Configuration, period_ms: int) -> Iterator[Any]:
     with binder(harness) if column.scheduler == "raw" else scheduler(harness, column, period_ms=period_ms) as running:
         yield running
+
+
+@contextmanager
+def _controllers(harness: Harness, column: Configuration) -> Iterator[Server]:
+    """vc-controller-manager, which makes pods and PodGroups of Volcano's jobs, with the column's flags."""
+    process = Server(
+        [
+            tools.binary("vc-controller-manager"), "--kubeconfig", harness.server.kubeconfig, "--leader-elect=false",
+            "--enable-healthz=false", "--enable-metrics=false", "--scheduler-name=volcano",
+            *configurations.controller_flags(column.name), "--v=1",
+        ],
+        harness.server.folder / "vc-controller-manager.log",
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.stop()
 
 
 def _times(harness: Harness, began: float) -> dict[str, float]:
