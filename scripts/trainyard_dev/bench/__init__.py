@@ -6,7 +6,7 @@ What is measured (`registry` has the list), and what only one bench needs:
 - gangs: `offline` schedules in a simulation, `published` has what others found for whole traces, `gangs_page`
 - order: `overtaking` says who passed whom
 - fairness: `shares` says what is fair; `victims` measures reclaim requests on full clusters, `layouts` makes these
-- throughput: `loads`, `costs`, `binder` (the limit), `throughput_page`
+- throughput: `loads`, `costs`, `binder` (the limit)
 - beside them: `sizes` of requests, `serving` of models, `exporter_load` on the objects of `exporter_cluster`
 
 With what: `configurations` are what is compared; `schedulers`, `scheduler_kueue` and `kueue_setup` run them;

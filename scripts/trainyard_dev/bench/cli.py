@@ -19,7 +19,6 @@ from trainyard_dev.bench import (
     results,
     runner,
     serving,
-    serving_page,
     sizes,
     summary,
     tables,
@@ -197,10 +196,10 @@ def run_serving(seconds: float, published: bool) -> None:
     Nothing else should run beside it.
     """
     found = serving.measure(seconds, lambda text: click.echo(text, err=True))
-    file = serving_page.write(found, summary.FOLDER if published else runner.FOLDER)
+    file = serving.write(found, summary.FOLDER if published else runner.FOLDER)
     memory = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in found.memory_mib.items())
     where = f"{found.machine}; {found.gpu}" if found.gpu else found.machine
-    click.echo(f"{serving_page.table(found)}\n{where}; in memory {memory}: {file}")
+    click.echo(f"{serving.table(found)}\n{where}; in memory {memory}: {file}")
 
 
 @bench.command("page")

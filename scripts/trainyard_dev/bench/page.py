@@ -13,7 +13,7 @@ from trainyard_dev.bench import (
     gangs,
     packing,
     registry,
-    serving_page,
+    serving,
     sources,
     summary,
     tables,
@@ -24,7 +24,7 @@ from trainyard_dev.bench.summary import Summary
 PAGE = ROOT / "docs" / "benchmarks.md"
 # Which plots are drawn of which file, for this page and the guide to serving.
 DRAW = {
-    "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "serving-gpu": serving_page.draw,
+    "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "serving-gpu": serving.draw,
 }  # fmt: skip
 
 SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")
