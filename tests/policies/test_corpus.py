@@ -6,16 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
-from conftest import HERE
 from trainyard.errors import TrainyardError
 from trainyard_dev import tools
-from trainyard_dev.apiserver import running
-from trainyard_dev.apiserver.install import install
-from trainyard_dev.chart import package
-from trainyard_dev.corpus import cli, picked, results, run, sources, started, volcano
 from trainyard_dev.corpus import page as pages
+from trainyard_dev.corpus import picked, results, run, sources, started
 from trainyard_dev.corpus.asking import Asker
 from trainyard_dev.corpus.judge import Result, judge, typical
 
@@ -25,21 +20,15 @@ SERVED = tuple(int(part) for part in tools.tested_kubernetes().number.split(".")
 @pytest.fixture(scope="module")
 def asker() -> Iterator[Asker]:
     """Asks a server of the platform as it is without options."""
-    objects = package.render("kind", values=[HERE / "teams.yaml"])
-    with running() as server:
-        install(server, [*objects, *yaml.safe_load_all((HERE / "extra.yaml").read_text())])
-        with volcano.admission(server):
-            yield run.asker(server, run.contract(objects), "vision")
+    with run.served() as asking:
+        yield asking
 
 
 @pytest.fixture(scope="module")
 def filling() -> Iterator[Asker]:
     """Asks a server that fills in what the platform knows."""
-    objects = package.render("kind", values=[HERE / "teams.yaml"], serves=cli.FILLS)
-    with running() as server:
-        install(server, [*objects, *yaml.safe_load_all((HERE / "extra.yaml").read_text())])
-        with volcano.admission(server):
-            yield run.asker(server, run.contract(objects), "vision", fills=True)
+    with run.served(fills=True) as asking:
+        yield asking
 
 
 def had(group: str) -> list[sources.Example]:
@@ -121,4 +110,4 @@ def test_most_files_need_one_decision_of_a_person(plain: dict[str, list[Result]]
 
 
 def _good(found: dict[str, list[Result]]) -> list[Result]:
-    return [one for of in found.values() for one in of if not one.lint_after.refuses and not one.server_after.refused]
+    return [one for of in found.values() for one in of if one.taken]

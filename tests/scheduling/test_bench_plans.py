@@ -13,7 +13,7 @@ FACE = ("TITLE", "FRESH", "HEADINGS", "SHORT", "LESS", "plan", "measure", "figur
 TUNED_ON = range(42, 46)  # the seeds on which settings were chosen
 
 
-@pytest.mark.parametrize("name", registry.ORDER)
+@pytest.mark.parametrize("name", registry.BENCHES)
 def test_a_bench_has_its_whole_face(name: str) -> None:
     bench = registry.load(name)
     assert all(hasattr(bench, part) for part in FACE)
@@ -21,7 +21,7 @@ def test_a_bench_has_its_whole_face(name: str) -> None:
     assert bench.TITLE
 
 
-@pytest.mark.parametrize("name", registry.ORDER)
+@pytest.mark.parametrize("name", registry.BENCHES)
 def test_a_plan_can_be_measured(name: str) -> None:
     """A case means the same in both plans, so that a figure's command finds what to measure by its names."""
     plans = [registry.load(name).plan(full) for full in (True, False)]

@@ -23,11 +23,10 @@ JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 def test_all_pods_are_bound_and_counted(harness: Harness, case: str, column: str, writes: float) -> None:
     harness.clear()
     try:
-        found = throughput.measure(Run("throughput", case, column, 1, {"period_ms": 50}), harness)
+        values = throughput.measure(Run("throughput", case, column, 1, {"period_ms": 50}), harness)
     finally:
         harness.server.call("DELETE", JOBS)
         harness.clear()
-    values = found.values
     assert values["pods_per_s"] > 0
     assert 0 <= values["wait_p50"] <= values["wait_p99"]
     assert values["writes_pods/binding"] == 1

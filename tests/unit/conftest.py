@@ -140,7 +140,7 @@ def _draw(figures: Sequence[Any], results: Sequence[Any], folder: Path) -> None:
 def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The only bench, `fake`, with two configurations; its parts may be replaced. No chart, no API server."""
     from trainyard_dev.bench import configurations, registry, tables
-    from trainyard_dev.bench.results import Measured, Run, summarise
+    from trainyard_dev.bench.results import Run, summarise
 
     def column(name: str, config: str) -> configurations.Configuration:
         return configurations.Configuration(name, f"label of {name}", "kube", config)
@@ -157,7 +157,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             for name in ("ours", "kube-default")
             for seed in (1, 2)
         ],
-        measure=lambda run, harness: Measured({"used": 90.0 + run.seed}),
+        measure=lambda run, harness: {"used": 90.0 + run.seed},
         figures=lambda results: summarise(results, "used", "%", 100),
         section=lambda figures: tables.by_column(figures, "small", {"used": "GPUs used, %"}),
         configurations={"ours": column("ours", "a"), "kube-default": column("kube-default", "b")},
@@ -168,9 +168,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     monkeypatch.setattr(configurations, "_makers", makers)
     monkeypatch.setattr(configurations, "column", configurations.column.__wrapped__)  # nothing is kept
-    monkeypatch.setattr(registry, "ORDER", ("fake",))
-    monkeypatch.setattr(registry, "names", lambda: ["fake"])
-    monkeypatch.setattr(registry, "_module", lambda name: made)
+    monkeypatch.setattr(registry, "BENCHES", {"fake": made})
     return made
 
 

@@ -6,13 +6,12 @@ What is measured (`registry` has the list), and what only one bench needs:
 - gangs: `offline` schedules in a simulation, `published` has what others found for whole traces, `gangs_page`
 - order: `overtaking` says who passed whom
 - fairness: `shares` says what is fair; `victims` measures reclaim requests on full clusters, `layouts` makes these
-- throughput: `loads`, `controllers`, `costs`, `profiles`, `binder` (the limit), `throughput_page`
-- sharing: `fractional_gpus` speaks as device plugins do, `bestfit` places in a simulation, `fractional_rounds` says
-  what rounds cost, `sharing_page`
+- throughput: `loads`, `costs`, `binder` (the limit)
+- beside them: `sizes` of requests, `serving` of models, `exporter_load` on the objects of `exporter_cluster`
 
-With what: `configurations` are what is compared, `ablations` the baseline with one setting changed; `schedulers`,
-`scheduler_kueue`, `kueue_setup` and `extender` run them; `harness` is the API server, `objects` what it gets,
-`simulator` virtual time; `traces` reads what `sources` finds.
+With what: `configurations` are what is compared; `schedulers`, `scheduler_kueue` and `kueue_setup` run them;
+`harness` is the API server, `objects` what it gets, `simulator` virtual time; `traces` reads what `sources`
+finds.
 
 What becomes of it: `runner` measures, `results` are files, `summary` the figures of all; `page`, `tables` and `plots`
 publish them; `environment` says on what; `cli` has the commands.

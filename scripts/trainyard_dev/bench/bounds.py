@@ -14,7 +14,7 @@ CUTS = 8  # for k up to this: at most k pods, each larger than 1/(k+1) of a node
 Kind = tuple[int, int, int]  # GPUs, thousandths of a core, MiB
 
 
-def most_gpus(nodes: Sequence[Node], pods: Sequence[Pod], *, most_pods: int = MOST_PODS) -> float:
+def most_gpus(nodes: Sequence[Node], pods: Sequence[Pod]) -> float:
     """No placement of these pods, even one that knows all of them, gives away more whole GPUs.
 
     A linear programme: how many pods of each kind run on nodes of each kind. That pods are whole is kept only in part:
@@ -38,7 +38,7 @@ def most_gpus(nodes: Sequence[Node], pods: Sequence[Pod], *, most_pods: int = MO
 
     for index, (pod, host) in enumerate(pairs):
         term(wanted[pod], pod, 1, index)
-        term(most_pods * hosts[host], (host, "pods"), 1, index)
+        term(MOST_PODS * hosts[host], (host, "pods"), 1, index)
         for place, (asked, room) in enumerate(zip(size(pod), size(host), strict=True)):
             if not asked:
                 continue

@@ -19,7 +19,6 @@ from trainyard_dev.bench import (
     results,
     runner,
     serving,
-    serving_page,
     sizes,
     summary,
     tables,
@@ -44,7 +43,7 @@ def list_benches(full: bool) -> None:
     --full this is the part that `make bench` measures.
     """
     known = runner.Forecast(results.read(runner.FOLDER / runner.RUNS))
-    for name in registry.names():
+    for name in registry.BENCHES:
         runs = registry.plan(name, full)
         todo = [run for run in runs if not runner.held(run, runner.FOLDER)]
         left = f"{len(todo)} to measure, about {runner.minutes_text(sum(map(known.of, todo)))}" if todo else "measured"
@@ -73,7 +72,7 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
     """
     for name in only:
         registry.load(name)
-    chosen = [name for name in registry.ORDER if name in only] or registry.names()
+    chosen = [name for name in registry.BENCHES if name in only] or list(registry.BENCHES)
     runs = [one for name in chosen for one in registry.plan(name, full)]
     outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
@@ -109,7 +108,7 @@ def publish() -> None:
 
     Runs of the full plan count whose configuration is still today's. What is published besides stays.
     """
-    runs = [one for name in registry.names() for one in registry.plan(name, True)]
+    runs = [one for name in registry.BENCHES for one in registry.plan(name, True)]
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if not found:
         raise TrainyardError("nothing is measured with today's configurations", hint="run `make bench FULL=1`")
@@ -197,10 +196,10 @@ def run_serving(seconds: float, published: bool) -> None:
     Nothing else should run beside it.
     """
     found = serving.measure(seconds, lambda text: click.echo(text, err=True))
-    file = serving_page.write(found, summary.FOLDER if published else runner.FOLDER)
+    file = serving.write(found, summary.FOLDER if published else runner.FOLDER)
     memory = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in found.memory_mib.items())
     where = f"{found.machine}; {found.gpu}" if found.gpu else found.machine
-    click.echo(f"{serving_page.table(found)}\n{where}; in memory {memory}: {file}")
+    click.echo(f"{serving.table(found)}\n{where}; in memory {memory}: {file}")
 
 
 @bench.command("page")

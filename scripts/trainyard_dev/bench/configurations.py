@@ -10,7 +10,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,6 @@ class Configuration:
         environment = (f"{name}={value}" for name, value in self.env)
         text = "\n".join((self.scheduler, canonical(self.config), *self.flags, self.taint, *environment))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    def changed(self, change: Callable[[dict[str, Any]], None]) -> Configuration:
-        """The same with a change to its parsed configuration."""
-        config = yaml.safe_load(self.config)
-        change(config)
-        return replace(self, config=yaml.safe_dump(config, sort_keys=False))
 
 
 def canonical(config: str) -> str:

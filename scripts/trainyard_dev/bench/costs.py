@@ -26,8 +26,17 @@ def processor_s(*pids: int) -> float:
 
 def peak_mib(*pids: int) -> float:
     """The most memory that each of these processes has held at a time, in MiB, all together."""
-    found = [re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in pids]
-    return sum(int(one[1]) for one in found if one) / 1024
+    return sum(_mib(pid, "VmHWM") for pid in pids)
+
+
+def resident_mib(pid: int) -> float:
+    """The memory that this process holds now, in MiB."""
+    return _mib(pid, "VmRSS")
+
+
+def _mib(pid: int, key: str) -> float:
+    found = re.search(rf"^{key}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
 
 
 def writes(harness: Harness) -> dict[str, float]:

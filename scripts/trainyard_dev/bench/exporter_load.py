@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -29,6 +30,7 @@ from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install, namespace
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench import costs, exporter_cluster
+from trainyard_dev.bench.harness import MERGE, token
 
 NODES, PODS = 1523, 10_000  # the trace that scheduling is measured on has so many nodes
 MOST_MIB, MOST_SCRAPE_S = 200.0, 1.0
@@ -94,42 +96,13 @@ class Found:
         return found
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where the exporter runs: the server, what its account has, and how a pod is changed."""
-
-    address: str
-    authority: bytes
-    token: str
-    pod_bytes: int
-    change: Callable[[int], None]
-
-
 def measure(nodes: int, pods: int, report: Callable[[str], None] = print) -> Found:
     """One run on an API server of its own, some minutes. Raises TrainyardError."""
     with TemporaryDirectory(prefix="trainyard-exporter-") as name, running(audit=False) as server:
         install(server, [*exporter_cluster.crds(), namespace(SYSTEM), *rights()])
         exporter_cluster.fill(server, nodes, pods, report)
         report("the exporter starts")
-        return _measured(_real(server), Path(name), nodes, pods)
-
-
-def _real(server: ApiServer) -> Place:
-    listed = server.call("GET", "/api/v1/pods", query={"limit": "500"}).body["items"]
-    paths = [f"/api/v1/namespaces/{one['metadata']['namespace']}/pods/{one['metadata']['name']}" for one in listed]
-
-    def change(number: int) -> None:
-        note = {"metadata": {"annotations": {"changed": str(number)}}}
-        server.call("PATCH", paths[number % len(paths)], note, content="application/merge-patch+json")
-
-    path = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/{ACCOUNT}/token"
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
-    answer = server.call("POST", path, asked)
-    if not answer.ok:
-        raise TrainyardError(f"there is no token for the exporter: {answer.message}")
-    size = sum(len(json.dumps(one, separators=(",", ":"))) for one in listed) // len(listed)
-    authority = (server.folder / "pki" / "ca.crt").read_bytes()
-    return Place(server._host, authority, answer.body["status"]["token"], size, change)
+        return _measured(server, Path(name), nodes, pods)
 
 
 def kinds() -> list[str]:
@@ -146,20 +119,21 @@ def rights() -> list[dict[str, Any]]:
     return [one for one in yaml.safe_load_all(text) if one]
 
 
-def _measured(place: Place, folder: Path, nodes: int, pods: int) -> Found:
+def _measured(server: ApiServer, folder: Path, nodes: int, pods: int) -> Found:
     (port,) = free_ports(1)
+    some = server.call("GET", "/api/v1/pods", query={"limit": "500"}).body["items"]
     begun = monotonic()
     process = Server(
-        [sys.executable, "-c", PROGRAM, _account(place, folder), "exporter", "--contract", _contract(folder),
+        [sys.executable, "-c", PROGRAM, _account(server, folder), "exporter", "--contract", _contract(folder),
          "--port", str(port), "--period", str(EVERY_S), "--kinds", ",".join(kinds())],
-        folder / "exporter.log", _environment(place),
+        folder / "exporter.log", _environment(server),
     )  # fmt: skip
     try:
         process.wait(lambda: _page_is_there(port), START_S)
         first_page_s, first_page_cpu_s = monotonic() - begun, costs.processor_s(process.pid)
-        listed = _resident_mib(process.pid)
+        listed = costs.resident_mib(process.pid)
         idle = _cores(process.pid, lambda: sleep(IDLE_S))
-        busy = _cores(process.pid, lambda: _changes(place, pods // 10))
+        busy = _cores(process.pid, lambda: _changes(server, some, pods // 10))
         used = costs.processor_s(process.pid)
         scrapes = [_scrape(port) for _ in range(SCRAPES)]
         scrape_cpu_s = (costs.processor_s(process.pid) - used) / SCRAPES
@@ -173,10 +147,11 @@ def _measured(place: Place, folder: Path, nodes: int, pods: int) -> Found:
             raise TrainyardError(f"the exporter left something out: {unread[0]}")
         seconds = [one[1] for one in scrapes]
         return Found(
-            nodes=nodes, pods=pods, pod_bytes=place.pod_bytes,
+            nodes=nodes, pods=pods,
+            pod_bytes=sum(len(json.dumps(one, separators=(",", ":"))) for one in some) // len(some),
             samples=sum(not line.startswith("#") for line in text.splitlines()), page_bytes=len(text),
             packed_bytes=len(body), first_page_s=first_page_s, first_page_cpu_s=first_page_cpu_s, listed_mib=listed,
-            peak_mib=costs.peak_mib(process.pid), resident_mib=_resident_mib(process.pid),
+            peak_mib=costs.peak_mib(process.pid), resident_mib=costs.resident_mib(process.pid),
             look_s=float(looks[1]), scrape_s=median(seconds), longest_scrape_s=max(seconds), idle_cores=idle,
             busy_cores=busy, scrape_cpu_s=scrape_cpu_s,
         )  # fmt: skip
@@ -201,11 +176,12 @@ def _page_is_there(port: int) -> bool:
     return bool(_scrape(port)[0])
 
 
-def _changes(place: Place, count: int) -> None:
-    """Some pods change, evenly over a minute."""
+def _changes(server: ApiServer, pods: list[dict[str, Any]], count: int) -> None:
+    """So many changes of pods, evenly over a minute."""
     end = monotonic() + IDLE_S
     for number in range(count):
-        place.change(number)
+        pod, note = pods[number % len(pods)]["metadata"], {"metadata": {"annotations": {"changed": str(number)}}}
+        server.call("PATCH", f"/api/v1/namespaces/{pod['namespace']}/pods/{pod['name']}", note, content=MERGE)
         sleep(max(0.0, (end - monotonic()) / (count - number)))
 
 
@@ -215,18 +191,13 @@ def _cores(pid: int, meanwhile: Callable[[], None]) -> float:
     return (costs.processor_s(pid) - used) / (monotonic() - begun)
 
 
-def _resident_mib(pid: int) -> float:
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"^VmRSS:\s+(\d+) kB", text, re.MULTILINE)[1]) / 1024  # type: ignore[index]
-
-
-def _account(place: Place, folder: Path) -> Path:
+def _account(server: ApiServer, folder: Path) -> Path:
     """What kubelet gives to a pod of the account."""
     found = folder / "account"
     found.mkdir()
-    (found / "token").write_text(place.token)
+    (found / "token").write_text(token(server, SYSTEM, ACCOUNT, "there is no token for the exporter"))
     (found / "namespace").write_text(SYSTEM)
-    (found / "ca.crt").write_bytes(place.authority)
+    shutil.copyfile(server.folder / "pki" / "ca.crt", found / "ca.crt")
     return found
 
 
@@ -238,6 +209,6 @@ def _contract(folder: Path) -> Path:
     return file
 
 
-def _environment(place: Place) -> dict[str, str]:
-    host, _, port = place.address.partition(":")
+def _environment(server: ApiServer) -> dict[str, str]:
+    host, _, port = server._host.partition(":")
     return {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "PYTHONPATH": str(ROOT / "scripts")}

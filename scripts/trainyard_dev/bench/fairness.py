@@ -12,7 +12,7 @@ import yaml
 from trainyard_dev.bench import configurations, plots, shares, simulator, tables, victims
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.harness import GPU, Harness
-from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard_dev.bench.results import Figure, Metric, Result, Run, headings, summarise_all
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.simulator import CPU_MILLI, MEMORY_MIB, NODE_GPUS, Task
 from trainyard_dev.bench.traces import philly
@@ -43,18 +43,18 @@ ARRIVING = {"trace3@150": {"trace": "trace3", "jobs": 150}}
 SEEDS = range(1, 6)
 PLOT = "fairness-distance.svg"
 IDLE = 5  # % of the GPUs that are used less, from which on that is said
-SHARED_HEADINGS = {
-    "distance": "distance",
-    "distance_by_order_alone": "by order alone",
-    "jain": "Jain",
-    "used_percent": "GPUs used, %",
-    "evictions": "evictions",
-    "lost_percent": "work lost, %",
-    "never_finished": "never finished",
-    "circles": "circles",
+METRICS: dict[str, Metric] = {
+    "distance": ("distance", "of the cluster", 0.0),
+    "distance_by_order_alone": ("by order alone", "of the cluster", 0.0),
+    "jain": ("Jain", "", 1.0),
+    "used_percent": ("GPUs used, %", "% of the GPUs", 100.0),
+    "evictions": ("evictions", "jobs", 0.0),
+    "lost_percent": ("work lost, %", "% of the jobs' GPU·s", 0.0),
+    "never_finished": ("never finished", "jobs", 0.0),
+    "circles": ("circles", "instants", 0.0),
 }
 BESIDE = ("distance", "used_percent")  # case beside case; the rest is in the file of figures
-HEADINGS = SHARED_HEADINGS | victims.HEADINGS
+HEADINGS = headings(METRICS | victims.METRICS)
 
 
 def plan(full: bool) -> list[Run]:
@@ -79,7 +79,7 @@ def _runs(cases: dict[str, dict[str, Any]], names: Sequence[str]) -> list[Run]:
     return [Run("fairness", case, name, seed, how) for seed in SEEDS for case, how in cases.items() for name in names]
 
 
-def measure(run: Run, harness: Harness) -> Measured:
+def measure(run: Run, harness: Harness) -> dict[str, float]:
     """One run: teams that share a cluster, or claims on a full one (a case that begins with `claims`)."""
     column = configurations.column(run.column)
     if run.case.startswith("claims"):
@@ -98,7 +98,7 @@ def measure(run: Run, harness: Harness) -> Measured:
     found = shares.fairness(timeline, TEAMS, capacity)
     alone = shares.fairness(shares.reference(dealt(run), TEAMS, NODES, NODE_GPUS), TEAMS, capacity)
     work = sum(task.gpus * task.duration_s for task in jobs)
-    values = {
+    return {
         "distance": found.distance,
         "distance_by_order_alone": alone.distance,
         "jain": found.jain,
@@ -108,7 +108,6 @@ def measure(run: Run, harness: Harness) -> Measured:
         "never_finished": float(len(timeline.stuck)),
         "circles": float(timeline.circles),
     }
-    return Measured(values)
 
 
 def dealt(run: Run) -> list[Task]:
@@ -167,15 +166,8 @@ def _evicts(column: Configuration) -> bool:
 def figures(results: Sequence[Result]) -> list[Figure]:
     """What is published."""
     shared = [result for result in results if not result.run.case.startswith("claims")]
-    found = summarise(shared, "distance", "of the cluster", bound=0.0)
-    found += summarise(shared, "distance_by_order_alone", "of the cluster", bound=0.0)
-    found += summarise(shared, "jain", "", bound=1.0)
-    found += summarise(shared, "used_percent", "% of the GPUs", bound=100.0)
-    found += summarise(shared, "evictions", "jobs", bound=0.0)
-    found += summarise(shared, "lost_percent", "% of the jobs' GPU·s", bound=0.0)
-    found += summarise(shared, "never_finished", "jobs", bound=0.0)
-    found += summarise(shared, "circles", "instants", bound=0.0)
-    return found + victims.figures([result for result in results if result.run.case.startswith("claims")])
+    claims = [result for result in results if result.run.case.startswith("claims")]
+    return summarise_all(shared, METRICS) + summarise_all(claims, victims.METRICS)
 
 
 def draw(figures: Sequence[Figure], folder: Path) -> None:
@@ -214,7 +206,7 @@ Kueue's cohorts, fair sharing and preemption are not measured.
 
 """
     for metric in BESIDE:
-        text += f"{SHARED_HEADINGS[metric]}:\n\n{tables.by_case(shared, metric)}\n"
+        text += f"{HEADINGS[metric]}:\n\n{tables.by_case(shared, metric)}\n"
     text += "".join(f"`{case}`: {said}" for case in tables.cases(shared) if (said := _reading(shared, case)))
     if any(figure.metric == "circles" and figure.value for figure in shared):
         text += "As taking back may find no end, the chart takes nothing back unless it is told to.\n\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 from trainyard_dev.bench import offline, plots, published, simulator
 from trainyard_dev.bench.configurations import column
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.results import Figure, Measured, Result, Run, grouped, summarise
+from trainyard_dev.bench.results import Figure, Result, Run, grouped, summarise
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Task, Timeline
 from trainyard_dev.bench.traces import philly
@@ -65,7 +65,7 @@ def plan(full: bool) -> list[Run]:
     return [run for runs in part.values() for run in runs] + kueue + arrivals + whole + classes
 
 
-def measure(run: Run, harness: Harness) -> Measured:
+def measure(run: Run, harness: Harness) -> dict[str, float]:
     """Replays the jobs; see the section for what the values are."""
     jobs = dealt(run.settings["trace"], run.settings["count"], run.seed)
     if run.settings.get("classes"):
@@ -93,7 +93,7 @@ def classify(jobs: Sequence[Task]) -> None:
         task.priority = CLASSES[place * len(CLASSES) // len(jobs)]
 
 
-def judged(timeline: Timeline) -> Measured:
+def judged(timeline: Timeline) -> dict[str, float]:
     """Values of a replay; delays of jobs that never start are infinite, and left out where that shows."""
     jobs = timeline.tasks
     end = timeline.samples[-1].at_s
@@ -114,7 +114,7 @@ def judged(timeline: Timeline) -> Measured:
     values |= {name: offline.makespan(jobs, start) / MEGA for name, start in paper.items()}
     values["as_on_paper"] = 100 * sum(task.first_s == paper["reference_nodes"][task.name] for task in jobs) / len(jobs)
     values |= _delays(jobs)
-    return Measured({name: value for name, value in values.items() if isfinite(value)})
+    return {name: value for name, value in values.items() if isfinite(value)}
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -58,23 +57,14 @@ class Harness:
         self._closed = False
         self._watch.start()
 
-    def add_nodes(self, nodes: Sequence[Node], *, effect: str = "", rare: bool = False, pods: int = MOST_PODS) -> None:
-        """Ready nodes; those with GPUs carry the GPU taint with this effect, "" for none.
-
-        With `rare` the taint of all models but the one with the most GPUs has the model as its value: only pods that
-        ask for the model tolerate it.
-        """
-        held: Counter[str] = Counter()
-        for node in nodes:
-            held[node.model] += node.gpus
-        common = max(held, key=lambda model: held[model], default="")
+    def add_nodes(self, nodes: Sequence[Node], *, effect: str = "") -> None:
+        """Ready nodes; those with GPUs carry the GPU taint with this effect, "" for none."""
 
         def add(lane: Client, node: Node) -> None:
-            room = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(pods)}
+            room = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": str(MOST_PODS)}
             if node.gpus:
                 room[GPU] = str(node.gpus)
-            value = node.model if rare and node.model != common else PRESENT
-            taints = [{"key": GPU, "value": value, "effect": effect}] if node.gpus and effect else []
+            taints = [{"key": GPU, "value": PRESENT, "effect": effect}] if node.gpus and effect else []
             labels = POOL | {"kubernetes.io/hostname": node.name, **({MODEL_LABEL: node.model} if node.model else {})}
             obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": labels}}
             _taken(lane.call("POST", "/api/v1/nodes", obj | {"spec": {"taints": taints}}))
@@ -208,6 +198,15 @@ def harness(crds: Sequence[dict[str, Any]] = ()) -> Iterator[Harness]:
             yield made
         finally:
             made.close()
+
+
+def token(server: ApiServer, namespace: str, account: str, lacking: str) -> str:
+    """A token of an account for a day. Raises TrainyardError that begins with `lacking`."""
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
+    answer = server.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", asked)
+    if not answer.ok:
+        raise TrainyardError(f"{lacking}: {answer.message}")
+    return str(answer.body["status"]["token"])
 
 
 def _taken(answer: Any) -> None:

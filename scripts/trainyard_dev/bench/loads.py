@@ -38,11 +38,6 @@ class Load:
     backlog: bool = False
 
     @property
-    def case(self) -> str:
-        """Its name."""
-        return f"{self.kind}-{self.jobs}x{self.size}@{self.nodes}{'+backlog' if self.backlog else ''}"
-
-    @property
     def pods(self) -> int:
         """How many in all."""
         return self.jobs * self.size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from trainyard_dev.bench.harness import GPU, GROUP, MODEL_LABEL, PRESENT
@@ -21,16 +20,12 @@ def pod(
     queue: str = "default",
     priority: str = "",
     labels: dict[str, str] | None = None,
-    tolerated: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """One pod; with Volcano it belongs to the PodGroup `group`, with Kueue to the group of that name with `of` pods.
-
-    `tolerated`: the models of GPUs whose taints it tolerates, else all that it takes.
-    """
+    """One pod; with Volcano it belongs to the PodGroup `group`, with Kueue to the group of that name with `of` pods."""
     room = {"cpu": f"{asked.cpu_milli}m", "memory": f"{asked.memory_mib}Mi"}
     if asked.gpus:
         room[GPU] = str(asked.gpus)
-    values = (PRESENT, *(asked.models if tolerated is None else tolerated)) if asked.gpus else ()
+    values = (PRESENT, *asked.models) if asked.gpus else ()
     spec: dict[str, Any] = {
         "schedulerName": NAMES[scheduler],
         "containers": [{"name": "main", "image": "none", "resources": {"requests": room, "limits": room}}],

@@ -13,7 +13,7 @@ from trainyard_dev.bench import offline, overtaking, simulator, tables
 from trainyard_dev.bench.configurations import column
 from trainyard_dev.bench.harness import Harness
 from trainyard_dev.bench.overtaking import Course
-from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard_dev.bench.results import Figure, Metric, Result, Run, headings, summarise_all
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.simulator import HOUR, MEGA, NODE_GPUS, Replay, Task
 from trainyard_dev.bench.traces import philly
@@ -44,7 +44,7 @@ ABOUT = {
     NAMES: "The burst with names that don't rise with submission.",
     RANKED: "The same names; every job has a priority class of its own, lower than that of the job before.",
 }
-METRICS: dict[str, tuple[str, str, float | str | None]] = {  # heading, unit, limit
+METRICS: dict[str, Metric] = {
     "violations": ("pairs out of order", "pairs", 0.0),
     "leftovers": ("of these on GPUs that the first could not use", "pairs", None),
     "inversions": ("pairs against priority", "pairs", 0.0),
@@ -56,7 +56,7 @@ METRICS: dict[str, tuple[str, str, float | str | None]] = {  # heading, unit, li
     "delay_mean": ("mean wait, h", "h", None),
     "delay_max": ("longest wait, h", "h", None),
 }
-HEADINGS = {metric: heading for metric, (heading, _, _) in METRICS.items()}
+HEADINGS = headings(METRICS)
 BESIDE = ("violations", "delayed", "delay_mean")  # case beside case; the rest is in the file of figures
 
 
@@ -79,7 +79,7 @@ def plan(full: bool) -> list[Run]:
     return main + arrivals + classes + teams + names + more + late
 
 
-def measure(run: Run, harness: Harness) -> Measured:
+def measure(run: Run, harness: Harness) -> dict[str, float]:
     """Replays the jobs of the case; see the section for what the values are."""
     jobs = dealt(run.settings, run.seed)
     ranks = {task.name: rank for rank, task in enumerate(jobs)}
@@ -102,17 +102,16 @@ def measure(run: Run, harness: Harness) -> Measured:
     with ranked(harness, jobs if run.settings.get("ranked") else []), scheduler(harness, chosen) as running:
         timeline = simulator.play(harness, running, chosen, jobs, admit=admit, each_instant=note)
     courses = [_course(task, ranks[task.name], places.get(task.name, {})) for task in timeline.tasks]
-    measured = judged(courses, {node.name: node.gpus for node in cluster})
+    values = judged(courses, {node.name: node.gpus for node in cluster})
     spans = [(span, sum(s.used.values()), sum(s.asked.values())) for s, span in timeline.spans()]
     idle = sum(span * min(GPUS - used, asked - used) for span, used, asked in spans)
     wanted = sum(span * min(GPUS, asked) for span, _, asked in spans)
-    measured.values |= {
+    return values | {
         "idle": 100 * idle / wanted,
         "makespan": timeline.makespan_s / MEGA,
         "makespan_bound": offline.makespan_bound(jobs, GPUS) / MEGA,
         "stuck": len(timeline.stuck),
     }
-    return measured
 
 
 def dealt(settings: Any, seed: int) -> list[Task]:
@@ -169,7 +168,7 @@ def gate(ranks: dict[str, int]) -> Callable[[Replay], Sequence[Task]]:
     return admit
 
 
-def judged(jobs: Sequence[Course], nodes: overtaking.Room) -> Measured:
+def judged(jobs: Sequence[Course], nodes: overtaking.Room) -> dict[str, float]:
     """What the courses of all jobs say about order."""
     broken, inverted = overtaking.violations(jobs), overtaking.inversions(jobs)
     late = overtaking.delays(jobs, nodes, NODE_GPUS)
@@ -185,12 +184,12 @@ def judged(jobs: Sequence[Course], nodes: overtaking.Room) -> Measured:
         "delay_mean": sum(waits) / len(waits) / HOUR,
         "delay_max": max(waits) / HOUR,
     }
-    return Measured({name: float(value) for name, value in values.items()})
+    return {name: float(value) for name, value in values.items()}
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
     """Means over the seeds."""
-    return [one for metric, (_, unit, bound) in METRICS.items() for one in summarise(results, metric, unit, bound)]
+    return summarise_all(results, METRICS)
 
 
 def section(figures: Sequence[Figure]) -> str:

@@ -11,7 +11,7 @@ from trainyard_dev.bench.configurations import Configuration, column
 from trainyard_dev.bench.costs import peak_mib
 from trainyard_dev.bench.harness import PODGROUPS, Harness
 from trainyard_dev.bench.packed import WIDE, Packed
-from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard_dev.bench.results import Figure, Metric, Result, Run, headings, summarise_all
 from trainyard_dev.bench.schedulers import scheduler
 from trainyard_dev.bench.traces import Node, Pod
 
@@ -52,15 +52,21 @@ COMPARED = {
     "allocated@130": "The same at 130 %",
     f"refused{WIDE}@100": "Pods of 8 GPUs refused at 100 %, in %",
 }
-HEADINGS = {
-    "allocated@100": "GPUs allocated @100, %", "fragmented@100": "fragmented @100, %",
-    "slots@100": "nodes with room for 8 GPUs @100",
-    "allocated@130": "GPUs allocated @130, %",
-    **{f"refused{n}@{mark}": f"{n}-GPU pods refused @{mark}, %" for mark in MARKS for n in SIZES},
-    "cpu_placed": "pods without GPUs placed, %",
-    "cpu_refused_fitting": "pods without GPUs refused though they fit",
-    "gpu_refused_fitting": "GPU pods refused though they fit", "memory": "scheduler, MiB",
-}  # fmt: skip
+METRICS: dict[str, Metric] = {}  # allocation has the bound for the same pods beside it
+for _mark in MARKS:
+    METRICS |= {
+        f"allocated@{_mark}": (f"GPUs allocated @{_mark}, %", "%", f"bound@{_mark}"),
+        **{f"refused{n}@{_mark}": (f"{n}-GPU pods refused @{_mark}, %", "%", None) for n in SIZES},
+        f"fragmented@{_mark}": (f"fragmented @{_mark}, %", "%", None),
+        f"slots@{_mark}": (f"nodes with room for 8 GPUs @{_mark}", "nodes", f"slots_ideal@{_mark}"),
+    }
+METRICS |= {
+    "cpu_placed": ("pods without GPUs placed, %", "%", 100),
+    "cpu_refused_fitting": ("pods without GPUs refused though they fit", "pods", 0),
+    "gpu_refused_fitting": ("GPU pods refused though they fit", "pods", 0),
+    "memory": ("scheduler, MiB", "MiB", MEMORY_MIB),
+}
+HEADINGS = headings(METRICS)
 
 
 def plan(full: bool) -> list[Run]:
@@ -75,7 +81,7 @@ def plan(full: bool) -> list[Run]:
     return runs
 
 
-def measure(run: Run, harness: Harness) -> Measured:
+def measure(run: Run, harness: Harness) -> dict[str, float]:
     """Places the run's list on an empty cluster and counts what came of it."""
     nodes = traces.openb_nodes(run.settings["share"])
     pods = traces.workload(run.settings["list"], run.seed, nodes)
@@ -95,7 +101,7 @@ def measure(run: Run, harness: Harness) -> Measured:
     fitting = state.refused_fitting
     values |= {"cpu_placed": 100 - (state.refused(0) or 0.0), "cpu_refused_fitting": fitting[0]}
     values["gpu_refused_fitting"] = fitting.total() - fitting[0]
-    return Measured(values)
+    return values
 
 
 def place(
@@ -126,21 +132,8 @@ def place(
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
-    """Everything that was measured, over the seeds; allocation beside the bound for the same pods."""
-    found: list[Figure] = []
-    for mark in MARKS:
-        found += summarise(results, f"allocated@{mark}", "%", f"bound@{mark}")
-        found += [one for gpus in SIZES for one in summarise(results, f"refused{gpus}@{mark}", "%")]
-        found += summarise(results, f"fragmented@{mark}", "%")
-        found += summarise(results, f"slots@{mark}", "nodes", f"slots_ideal@{mark}")
-    for metric, unit, bound in (
-        ("cpu_placed", "%", 100),
-        ("cpu_refused_fitting", "pods", 0),
-        ("gpu_refused_fitting", "pods", 0),
-        ("memory", "MiB", MEMORY_MIB),
-    ):
-        found += summarise(results, metric, unit, bound)
-    return found
+    """Everything that was measured, over the seeds."""
+    return summarise_all(results, METRICS)
 
 
 def draw(figures: Sequence[Figure], folder: Path) -> None:

@@ -13,7 +13,7 @@ from trainyard_dev.bench import (
     gangs,
     packing,
     registry,
-    serving_page,
+    serving,
     sources,
     summary,
     tables,
@@ -24,7 +24,7 @@ from trainyard_dev.bench.summary import Summary
 PAGE = ROOT / "docs" / "benchmarks.md"
 # Which plots are drawn of which file, for this page and the guide to serving.
 DRAW = {
-    "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "serving-gpu": serving_page.draw,
+    "packing": packing.draw, "gangs": gangs.draw, "fairness": fairness.draw, "serving-gpu": serving.draw,
 }  # fmt: skip
 
 SHORT = ("kube-default", "kube-tuned", "volcano-default", "ours")
@@ -88,7 +88,7 @@ the whole lists.
 
 def render(found: Summary) -> str:
     """The page's text."""
-    benches = [name for name in registry.names() if found.of(name)]
+    benches = [name for name in registry.BENCHES if found.of(name)]
     stale = summary.outdated(found)
     parts = [_head(found), _short(found), METHOD, _configurations(found)]
     for name in benches:
@@ -204,7 +204,7 @@ def _called(figure: Figure) -> str:
 
 
 def _head(found: Summary) -> str:
-    files = ", ".join(f"[{name}](benchmarks/{name}.csv)" for name in registry.names() if found.of(name))
+    files = ", ".join(f"[{name}](benchmarks/{name}.csv)" for name in registry.BENCHES if found.of(name))
     return (
         "# Benchmarks\n\n"
         "Scheduling that is measured: real schedulers on published traces, our configuration beside others' defaults.\n"
@@ -216,7 +216,7 @@ def _head(found: Summary) -> str:
 def _short(found: Summary) -> str:
     """The first figure of every bench and what else it names, in its first cases: defaults, ours, limit."""
     rows = []
-    for name in registry.names():
+    for name in registry.BENCHES:
         figures = found.of(name)
         for metric in (figures[0].metric, *registry.load(name).SHORT) if figures else ():
             for case in tables.cases([one for one in figures if (one.metric, one.column) == (metric, "ours")])[:CASES]:
@@ -275,7 +275,7 @@ def _repeat(found: Summary) -> str:
         "    bin/trainyard bench list --full       # benches, cases and configurations",
     ]
     firsts = {figure.bench: figure.command for figure in reversed(_measured(found.figures))}
-    lines += [f"    {firsts[name]}" for name in registry.names() if name in firsts]
+    lines += [f"    {firsts[name]}" for name in registry.BENCHES if name in firsts]
     text = (
         "\nThe command of every figure stands beside it. Traces are read from `$TRAINYARD_DATA`, else fetched once"
         " from"

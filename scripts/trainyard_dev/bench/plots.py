@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which people with colour-blindness tell apart; dashes tell more than eight lines apart.
+# Okabe and Ito's colours, which people with colour-blindness tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-DASHES = ("-", "--", "-.", ":")
 LIMIT = "#666666"
 # The same configuration has the same colour on every plot.
 FIXED = {
@@ -40,14 +40,13 @@ def bars(
     """
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
     width = 0.8 / max(1, len(names))
-    with _drawing(path, title, "", y) as axes:
-        looks = _looks(names)
+    with _drawing(path, title, y) as axes:
+        colours = _colours(names)
         for index, name in enumerate(names):
-            colour, _ = looks[name]
             having = [(place, group[name]) for place, group in enumerate(groups.values()) if name in group]
             at = [place - 0.4 + width * (index + 0.5) for place, _ in having]
             heights = [value[0] for _, value in having]
-            axes.bar(at, heights, width * 0.92, color=colour, label=name)
+            axes.bar(at, heights, width * 0.92, color=colours[name], label=name)
             spread = [(where, value) for where, (_, value) in zip(at, having, strict=True) if len(value) == 3]
             if spread:
                 low = [max(0.0, value[0] - value[1]) for _, value in spread]
@@ -65,28 +64,19 @@ def bars(
         axes.grid(False, axis="x")
         if log_y:
             axes.set_yscale("log")
-        _legend(axes)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
-def _looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Colour and dash of each name: fixed for known configurations, the first free ones for others."""
-    wanted = list(names)
-    found: dict[str, tuple[str, str]] = {}
-    every = [(colour, dash) for dash in DASHES for colour in PALETTE]
-    for name in sorted(wanted, key=lambda name: name not in FIXED):
-        fixed = PALETTE[FIXED[name]] if name in FIXED else ""
-        free = [look for look in every if look not in found.values() and (not fixed or look[0] == fixed)]
-        found[name] = (free or every)[0]
-    return found
-
-
-def _legend(axes: Axes) -> None:
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+def _colours(names: Sequence[str]) -> dict[str, str]:
+    """The colour of each name: fixed for known configurations, the free ones in turn for others."""
+    found = {name: PALETTE[FIXED[name]] for name in names if name in FIXED}
+    free = cycle([colour for colour in PALETTE if colour not in found.values()] or PALETTE)
+    return found | {name: next(free) for name in names if name not in FIXED}
 
 
 @contextmanager
-def _drawing(path: Path, title: str, x: str, y: str) -> Iterator[Axes]:
+def _drawing(path: Path, title: str, y: str) -> Iterator[Axes]:
     """Axes to draw on; the file is written, whole, when the body ends well."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -98,7 +88,6 @@ def _drawing(path: Path, title: str, x: str, y: str) -> Iterator[Axes]:
         FigureCanvasSVG(drawing)
         axes = drawing.add_subplot()
         axes.set_title(title, loc="left", fontsize=11)
-        axes.set_xlabel(x)
         axes.set_ylabel(y)
         yield axes
         beside = path.with_suffix(".part")

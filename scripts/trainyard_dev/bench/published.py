@@ -60,8 +60,7 @@ def spread(case: str, dealt: Mapping[int, Sequence[Task]], nodes: int) -> list[F
     command, found = f"trainyard_dev.bench.offline.starts with the place {offline.emptiest.__name__}, {case}", []
     for metric, unit, values in (("delay_mean", "h", waits), ("makespan", "Ms", ends)):
         mean, low, high = (rounded(of(values)) for of in (fmean, min, max))
-        name = f"gangs.{case}.{SPREAD}.{metric}"
-        found.append(Figure(name, mean, None, unit, list(dealt), command, low, high, case, SPREAD, metric))
+        found.append(Figure("gangs", case, SPREAD, metric, mean, low, high, None, unit, list(dealt), command))
     return found
 
 
@@ -136,7 +135,5 @@ def _both(figures: Sequence[Figure], trace: str, column: str) -> tuple[float | N
 
 
 def _figure(trace: str, column: str, metric: str, value: float, bound: float | None, command: str) -> Figure:
-    value, limit = rounded(value), None if bound is None else rounded(bound)
-    return Figure(
-        f"gangs.{trace}.{column}.{metric}", value, limit, "Ms", [1], command, value, value, trace, column, metric
-    )
+    limit = None if bound is None else rounded(bound)
+    return Figure.once("gangs", trace, column, metric, rounded(value), "Ms", command, limit)

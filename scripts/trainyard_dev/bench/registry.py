@@ -1,17 +1,14 @@
-"""All benches by name, in the order of the page. A module is loaded when its bench is asked for."""
+"""All benches by name, in the order of the page."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 from typing import Protocol, cast
 
 from trainyard.errors import UsageError
+from trainyard_dev.bench import fairness, gangs, order, packing, throughput
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.results import Figure, Measured, Result, Run
-
-ORDER = ("packing", "gangs", "order", "fairness", "throughput")
+from trainyard_dev.bench.results import Figure, Result, Run
 
 
 class Bench(Protocol):
@@ -26,8 +23,8 @@ class Bench(Protocol):
     def plan(self, full: bool) -> list[Run]:
         """What to measure, the most important first; less of it when not `full`."""
 
-    def measure(self, run: Run, harness: Harness) -> Measured:
-        """One run on an empty harness."""
+    def measure(self, run: Run, harness: Harness) -> dict[str, float]:
+        """One run on an empty harness: what was found, by metric."""
 
     def figures(self, results: Sequence[Result]) -> list[Figure]:
         """What is published: over all seeds."""
@@ -36,16 +33,17 @@ class Bench(Protocol):
         """The bench's part of the page below its heading, made from figures alone."""
 
 
-def names() -> list[str]:
-    """Every bench."""
-    return list(ORDER)
+BENCHES = cast(
+    dict[str, Bench],
+    {"packing": packing, "gangs": gangs, "order": order, "fairness": fairness, "throughput": throughput},
+)
 
 
 def load(name: str) -> Bench:
     """The bench of this name. Raises UsageError that lists all."""
-    if name not in ORDER:
-        raise UsageError(f"there is no bench {name}", hint=f"use one of {', '.join(ORDER)}")
-    return cast(Bench, _module(name))
+    if name not in BENCHES:
+        raise UsageError(f"there is no bench {name}", hint=f"use one of {', '.join(BENCHES)}")
+    return BENCHES[name]
 
 
 def plan(name: str, full: bool) -> list[Run]:
@@ -54,7 +52,3 @@ def plan(name: str, full: bool) -> list[Run]:
     for run in load(name).plan(full):
         runs.setdefault(run.id, run)
     return list(runs.values())
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"{__package__}.{name}")

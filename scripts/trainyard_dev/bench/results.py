@@ -15,6 +15,7 @@ from trainyard.errors import TrainyardError, UsageError
 
 NAME = re.compile(r"[A-Za-z0-9@+._-]+")
 DIGITS = 6  # significant ones in figures
+Metric = tuple[str, str, float | str | None]  # heading on the page, unit, limit or the metric that is it
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,6 @@ class Run:
 
 
 @dataclass
-class Measured:
-    """What a bench found in one run, by metric."""
-
-    values: dict[str, float]
-
-
-@dataclass
 class Result:
     """A run that was measured: with which configuration (`digest`), which programs, and in how many seconds."""
 
@@ -90,22 +84,28 @@ class Result:
 class Figure:
     """One number to publish: the mean over the seeds, between `low` and `high`, and the limit of what is possible."""
 
-    id: str
+    bench: str
+    case: str
+    column: str
+    metric: str
     value: float
+    low: float
+    high: float
     bound: float | None
     unit: str
     seeds: list[int]
     command: str
-    low: float
-    high: float
-    case: str
-    column: str
-    metric: str
+
+    @classmethod
+    def once(cls, bench: str, case: str, column: str, metric: str, value: float, unit: str, command: str,
+             bound: float | None = None) -> Figure:  # fmt: skip
+        """What was measured or worked out a single time, as it is."""
+        return cls(bench, case, column, metric, value, value, value, bound, unit, [1], command)
 
     @property
-    def bench(self) -> str:
-        """The bench that measured it."""
-        return self.id.split(".", 1)[0]
+    def id(self) -> str:
+        """Its name."""
+        return f"{self.group}.{self.metric}"
 
     @property
     def group(self) -> str:
@@ -146,22 +146,23 @@ def summarise(results: Iterable[Result], metric: str, unit: str, bound: float | 
     return figures
 
 
+def summarise_all(results: Iterable[Result], metrics: Mapping[str, Metric]) -> list[Figure]:
+    """The same of several metrics, one after the other."""
+    return [one for metric, (_, unit, bound) in metrics.items() for one in summarise(results, metric, unit, bound)]
+
+
+def headings(metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """What the page calls each."""
+    return {metric: heading for metric, (heading, _, _) in metrics.items()}
+
+
 def figure(alike: Sequence[Result], metric: str, unit: str, values: Sequence[float], bound: float | None) -> Figure:
     """The figure of these results of one case and column: mean, lowest and highest of `values`, one for each seed."""
     run, seeds = alike[0].run, [one.run.seed for one in alike]
-    return Figure(
-        id=f"{run.group}.{metric}",
-        value=rounded(fmean(values)),
-        bound=None if bound is None else rounded(bound),
-        unit=unit,
-        seeds=seeds,
-        command=command(run.bench, run.case, run.column, seeds),
-        low=rounded(min(values)),
-        high=rounded(max(values)),
-        case=run.case,
-        column=run.column,
-        metric=metric,
-    )
+    mean, low, high = (rounded(of(values)) for of in (fmean, min, max))
+    limit = None if bound is None else rounded(bound)
+    said = command(run.bench, run.case, run.column, seeds)
+    return Figure(run.bench, run.case, run.column, metric, mean, low, high, limit, unit, seeds, said)
 
 
 def read(folder: Path) -> list[Result]:

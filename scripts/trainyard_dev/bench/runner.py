@@ -98,11 +98,6 @@ def execute(
     return outcome
 
 
-def failures(runs: Sequence[Run], folder: Path) -> list[str]:
-    """Ids of those runs that failed when they were measured last."""
-    return [run.id for run in runs if (folder / FAILED / f"{run.id}.txt").exists()]
-
-
 class Forecast:
     """Seconds that a run will take, from runs like it: same case and configuration, else case, else bench by size."""
 
@@ -185,7 +180,7 @@ def _measure(run: Run, worlds: _Worlds, folder: Path) -> None:
     found = bench.measure(run, worlds.empty(bench.FRESH))
     seconds = round(monotonic() - began, 1)
     versions = environment.versions(column.scheduler)
-    result = Result(run, found.values, column.digest, versions, seconds, run.command)
+    result = Result(run, found, column.digest, versions, seconds, run.command)
     text = result.to_json()
     if bench.FRESH:
         worlds.close()

@@ -23,7 +23,7 @@ from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench import kueue_setup as setup
 from trainyard_dev.bench import schedulers
 from trainyard_dev.bench.configurations import Configuration
-from trainyard_dev.bench.harness import MERGE, Harness
+from trainyard_dev.bench.harness import MERGE, Harness, token
 from trainyard_dev.bench.kueue_setup import API, WORKLOADS
 from trainyard_dev.bench.objects import KUEUE
 
@@ -83,7 +83,7 @@ class Kueue:
         self._released, self._refusals = False, 0.0  # since it was last settled: quota came free; attempts that failed
         if not harness.server.call("GET", API).ok:
             install(harness.server, [*setup.crds(), namespace(setup.SYSTEM), setup.secret(), *setup.reader()])
-        self._token = _token(harness)
+        self._token = token(harness.server, setup.SYSTEM, setup.ACCOUNT, "no token to read Kueue's metrics with")
         kube = replace(column, scheduler="kube", config="")
         manager = self._start(harness.server.folder)
         self._add_queues()
@@ -201,15 +201,6 @@ class Kueue:
                     true = {one["type"] for one in conditions if one["status"] == "True"}
                     self._workloads[name] = Workload("QuotaReserved" in true, "Finished" in true)
                 self._changes += 1
-
-
-def _token(harness: Harness) -> str:
-    path = f"/api/v1/namespaces/{setup.SYSTEM}/serviceaccounts/{setup.ACCOUNT}/token"
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
-    answer = harness.server.call("POST", path, request)
-    if not answer.ok:
-        raise TrainyardError(f"no token to read Kueue's metrics with: {answer.message}")
-    return str(answer.body["status"]["token"])
 
 
 def _certificates(harness: Harness, folder: Path) -> bool:

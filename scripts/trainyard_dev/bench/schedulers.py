@@ -6,18 +6,21 @@ import functools
 import http.client
 import re
 import ssl
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Protocol
 
 import yaml
 
+import trainyard
 from trainyard.errors import TrainyardError
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench.configurations import Configuration
-from trainyard_dev.bench.extender import answering
 from trainyard_dev.bench.harness import Harness
 
 START_S, STUCK_S = 60.0, 600.0
@@ -25,6 +28,8 @@ ROUNDS = 3  # a round that began before a change, one that may have missed it, a
 PATIENCE = 100  # rounds while a pod is neither placed nor refused: the scheduler may not have been told of it yet
 PERIOD_MS = 20
 SPARING = 9  # times what asking took, the longest until it is asked again: counters of thousands of jobs cost much
+GATE = "127.0.0.1:10260"  # where the chart's configuration expects the program that Volcano's extender asks
+GATE_S = 30.0
 SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.e+-]+)$", re.MULTILINE)
 
 
@@ -150,7 +155,7 @@ def scheduler(harness: Harness, column: Configuration, *, period_ms: int = PERIO
     from trainyard_dev.bench.scheduler_kueue import Kueue
 
     running: Scheduler
-    with answering(harness, column) as column:
+    with _answering(harness, column) as column:
         if column.scheduler == "volcano":
             running = Volcano(harness, column, period_ms)
         else:
@@ -159,6 +164,24 @@ def scheduler(harness: Harness, column: Configuration, *, period_ms: int = PERIO
             yield running
         finally:
             running.process.stop()
+
+
+@contextmanager
+def _answering(harness: Harness, column: Configuration) -> Iterator[Configuration]:
+    """The column with the address of a program that answers it while the body runs; as it is if it asks nobody."""
+    if GATE not in column.config:
+        yield column
+        return
+    [port] = free_ports(1)
+    package = str(Path(trainyard.__file__).parent.parent)
+    log = harness.server.folder / "queue-gate.log"
+    argv = ["env", f"PYTHONPATH={package}", sys.executable, "-m", "trainyard_agent", "queue-gate"]
+    program = Server([*argv, "--port", str(port)], log)
+    try:
+        program.wait(lambda: b"127.0.0.1" in log.read_bytes(), GATE_S)
+        yield replace(column, config=column.config.replace(GATE, f"127.0.0.1:{port}"))
+    finally:
+        program.stop()
 
 
 def metrics(port: int, *, tls: bool = False, token: str = "") -> dict[str, float]:

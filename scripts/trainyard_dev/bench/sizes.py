@@ -192,13 +192,11 @@ def table(found: Found) -> str:
 
 
 def write(found: Found, folder: Path) -> Path:
-    """The figures and their plot; the file of the former."""
+    """The file of the figures."""
     said = {"request": "cores", "limit": "cores", "pods": "pods", "used": "of what was asked for", "slower": "times"}
     case, command = f"{found.cores} cores", "bin/trainyard bench sizes"
     figures = []
     for row in found.rows:
         for metric, unit in said.items():
-            value, name = float(getattr(row, metric)), f"sizes.{case}.{row.name}.{metric}"
-            figures.append(Figure(name, value, None, unit, [1], command, value, value, case, row.name, metric))
-    [file] = summary.write(summary.Summary(figures, {one.id: summary.source(one) for one in figures}), folder)
-    return file
+            figures.append(Figure.once("sizes", case, row.name, metric, float(getattr(row, metric)), unit, command))
+    return summary.write_made(figures, folder)

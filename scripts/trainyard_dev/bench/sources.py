@@ -14,7 +14,6 @@ from trainyard.paths import cache_dir, data_dir
 HOST = "https://raw.githubusercontent.com"
 WAIT_S = 60.0
 OPENB = "alibaba/clusterdata/{}/cluster-trace-gpu-v2023/csv/{}"
-FGD = "hkust-adsl/kubernetes-scheduler-simulator/{}/experiments/analysis/expected_results/analysis_allo_discrete.csv"
 MURI = "Rivendile/Muri/{}/simulator/trace-data/{}"
 AT_50, AT_0C, AT_B9 = (
     "50a91c7c74abe3b658188dc78ac1dd302970d40c",
@@ -22,7 +21,6 @@ AT_50, AT_0C, AT_B9 = (
     "b937928cf81f0edb6fe33634d01f2069a8d6ab17",
 )
 AT_MURI = "7264b1aee900029236051058242e6de6f93e166d"
-AT_FGD = "1853fc0e79d74778719c8137d7ca31dd61729e4f"
 
 
 @dataclass(frozen=True)
@@ -43,16 +41,12 @@ def _muri(name: str, sha256: str) -> tuple[str, Source]:
 
 SOURCES: dict[str, Source] = dict([
     _openb(AT_0C, "openb_node_list_all_node.csv", "5a85c2af79c66a1efff8bbcbda430400aae56d8431370d738480967e1a9c6b15"),
-    _openb(AT_50, "openb_node_list_gpu_node.csv", "2beca64b4d3dfa342036a34b56a495c6cef9225db836c81f541282cb1df320b5"),
     _openb(AT_0C, "openb_pod_list_cpu050.csv", "747f43247bffc2b0bb081d7f61f0705ca8d390dafc0b647e642c92f3baf3ba1e"),
     _openb(AT_50, "openb_pod_list_default.csv", "1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8"),
     _openb(AT_0C, "openb_pod_list_gpushare40.csv", "d83ce79a4eb6987524bedbb0c65e41aed3a36bf6c1b78b86234c3687a07e1d40"),
     _openb(AT_B9, "openb_pod_list_gpuspec33.csv", "eca4f746db1e5b25864ad021b55ece3943e101a3ebd4574d09dcb95c46117652"),
     _openb(AT_B9, "openb_pod_list_multigpu20.csv", "d9ec6f6c74fb980cc0b81239470c6353fceea077ea9abd610003b604c7cc2b01"),
     _openb(AT_50, "openb_pod_list_multigpu30.csv", "a5e479c6444b1d83eef848159cf00c3cfa13441b2d1e2c113c391b91f1cc5b11"),
-    ("openb/fgd_published_allocation.csv", Source(
-        FGD.format(AT_FGD), "e00aff5923a52d53e47c16ec9d19190de4e788c15334865a77bd46e1bd006ea1"
-    )),
     _muri("trace1.csv", "534d02a4ebe53aee1f60d3fb33e3b2207550bb28813e677c962051058ebafbc5"),
     _muri("trace1_pr.csv", "dfa7a6b0f5ff6fe4aae4e51a948f05bc229d1883a779e9721f181b7270190945"),
     _muri("trace3.csv", "fc8d59783486122d9f522b430c1d5a59fbee119b41feb67a3f67e0751340ce93"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def build(results: Sequence[Result]) -> Summary:
     """The figures of these results, bench by bench in the order of the page."""
     by_group = {one.run.group: one for one in results}
     figures = []
-    for name in registry.names():
+    for name in registry.BENCHES:
         if found := [one for one in results if one.run.bench == name]:
             figures += registry.load(name).figures(found)
     return Summary(figures, {one.id: source(one, by_group.get(one.group)) for one in figures})
@@ -78,7 +78,7 @@ def merged(before: Summary, new: Summary) -> Summary:
     """The new figures in the place of those of the same id, what is published besides behind them, bench by bench."""
     ids = {one.id for one in new.figures}
     figures = [*new.figures, *(one for one in before.figures if one.id not in ids)]
-    order = {name: place for place, name in enumerate(registry.names())}
+    order = {name: place for place, name in enumerate(registry.BENCHES)}
     figures.sort(key=lambda one: order[one.bench])
     return Summary(figures, {one.id: (new if one.id in ids else before).sources[one.id] for one in figures})
 
@@ -103,10 +103,19 @@ def write(summary: Summary, folder: Path | None = None) -> list[Path]:
     return files
 
 
+def write_made(figures: Sequence[Figure], folder: Path, machine: str = "") -> Path:
+    """Writes the figures of one bench that were made here and now; the file. `machine`: what is said of this one."""
+    sources = {one.id: source(one) for one in figures}
+    if machine:
+        sources = {name: replace(one, machine=machine) for name, one in sources.items()}
+    [file] = write(Summary(list(figures), sources), folder)
+    return file
+
+
 def read(folder: Path | None = None, benches: Iterable[str] = ()) -> Summary:
     """What `write` wrote, of these benches; without any, of all that the page has. Raises TrainyardError."""
     figures, sources = list[Figure](), dict[str, Source]()
-    for bench in benches or registry.names():
+    for bench in benches or registry.BENCHES:
         file = (folder or FOLDER) / f"{bench}.csv"
         try:
             with file.open(newline="") as stream:
@@ -124,8 +133,7 @@ def _figure(bench: str, row: dict[str, str]) -> Figure:
     case, column, metric, *amounts, bound, unit, seeds = (row[name] for name in MEASURED)
     value, low, high = map(float, amounts)
     limit = float(bound) if bound else None
-    name = f"{bench}.{case}.{column}.{metric}"
-    return Figure(name, value, limit, unit, numbers(seeds), row["command"], low, high, case, column, metric)
+    return Figure(bench, case, column, metric, value, low, high, limit, unit, numbers(seeds), row["command"])
 
 
 def unproved(summary: Summary) -> list[str]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from time import monotonic
 from typing import Any
 
-from trainyard_dev.bench import configurations, costs, loads
+from trainyard_dev import tools
+from trainyard_dev.apiserver.processes import Server
+from trainyard_dev.bench import configurations, costs, loads, tables
 from trainyard_dev.bench.binder import binder
 from trainyard_dev.bench.configurations import Configuration
-from trainyard_dev.bench.controllers import controllers
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.results import Measured, Run
+from trainyard_dev.bench.results import Figure, Result, Run, summarise
 from trainyard_dev.bench.schedulers import scheduler
-from trainyard_dev.bench.throughput_page import HEADINGS, figures, section
-
-__all__ = ["FRESH", "HEADINGS", "LESS", "SHORT", "TITLE", "figures", "measure", "plan", "section"]
 
 TITLE = "Throughput: from the first create to the last bind"
 FRESH = True
@@ -29,6 +27,35 @@ ALL_GANGS, ALL_SINGLE = "gangs-500x20@1000", "single-10000x1@1000"
 MEMORY, BACKLOG, ALONE = "gangs-300x20@openb", "gangs-30x20@1000+backlog", "single-600x1@1000+backlog"
 KUBE = ("kube-default", "kube-tuned")
 OTHERS = ("bulk-10x100@1000", "vcjobs-50x20@1000", "bare-1000x1@1000")
+RAW, MEMORY_MIB = "raw", 1024.0
+# Metric -> unit and heading. The rate's limit is the rate of binds alone in the same case.
+UNITS = {
+    "pods_per_s": ("pods/s", "pods/s"),
+    "wait_p50": ("s", "create → bind p50, s"),
+    "wait_p99": ("s", "create → bind p99, s"),
+    "writes": ("writes/pod", "writes per pod"),
+    "scheduler_ms": ("ms/pod", "scheduler, CPU ms per pod"),
+    "kube-apiserver_ms": ("ms/pod", "API server, CPU ms per pod"),
+    "controllers_ms": ("ms/pod", "controllers, CPU ms per pod"),
+    "scheduler_mib": ("MiB", "scheduler, peak MiB"),
+}
+HEADINGS = {metric: heading for metric, (_, heading) in UNITS.items()}
+LOADS = {
+    "gangs": "Gangs: {jobs} × {size} pods, one PodGroup each",
+    "single": "Single pods: {pods}, each with a PodGroup of its own",
+    "bulk": "Single pods: {pods} in PodGroups of {size} that need one",
+    "bare": "Single pods: {pods} without PodGroups; vc-controller-manager makes them",
+    "vcjobs": "Volcano jobs: {jobs} × {size}; vc-controller-manager makes pods and PodGroups",
+}
+INTRODUCTION = """\
+The time runs from the harness's first create to the last bind that its watch tells; making the pods is part of it, and
+everything shares this machine: etcd, the API server, the scheduler and the harness. So rates are relative: compare rows
+and not machines. `raw` binds each pod to the next node in turn and looks at nothing: none can be faster with its
+objects; where a case has no `raw`, the limit is that of a case with as many pods on the same nodes. Rounds begin as
+often as in the chart (`ours`) or in Volcano's own (`volcano-default`). Seeds repeat the load. kube-scheduler and `raw`
+place each pod by itself, without gangs or queues. CPU milliseconds a pod, in the file of figures, carry over to other
+machines better than pods a second: here the programs take the processors from each other.
+"""
 
 
 def plan(full: bool) -> list[Run]:
@@ -56,7 +83,7 @@ def plan(full: bool) -> list[Run]:
     return runs
 
 
-def measure(run: Run, harness: Harness) -> Measured:
+def measure(run: Run, harness: Harness) -> dict[str, float]:
     """One load with one scheduler, on an API server of its own."""
     asked, column = loads.load(run.case), configurations.column(run.column)
     volcano = column.scheduler == "volcano"
@@ -68,7 +95,7 @@ def measure(run: Run, harness: Harness) -> Measured:
         running = stack.enter_context(_scheduler(harness, column, int(run.settings["period_ms"])))
         programs = {name: (pid,) for name, pid in harness.server.programs.items()} | {"scheduler": running.process.pids}
         if asked.controllers and volcano:
-            programs["controllers"] = stack.enter_context(controllers(harness, column)).pids
+            programs["controllers"] = stack.enter_context(_controllers(harness, column)).pids
         bound = harness.bindings
         used, wrote = {name: costs.processor_s(*pids) for name, pids in programs.items()}, costs.writes(harness)
         with running.process.paused() if asked.backlog else nullcontext():
@@ -87,7 +114,7 @@ def measure(run: Run, harness: Harness) -> Measured:
         values["writes"] = sum(writes.values()) / asked.pods
         values |= {f"writes_{name}": count / asked.pods for name, count in writes.items()}
         values["scheduler_mib"] = costs.peak_mib(*running.process.pids)
-    return Measured(values)
+    return values
 
 
 def _run(case: str, column: str, seed: int) -> Run:
@@ -100,6 +127,23 @@ def _scheduler(harness: Harness, column: Configuration, period_ms: int) -> Itera
         yield running
 
 
+@contextmanager
+def _controllers(harness: Harness, column: Configuration) -> Iterator[Server]:
+    """vc-controller-manager, which makes pods and PodGroups of Volcano's jobs, with the column's flags."""
+    process = Server(
+        [
+            tools.binary("vc-controller-manager"), "--kubeconfig", harness.server.kubeconfig, "--leader-elect=false",
+            "--enable-healthz=false", "--enable-metrics=false", "--scheduler-name=volcano",
+            *configurations.controller_flags(column.name), "--v=1",
+        ],
+        harness.server.folder / "vc-controller-manager.log",
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
 def _times(harness: Harness, began: float) -> dict[str, float]:
     """Rate over all and waits from the making, or from the begin where pods were there before."""
     pods = list(harness.pods.values())
@@ -107,3 +151,47 @@ def _times(harness: Harness, began: float) -> dict[str, float]:
     took = max(pod.bound for pod in pods) - began
     middle, late = (waits[min(len(waits) - 1, int(len(waits) * place))] for place in (0.5, 0.99))
     return {"pods_per_s": len(pods) / took, "wait_p50": middle, "wait_p99": late, "took_s": took}
+
+
+def figures(results: Sequence[Result]) -> list[Figure]:
+    """All figures over the seeds."""
+    found: list[Figure] = []
+    raw = {_same(one.case): one.value for one in summarise(results, "pods_per_s", "") if one.column == RAW}
+    for case in dict.fromkeys(one.run.case for one in results):
+        of_case = [one for one in results if one.run.case == case]
+        bounds = {"pods_per_s": raw.get(_same(case)), "writes": None, "scheduler_mib": MEMORY_MIB}
+        for metric, (unit, _) in UNITS.items():
+            found += summarise(of_case, metric, unit, bounds.get(metric, 0.0))  # 0: waits and processor time
+    return found
+
+
+def section(figures: Sequence[Figure]) -> str:
+    """The section of the page."""
+    cases = [f"- `{case}`: {_title(case)}.{_reading(figures, case)}" for case in tables.cases(figures)]
+    return "\n".join([INTRODUCTION, *cases, "\nPods/s:\n", tables.by_case(figures, "pods_per_s")])
+
+
+def _title(case: str) -> str:
+    asked = loads.load(case)
+    what = LOADS[asked.kind].format(jobs=f"{asked.jobs:,}", size=asked.size, pods=f"{asked.pods:,}")
+    place = "openb's 1,523 nodes" if asked.nodes == "openb" else f"{int(asked.nodes):,} nodes"
+    return f"{what}; {place}{', all made before the scheduler begins' if asked.backlog else ''}"
+
+
+def _reading(figures: Sequence[Figure], case: str) -> str:
+    """One line: ours beside kube-scheduler and raw binds with as many pods on the same nodes."""
+    rates = {one.column: one for one in figures if one.metric == "pods_per_s" and _same(one.case) == _same(case)}
+    mine = tables.find(figures, case, "ours", "pods_per_s")
+    beside = [
+        f"{100 * mine.value / rates[name].value:.0f} % of the rate of `{name}`"
+        + (f" in `{rates[name].case}`" if rates[name].case != case else "")
+        for name in ("kube-default", RAW)
+        if mine and name in rates
+    ]
+    return f" `ours` reaches {' and '.join(beside)}." if beside else ""
+
+
+def _same(case: str) -> tuple[int, str, bool]:
+    """What is the same work for a scheduler that knows no PodGroups."""
+    asked = loads.load(case)
+    return asked.pods, asked.nodes, asked.backlog

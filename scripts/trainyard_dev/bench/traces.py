@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from trainyard_dev.bench.sources import trace
 
-WHOLE = 1000  # thousandths of a GPU
+WHOLE = "1000"  # thousandths of a GPU: what asks for less of it is left out
 MOST_PODS = 110  # on a node, as kubelet sets it
 
 
@@ -26,19 +26,13 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """What one pod asks for. `gpu_milli` below 1000 is a fraction of a GPU; `models`: the only ones, () for any."""
+    """What one pod asks for. `models`: the only ones, () for any."""
 
     name: str
     cpu_milli: int
     memory_mib: int
     gpus: int = 0
-    gpu_milli: int = WHOLE
     models: tuple[str, ...] = ()
-
-    @property
-    def milli(self) -> int:
-        """Thousandths of a GPU in all."""
-        return self.gpus * self.gpu_milli
 
 
 @dataclass(frozen=True)
@@ -51,9 +45,9 @@ class Job:
     duration_s: float
 
 
-def openb_nodes(share: float = 1.0, kind: str = "all") -> list[Node]:
-    """The cluster's nodes, or an even `share` of each kind of them. `kind`: all (1,523) or gpu (1,213)."""
-    rows = _rows("openb", f"openb_node_list_{kind}_node.csv")
+def openb_nodes(share: float = 1.0) -> list[Node]:
+    """The cluster's 1,523 nodes, or an even `share` of each kind of them."""
+    rows = _rows("openb", "openb_node_list_all_node.csv")
     nodes = [
         Node(
             row["sn"].removeprefix("openb-"),
@@ -79,37 +73,34 @@ def openb_nodes(share: float = 1.0, kind: str = "all") -> list[Node]:
 
 
 def openb_pods(name: str) -> list[Pod]:
-    """The pods of the list `name` (default, multigpu20, gpuspec33, …) as they were recorded."""
-    pods = []
-    for row in _rows("openb", f"openb_pod_list_{name}.csv"):
-        models = tuple(filter(None, (row.get("gpu_spec") or "").split("|")))
-        gpus = int(row["num_gpu"])
-        milli = int(row["gpu_milli"]) if gpus else WHOLE
-        pods.append(Pod(row["name"], int(row["cpu_milli"]), int(row["memory_mib"]), gpus, milli, models))
-    return pods
+    """The pods of the list `name` (default, multigpu20, gpuspec33, …) that ask for whole GPUs or none."""
+    return [
+        Pod(row["name"], int(row["cpu_milli"]), int(row["memory_mib"]), int(row["num_gpu"]),
+            tuple(filter(None, (row.get("gpu_spec") or "").split("|"))))
+        for row in _rows("openb", f"openb_pod_list_{name}.csv")
+        if row["num_gpu"] == "0" or row["gpu_milli"] == WHOLE
+    ]  # fmt: skip
 
 
-def workload(
-    name: str, seed: int, nodes: Sequence[Node], *, demand: float = 1.3, fractional: bool = False
-) -> list[Pod]:
+def workload(name: str, seed: int, nodes: Sequence[Node], *, demand: float = 1.3) -> list[Pod]:
     """Pods of a list, cloned or left out at random until they ask for `demand` times the nodes' GPUs, in random order.
 
-    Without `fractional` pods that ask for a fraction of a GPU are left out. Names number the order of arrival.
+    Names number the order of arrival.
     """
     rng = random.Random(f"{name}/{seed}")
-    pods = [pod for pod in openb_pods(name) if fractional or pod.gpu_milli == WHOLE]
-    wanted = demand * WHOLE * sum(node.gpus for node in nodes)
+    pods = openb_pods(name)
+    wanted = demand * sum(node.gpus for node in nodes)
     rng.shuffle(pods)
     taken: list[Pod] = []
-    sum_milli = 0
+    asked = 0
     rest = list(pods)
-    while sum_milli < wanted:
+    while asked < wanted:
         if not rest:
             rest = list(pods)
             rng.shuffle(rest)
         pod = rest.pop()
         taken.append(pod)
-        sum_milli += pod.milli
+        asked += pod.gpus
     rng.shuffle(taken)
     return [replace(pod, name=f"p{index:05d}") for index, pod in enumerate(taken)]
 

@@ -11,7 +11,7 @@ from trainyard_dev.bench import layouts, objects, tables
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.harness import GPU, MERGE, PODS, Harness
 from trainyard_dev.bench.layouts import Layout, Least
-from trainyard_dev.bench.results import Figure, Measured, Result, Run, summarise
+from trainyard_dev.bench.results import Figure, Metric, Run, headings
 from trainyard_dev.bench.schedulers import Scheduler, scheduler
 from trainyard_dev.bench.traces import Node, Pod
 
@@ -21,30 +21,23 @@ Claims of four pods of 4 GPUs are not served where every running pod has 8: recl
 the claim, though two would do, and the fourth would leave the queue below its own share. So all four wait, and nobody
 is evicted.
 """
-HEADINGS = {
-    "served_percent": "claims served, %",
-    "evicted_pods": "pods evicted",
-    "evicted_jobs": "jobs hit",
-    "lost_gpu_hours": "GPU·h lost",
-    "evicted_in_vain": "pods evicted in vain",
+METRICS: dict[str, Metric] = {
+    "served_percent": ("claims served, %", "% of the claims", 100.0),
+    "evicted_pods": ("pods evicted", "pods", "least_pods"),
+    "evicted_jobs": ("jobs hit", "jobs", "least_jobs"),
+    "lost_gpu_hours": ("GPU·h lost", "GPU·h", "least_gpu_hours"),
+    "evicted_in_vain": ("pods evicted in vain", "pods", 0.0),
 }
 PASSES = 20  # a scheduler that still evicts then goes in circles
-SHARE = "claims+share"
-COLUMNS = {SHARE: ("ours-reclaim",)}
+SHARE, COLUMN = "claims+share", "ours-reclaim"
 
 
 def plan(seeds: Iterable[int], count: int) -> list[Run]:
     """`count` clusters for each seed, the same ones for every configuration."""
-    seeds = list(seeds)
-    return [
-        Run("fairness", f"{case}@{count}", name, seed, {"clusters": count})
-        for case, names in COLUMNS.items()
-        for name in names
-        for seed in seeds
-    ]
+    return [Run("fairness", f"{SHARE}@{count}", COLUMN, seed, {"clusters": count}) for seed in seeds]
 
 
-def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
+def measure(run: Run, column: Configuration, harness: Harness) -> dict[str, float]:
     """All reclaim requests of one run, one after the other.
 
     Values are sums over them: pods and jobs evicted, GPU·hours that these had worked (a job that loses a pod has to
@@ -62,7 +55,7 @@ def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
         done.append((layouts.cost(layout, gone), layouts.least(layout), served))
         circles += not ended
         harness.clear()
-    values = {
+    return {
         "claims": float(len(done)),
         "served_percent": 100 * sum(served for *_, served in done) / len(done),
         "evicted_pods": float(sum(cost.pods for cost, *_ in done)),
@@ -74,7 +67,6 @@ def measure(run: Run, column: Configuration, harness: Harness) -> Measured:
         "evicted_in_vain": float(sum(cost.pods for cost, _, served in done if not served)),
         "circles": float(circles),
     }
-    return Measured(values)
 
 
 def _fill(harness: Harness, column: Configuration, layout: Layout) -> None:
@@ -139,15 +131,6 @@ def _node(index: int) -> str:
     return f"n{index:03d}"
 
 
-def figures(results: Sequence[Result]) -> list[Figure]:
-    """What is published: each cost with its minimum as the bound."""
-    found = summarise(results, "served_percent", "% of the claims", bound=100.0)
-    for metric, unit in (("pods", "pods"), ("jobs", "jobs")):
-        found += summarise(results, f"evicted_{metric}", unit, bound=f"least_{metric}")
-    found += summarise(results, "lost_gpu_hours", "GPU·h", bound="least_gpu_hours")
-    return found + summarise(results, "evicted_in_vain", "pods", bound=0.0)
-
-
 def section(figures: Sequence[Figure]) -> str:
     """The part of the page."""
     if not figures:
@@ -159,6 +142,6 @@ start again, so it loses all its GPU·hours. The limits are the fewest pods, the
 each found by trying every choice. A seed has ten clusters; figures are the sums over them, in the mean over the seeds.
 
 """
-    parts = [f"### {case}\n\n{tables.by_column(figures, case, HEADINGS)}" for case in tables.cases(figures)]
+    parts = [f"### {case}\n\n{tables.by_column(figures, case, headings(METRICS))}" for case in tables.cases(figures)]
     served = [one.value for one in figures if one.metric == "served_percent" and one.case.startswith(SHARE)]
     return text + "\n".join(parts) + (UNSERVED if served and min(served) < 100 else "")

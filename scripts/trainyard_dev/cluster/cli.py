@@ -11,7 +11,7 @@ from trainyard.errors import TrainyardError
 from trainyard_dev import engine as engines
 from trainyard_dev.cluster import environment, lifecycle
 from trainyard_dev.gpu import detect
-from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import source
 
 _name = click.option(

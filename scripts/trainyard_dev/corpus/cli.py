@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
-import yaml
 
-from trainyard.paths import ROOT
-from trainyard.policy import fill
 from trainyard_dev import campaigns
-from trainyard_dev.apiserver import running
-from trainyard_dev.apiserver.install import install
-from trainyard_dev.chart import package
-from trainyard_dev.corpus import results, run, volcano
-from trainyard_dev.corpus.judge import Result
-
-TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
-FILLS = (f"{fill.API}/{fill.KIND}",)
+from trainyard_dev.corpus import results, run
 
 
 @click.group()
@@ -33,9 +21,10 @@ def run_() -> int:
     of them. Exit code 1: lint and a server differ, or a file needs a second round.
     """
     wrong, count = [], 0
-    for file, serves in ((results.FILE, ()), (results.FILLED, FILLS)):
+    for file in (results.FILE, results.FILLED):
         click.echo(f"{file.stem}:")
-        found = _asked(serves)
+        with run.served(fills=file == results.FILLED) as asking:
+            found = run.every(asking, click.echo)
         results.write(found, file)
         wrong += [f"{one.group}/{one.file}: {what}" for one in found for what in one.differences]
         wrong += [f"{one.group}/{one.file}: {one.again} edits in a second round" for one in found if one.again]
@@ -44,14 +33,3 @@ def run_() -> int:
         click.echo(line)
     click.echo(f"{count} files, {len(wrong)} differences; written: {results.FILE.parent}")
     return campaigns.ended("corpus", good=not wrong)
-
-
-def _asked(serves: Sequence[str]) -> list[Result]:
-    """Every example, judged by a server of its own. `serves`: what the chart is told of it."""
-    objects = package.render("kind", values=[TEAMS], serves=serves)
-    with running() as server:
-        extra = TEAMS.with_name("extra.yaml")
-        install(server, [*objects, *yaml.safe_load_all(extra.read_text())])
-        with volcano.admission(server):
-            asker = run.asker(server, run.contract(objects), "vision", fills=bool(serves))
-            return run.every(asker, click.echo)

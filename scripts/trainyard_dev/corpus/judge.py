@@ -59,6 +59,11 @@ class Result:
     again: int = 0  # edits that lint would ask for after its hints were followed once: none
 
     @property
+    def taken(self) -> bool:
+        """Whether both let it pass after the hints."""
+        return not self.lint_after.refuses and not self.server_after.refused
+
+    @property
     def differences(self) -> list[str]:
         """Where lint and the server don't agree, as it is and after the hints."""
         pairs = (("as it is", self.lint, self.server), ("after its hints", self.lint_after, self.server_after))

@@ -75,7 +75,7 @@ def _verdicts(found: list[Result]) -> Iterator[str]:
 
 def _edits(found: list[Result]) -> Iterator[str]:
     for group, mine in _groups(found):
-        good = [one for one in mine if not one.lint_after.refuses and not one.server_after.refused]
+        good = [one for one in mine if one.taken]
         most = max((one.edits for one in good), default=0)
         row = [len(good), typical(good, lambda one: one.edits), most, typical(good, lambda one: one.by_hand)]
         yield f"| {group} | {' | '.join(map(str, row))} |"
@@ -83,7 +83,7 @@ def _edits(found: list[Result]) -> Iterator[str]:
 
 def _filled(found: list[Result]) -> Iterator[str]:
     for group, mine in _groups(found):
-        good = [one for one in mine if not one.lint_after.refuses and not one.server_after.refused]
+        good = [one for one in mine if one.taken]
         as_they_are = sum(not one.server.refused for one in mine)
         most = max((one.edits for one in good), default=0)
         row = [len(mine), as_they_are, len(good), typical(good, lambda one: one.edits), most]

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
 
 from trainyard.contract import Contract, read
+from trainyard.paths import ROOT
+from trainyard.policy import fill
 from trainyard.policy.lint.report import Site as LintSite
 from trainyard.policy.lint.report import site
-from trainyard_dev.apiserver import Identity
+from trainyard_dev.apiserver import Identity, running
+from trainyard_dev.apiserver.install import install
+from trainyard_dev.chart import package
+from trainyard_dev.corpus import volcano
 from trainyard_dev.corpus.asking import Asker
 from trainyard_dev.corpus.judge import Result, judge
 from trainyard_dev.corpus.sources import GROUPS, examples
 from trainyard_dev.policy.check import Platform, Site
 
 Object = dict[str, Any]
+TEAMS = ROOT / "tests" / "policies" / "teams.yaml"
+FILLS = (f"{fill.API}/{fill.KIND}",)  # what the chart is told of a server that fills in
+
+
+@contextmanager
+def served(*, fills: bool = False) -> Iterator[Asker]:
+    """Asks a server of its own for the time of the body; `fills`: one that fills in what the platform knows."""
+    objects = package.render("kind", values=[TEAMS], serves=FILLS if fills else ())
+    with running() as server:
+        install(server, [*objects, *yaml.safe_load_all(TEAMS.with_name("extra.yaml").read_text())])
+        with volcano.admission(server):
+            yield asker(server, contract(objects), "vision", fills=fills)
 
 
 def contract(objects: list[Object]) -> Contract:

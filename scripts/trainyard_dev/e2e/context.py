@@ -19,7 +19,7 @@ from trainyard_dev.chart.images import under
 from trainyard_dev.cluster.config import Node
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.engine import Engine
-from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images.supply import Supply
 from trainyard_dev.versions import load
 

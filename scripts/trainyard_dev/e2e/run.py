@@ -20,7 +20,7 @@ from trainyard_dev.e2e import order, releases, selection
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.gpu import detect
-from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.images import source
 from trainyard_dev.images.supply import Supply
 from trainyard_dev.progress import Progress

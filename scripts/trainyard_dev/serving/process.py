@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
+from trainyard_dev.apiserver.processes import free_ports
 from trainyard_dev.serving import environment
 
 START_S = 120.0
@@ -43,12 +43,12 @@ class Server:
         except OSError:
             return 0, ""
 
-    def wait_ready(self, timeout: float = START_S) -> None:
+    def wait_ready(self) -> None:
         """Returns once it is ready. Raises TrainyardError with what it said, where it ends or takes longer."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + START_S
         while self.admin_page("/readyz")[0] != 200:
             if self.process.poll() is not None or time.monotonic() > end:
-                state = "ended" if self.process.poll() is not None else f"is not ready after {timeout:g} s"
+                state = "ended" if self.process.poll() is not None else f"is not ready after {START_S:g} s"
                 raise TrainyardError(f"the server {state}: {self.said()[-2000:]}", where=str(self.log))
             time.sleep(_LOOK_S)
 
@@ -86,15 +86,3 @@ def start(folder: Path, log: Path, **env: str) -> Server:
             [environment.python(), "-m", "model_server"], env=kept | said | env, stdout=stream, stderr=stream
         )
     return Server(process, port, admin, log)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody has, each another."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in held]
-    finally:
-        for one in held:
-            one.close()

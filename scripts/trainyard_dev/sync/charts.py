@@ -1,12 +1,13 @@
-"""Writers of the charts' own files: versions in Chart.yaml, tags in values, the list of releases."""
+"""Writers of the charts' own files: what a new component lacks, versions in Chart.yaml, tags, the list of releases."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trainyard.components.registry import pin_of
+from trainyard.components import registry
 from trainyard.errors import TrainyardError
 from trainyard_dev.matrix import results
 from trainyard_dev.sync.images import ADD, by_repository, repository
@@ -14,7 +15,46 @@ from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import UMBRELLA, installs
 
 RELEASES = "components/releases.yaml"
+CHART = """\
+apiVersion: v2
+name: {name}
+description: {about}
+type: application
+# The component's own version.
+version: {version}
+appVersion: v{version}
+kubeVersion: "{kube}"
+"""
 _NAMED = re.compile(r"[a-z0-9][\w.-]*(?:/[\w.-]+)+:[\w][\w.-]*")
+
+
+def components(tree: Tree, raw: dict[str, Any]) -> None:
+    """Chart.yaml of a component of ours that has none, and the umbrella's dependency on one that it does not name.
+
+    Names what it can't tell: a component without a version.
+    """
+    if not tree.exists(UMBRELLA):
+        return
+    meta = tree.data(UMBRELLA)
+    known = {one["name"] for one in meta["dependencies"]}
+    for entry in registry.load(tree.root / "components"):
+        if entry.name == registry.UMBRELLA:
+            continue
+        version = raw["components"].get(entry.pin)
+        chart = f"charts/{entry.name}/Chart.yaml"
+        if entry.is_ours and not tree.exists(chart):
+            if version is None:
+                tree.leave("versions.yaml", f"components has no {entry.name}", "write its version there")
+                continue
+            about = json.dumps(entry.about, ensure_ascii=False)
+            text = CHART.format(name=entry.name, about=about, version=version, kube=meta["kubeVersion"])
+            tree.write(chart, text, f"the chart of {entry.name}")
+        if entry.name not in known:
+            part = {"name": entry.name, "version": str(version or tree.data(chart)["version"])}
+            part |= {"repository": entry.chart["repository"]} if "repository" in entry.chart else {}
+            meta["dependencies"].append(part | {"condition": f"{entry.name}.enabled"})
+            tree.note(UMBRELLA, f"depends on {entry.name}")
+    tree.put(UMBRELLA, meta)
 
 
 def values(tree: Tree, raw: dict[str, Any]) -> None:
@@ -85,7 +125,7 @@ def _parts(tree: Tree, raw: dict[str, Any], upstream: Callable[[str], str | None
         name, held = part["name"], str(part["version"])
         own = f"charts/{name}/Chart.yaml"
         wanted = str(tree.data(own)["version"]) if tree.exists(own) else upstream(name)
-        component = raw["components"].get(pin_of(name))
+        component = raw["components"].get(registry.pin_of(name))
         # A chart that can't be looked at may have kept its number over a patch release.
         if wanted is None and component and held.split(".")[:2] != component.split(".")[:2]:
             wanted = component

@@ -13,7 +13,7 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard_dev.chart import parts
 from trainyard_dev.images import crane, packages
-from trainyard_dev.sync import charts, images, invariants, modules, new, pages, texts
+from trainyard_dev.sync import charts, images, invariants, modules, pages, texts
 from trainyard_dev.sync import digests as digests_of_images
 from trainyard_dev.sync import wheels as pins_of_images
 from trainyard_dev.sync.tree import Tree
@@ -90,7 +90,7 @@ def write(root: Path, *, dry: bool = False, upstream: Callable[[str], str | None
     texts.python(tree, raw)
     images.write(tree, raw)
     texts.prose(tree, raw)
-    new.components(tree, raw)
+    charts.components(tree, raw)
     charts.values(tree, raw)
     charts.meta(tree, raw, upstream or _upstream)
     charts.ceiling(tree)

@@ -12,9 +12,13 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from trainyard.errors import TrainyardError
+from trainyard.paths import ROOT
+from trainyard_dev.bench import configurations, gate, summary
 from trainyard_dev.images.packages import Finding
 from trainyard_dev.matrix import support
-from trainyard_dev.sync import figures, images, wheels
+from trainyard_dev.sync import images, wheels
+from trainyard_dev.sync.pages import FIGURES
 from trainyard_dev.sync.texts import PIN
 from trainyard_dev.sync.tree import Difference
 
@@ -22,7 +26,7 @@ from trainyard_dev.sync.tree import Difference
 def differences(root: Path, raw: dict[str, Any]) -> Iterator[Difference]:
     """Everything of a tree that does not hold."""
     checks = (pins(raw), python(root), wheels.outdated(root), support.differences(root, raw),
-              figures.differences(root))  # fmt: skip
+              measured(root))  # fmt: skip
     for found in checks:
         yield from (Difference(*one) for one in found)
 
@@ -103,6 +107,25 @@ def _ranges(wishes: list[str], locked: dict[str, str]) -> Iterator[Finding]:
         if have == "absent" or not found.specifier.contains(have):
             hint = f"pyproject.toml allows {found.specifier}: make both alike"
             yield "requirements.lock", f"{found.name} is {have}", hint
+
+
+def measured(root: Path) -> Iterator[Finding]:
+    """Columns whose configuration in the chart is neither what was measured nor what passed the gate."""
+    if not (root / FIGURES).exists():
+        return  # a tree that publishes no figures
+    try:
+        found = summary.read(root / FIGURES)
+    except TrainyardError:
+        return  # the page that is made of it says so
+    for name in summary.unproved(found):
+        yield FIGURES, f"{name} says no version or no overlay", "write with what it was measured, or take the row out"
+    today, held = configurations.configurations(), gate.passed(root / gate.FILE.relative_to(ROOT))
+    for name in summary.outdated(found):
+        if held and name not in held:
+            continue  # a variant of what the gate measures: the page says that it is stale
+        if name not in today or held.get(name) != today[name].digest:
+            what = f"{name} is neither the configuration that was measured nor one that passed the gate"
+            yield FIGURES, what, "run `bin/trainyard bench gate`, then `bin/trainyard bench page`"
 
 
 def _pin(what: str, hint: str) -> Finding:

@@ -13,7 +13,7 @@ import pytest
 from trainyard.errors import UsageError
 from trainyard_agent import mock_dcgm
 from trainyard_dev.gpu import mock
-from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard_dev.gpu.mock import MockGpuSpec
 from trainyard_dev.gpu.uuids import gpu_uuid
 
 NODE = "gpu-1"

@@ -38,8 +38,9 @@ def test_the_bound_of_two_nodes(wanted: list[Pod], gpus: int) -> None:
     assert bounds.most_gpus([BIG, Node("other", 96000, 1000, 8, "G2")], wanted) == pytest.approx(gpus)
 
 
-def test_nodes_take_so_many_pods_and_no_more() -> None:
-    assert bounds.most_gpus([BIG], pods(8, 1, 1), most_pods=5) == pytest.approx(5)
+def test_nodes_take_so_many_pods_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_PODS", 5)
+    assert bounds.most_gpus([BIG], pods(8, 1, 1)) == pytest.approx(5)
 
 
 def _best(nodes: list[Node], wanted: list[Pod]) -> int:

@@ -129,11 +129,12 @@ def test_every_run_of_the_plan_is_named_once_and_the_reduced_one_is_small() -> N
     assert {run.seed for run in fairness.plan(True)} == {1, 2, 3, 4, 5}
 
 
-def test_figures_and_section_come_from_results() -> None:
-    def result(case: str, column: str, seed: int, values: dict[str, float]) -> Result:
-        run = Run("fairness", case, column, seed)
-        return Result(run, values, "0", {}, 1.0, run.command)
+def result(case: str, column: str, seed: int, values: dict[str, float]) -> Result:
+    run = Run("fairness", case, column, seed)
+    return Result(run, values, "0", {}, 1.0, run.command)
 
+
+def test_figures_and_section_come_from_results() -> None:
     found = fairness.figures([
         result("trace1_pr@60", "ours", 1, {"distance": 0.2, "distance_by_order_alone": 0.1, "jain": 0.9}),
         result("trace1_pr@60", "ours", 2, {"distance": 0.4, "distance_by_order_alone": 0.1, "jain": 0.9}),
@@ -151,21 +152,11 @@ def test_figures_and_section_come_from_results() -> None:
 
 
 def test_the_section_says_who_is_fair_by_idle_gpus_and_where_taking_back_finds_no_end() -> None:
-    def result(column: str, distance: float, used: float, circles: float = 0, stuck: float = 0) -> Result:
-        run = Run("fairness", "trace3@150", column, 1)
-        values = {"distance": distance, "used_percent": used, "circles": circles, "never_finished": stuck}
-        return Result(run, values, "0", {}, 1.0, run.command)
-
-    reported = fairness.section(
-        fairness.figures(
-            [
-                result("ours", 0.5, 95),
-                result("volcano-default", 0.3, 80),
-                result("kube-default", 0.4, 94),
-                result("ours-reclaim", 0.7, 40, circles=24, stuck=69),
-            ]
-        )
-    )
+    names = ("distance", "used_percent", "circles", "never_finished")
+    measured = {"ours": (0.5, 95, 0, 0), "volcano-default": (0.3, 80, 0, 0), "kube-default": (0.4, 94, 0, 0),
+                "ours-reclaim": (0.7, 40, 24, 69)}  # fmt: skip
+    found = [result("trace3@150", column, 1, dict(zip(names, one, strict=True))) for column, one in measured.items()]
+    reported = fairness.section(fairness.figures(found))
     assert "`volcano-default` is nearer to max-min than `ours` with 80 % of the GPUs used instead of 95" in reported
     assert "`kube-default` is nearer" not in reported and "`ours-reclaim` is nearer" not in reported
     assert "With `ours-reclaim` teams took from each other without end: 69 jobs" in reported

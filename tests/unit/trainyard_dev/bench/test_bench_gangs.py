@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trainyard_dev.bench import gangs, offline, published
-from trainyard_dev.bench.results import Figure, Measured, Result, Run
+from trainyard_dev.bench.results import Figure, Result, Run
 from trainyard_dev.bench.simulator import Sample, Task, Timeline
 
 HEAD = "job_id,num_gpu,submit_time,duration\n"
@@ -66,7 +66,7 @@ def _timeline() -> Timeline:
 
 
 def test_values_of_a_replay() -> None:
-    values = gangs.judged(_timeline()).values
+    values = gangs.judged(_timeline())
     assert values["makespan"] == pytest.approx(0.0072)
     assert values["useful"] == 100
     assert values["delay_max_32"] == 1
@@ -84,7 +84,7 @@ def _deadlock() -> Timeline:
 
 
 def test_a_deadlock_has_no_makespan_and_no_finite_delay() -> None:
-    values = gangs.judged(_deadlock()).values
+    values = gangs.judged(_deadlock())
     assert "makespan" not in values
     assert "delay_p99_32" not in values
     assert "delay_mean" not in values
@@ -92,9 +92,9 @@ def test_a_deadlock_has_no_makespan_and_no_finite_delay() -> None:
     assert (values["held"], values["held_for_ever"]) == (32, 24)
 
 
-def _result(column: str, measured: Measured, seed: int = 1) -> Result:
+def _result(column: str, values: dict[str, float], seed: int = 1) -> Result:
     run = Run("gangs", "trace3_pr", column, seed, {"trace": "trace3_pr", "count": None})
-    return Result(run, measured.values, "0", {}, 1.0, run.command)
+    return Result(run, values, "0", {}, 1.0, run.command)
 
 
 def test_the_page_says_who_deadlocks_and_where_the_distance_comes_from() -> None:

@@ -29,7 +29,7 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def result(case: str, column: str, seed: int, values: dict[str, float] | None = None) -> Result:
     made = order.judged(JOBS, NODES)
-    found = made.values | {"idle": 5.0, "makespan": 1.0, "makespan_bound": 0.5} | (values or {})
+    found = made | {"idle": 5.0, "makespan": 1.0, "makespan_bound": 0.5} | (values or {})
     return Result(Run("order", case, column, seed), found, "d", {}, 1.0, "c")
 
 
@@ -42,7 +42,7 @@ RESULTS = [
 
 
 def test_what_is_counted() -> None:
-    values = order.judged(JOBS, NODES).values
+    values = order.judged(JOBS, NODES)
     assert values["violations"] == values["leftovers"] == values["harmful"] == values["delayed"] == 1
     assert values["delay_lost"] == 1.0  # hours: it would have fitted at 3600 s
     assert values["delay_max"] == 2.0

@@ -9,7 +9,7 @@ import pytest
 
 from trainyard_dev.bench import packing, registry, traces
 from trainyard_dev.bench.packed import Packed
-from trainyard_dev.bench.results import Measured, Result
+from trainyard_dev.bench.results import Result
 from trainyard_dev.bench.traces import Node, Pod
 
 NODES = [Node("a", 96000, 1000, 8), Node("b", 96000, 1000, 8), Node("c", 32000, 1000)]
@@ -54,7 +54,7 @@ def test_refusals_are_judged_by_what_is_free_afterwards() -> None:
     assert state.refused_fitting == {0: 1, 1: 0}
 
 
-def _measured(monkeypatch: pytest.MonkeyPatch, placed: Sequence[str], pods: Sequence[Pod]) -> Measured:
+def _measured(monkeypatch: pytest.MonkeyPatch, placed: Sequence[str], pods: Sequence[Pod]) -> dict[str, float]:
     """What the bench makes of these placements, without a scheduler."""
     monkeypatch.setattr(traces, "openb_nodes", lambda share: NODES)
     monkeypatch.setattr(traces, "workload", lambda name, seed, nodes: list(pods))
@@ -72,8 +72,7 @@ def _measured(monkeypatch: pytest.MonkeyPatch, placed: Sequence[str], pods: Sequ
 def test_figures_are_taken_when_the_pods_ask_for_all_gpus_and_for_130_percent(monkeypatch: pytest.MonkeyPatch) -> None:
     pods = [WIDE, CORES, *[ONE] * 8, WIDE]
     placed = ["a", "c", *["b"] * 7, "", ""]
-    found = _measured(monkeypatch, placed, pods)
-    values = found.values
+    values = _measured(monkeypatch, placed, pods)
     assert (values["allocated@100"], values["bound@100"]) == (100 * 15 / 16, pytest.approx(100))
     assert (values["refused1@100"], values["refused8@100"]) == (12.5, 0)
     assert (values["refused8@130"], values["allocated@130"]) == (50, 100 * 15 / 16)
@@ -82,7 +81,7 @@ def test_figures_are_taken_when_the_pods_ask_for_all_gpus_and_for_130_percent(mo
 
 
 def test_a_run_that_ends_before_all_gpus_are_asked_for_has_no_such_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "allocated@100" not in _measured(monkeypatch, ["a"], [WIDE]).values
+    assert "allocated@100" not in _measured(monkeypatch, ["a"], [WIDE])
 
 
 def test_the_plan_begins_with_a_list_on_all_nodes_and_has_every_list_and_seed() -> None:

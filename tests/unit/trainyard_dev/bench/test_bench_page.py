@@ -15,7 +15,7 @@ import pytest
 from trainyard.errors import TrainyardError
 from trainyard_dev.bench import page, registry, runner, summary, tables
 from trainyard_dev.bench.results import Figure, Result
-from trainyard_dev.sync import figures, pages
+from trainyard_dev.sync import invariants, pages
 from trainyard_dev.sync.tree import Tree
 from trainyard_dev.versions import load
 
@@ -25,7 +25,7 @@ Call = Callable[..., Any]
 def said(root: Path) -> list[tuple[str, str, str]]:
     """What `verify` says of the page, and of the configurations behind it."""
     pages.write(tree := Tree(root, dry=True))
-    return [*((one.file, one.what, one.hint) for one in tree.differences()), *figures.differences(root)]
+    return [*((one.file, one.what, one.hint) for one in tree.differences()), *invariants.measured(root)]
 
 
 @pytest.fixture
@@ -56,9 +56,7 @@ def results(fake_bench: SimpleNamespace) -> list[Result]:
 
 
 def figure(column: str, value: float, bound: float | None = 100.0, case: str = "small", metric: str = "used") -> Figure:
-    return Figure(
-        f"fake.{case}.{column}.{metric}", value, bound, "%", [1], "command", value, value, case, column, metric
-    )
+    return Figure.once("fake", case, column, metric, value, "%", "command", bound)
 
 
 def test_a_configuration_is_printed_as_it_is_measured(trainyard: Call) -> None:

@@ -42,10 +42,9 @@ def test_what_fails_leaves_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_no_two_lines_look_alike() -> None:
-    looks = plots._looks(["new", *plots.FIXED, *(f"other-{index}" for index in range(10))])
-    assert len(set(looks.values())) == len(looks)
-    assert looks["ours"] == (plots.PALETTE[0], "-")
+def test_what_is_no_known_configuration_gets_a_colour_that_is_free() -> None:
+    found = plots._colours(["new", "ours", "kube-default", *(f"other-{index}" for index in range(5))])
+    assert len(set(found.values())) == len(found) and found["ours"] == plots.PALETTE[0]
 
 
 def test_a_path_is_one_line(tmp_path: Path) -> None:

@@ -51,10 +51,8 @@ def test_mean_spread_and_command_over_seeds() -> None:
     found = [result(seed, used=value) for seed, value in ((3, 96.0), (1, 90.0), (2, 93.0))]
     command = "bin/trainyard bench replay packing --case a@0.25 --column ours --seed 1-3"
     assert summarise(found, "used", "%", 100) == [
-        Figure(
-            "packing.a@0.25.ours.used", 93.0, 100.0, "%", [1, 2, 3], command, 90.0, 96.0, "a@0.25", "ours", "used"
-        )
-    ]  # fmt: skip
+        Figure("packing", "a@0.25", "ours", "used", 93.0, 90.0, 96.0, 100.0, "%", [1, 2, 3], command)
+    ]
 
 
 def test_a_bound_that_was_measured_too() -> None:

@@ -14,7 +14,7 @@ import pytest
 from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev.bench import environment, registry, results, runner
 from trainyard_dev.bench.cli import select
-from trainyard_dev.bench.results import Measured, Result, Run
+from trainyard_dev.bench.results import Result, Run
 from trainyard_dev.bench.runner import Forecast, execute
 
 RUN = Run("fake", "small", "ours", 1, {"size": 3})
@@ -119,7 +119,7 @@ def test_a_run_that_fails_costs_no_other_and_leaves_something_to_read(
 ) -> None:
     whole = fake_bench.measure
 
-    def measure(run: Run, harness: Any) -> Measured:
+    def measure(run: Run, harness: Any) -> dict[str, float]:
         if run.column == "ours":
             raise TrainyardError("the scheduler stood still") if run.seed == 1 else KeyError("pod")
         return whole(run, harness)
@@ -141,7 +141,7 @@ def test_a_run_that_fails_costs_no_other_and_leaves_something_to_read(
 def test_a_result_that_no_file_can_hold_is_a_failure(
     run: Callable[..., runner.Outcome], fake_bench: SimpleNamespace, tmp_path: Path
 ) -> None:
-    fake_bench.measure = lambda run, harness: Measured({"used": float("inf")})
+    fake_bench.measure = lambda run, harness: {"used": float("inf")}
     assert "no plain number" in run([RUN]).failed[RUN.id]
     assert not (tmp_path / "bench/runs").exists()
 
@@ -151,7 +151,7 @@ def test_interrupted_by_hand_it_keeps_what_it_has(
 ) -> None:
     whole = fake_bench.measure
 
-    def measure(run: Run, harness: Any) -> Measured:
+    def measure(run: Run, harness: Any) -> dict[str, float]:
         if run.column == "kube-default":
             raise KeyboardInterrupt
         return whole(run, harness)

@@ -25,9 +25,9 @@ def result(case: str, column: str, seed: int = 1, **values: float) -> Result:
     return Result(run, values, "d", {}, 1.0, run.command)
 
 
-@pytest.mark.parametrize("case", ["gangs-50x20@1000", "bulk-10x100@openb", "vcjobs-2x3@10+backlog"])
-def test_a_load_has_the_name_that_it_is_made_from(case: str) -> None:
-    assert loads.load(case).case == case
+def test_a_load_is_what_its_name_says() -> None:
+    assert loads.load("bulk-10x100@openb") == loads.Load("bulk", 10, 100, "openb")
+    assert loads.load("vcjobs-2x3@10+backlog") == loads.Load("vcjobs", 2, 3, "10", backlog=True)
 
 
 @pytest.mark.parametrize("case", ["gangs", "gangs-50x20", "teams-50x20@10", "gangs-50x20@some"])

@@ -17,7 +17,7 @@ from trainyard_dev.e2e.checks import training
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.engine import Engine
-from trainyard_dev.gpu.spec import MockGpuSpec
+from trainyard_dev.gpu.mock import MockGpuSpec
 
 DATA = Dataset("MNIST", ROOT)
 
