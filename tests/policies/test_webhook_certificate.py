@@ -101,7 +101,7 @@ def test_the_operator_starts_with_it(server: ApiServer, own_tmp: Path, configura
          "--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{probes}",
          f"--webhook-server-port={webhook}", f"--webhook-service-name={ACCOUNT}",
          f"--webhook-secret-name={PLACE.secret}"],
-        log, {"KUBECONFIG": "/tmp/kubeconfig", "MY_POD_NAMESPACE": PLACE.namespace},
+        log, {"KUBECONFIG": "/tmp/kubeconfig", "MY_POD_NAMESPACE": PLACE.namespace, "TMPDIR": "/tmp"},
     )  # fmt: skip
     try:
         process.wait(lambda: answers(f"http://127.0.0.1:{probes}/readyz"), START_S)
