@@ -152,10 +152,10 @@ def test_the_ceilings_of_this_repository_fall_and_rise_only_by_what_is_allowed()
     raw = classes.read(ROOT)
     most = {name: spec["most"] for name, spec in raw["ceilings"].items()}
     first = {
-        "tracked lines": 200_700,
-        "hand-written lines": 184_050,
-        "hand-written bytes": 8_229_000,
-        "Python lines": 134_300,
+        "tracked lines": 197_500,
+        "hand-written lines": 180_850,
+        "hand-written bytes": 8_126_000,
+        "Python lines": 132_050,
     }
     assert most.keys() == first.keys()
     assert all(most[name] <= first[name] for name in first), "add an entry to `raised` instead"
