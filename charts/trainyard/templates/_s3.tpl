@@ -69,6 +69,27 @@ item: the Secret that has the authority.
 {{- include "trainyard.s3EnvFrom" (list . $s3.secret "S3" $authority) }}
 {{- end }}
 
+{{/* A Secret with a user's keys of the store, made once and found again by an upgrade: (list context name). */}}
+{{- define "trainyard.s3Key" -}}
+{{- $root := index . 0 -}}
+{{- $held := include "trainyard.secretData" . | fromJson -}}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ index . 1 }}
+  namespace: {{ $root.Release.Namespace | quote }}
+  labels: {{- include "trainyard.labels" $root | nindent 4 }}
+type: Opaque
+stringData:
+  endpoint: {{ include "trainyard.s3Endpoint" $root | quote }}
+  region: {{ $root.Values.global.contract.storage.s3.region | quote }}
+  access-key: {{ get $held "access-key" | default (randAlphaNum 20 | upper) | quote }}
+  secret-key: {{ get $held "secret-key" | default (randAlphaNum 40) | quote }}
+  {{- with include "trainyard.s3CA" $root }}
+  ca.crt: {{ . | quote }}
+  {{- end }}
+{{- end }}
+
 {{/* Not empty where the setup job makes the store's users, and their keys. */}}
 {{- define "trainyard.s3Administered" -}}
 {{- $s3 := .Values.global.contract.storage.s3 -}}
