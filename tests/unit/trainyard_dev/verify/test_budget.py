@@ -152,9 +152,9 @@ def test_the_ceilings_of_this_repository_fall_and_rise_only_by_what_is_allowed()
     raw = classes.read(ROOT)
     most = {name: spec["most"] for name, spec in raw["ceilings"].items()}
     first = {
-        "tracked lines": 197_500,
-        "hand-written lines": 180_850,
-        "hand-written bytes": 8_126_000,
+        "tracked lines": 197_375,
+        "hand-written lines": 180_725,
+        "hand-written bytes": 8_122_500,
         "Python lines": 132_050,
     }
     assert most.keys() == first.keys()
