@@ -13,7 +13,7 @@ from trainyard_dev.bench import configurations, costs, loads, tables
 from trainyard_dev.bench.binder import binder
 from trainyard_dev.bench.configurations import Configuration
 from trainyard_dev.bench.harness import Harness
-from trainyard_dev.bench.results import Figure, Result, Run, summarise
+from trainyard_dev.bench.results import Figure, Metric, Result, Run, headings, summarise, summarise_all
 from trainyard_dev.bench.schedulers import scheduler
 
 TITLE = "Throughput: from the first create to the last bind"
@@ -28,18 +28,17 @@ MEMORY, BACKLOG, ALONE = "gangs-300x20@openb", "gangs-30x20@1000+backlog", "sing
 KUBE = ("kube-default", "kube-tuned")
 OTHERS = ("bulk-10x100@1000", "vcjobs-50x20@1000", "bare-1000x1@1000")
 RAW, MEMORY_MIB = "raw", 1024.0
-# Metric -> unit and heading. The rate's limit is the rate of binds alone in the same case.
-UNITS = {
-    "pods_per_s": ("pods/s", "pods/s"),
-    "wait_p50": ("s", "create → bind p50, s"),
-    "wait_p99": ("s", "create → bind p99, s"),
-    "writes": ("writes/pod", "writes per pod"),
-    "scheduler_ms": ("ms/pod", "scheduler, CPU ms per pod"),
-    "kube-apiserver_ms": ("ms/pod", "API server, CPU ms per pod"),
-    "controllers_ms": ("ms/pod", "controllers, CPU ms per pod"),
-    "scheduler_mib": ("MiB", "scheduler, peak MiB"),
+METRICS: dict[str, Metric] = {
+    "pods_per_s": ("pods/s", "pods/s", None),  # the limit is the rate of binds alone in the same case
+    "wait_p50": ("create → bind p50, s", "s", 0.0),
+    "wait_p99": ("create → bind p99, s", "s", 0.0),
+    "writes": ("writes per pod", "writes/pod", None),
+    "scheduler_ms": ("scheduler, CPU ms per pod", "ms/pod", 0.0),
+    "kube-apiserver_ms": ("API server, CPU ms per pod", "ms/pod", 0.0),
+    "controllers_ms": ("controllers, CPU ms per pod", "ms/pod", 0.0),
+    "scheduler_mib": ("scheduler, peak MiB", "MiB", MEMORY_MIB),
 }
-HEADINGS = {metric: heading for metric, (_, heading) in UNITS.items()}
+HEADINGS = headings(METRICS)
 LOADS = {
     "gangs": "Gangs: {jobs} × {size} pods, one PodGroup each",
     "single": "Single pods: {pods}, each with a PodGroup of its own",
@@ -159,9 +158,8 @@ def figures(results: Sequence[Result]) -> list[Figure]:
     raw = {_same(one.case): one.value for one in summarise(results, "pods_per_s", "") if one.column == RAW}
     for case in dict.fromkeys(one.run.case for one in results):
         of_case = [one for one in results if one.run.case == case]
-        bounds = {"pods_per_s": raw.get(_same(case)), "writes": None, "scheduler_mib": MEMORY_MIB}
-        for metric, (unit, _) in UNITS.items():
-            found += summarise(of_case, metric, unit, bounds.get(metric, 0.0))  # 0: waits and processor time
+        rate = {"pods_per_s": (*METRICS["pods_per_s"][:2], raw.get(_same(case)))}
+        found += summarise_all(of_case, METRICS | rate)
     return found
 
 
