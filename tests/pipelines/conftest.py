@@ -21,6 +21,7 @@ from trainyard_agent.api import Api
 from trainyard_dev import argo
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install
+from trainyard_dev.bench import harness as bench
 from trainyard_dev.chart import package
 from waiting import wait
 
@@ -60,15 +61,8 @@ def harness(
 
 @pytest.fixture(scope="session")
 def account(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that kubelet would mount into a step: token, authority, namespace."""
-    folder = tmp_path_factory.mktemp("account")
-    path = f"/api/v1/namespaces/{TEAM}/serviceaccounts/pipeline/token"
-    answer = server.call("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
-    assert answer.ok, answer.message
-    (folder / "token").write_text(answer.body["status"]["token"])
-    (folder / "ca.crt").write_bytes((server.folder / "pki" / "ca.crt").read_bytes())
-    (folder / "namespace").write_text(TEAM)
-    return folder
+    """The folder that kubelet would mount into a step."""
+    return bench.account(server, TEAM, "pipeline", tmp_path_factory.mktemp("step") / "account", "a step has no token")
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,10 @@ from trainyard_dev import tools
 from trainyard_dev.apiserver import ApiServer, Identity, running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.apiserver.processes import Server, free_ports
+from trainyard_dev.bench.harness import token
 from trainyard_dev.chart import package
 from trainyard_dev.policy.cases import bases, changed
+from waiting import wait
 
 SYSTEM, TEAM, ACCOUNT = "trainyard-system", "store", "trainyard-nfs-provisioner"
 MEMBER = Identity("ada", (f"{TEAM}-members",))
@@ -39,13 +40,6 @@ VALUES = {"global": {"contract": {
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root gives directories to a team's group")
 
 
-def token(server: ApiServer, account: str) -> str:
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    answer = server.call("POST", f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/{account}/token", request)
-    assert answer.ok, answer.message
-    return str(answer.body["status"]["token"])
-
-
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("export")
@@ -58,7 +52,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory, export: Path) -> Iterator
     with running(audit=False) as server:
         install(server, package.render("kind", values=[folder / "values.yaml"]))
         config = yaml.safe_load(server.kubeconfig.read_text())
-        config["users"][0]["user"] = {"token": token(server, ACCOUNT)}
+        config["users"][0]["user"] = {"token": token(server, SYSTEM, ACCOUNT, "the provisioner has no token")}
         (folder / "kubeconfig").write_text(yaml.safe_dump(config))
         [health] = free_ports(1)
         with server.controllers(CONTROLLERS):
@@ -75,14 +69,6 @@ def platform(tmp_path_factory: pytest.TempPathFactory, export: Path) -> Iterator
                 print((folder / "provisioner.log").read_text()[-4000:])  # shown with a failure
 
 
-def until(what: str, ready: Callable[[], Any]) -> Any:
-    end = time.monotonic() + WAIT_S
-    while not (found := ready()):
-        assert time.monotonic() < end, f"after {WAIT_S:.0f} s: not {what}"
-        time.sleep(0.2)
-    return found
-
-
 def claim(server: ApiServer, name: str, size: str) -> None:
     changes = {"/metadata/namespace": TEAM, "/metadata/name": name, "/spec/resources/requests/storage": size}
     made = server.create(changed(bases()["claim"], changes), identity=MEMBER)
@@ -94,7 +80,11 @@ def state(server: ApiServer, kind: str, name: str) -> dict[str, Any] | None:
 
 
 def bound(server: ApiServer, name: str) -> None:
-    until(f"{name} bound", lambda: (state(server, "PersistentVolumeClaim", name) or {})["status"]["phase"] == "Bound")
+    wait(
+        lambda: (state(server, "PersistentVolumeClaim", name) or {})["status"]["phase"] == "Bound",
+        f"{name} bound",
+        WAIT_S,
+    )
 
 
 def pod(server: ApiServer, name: str, claim: str) -> None:
@@ -113,7 +103,7 @@ def said(server: ApiServer, name: str, reason: str) -> str:
         found = [one["message"] for one in events if (one["involvedObject"]["name"], one["reason"]) == (name, reason)]
         return found[-1] if found else ""
 
-    return str(until(f"an event {reason} of {name}", look))
+    return str(wait(look, f"an event {reason} of {name}", WAIT_S))
 
 
 def fill(folder: Path, size: int) -> None:
@@ -121,7 +111,7 @@ def fill(folder: Path, size: int) -> None:
 
 
 def gone(server: ApiServer, kind: str, name: str) -> None:
-    until(f"{kind} {name} gone", lambda: state(server, kind, name) is None)
+    wait(lambda: state(server, kind, name) is None, f"the end of {kind} {name}", WAIT_S)
 
 
 def test_a_writer_beyond_its_claim_is_stopped_and_finds_a_way_back(platform: ApiServer, export: Path) -> None:
@@ -155,7 +145,7 @@ def test_a_writer_beyond_its_claim_is_stopped_and_finds_a_way_back(platform: Api
 def test_files_of_a_deleted_claim_count_until_they_are_removed(platform: ApiServer, export: Path) -> None:
     path = f"/api/v1/namespaces/{TEAM}/persistentvolumeclaims"
     assert platform.call("DELETE", f"{path}/data", identity=MEMBER).ok
-    [archive] = until("archived", lambda: [*export.glob("archived/store-data-pvc-*")])
+    [archive] = wait(lambda: [*export.glob("archived/store-data-pvc-*")], "the archive", WAIT_S)
     gone(platform, "PersistentVolumeClaim", "data")
     claim(platform, "next", "200Mi")
     refusal = said(platform, "next", "ProvisioningFailed")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -30,7 +29,7 @@ from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install, namespace
 from trainyard_dev.apiserver.processes import Server, free_ports
 from trainyard_dev.bench import costs, exporter_cluster
-from trainyard_dev.bench.harness import MERGE, token
+from trainyard_dev.bench.harness import MERGE, account
 
 NODES, PODS = 1523, 10_000  # the trace that scheduling is measured on has so many nodes
 MOST_MIB, MOST_SCRAPE_S = 200.0, 1.0
@@ -122,10 +121,11 @@ def rights() -> list[dict[str, Any]]:
 def _measured(server: ApiServer, folder: Path, nodes: int, pods: int) -> Found:
     (port,) = free_ports(1)
     some = server.call("GET", "/api/v1/pods", query={"limit": "500"}).body["items"]
+    mounted = account(server, SYSTEM, ACCOUNT, folder / "account", "there is no token for the exporter")
     begun = monotonic()
     process = Server(
-        [sys.executable, "-c", PROGRAM, _account(server, folder), "exporter", "--contract", _contract(folder),
-         "--port", str(port), "--period", str(EVERY_S), "--kinds", ",".join(kinds())],
+        [sys.executable, "-c", PROGRAM, mounted, "exporter", "--contract", _contract(folder), "--port",
+         str(port), "--period", str(EVERY_S), "--kinds", ",".join(kinds())],
         folder / "exporter.log", _environment(server),
     )  # fmt: skip
     try:
@@ -189,16 +189,6 @@ def _cores(pid: int, meanwhile: Callable[[], None]) -> float:
     begun, used = monotonic(), costs.processor_s(pid)
     meanwhile()
     return (costs.processor_s(pid) - used) / (monotonic() - begun)
-
-
-def _account(server: ApiServer, folder: Path) -> Path:
-    """What kubelet gives to a pod of the account."""
-    found = folder / "account"
-    found.mkdir()
-    (found / "token").write_text(token(server, SYSTEM, ACCOUNT, "there is no token for the exporter"))
-    (found / "namespace").write_text(SYSTEM)
-    shutil.copyfile(server.folder / "pki" / "ca.crt", found / "ca.crt")
-    return found
 
 
 def _contract(folder: Path) -> Path:
