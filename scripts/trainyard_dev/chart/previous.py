@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -98,21 +97,19 @@ def job(name: str) -> dict[str, Any]:
 
 
 def rendered() -> str:
-    """What its own packager renders of its profile kind and the two teams of its own run; kept in the cache by both.
+    """What its own packager renders of its profile kind and the two teams of its own run; kept in its tree.
 
     Raises:
         TrainyardError: the clone lacks the commit, or its packager fails.
     """
-    folder, profile = tree(), "kind"
-    values = folder / TEAMS
-    digest = hashlib.sha256(profile.encode() + b"\0" + values.read_bytes()).hexdigest()[:12]
-    file = folder / "out" / f"rendered-{digest}.yaml"
+    folder = tree()
+    file = folder / "out" / "rendered.yaml"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
         part = file.with_suffix(f".{os.getpid()}")
-        # KUBECONFIG: helm must not find the cluster of whoever runs this.
+        # Without KUBECONFIG, helm would look things up in the caller's cluster.
         env = {"PYTHONPATH": str(folder / "scripts"), "KUBECONFIG": "/dev/null"}
-        run([sys.executable, "-c", RENDER, part, profile, values.resolve()], env=env, timeout=RENDER_S)
+        run([sys.executable, "-c", RENDER, part, "kind", folder / TEAMS], env=env, timeout=RENDER_S)
         part.rename(file)
     return file.read_text()
 
