@@ -42,7 +42,8 @@ class MinioAccounts:
         """Make or correct one user and its policy."""
         if key.access == self.root.user:
             raise PlatformError(f"the access key of {owner} is the root user's: delete its Secret and upgrade again")
-        if (other := self._users.get(key.access)) and other != owner:  # whoever changed it might mean to take that over
+        # A changed Secret could take over another owner's key.
+        if (other := self._users.get(key.access)) and other != owner:
             raise PlatformError(f"access key {key.access} of {owner} is {other}'s: delete its Secret and upgrade again")
         self.admin.policy_add(owner, policy=policy | {"Statement": [*policy["Statement"], NO_ADMINISTRATION]})
         if key.access not in self._users or not self._knows(key):

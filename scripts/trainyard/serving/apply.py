@@ -30,7 +30,7 @@ KINDS = (
     ("http.keda.sh/v1alpha1", "httpscaledobjects", "HTTPScaledObject"),
     (KSERVE, "inferenceservices", "InferenceService"),
 )
-BROUGHT = KINDS[-4:]  # by the site: absent, or nobody's to see, where it has none
+BROUGHT = KINDS[-4:]  # custom resources: a site that lacks them answers 404, or 403 to members
 ORDER = ("ConfigMap", "Service", "PodDisruptionBudget", "Deployment")
 
 

@@ -54,7 +54,7 @@ def manifest(team_config: TeamConfig, name: str, places: Sequence[str], seconds:
         {"name": EVENTS, "emptyDir": {"sizeLimit": "4Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
     ]
-    return pod.job(team_config, TENSORBOARD, {LABEL: name}, [board, mirror], volumes, seconds, fsGroup=USER)
+    return pod.job(team_config, TENSORBOARD, LABEL, name, [board, mirror], volumes, seconds, fsGroup=USER)
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def trainyard(
 def engineer(
     context: Context, *args: str | Path, check: bool = True, timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
-    """The command line as whoever has the cluster's own kubeconfig uses it."""
+    """Runs the command line with the cluster's own kubeconfig, as a platform engineer does."""
     env = {"KUBECONFIG": str(context.kubectl.kubeconfig)}
     return run([ROOT / "bin" / "trainyard", *args], check=check, timeout=timeout, env=env)
 

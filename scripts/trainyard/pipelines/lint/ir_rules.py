@@ -31,7 +31,14 @@ NOTHING = "none"
 ANY_ARTIFACT = "system.Artifact"
 YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"))
 CONDITION = re.compile(r"inputs\.(?:parameter_values|parameters|artifacts)\[['\"]([^'\"]+)['\"]\]")
-WORDS = dict(zip(TYPES, ("a text", "a whole number", "a number", "true or false", "a list", "a map"), strict=True))
+WORDS = {
+    "STRING": "a text",
+    "NUMBER_INTEGER": "a whole number",
+    "NUMBER_DOUBLE": "a number",
+    "BOOLEAN": "true or false",
+    "LIST": "a list",
+    "STRUCT": "a map",
+}
 
 
 @dataclass(frozen=True)

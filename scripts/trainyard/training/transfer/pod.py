@@ -39,7 +39,7 @@ def manifest(team_config: TeamConfig, name: str, claim: str = "") -> Object:
         volumes.append({"name": "files", "persistentVolumeClaim": {"claimName": claim}})
     args = ["objects", "idle", f"--seconds={IDLE_S}"]
     one = store_container(team_config, "transfer", args, mounts)
-    return job(team_config, "transfer", {LABEL: name}, [one], volumes, DEADLINE_S)
+    return job(team_config, "transfer", LABEL, name, [one], volumes, DEADLINE_S)
 
 
 def store_container(team_config: TeamConfig, name: str, args: list[str], mounts: list[Object]) -> Object:
@@ -58,7 +58,8 @@ def store_container(team_config: TeamConfig, name: str, args: list[str], mounts:
 def job(
     team_config: TeamConfig,
     title: str,
-    label: dict[str, str],
+    label: str,
+    name: str,
     containers: list[Object],
     volumes: list[Object],
     seconds: int,
@@ -69,7 +70,7 @@ def job(
     By Kubernetes' own scheduler, so without a priority class: it would displace pods of other namespaces.
 
     Args:
-        label: with the Job's name, by which its pod is found.
+        label: its pod carries the Job's name under this label, and is found by it.
         seconds: after which it ends by itself.
         security: further settings of the pod's security context.
     """
@@ -90,8 +91,7 @@ def job(
     }
     if team_config.pull_secrets:
         inner["imagePullSecrets"] = [dict(one) for one in team_config.pull_secrets]
-    labels = {"app.kubernetes.io/name": title, "app.kubernetes.io/managed-by": "trainyard", **label}
-    (name,) = label.values()
+    labels = {"app.kubernetes.io/name": title, "app.kubernetes.io/managed-by": "trainyard", label: name}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
