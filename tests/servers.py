@@ -59,5 +59,9 @@ def start(
             return True
         return False
 
-    process.wait(answers, 30)
+    try:
+        process.wait(answers, 30)
+    except BaseException:
+        process.stop()
+        raise
     return process, server
