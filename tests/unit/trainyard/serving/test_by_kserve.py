@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from played import Objects
+from played_objects import Objects
 
 from trainyard.cli import trainyard
 from trainyard.commands import models

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from played import Objects
+from played_objects import Objects
 
 from trainyard import contract
 from trainyard.cli import trainyard

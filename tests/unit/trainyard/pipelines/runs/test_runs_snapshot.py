@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from played import Objects
+from played_objects import Objects
 
 from trainyard.kube import KubeError
 from trainyard.pipelines.runs.snapshot import Observer
