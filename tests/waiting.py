@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 
-def wait(look: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
-    """What `look` gives once it gives something."""
+def wait(look: Callable[[], Any], what: str, seconds: float = 20.0, every: float = 0.05) -> Any:
+    """What `look`, asked each `every` seconds, gives once it gives something."""
     end = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < end, f"{what} did not come"
-        time.sleep(0.05)
+        time.sleep(every)
     return found

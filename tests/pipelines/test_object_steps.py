@@ -69,7 +69,7 @@ def test_a_job_is_made_waited_for_and_hands_a_value_on(start: Start, heard: Hear
     assert step.ended() == ""
     assert step.value == "1"
     assert f"created {made.title} in {TEAM}" in said
-    assert f"{made.title} is as wanted" in heard("")
+    heard(f"{made.title} is as wanted")
 
 
 def test_a_repeated_step_takes_it_over_and_a_failed_one_is_made_anew(start: Start, heard: Heard) -> None:

@@ -52,16 +52,19 @@ def environment(uid: str) -> dict[str, str]:
     }  # fmt: skip
 
 
+def job_of(server: ApiServer, framework: str, request: Request) -> Made:
+    kind = KINDS[framework]
+    version = "batch.volcano.sh/v1alpha1" if kind == "Job" else "kubeflow.org/v1"
+    return Made(server, f"{kind} {request.job}", version, PLURALS[kind])
+
+
 @pytest.fixture
 def start(server: ApiServer, api: Api) -> Start:
     """`start(uid, framework, **given)`: a training step of a run with that uid, and its job."""
 
     def go(uid: str, framework: str = "pytorch", **given: Any) -> tuple[Step, Made]:
         request = Request.of(framework, {**GIVEN, **given}, Run.of(environment(uid)))
-        kind = KINDS[framework]
-        version = "batch.volcano.sh/v1alpha1" if kind == "Job" else "kubeflow.org/v1"
-        step = Step(lambda: cluster.run(request, environment(uid), api))
-        return step, Made(server, f"{kind} {request.job}", version, PLURALS[kind])
+        return Step(lambda: cluster.run(request, environment(uid), api)), job_of(server, framework, request)
 
     return go
 
@@ -100,7 +103,7 @@ def test_second_attempt_adopts_a_running_and_a_finished_job(start: Start, heard:
     assert first.ended() == second.ended() == ""
     third, _ = start("uid-adopt")
     assert third.ended(5) == ""
-    assert "has succeeded: adopted" in heard("")
+    heard("has succeeded: adopted")
     assert job.wait()["metadata"]["uid"] == uid  # trained once
 
 
@@ -169,8 +172,7 @@ def test_another_runs_job_of_this_name_is_not_adopted(start: Start) -> None:
 
 def test_stopped_step_takes_its_job_along(server: ApiServer, account: Path, api: Api, tmp_path: Path) -> None:
     env = environment("uid-stopped")
-    name = Request.of("pytorch", GIVEN, Run.of(env)).job
-    job = Made(server, f"PyTorchJob {name}", "kubeflow.org/v1", "pytorchjobs")
+    job = job_of(server, "pytorch", Request.of("pytorch", GIVEN, Run.of(env)))
     program = (
         "import json, os, sys; from pathlib import Path; from trainyard_agent.api import Api;"
         "from trainyard.pipelines.steps import cluster; from trainyard.pipelines.steps.request import Request;"
@@ -183,6 +185,7 @@ def test_stopped_step_takes_its_job_along(server: ApiServer, account: Path, api:
         env={**os.environ, **env, "PYTHONPATH": str(ROOT / "scripts")},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path,
     )  # fmt: skip
+    job.wait()
     assert process.stdout and f"created {job.title} in {TEAM}" in process.stdout.readline()  # it follows now
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=20)

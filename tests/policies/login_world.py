@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from trainyard_dev.chart import package
 from trainyard_dev.cluster.login import NOBODY
 from trainyard_dev.cluster.tokens import Forger
 from trainyard_dev.tools import build
+from waiting import wait
 
 SYSTEM = "trainyard-system"
 ADA, BOB = "ada@example.org", "bob@example.org"
@@ -180,7 +181,7 @@ def made(folder: Path) -> Iterator[World]:
         issuer.start()
         world = World(folder, server, issuer, file)
         file.write_text(authentication(objects))
-        until(lambda: world.asked(token(world))[0] == 201, RELOADED_S)
+        wait(lambda: world.asked(token(world))[0] == 201, "the issuer in the API server's file", RELOADED_S, 1.0)
         yield world
 
 
@@ -195,14 +196,6 @@ def _account(folder: Path, server: ApiServer) -> Path:
     file = folder / "dex" / "kubeconfig"
     file.write_text(yaml.safe_dump(config))
     return file
-
-
-def until(true: Callable[[], bool], seconds: float) -> None:
-    """Waits for something to become true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"not within {seconds:.0f} s"
-        time.sleep(1)
 
 
 def forger(world: World, *, own: bool = False) -> Forger:

@@ -23,9 +23,10 @@ from login_world import (
     rendered,
     stale,
     token,
-    until,
     values,
 )
+
+from waiting import wait
 
 pytestmark = needs_dex
 
@@ -66,7 +67,7 @@ class TestOffboarding:
         said = yaml.safe_load(authentication(objects))
         said["jwt"][0]["issuer"]["certificateAuthority"] = world.issuer.ca.read_text()
         world.file.write_text(yaml.safe_dump(said))
-        until(lambda: world.asked(ada)[0] == 401, RELOADED_S)
+        wait(lambda: world.asked(ada)[0] == 401, "the refusal of a blocked name", RELOADED_S, 1.0)
         assert [world.asked(one)[0] for one in (ada, hub)] == [401, 401]
         assert "this member is blocked" in world.log
         assert world.asked(bob)[1]["username"] == f"oidc:{BOB}"

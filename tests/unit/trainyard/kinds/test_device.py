@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from trainyard.kinds import device, registry
 from trainyard.kinds.pods import DEVICE
 from trainyard.kinds.spec import JOB, MPI, VOLCANO
+from waiting import wait
 
 FILES = {
     "torch/__init__.py": "raise SystemExit('nothing may be imported')",
@@ -105,9 +105,7 @@ def test_a_parent_hands_signals_on(tmp_path: Path) -> None:
     script = f"trap 'exit 7' TERM; touch {ready}; while :; do sleep 0.05; done"
     argv = [sys.executable, "-S", "-c", DEVICE.read_text(), "torch", "sh", "-c", script]
     process = subprocess.Popen(argv, env={**os.environ, "TRAINYARD_EXIT": str(file)})
-    end = time.monotonic() + 30
-    while not ready.exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    wait(ready.exists, "the script", 30)
     assert file.read_text() == ""
     process.terminate()
     assert process.wait(30) == 7 and file.read_text() == "7"

@@ -14,6 +14,7 @@ import pytest
 from trainyard.kinds import rejoin
 from trainyard.kinds.builders import common
 from trainyard.kinds.builders.pytorch import REJOIN
+from waiting import wait
 
 SCRIPT = """
 import os, sys, time
@@ -89,9 +90,7 @@ def test_ranks_of_a_later_node_are_told_where_the_others_are() -> None:
 def test_a_pod_that_has_to_go_lets_its_rank_save_and_closes_nothing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     running = started("sh", "-c", AGENT.format(log=log, rank=RANK.format(log=log)))
-    end = time.monotonic() + 30
-    while not log.exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    wait(log.exists, "the rank", 30)
     running.send_signal(signal.SIGTERM)
     assert running.wait(timeout=30) == 128 + signal.SIGTERM
     assert log.read_text().split() == ["up", "saved"]
