@@ -14,7 +14,7 @@ TEAM = "vision"
 
 
 class Step(threading.Thread):
-    """A step that runs beside the test; `value` is what it hands on, `error` what it fails with."""
+    """A step that runs beside the test; `value` is its output, `error` its failure."""
 
     def __init__(self, act: Callable[[], Any]) -> None:
         super().__init__(daemon=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import secrets
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from minio import Minio
 from minio.error import S3Error
 
 import servers
+from servers import PASSWORD, USER
 
-USER, PASSWORD = "trainyard-root", secrets.token_hex(16)
 BUCKET = "runs"
 
 
@@ -78,7 +77,7 @@ class Store:
 @contextmanager
 def running(folder: Path) -> Iterator[Store]:
     """Runs the server for the time of the body."""
-    process, server = servers.start(folder / "data", folder / "none", user=USER, password=PASSWORD)
+    process, server = servers.start(folder / "data", folder / "none")
     try:
         server.admin.make_bucket(BUCKET)
         yield Store(server.root.host)

@@ -73,15 +73,21 @@ def test_gpus_that_vanish_do_not_stop_the_others(cluster: SchedulerHarness, conf
         assert cluster.runs("cpu")
 
 
-@pytest.mark.parametrize("wrong", ["a job in all", "a job in root", "a parent that is not there"])
-def test_what_a_tree_may_not_have_stops_everything(cluster: SchedulerHarness, config: Config, wrong: str) -> None:
+@pytest.mark.parametrize(
+    "add",
+    [
+        pytest.param(lambda cluster: cluster.job("wrong", "all", gpus=1), id="a job in all"),
+        pytest.param(lambda cluster: cluster.job("wrong", "root", gpus=1), id="a job in root"),
+        pytest.param(lambda cluster: cluster.queue("orphan", parent="nobody"), id="a parent that is not there"),
+    ],
+)
+def test_what_a_tree_may_not_have_stops_everything(
+    cluster: SchedulerHarness, config: Config, add: Callable[[SchedulerHarness], None]
+) -> None:
     """Why no job may name a parent: admission refuses vcjobs, the policies PodGroups, the linter values. And why the
     linter asks for a queue's parent, and the setup job applies parents first."""
     with cluster.scheduler(config(*TREE)):
         family(cluster)
-        if wrong.startswith("a job"):
-            cluster.job("wrong", wrong.split()[-1], gpus=1)
-        else:
-            cluster.queue("orphan", parent="nobody")
+        add(cluster)
         cluster.job("v", "vision", gpus=1)
         assert cluster.stays_out("v")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,14 @@ def ask(server: Server, method: str, path: str, body: Any = None, key: str = "",
 def write_keys(file: Path, *keys: str) -> None:
     """The list of digests that a server with keys reads."""
     file.write_text(json.dumps([hashlib.sha256(one.encode()).hexdigest() for one in keys]))
+
+
+def refused(launch: Callable[..., Server], source: Any, words: str, **env: str) -> Server:
+    """A server that ends at once with these words."""
+    server = launch(source, ready=False, **env)
+    assert server.process.wait(120) == 1
+    assert words in server.said()
+    return server
 
 
 def tensor(rows: list[Any], name: str = "image") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import ask
+from asking import ask, refused
 
 from model_server import contract
 from trainyard.paths import ROOT
@@ -88,12 +88,6 @@ def answers(server: Server, wanted: Any) -> None:
     assert said.status == 200, said.body
     for found, row in zip(said.json["predictions"], wanted, strict=True):
         assert found == pytest.approx(row, rel=1e-5)
-
-
-def refused(launch: Start, folder: Path, words: str) -> None:
-    server = launch(folder, ready=False)
-    assert server.process.wait(120) == 1
-    assert words in server.said()
 
 
 @pytest.fixture

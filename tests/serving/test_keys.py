@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from asking import KEYS, ask, write_keys
+from asking import KEYS, ask, refused, write_keys
 
 from trainyard_dev.serving.process import Server
 from waiting import wait
@@ -67,6 +67,5 @@ def test_a_key_ends_with_its_line(launch: Start, tmp_path: Path) -> None:
 def test_a_list_that_is_none_starts_no_server(launch: Start, tmp_path: Path, text: str) -> None:
     file = tmp_path / "keys.json"
     file.write_text(text)
-    server = launch("onnx", ready=False, KEYS_FILE=str(file))
-    assert server.process.wait(60) == 1
-    assert "write a JSON list of SHA-256 digests of keys, each 64 hexadecimal digits" in server.said()
+    words = "write a JSON list of SHA-256 digests of keys, each 64 hexadecimal digits"
+    refused(launch, "onnx", words, KEYS_FILE=str(file))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import ask, series, tensor
+from asking import ask, refused, series, tensor
 
 from model_server import contract
 from trainyard_dev.serving import environment
@@ -102,9 +102,7 @@ LABEL = {"name": "label", "datatype": "INT32", "shape": [-1]}
 def test_what_is_not_as_its_card_says_is_never_served(
     launch: Start, changed: Changed, source: str, fields: dict[str, Any], words: str
 ) -> None:
-    server = launch(changed(source, **fields), ready=False)
-    assert server.process.wait(120) == 1
-    assert words in server.said()
+    server = refused(launch, changed(source, **fields), words)
     assert "Traceback" not in server.said()
 
 
@@ -119,17 +117,14 @@ def test_what_is_not_as_its_card_says_is_never_served(
     ],
 )
 def test_wrong_settings_end_it(launch: Start, env: dict[str, str], words: str) -> None:
-    server = launch("onnx", ready=False, **env)
-    assert server.process.wait(60) == 1
-    assert words in server.said()
+    refused(launch, "onnx", words, **env)
 
 
 def test_an_image_without_the_framework_names_the_one_that_has_it(launch: Start, changed: Changed) -> None:
     if not environment.lacks("torch"):
         pytest.skip("this environment has PyTorch")
-    server = launch(changed("onnx", framework="pytorch"), ready=False)
-    assert server.process.wait(60) == 1
-    assert "is pytorch, and torch is not installed here. serve it with the image server-torch." in server.said()
+    words = "is pytorch, and torch is not installed here. serve it with the image server-torch."
+    refused(launch, changed("onnx", framework="pytorch"), words)
 
 
 def test_requests_that_come_at_once_share_batches(launch: Start, expected: dict[str, Any]) -> None:

@@ -79,17 +79,22 @@ def read(client: Pod, writer: Writer) -> tuple[list[str], int]:
             raw += sum(1 for name in names for _ in kept.objects.lines((folder / name).read_bytes(), name))
             return names
 
+    return shown(Counting(client.client), writer), raw
+
+
+def shown(client: Pod, writer: Writer) -> list[str]:
+    """What a member reads of the pod."""
     try:
-        found = list(kept.logs(Counting(client.client), f"logs/{writer.team}", writer.pod))  # type: ignore[arg-type]
+        found = list(kept.logs(client, f"logs/{writer.team}", writer.pod))  # type: ignore[arg-type]
     except kept.NoLogError:
-        return [], 0
-    return [line.text for log in found for line in log.lines], raw
+        return []
+    return [line.text for log in found for line in log.lines]
 
 
 def arrives(store: Any, writer: Writer) -> None:
     """Waits until the store has what the pod had written by now, and not little."""
     until, root = max(100, writer.written), Pod(store.server.admin)
-    wait(lambda: len(read(root, writer)[0]) >= until, f"line {until} of {writer.pod}", 60)
+    wait(lambda: len(shown(root, writer)) >= until, f"line {until} of {writer.pod}", 60)
 
 
 @pytest.fixture

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from trainyard import contract
 from trainyard.contract import Contract, Team
@@ -16,11 +12,9 @@ TEAM = Team("vision", ("vision",), ("training-low", "training-normal"), 8, "10Gi
 
 
 def of_values(given: dict[str, Any], **more: Any) -> Contract:
-    """The contract of values: `given` stands in global.contract, `more` beside it."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump({"global": {**more, "contract": given}}, file)
-        file.flush()
-        return contract.load(Path(file.name))
+    """The contract of values: `given` is global.contract, `more` is set beside it."""
+    made = contract.render.of_values({"global": {**more, "contract": given}}, "test")
+    return contract.read.contract(made, "test")
 
 
 def with_team(**raw: Any) -> Contract:

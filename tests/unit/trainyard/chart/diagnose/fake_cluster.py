@@ -53,9 +53,9 @@ def pending(name: str = "mnist-worker-0", **more: Any) -> dict[str, Any]:
     return found
 
 
-def thing(name: str, kind: str = "", space: str = SPACE, **status: Any) -> dict[str, Any]:
+def thing(name: str, kind: str = "", **status: Any) -> dict[str, Any]:
     """Any object that has a state."""
-    return {"kind": kind, "metadata": {"name": name, "namespace": space}, "status": status}
+    return {"kind": kind, "metadata": {"name": name, "namespace": SPACE}, "status": status}
 
 
 def condition(kind: str, status: str, message: str = "") -> list[dict[str, str]]:
