@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+from found import one
 
+from rendering import Objects
 from trainyard.components import MONITORING
 
-Objects = list[dict[str, Any]]
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 S3 = {"network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}}
 SERVICES = {
@@ -25,18 +26,5 @@ def on(**values: Any) -> dict[str, Any]:
     return {"global": {"contract": {"teams": TEAMS, **S3}}, MONITORING: {"enabled": True, **values}}
 
 
-def one(objects: Objects, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
-    [found] = [
-        obj for obj in objects
-        if (obj["kind"], obj["metadata"]["name"]) == (kind, name)
-        and (not namespace or obj["metadata"]["namespace"] == namespace)
-    ]  # fmt: skip
-    return found
-
-
 def config_of(objects: Objects) -> dict[str, Any]:
     return dict(yaml.safe_load(one(objects, "ConfigMap", "trainyard-prometheus")["data"]["prometheus.yml"]))
-
-
-def named(objects: Objects) -> set[tuple[str, str, str]]:
-    return {(o["kind"], o["metadata"]["name"], o["metadata"].get("namespace", "")) for o in objects}

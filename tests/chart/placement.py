@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
-Objects = list[dict[str, Any]]
 Node = dict[str, Any]
 KINDS = ("CronJob", "DaemonSet", "Deployment", "Job", "Pod", "StatefulSet")
-
-
-def contract_of(objects: Objects) -> dict[str, Any]:
-    """The contract as the chart publishes it."""
-    text = next(o for o in objects if o["metadata"]["name"] == "trainyard-contract")["data"]["contract.yaml"]
-    return dict(yaml.safe_load(text))
 
 
 def nodes_of(contract: dict[str, Any]) -> dict[str, Node]:

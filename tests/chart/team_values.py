@@ -1,16 +1,8 @@
-"""Two teams as values, and how to find an object of theirs."""
+"""Two teams as values."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import yaml
-
-from trainyard.chart import helm
-
-SYSTEM = helm.NAMESPACE
-Objects = list[dict[str, Any]]
 
 VISION = {
     "name": "vision",
@@ -31,17 +23,6 @@ EXTERNAL = {"mode": "external", "endpoint": "https://s3.example"}
 QUEUES = [{"name": name, "weight": 1, "reclaimable": True} for name in ("training", "department")]
 
 
-def write(folder: Path, *teams: dict[str, Any], **contract: Any) -> Path:
-    """A values file with these teams and the shared queues training and department."""
-    file = folder / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": list(teams), "queues": QUEUES, **contract}}}))
-    return file
-
-
-def find(objects: Objects, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
-    """The one object of this kind and name."""
-    [found] = [
-        obj for obj in objects
-        if obj["kind"] == kind and obj["metadata"]["name"] == name and obj["metadata"].get("namespace") == namespace
-    ]  # fmt: skip
-    return found
+def values(*teams: dict[str, Any], **contract: Any) -> dict[str, Any]:
+    """Values with these teams and the shared queues training and department."""
+    return {"global": {"contract": {"teams": list(teams), "queues": QUEUES, **contract}}}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from found import container, one, pod_of
 
+from rendering import Objects, Rendering
 from trainyard import __version__
-from trainyard.errors import TrainyardError
-from trainyard_dev.chart import package
 from trainyard_dev.versions import load
 
-Objects = list[dict[str, Any]]
 TEAMS = [
     f"global.contract.teams[{i}].{key}={value}"
     for i, (team, gid) in enumerate((("vision", 20001), ("speech", 20002)))
@@ -24,36 +22,27 @@ EXTERNAL = ["global.contract.network.s3[0].cidr=203.0.113.0/24", "global.contrac
 
 
 @pytest.fixture(scope="module")
-def objects(chart: Path) -> Objects:
-    return package.render("kind", chart, TEAMS)
-
-
-def of(objects: Objects, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
-    [found] = [
-        o for o in objects
-        if o["kind"] == kind and o["metadata"]["name"] == name
-        and (namespace is None or o["metadata"].get("namespace") == namespace)
-    ]  # fmt: skip
-    return found
+def objects(render: Rendering) -> Objects:
+    return render(sets=TEAMS)
 
 
 def config(objects: Objects) -> dict[str, Any]:
     """The controller's configuration as it reads it."""
-    return yaml.safe_load(of(objects, "ConfigMap", NAME)["data"]["config"])
+    return yaml.safe_load(one(objects, "ConfigMap", NAME)["data"]["config"])
 
 
-def container(objects: Objects, team: str = "vision") -> dict[str, Any]:
-    return of(objects, "Deployment", f"{NAME}-{team}")["spec"]["template"]["spec"]["containers"][0]
+def controller(objects: Objects, team: str = "vision") -> dict[str, Any]:
+    return container(objects, "Deployment", f"{NAME}-{team}")
 
 
 def test_each_team_has_a_controller_that_sees_its_namespace_alone(objects: Objects) -> None:
     made = {o["metadata"]["name"] for o in objects if o["kind"] == "Deployment" and NAME in o["metadata"]["name"]}
     assert made == {f"{NAME}-vision", f"{NAME}-speech"}
     for team in ("vision", "speech"):
-        args = container(objects, team)["args"]
+        args = controller(objects, team)["args"]
         assert "--namespaced" in args and f"--managed-namespace={team}" in args and f"--configmap={NAME}" in args
-        pod = of(objects, "Deployment", f"{NAME}-{team}")["spec"]["template"]["spec"]
-        assert of(objects, "ServiceAccount", pod["serviceAccountName"], "trainyard-system")
+        pod = pod_of(objects, "Deployment", f"{NAME}-{team}")
+        assert one(objects, "ServiceAccount", pod["serviceAccountName"], "trainyard-system")
         assert pod["serviceAccountName"] == f"{NAME}-{team}"
         account = {"kind": "ServiceAccount", "name": pod["serviceAccountName"], "namespace": "trainyard-system"}
         bound = [(o["kind"], o["metadata"].get("namespace")) for o in objects if account in (o.get("subjects") or [])]
@@ -61,17 +50,17 @@ def test_each_team_has_a_controller_that_sees_its_namespace_alone(objects: Objec
 
 
 def test_selectors_tell_controllers_of_teams_apart(objects: Objects) -> None:
-    found = [of(objects, "Deployment", f"{NAME}-{team}")["spec"] for team in ("vision", "speech")]
+    found = [one(objects, "Deployment", f"{NAME}-{team}")["spec"] for team in ("vision", "speech")]
     assert found[0]["selector"] != found[1]["selector"]
     for spec in found:
         assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
 
 
-def test_a_controller_collects_garbage_below_its_limit(chart: Path) -> None:
-    found = container(package.render("kind", chart, [*TEAMS, "argo.resources.limits.memory=1Gi"]))
+def test_a_controller_collects_garbage_below_its_limit(render: Rendering) -> None:
+    found = controller(render(sets=[*TEAMS, "argo.resources.limits.memory=1Gi"]))
     env = {one["name"]: one["value"] for one in found["env"]}
     assert env["GOMEMLIMIT"] == str(int(2**30 * 0.9))
-    found = container(package.render("kind", chart, [*TEAMS, "argo.resources.limits.memory=null"]))
+    found = controller(render(sets=[*TEAMS, "argo.resources.limits.memory=null"]))
     assert "GOMEMLIMIT" not in {one["name"] for one in found["env"]}
 
 
@@ -88,40 +77,38 @@ def test_what_a_workflow_leaves_out_fits_admission(objects: Objects) -> None:
         }  # fmt: skip
 
 
-def test_a_step_waits_for_the_store_as_long_as_the_values_say(chart: Path) -> None:
-    objects = package.render("kind", chart, [*TEAMS, "argo.executor.storeOutageSeconds=120"])
+def test_a_step_waits_for_the_store_as_long_as_the_values_say(render: Rendering) -> None:
+    objects = render(sets=[*TEAMS, "argo.executor.storeOutageSeconds=120"])
     env = {one["name"]: one["value"] for one in config(objects)["executor"]["env"]}
     assert env["EXECUTOR_RETRY_BACKOFF_DURATION"] == "3s"
     assert (int(env["EXECUTOR_RETRY_BACKOFF_STEPS"]) - 1) * 3 * float(env["EXECUTOR_RETRY_BACKOFF_FACTOR"]) >= 120
 
 
-def test_unused_results_of_steps_go_when_the_values_say(chart: Path) -> None:
-    objects = package.render("kind", chart, [*TEAMS, "argo.cache.unusedFor=240h"])
-    job = of(objects, "CronJob", "trainyard-janitor")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    assert "--results-unused-for=240h" in job["containers"][0]["args"]
-    assert not [one for one in container(objects)["env"] if one["name"].startswith("CACHE_GC")]
-    objects = package.render("kind", chart, [*TEAMS, "argo.enabled=false"])
-    job = of(objects, "CronJob", "trainyard-janitor")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    assert not [arg for arg in job["containers"][0]["args"] if arg.startswith("--results")]
+def test_unused_results_of_steps_go_when_the_values_say(render: Rendering) -> None:
+    objects = render(sets=[*TEAMS, "argo.cache.unusedFor=240h"])
+    assert "--results-unused-for=240h" in container(objects, "CronJob", "trainyard-janitor")["args"]
+    assert not [one for one in controller(objects)["env"] if one["name"].startswith("CACHE_GC")]
+    janitor = container(render(sets=[*TEAMS, "argo.enabled=false"]), "CronJob", "trainyard-janitor")
+    assert not [arg for arg in janitor["args"] if arg.startswith("--results")]
 
 
-def test_a_changed_configuration_starts_the_controller_anew(objects: Objects, chart: Path) -> None:
-    other = package.render("kind", chart, [*TEAMS, "argo.workflowsPerTeam=5"])
+def test_a_changed_configuration_starts_the_controller_anew(objects: Objects, render: Rendering) -> None:
+    other = render(sets=[*TEAMS, "argo.workflowsPerTeam=5"])
     assert config(other)["namespaceParallelism"] == 5
-    pods = [of(one, "Deployment", f"{NAME}-vision")["spec"]["template"] for one in (objects, other)]
+    pods = [one(made, "Deployment", f"{NAME}-vision")["spec"]["template"] for made in (objects, other)]
     notes = [pod["metadata"]["annotations"] for pod in pods]
     assert notes[0] != notes[1]
 
 
-def test_images_follow_the_mirror(chart: Path) -> None:
-    objects = package.render("kind", chart, [*TEAMS, "global.imageRegistry=mirror.example/x"])
-    assert container(objects)["image"] == load().image("workflow-controller").replace("quay.io", "mirror.example/x")
-    assert f"--executor-image=mirror.example/x/trainyard/argoexec:{__version__}" in container(objects)["args"]
+def test_images_follow_the_mirror(render: Rendering) -> None:
+    objects = render(sets=[*TEAMS, "global.imageRegistry=mirror.example/x"])
+    assert controller(objects)["image"] == load().image("workflow-controller").replace("quay.io", "mirror.example/x")
+    assert f"--executor-image=mirror.example/x/trainyard/argoexec:{__version__}" in controller(objects)["args"]
 
 
 @pytest.mark.parametrize("team", ["vision", "speech"])
 def test_artifacts_of_a_team_lie_below_its_prefix(objects: Objects, team: str) -> None:
-    found = of(objects, "ConfigMap", "artifact-repositories", team)
+    found = one(objects, "ConfigMap", "artifact-repositories", team)
     key = found["metadata"]["annotations"]["workflows.argoproj.io/default-artifact-repository"]
     repository = yaml.safe_load(found["data"][key])
     assert repository == {
@@ -136,30 +123,31 @@ def test_artifacts_of_a_team_lie_below_its_prefix(objects: Objects, team: str) -
     }  # fmt: skip
 
 
-def test_a_store_with_https_is_reached_by_https(chart: Path) -> None:
-    objects = package.render("kind", chart, [*TEAMS, "minio.tls.enabled=false"])
-    s3 = yaml.safe_load(of(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
+def test_a_store_with_https_is_reached_by_https(render: Rendering) -> None:
+    objects = render(sets=[*TEAMS, "minio.tls.enabled=false"])
+    s3 = yaml.safe_load(one(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
     assert s3["insecure"] is True and "caSecret" not in s3
-    objects = package.render("cloud", chart, [*TEAMS, *EXTERNAL])
-    s3 = yaml.safe_load(of(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
+    objects = render(profile="cloud", sets=[*TEAMS, *EXTERNAL])
+    s3 = yaml.safe_load(one(objects, "ConfigMap", "artifact-repositories", "vision")["data"]["default-v1"])["s3"]
     assert (s3["endpoint"], s3["insecure"]) == ("s3.eu-central-1.amazonaws.com", False)
     assert "caSecret" not in s3
 
 
 def test_steps_use_their_teams_queues(objects: Objects) -> None:
     account = {"kind": "ServiceAccount", "name": "pipeline", "namespace": "vision"}
-    assert account in of(objects, "ClusterRoleBinding", "trainyard-team-vision")["subjects"]
-    assert account not in of(objects, "ClusterRoleBinding", "trainyard-team-speech")["subjects"]
+    assert account in one(objects, "ClusterRoleBinding", "trainyard-team-vision")["subjects"]
+    assert account not in one(objects, "ClusterRoleBinding", "trainyard-team-speech")["subjects"]
 
 
-def test_steps_make_what_the_site_says_and_no_more(chart: Path) -> None:
-    more = [
-        "global.contract.pipelines.objects[0].apiGroups[0]=ray.io",
-        "global.contract.pipelines.objects[0].resources[0]=rayjobs",
-    ]
+def made_by_steps(group: str, resource: str) -> list[str]:
+    objects = "global.contract.pipelines.objects[0]"
+    return [f"{objects}.apiGroups[0]={group}", f"{objects}.resources[0]={resource}"]
+
+
+def test_steps_make_what_the_site_says_and_no_more(render: Rendering) -> None:
     made: dict[str, set[str]] = {}
-    for sets in ([], more):
-        role = of(package.render("kind", chart, [*TEAMS, *sets]), "Role", "trainyard-pipeline", "vision")
+    for sets in ([], made_by_steps("ray.io", "rayjobs")):
+        role = one(render(sets=[*TEAMS, *sets]), "Role", "trainyard-pipeline", "vision")
         rules = [rule for rule in role["rules"] if "create" in rule["verbs"]]
         made[str(len(sets))] = {name for rule in rules for name in rule["resources"]}
         assert not any("*" in rule["resources"] + rule["apiGroups"] + rule["verbs"] for rule in role["rules"])
@@ -168,12 +156,12 @@ def test_steps_make_what_the_site_says_and_no_more(chart: Path) -> None:
     assert made["2"] - made["0"] == {"rayjobs"}
 
 
-def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
-    objects = package.render("kind", chart, [*TEAMS, "argo.enabled=false"])
+def test_without_argo_there_is_nothing_of_it(render: Rendering) -> None:
+    objects = render(sets=[*TEAMS, "argo.enabled=false"])
     names = {o["metadata"]["name"] for o in objects}
     assert names.isdisjoint({"pipeline", "artifact-repositories", "trainyard-pipeline", "workflows.argoproj.io"})
     assert not [name for name in names if "workflow-controller" in name]
-    of(objects, "ClusterRoleBinding", "trainyard-team-vision")
+    one(objects, "ClusterRoleBinding", "trainyard-team-vision")
 
 
 @pytest.mark.parametrize(
@@ -190,49 +178,23 @@ def test_without_argo_there_is_nothing_of_it(chart: Path) -> None:
             ["pipelines.serviceAccount is training", "one of their own"],
         ),
         (["global.contract.pipelines.bucket=raw-data"], ["pipelines.bucket is raw-data", "where teams may not write"]),
+        (made_by_steps("", "secrets"), ["pipelines.objects names secrets", "leave it out"]),
+        (made_by_steps("rbac.authorization.k8s.io", "roles"), ["pipelines.objects names roles"]),
         (
-            [
-                "global.contract.pipelines.objects[0].apiGroups[0]=",
-                "global.contract.pipelines.objects[0].resources[0]=secrets",
-            ],
-            ["pipelines.objects names secrets", "leave it out"],
-        ),
-        (
-            [
-                "global.contract.pipelines.objects[0].apiGroups[0]=rbac.authorization.k8s.io",
-                "global.contract.pipelines.objects[0].resources[0]=roles",
-            ],
-            ["pipelines.objects names roles"],
-        ),
-        (
-            [
-                "global.contract.pipelines.objects[0].apiGroups[0]=networking.k8s.io",
-                "global.contract.pipelines.objects[0].resources[0]=networkpolicies",
-            ],
+            made_by_steps("networking.k8s.io", "networkpolicies"),
             ["pipelines.objects names networkpolicies", "take the team's bounds away"],
         ),
         (
-            [
-                "global.contract.pipelines.objects[0].apiGroups[0]=monitoring.coreos.com",
-                "global.contract.pipelines.objects[0].resources[0]=podmonitors",
-            ],
+            made_by_steps("monitoring.coreos.com", "podmonitors"),
             ["pipelines.objects names podmonitors", "in any team's name"],
         ),
-        (
-            [
-                "global.contract.pipelines.objects[0].apiGroups[0]=*",
-                "global.contract.pipelines.objects[0].resources[0]=jobs",
-            ],
-            ["apiGroups"],
-        ),
+        (made_by_steps("*", "jobs"), ["apiGroups"]),
         (
             ["global.contract.pipelines.bucket=nowhere"],
             ["pipelines.bucket is nowhere", "none of global.contract.storage"],
         ),
     ],
 )
-def test_wrong_values_are_refused(sets: list[str], words: list[str], chart: Path) -> None:
-    with pytest.raises(TrainyardError) as caught:
-        package.render("kind", chart, sets)
-    for word in words:
-        assert word in str(caught.value)
+def test_wrong_values_are_refused(sets: list[str], words: list[str], render: Rendering) -> None:
+    said = render.refusal(sets=sets)
+    assert all(word in said for word in words), said

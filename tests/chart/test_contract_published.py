@@ -6,18 +6,17 @@ from pathlib import Path
 
 import yaml
 
+from rendering import Rendering
 from trainyard import contract
 from trainyard.paths import ROOT
-from trainyard_dev.chart import package
 
 
-def test_values_and_config_map_say_the_same(chart: Path, tmp_path: Path) -> None:
-    values = tmp_path / "values.yaml"
+def test_values_and_config_map_say_the_same(render: Rendering, tmp_path: Path) -> None:
+    values, rendered = tmp_path / "values.yaml", tmp_path / "rendered.yaml"
     given = yaml.safe_load((ROOT / "tests" / "policies" / "teams.yaml").read_text())
     given["policies"] |= {"allowedImages": ["example.org/ours/"], "operators": ["someone"]}
     values.write_text(yaml.safe_dump(given))
-    rendered = tmp_path / "rendered.yaml"
-    rendered.write_text(yaml.safe_dump_all(package.render("kind", chart, values=[values])))
+    rendered.write_text(yaml.safe_dump_all(obj for obj in render(values) if obj["kind"] == "ConfigMap"))
     mine, published = contract.load(values), contract.load(rendered)
     assert mine.parameters == published.parameters
     assert mine.modes == published.modes

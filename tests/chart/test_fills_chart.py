@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+from found import contract_of
 
-from trainyard.errors import TrainyardError
+from rendering import Objects, Rendering
 from trainyard.policy import fill
-from trainyard_dev.chart import package
 
-Objects = list[dict[str, Any]]
 KIND = "MutatingAdmissionPolicy"
 SERVES = [f"admissionregistration.k8s.io/v1/{KIND}"]
 TEAMS = {
@@ -50,15 +46,8 @@ TEAMS = {
 
 
 @pytest.fixture(scope="module")
-def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("fills") / "values.yaml"
-    file.write_text(yaml.safe_dump(TEAMS))
-    return file
-
-
-@pytest.fixture(scope="module")
-def filling(chart: Path, values: Path) -> Objects:
-    return package.render("kind", chart, values=[values], serves=SERVES)
+def filling(render: Rendering) -> Objects:
+    return render(TEAMS, serves=SERVES)
 
 
 def of(objects: Objects, kind: str, name: str = "") -> Objects:
@@ -82,9 +71,8 @@ def test_a_cluster_that_serves_none_gets_none(objects: Objects) -> None:
     assert not of(objects, KIND) and not of(objects, "ValidatingAdmissionPolicy", "trainyard-fill-")
 
 
-def test_never_is_nowhere(chart: Path, values: Path) -> None:
-    made = package.render("kind", chart, values=[values], sets=["policies.fill.mode=never"], serves=SERVES)
-    assert not of(made, KIND)
+def test_never_is_nowhere(render: Rendering) -> None:
+    assert not of(render(TEAMS, sets=["policies.fill.mode=never"], serves=SERVES), KIND)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +87,8 @@ def test_never_is_nowhere(chart: Path, values: Path) -> None:
          "team vision would be given priority class training-high (fill.priorityClass), which is not one of its"),
     ],
 )  # fmt: skip
-def test_wrong_values_are_refused(chart: Path, values: Path, sets: list[str], says: str) -> None:
-    with pytest.raises(TrainyardError) as caught:
-        package.render("kind", chart, values=[values], sets=sets)
-    assert says in str(caught.value)
+def test_wrong_values_are_refused(render: Rendering, sets: list[str], says: str) -> None:
+    assert says in render.refusal(TEAMS, sets=sets)
 
 
 def test_a_site_s_values_are_in_the_policies(filling: Objects) -> None:
@@ -133,8 +119,7 @@ def test_what_namespaces_say(filling: Objects) -> None:
 
 
 def test_the_contract_tells_the_same(filling: Objects) -> None:
-    text = next(one for one in of(filling, "ConfigMap", "trainyard-contract"))["data"]["contract.yaml"]
-    published = yaml.safe_load(text)
+    published = contract_of(filling)
     teams = {team["name"]: team["defaults"] for team in published["teams"]}
     spaces = {one["metadata"]["name"]: one["metadata"] for one in of(filling, "Namespace")}
     assert teams == {name: spaces[name]["annotations"]["trainyard.io/defaults"] for name in teams}

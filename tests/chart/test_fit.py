@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 import yaml
-from placement import KINDS, contract_of, fits, nodes_of, pods_in, where
+from found import contract_of
+from placement import KINDS, fits, nodes_of, pods_in, where
 
+from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.components import all_components
 from trainyard.paths import ROOT
 from trainyard_agent import node_prep
 from trainyard_agent.gpus import Gpus
 from trainyard_dev.bench import configurations
-from trainyard_dev.chart import options, package, parts
+from trainyard_dev.chart import options, parts
 
-Objects = list[dict[str, Any]]
 PLACED = {workload: where for one in all_components() for workload, where in one.placement.items()}
 EVERYWHERE = {workload for workload, where in PLACED.items() if where == "every"}
 ON_GPU = {workload for workload, where in PLACED.items() if where == "gpu"}
@@ -68,25 +69,21 @@ ZOO = {
     ],
     ids=" ".join,
 )
-def installed(request: pytest.FixtureRequest, chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+def installed(request: pytest.FixtureRequest, render: Rendering) -> Objects:
     """Every object of each profile: as it is, with two teams, with a zoo of node pools, and with the overlay."""
     profile, what = request.param
     if what == "packed":
-        return package.render(profile, chart, OPTIONS, values=[configurations.OVERLAY])
+        return render(configurations.OVERLAY, profile=profile, sets=OPTIONS)
     contract: dict[str, Any] = {"no teams": {}, "two teams": {"teams": TEAMS}, "many pools": ZOO}[what]
     if what == "two teams":
         contract |= {"network": {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}}
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": contract}}))
-    return package.render(profile, chart, OPTIONS, values=[file])
+    return render({"global": {"contract": contract}}, profile=profile, sets=OPTIONS)
 
 
 @pytest.fixture(scope="module")
-def teamed(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+def teamed(render: Rendering) -> Objects:
     """The profile kind with two teams."""
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": TEAMS}}}))
-    return package.render("kind", chart, values=[file])
+    return render({"global": {"contract": {"teams": TEAMS}}})
 
 
 def meant_for(name: str, contract: dict[str, Any]) -> set[str]:
@@ -261,7 +258,7 @@ def _leaves(node: Any, key: str = "") -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("profile", parts.profiles())
-def test_every_profile_with_the_overlay_schedules_as_the_benchmarks_did(chart: Path, profile: str) -> None:
-    objects = package.render(profile, chart, values=[configurations.OVERLAY])
+def test_every_profile_with_the_overlay_schedules_as_the_benchmarks_did(render: Rendering, profile: str) -> None:
+    objects = render(configurations.OVERLAY, profile=profile)
     [config] = [obj["data"] for obj in objects if obj["metadata"]["name"] == "trainyard-scheduler-configmap"]
     assert config["volcano-scheduler.conf"] == configurations.column("ours").config

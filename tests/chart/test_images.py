@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import adapt_images, images, options, package, parts
+from trainyard_dev.chart import adapt_images, images, options, parts
 
 MIRROR = "registry.example.org:5000/mirror"
 TEAM = [
@@ -30,19 +31,19 @@ def _strings(node: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def mirrored(chart: Path) -> dict[str, list[dict[str, Any]]]:
+def mirrored(render: Rendering) -> dict[str, Objects]:
     sets = [*TEAM, *OPTIONS, f"global.imageRegistry={MIRROR}", "global.imagePullSecrets[0].name=pull"]
-    return {name: package.render(name, chart, sets) for name in parts.profiles()}
+    return {name: render(profile=name, sets=sets) for name in parts.profiles()}
 
 
-def test_the_mirror_holds_every_image_of_every_object(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+def test_the_mirror_holds_every_image_of_every_object(mirrored: dict[str, Objects]) -> None:
     for profile, objects in mirrored.items():
         found = images.references(objects)
         assert len(found) > 8, profile
         assert [ref for ref in found if not ref.startswith(f"{MIRROR}/")] == [], profile
 
 
-def test_nothing_names_another_registry(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+def test_nothing_names_another_registry(mirrored: dict[str, Objects]) -> None:
     """Whatever the place: arguments, variables, the contract, a policy's parameters, a template in a ConfigMap."""
     for objects in mirrored.values():
         plain = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
@@ -50,24 +51,22 @@ def test_nothing_names_another_registry(mirrored: dict[str, list[dict[str, Any]]
         assert [(name, found) for name, found in left if found] == []
 
 
-def test_the_mirror_keeps_repository_and_tag(chart: Path, mirrored: dict[str, list[dict[str, Any]]]) -> None:
+def test_the_mirror_keeps_repository_and_tag(render: Rendering, mirrored: dict[str, Objects]) -> None:
     for profile in parts.profiles():
         sets = [*TEAM, *OPTIONS]
-        listed = images.listed(profile, chart=chart, sets=[*sets, f"global.imageRegistry={MIRROR}"])
+        listed = render.images(*sets, f"global.imageRegistry={MIRROR}", profile=profile)
         assert images.references(mirrored[profile]) <= {image.pulled for image in listed}
-        assert {image.ref for image in listed} == {
-            image.ref for image in images.listed(profile, chart=chart, sets=sets)
-        }
+        assert {image.ref for image in listed} == {image.ref for image in render.images(*sets, profile=profile)}
 
 
-def test_unset_every_image_comes_from_its_own_registry(chart: Path) -> None:
-    listed = {image.ref for image in images.listed("on-prem", chart=chart)}
-    assert {"docker.io", "ghcr.io", "nvcr.io", "quay.io"} == {ref.partition("/")[0] for ref in listed}
-    assert all(image.pulled == image.ref for image in images.listed("on-prem", chart=chart))
+def test_unset_every_image_comes_from_its_own_registry(render: Rendering) -> None:
+    listed = render.images(profile="on-prem")
+    assert {"docker.io", "ghcr.io", "nvcr.io", "quay.io"} == {image.ref.partition("/")[0] for image in listed}
+    assert all(image.pulled == image.ref for image in listed)
 
 
-def test_the_list_names_what_starts_an_image(chart: Path) -> None:
-    uses = {image.ref.rpartition("/")[2].partition(":")[0]: image.uses for image in images.listed("kind", chart=chart)}
+def test_the_list_names_what_starts_an_image(render: Rendering) -> None:
+    uses = {image.ref.rpartition("/")[2].partition(":")[0]: image.uses for image in render.images()}
     assert "Job trainyard-setup" in uses["platform"]
     assert "Pod trainyard-test" in uses["platform"]
     assert "jobs of Deployment trainyard-training-operator" in uses["kubectl-delivery"]
@@ -75,22 +74,22 @@ def test_the_list_names_what_starts_an_image(chart: Path) -> None:
     assert "Job trainyard-admission-init" in uses["vc-webhook-manager"]
 
 
-def test_every_pod_has_the_pull_secrets(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+def test_every_pod_has_the_pull_secrets(mirrored: dict[str, Objects]) -> None:
     for objects in mirrored.values():
         for obj in objects:
             for spec in helm.pod_specs(obj):
                 assert {"name": "pull"} in spec.get("imagePullSecrets", []), obj["metadata"]["name"]
 
 
-def test_jobs_of_teams_have_the_pull_secrets(mirrored: dict[str, list[dict[str, Any]]]) -> None:
+def test_jobs_of_teams_have_the_pull_secrets(mirrored: dict[str, Objects]) -> None:
     for objects in mirrored.values():
         [account] = [o for o in objects if o["kind"] == "ServiceAccount" and o["metadata"]["name"] == "training"]
         assert account["imagePullSecrets"] == [{"name": "pull"}]
 
 
-def test_a_charts_own_pull_secrets_stay(chart: Path) -> None:
+def test_a_charts_own_pull_secrets_stay(render: Rendering) -> None:
     own = ["volcano.basic.image_pull_secret=mine", "nvidia-device-plugin.imagePullSecrets[0].name=mine"]
-    objects = package.render("kind", chart, [*own, "global.imagePullSecrets[0].name=pull"])
+    objects = render(sets=[*own, "global.imagePullSecrets[0].name=pull"])
     for name in ("trainyard-scheduler", "trainyard-admission-init", "trainyard-nvidia-device-plugin"):
         [spec] = [s for o in objects if o["metadata"]["name"] == name for s in helm.pod_specs(o)]
         assert spec["imagePullSecrets"] == [{"name": "mine"}, {"name": "pull"}], name
@@ -128,9 +127,9 @@ def test_an_image_that_is_not_understood_stops_the_packaging(tmp_path: Path) -> 
         adapted(tmp_path, TEMPLATE.replace('"{{ .Values.image.repository }}:{{ .Values.image.tag }}"', '"demo:1"'))
 
 
-def test_examples_are_parsed_as_yaml() -> None:
+def test_examples_are_parsed_as_yaml(render: Rendering) -> None:
     """An example's image that versions.yaml doesn't pin would be missed by the list."""
-    known = {image.ref for image in images.listed("kind")}
+    known = {image.ref for image in render.images()}
     for file in sorted((parts.UMBRELLA.parents[1] / "manifests" / "jobs").glob("*.yaml")):
         for job in yaml.safe_load_all(file.read_text()):
             assert set(re.findall(r"image': '([^']+)", str(job))) <= known, file.name

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from found import SYSTEM, container, named, one, pod_of, published
 
-from trainyard.errors import TrainyardError
+from rendering import Objects, Rendering
 from trainyard.paths import ROOT
-from trainyard_dev.chart import package
 
-Objects = list[dict[str, Any]]
 ON = ["logs.enabled=true"]
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"  # vision and speech
 EXTERNAL = [
@@ -28,48 +25,34 @@ EXTERNAL = [
 
 
 @pytest.fixture(scope="module")
-def on(chart: Path) -> Objects:
-    return package.render("kind", chart, ON)
-
-
-def named(objects: Objects) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
-
-
-def container(objects: Objects, kind: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = named(objects)[kind, name]["spec"]["template"]["spec"]["containers"][0]
-    return found
+def on(render: Rendering) -> Objects:
+    return render(sets=ON)
 
 
 def configuration(objects: Objects) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(named(objects)["ConfigMap", "trainyard-logs"]["data"]["collector.yaml"])
-    return found
-
-
-def contract(objects: Objects) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(named(objects)["ConfigMap", "trainyard-contract"]["data"]["contract.json"])
+    found: dict[str, Any] = yaml.safe_load(one(objects, "ConfigMap", "trainyard-logs")["data"]["collector.yaml"])
     return found
 
 
 def test_off_it_is_nothing(rendered: dict[str, Objects]) -> None:
     for objects in rendered.values():
-        assert "logs" not in contract(objects)
-        assert not [key for key in named(objects) if "logs" in key[1]]
-        assert "LOGS_" not in json.dumps(named(objects)["Job", "trainyard-setup"])
+        assert "logs" not in published(objects)
+        assert not [key for key in named(objects) if "logs" in key[2]]
+        assert "LOGS_" not in json.dumps(one(objects, "Job", "trainyard-setup"))
 
 
 def test_on_it_adds_five_objects_and_changes_the_contract_and_the_setup_job(
     on: Objects, rendered: dict[str, Objects]
 ) -> None:
     added = sorted(set(named(on)) - set(named(rendered["kind"])))
-    assert [kind for kind, _ in added] == ["ConfigMap", "DaemonSet", "NetworkPolicy", "Secret", "ServiceAccount"]
-    assert contract(on)["logs"] == {"bucket": "logs", "retentionDays": 30}
+    assert [kind for kind, _, _ in added] == ["ConfigMap", "DaemonSet", "NetworkPolicy", "Secret", "ServiceAccount"]
+    assert published(on)["logs"] == {"bucket": "logs", "retentionDays": 30}
     names = {env["name"] for env in container(on, "Job", "trainyard-setup")["env"]}
     assert {"LOGS_ENDPOINT", "LOGS_ACCESS_KEY", "LOGS_SECRET_KEY", "LOGS_REGION", "LOGS_CA"} <= names
 
 
 def test_the_collector_has_no_right_on_the_api_and_reads_the_host_only(on: Objects) -> None:
-    pod = named(on)["DaemonSet", "trainyard-logs"]["spec"]["template"]["spec"]
+    pod = pod_of(on, "DaemonSet", "trainyard-logs")
     assert pod["automountServiceAccountToken"] is False and "hostNetwork" not in pod
     roles = [obj for obj in on if obj["kind"].endswith("RoleBinding")]
     assert not [obj for obj in roles if any(s["name"] == "trainyard-logs" for s in obj["subjects"] or [])]
@@ -85,8 +68,8 @@ def test_the_collector_has_no_right_on_the_api_and_reads_the_host_only(on: Objec
 
 def test_a_line_is_dropped_nowhere(on: Objects) -> None:
     made = configuration(on)
-    for one in (*made["exporters"].values(), *made["receivers"].values()):
-        assert one["retry_on_failure"]["enabled"] and one["retry_on_failure"]["max_elapsed_time"] == "0s"
+    for end in (*made["exporters"].values(), *made["receivers"].values()):
+        assert end["retry_on_failure"]["enabled"] and end["retry_on_failure"]["max_elapsed_time"] == "0s"
     for receiver in made["receivers"].values():
         assert receiver["storage"] == "file_storage" and receiver["start_at"] == "beginning"
         assert receiver["include_file_record_offset"]
@@ -101,8 +84,8 @@ def test_a_line_is_dropped_nowhere(on: Objects) -> None:
     assert "--feature-gates=stanza.synchronousLogEmitter" in container(on, "DaemonSet", "trainyard-logs")["args"]
 
 
-def test_each_team_has_a_receiver_and_a_queue_of_its_own_and_each_file_is_read_once(chart: Path) -> None:
-    objects = package.render("kind", chart, ON, values=[TEAMS])
+def test_each_team_has_a_receiver_and_a_queue_of_its_own_and_each_file_is_read_once(render: Rendering) -> None:
+    objects = render(TEAMS, sets=ON)
     made = configuration(objects)
     assert list(made["service"]["pipelines"]) == ["logs/vision", "logs/speech", "logs"]
     assert {one["sending_queue"]["queue_size"] for one in made["exporters"].values()} == {(512 << 20) // 3}
@@ -121,11 +104,11 @@ def test_each_team_has_a_receiver_and_a_queue_of_its_own_and_each_file_is_read_o
     assert others["exclude"] == ["/pods/vision_*/*/*", "/pods/speech_*/*/*"]
 
 
-def test_values_reach_the_collector(chart: Path) -> None:
+def test_values_reach_the_collector(render: Rendering) -> None:
     more = ["logs.bucket=kept", "logs.retentionDays=7", "logs.flushEvery=2s", "logs.queue.sizeMiB=64"]
     more += ["logs.excludeNamespaces={kube-system,vision}", "global.imageRegistry=registry.example.org/mirror"]
-    objects = package.render("kind", chart, ON + more)
-    assert contract(objects)["logs"] == {"bucket": "kept", "retentionDays": 7}
+    objects = render(sets=ON + more)
+    assert published(objects)["logs"] == {"bucket": "kept", "retentionDays": 7}
     made = configuration(objects)
     assert made["exporters"]["pod_store"]["bucket"] == "kept"
     assert made["exporters"]["pod_store"]["sending_queue"]["queue_size"] == 64 << 20
@@ -134,36 +117,38 @@ def test_values_reach_the_collector(chart: Path) -> None:
     assert image.startswith("registry.example.org/mirror/trainyard/otel-collector:")
 
 
-def test_its_network_is_names_and_the_store(on: Objects, chart: Path) -> None:
-    egress = named(on)["NetworkPolicy", "trainyard-logs"]["spec"]["egress"]
+def test_its_network_is_names_and_the_store(on: Objects, render: Rendering) -> None:
+    egress = one(on, "NetworkPolicy", "trainyard-logs")["spec"]["egress"]
     assert len(egress) == 2 and egress[1]["to"][0]["podSelector"]["matchLabels"]["app.kubernetes.io/name"] == "minio"
-    outside = package.render("kind", chart, ON + EXTERNAL)
-    egress = named(outside)["NetworkPolicy", "trainyard-logs"]["spec"]["egress"]
+    outside = render(sets=ON + EXTERNAL)
+    egress = one(outside, "NetworkPolicy", "trainyard-logs")["spec"]["egress"]
     assert egress[1]["to"] == [{"ipBlock": {"cidr": "203.0.113.0/24"}}] and egress[1]["ports"][0]["port"] == 443
 
 
-def test_a_site_s_own_collector_gets_bucket_key_and_nothing_of_ours(chart: Path, rendered: dict[str, Objects]) -> None:
-    objects = package.render("kind", chart, [*ON, "logs.collector=site"])
+def test_a_site_s_own_collector_gets_bucket_key_and_nothing_of_ours(
+    render: Rendering, rendered: dict[str, Objects]
+) -> None:
+    objects = render(sets=[*ON, "logs.collector=site"])
     added = sorted(set(named(objects)) - set(named(rendered["kind"])))
-    assert added == [("Secret", "trainyard-logs-s3")]
-    assert contract(objects)["logs"]["bucket"] == "logs"
+    assert added == [("Secret", SYSTEM, "trainyard-logs-s3")]
+    assert published(objects)["logs"]["bucket"] == "logs"
 
 
-def test_a_store_whose_users_are_the_site_s_gets_no_key(chart: Path) -> None:
-    objects = package.render("kind", chart, ON + EXTERNAL)
-    assert ("Secret", "trainyard-logs-s3") not in named(objects)
-    assert "LOGS_" not in json.dumps(named(objects)["Job", "trainyard-setup"])
+def test_a_store_whose_users_are_the_site_s_gets_no_key(render: Rendering) -> None:
+    objects = render(sets=ON + EXTERNAL)
+    assert ("Secret", SYSTEM, "trainyard-logs-s3") not in named(objects)
+    assert "LOGS_" not in json.dumps(one(objects, "Job", "trainyard-setup"))
 
 
-def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]]) -> None:
-    assert validation_errors({"logs": {"enabled": True, "bucket": "runs"}}) == [
+def test_values_that_do_not_fit(render: Rendering) -> None:
+    assert render.errors({"logs": {"enabled": True, "bucket": "runs"}}) == [
         'logs.bucket is "runs", which global.contract.storage.buckets has for something else: give the logs a bucket '
         "of their own."
     ]
     unlimited = {"logs": {"enabled": True, "resources": {"limits": {"memory": None}}}}
-    assert [one.partition(":")[0] for one in validation_errors(unlimited)] == ["logs.resources has no limits.memory"]
+    assert [one.partition(":")[0] for one in render.errors(unlimited)] == ["logs.resources has no limits.memory"]
     external = {"global": {"contract": {"storage": {"s3": {"mode": "external", "endpoint": "https://s3.example.org"}}}}}
-    said = validation_errors({"logs": {"enabled": True}, "minio": {"enabled": False}, **external})
+    said = render.errors({"logs": {"enabled": True}, "minio": {"enabled": False}, **external})
     assert len(said) == 1 and said[0].startswith("logs.enabled is true and the store is external: name its addresses")
 
 
@@ -171,7 +156,5 @@ def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]]) -> 
     "value",
     ["retentionDays=0", "flushEvery=2m", "queue.sizeMiB=1", "queue.path=/", "collector=fluentd", "bucket=A", "odd=1"],
 )
-def test_a_wrong_value_is_refused_by_name(chart: Path, value: str) -> None:
-    with pytest.raises(TrainyardError) as refusal:
-        package.render("kind", chart, [*ON, f"logs.{value}"])
-    assert value.partition("=")[0].rpartition(".")[2] in str(refusal.value)
+def test_a_wrong_value_is_refused_by_name(render: Rendering, value: str) -> None:
+    assert value.partition("=")[0].rpartition(".")[2] in render.refusal(sets=[*ON, f"logs.{value}"])

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
-from monitored import SERVICES, TEAMS, WORKLOADS, Objects, named, on, one
+from found import named, one, pod_of
+from monitored import SERVICES, TEAMS, WORKLOADS, on
 
+from rendering import Objects, Rendering
 from trainyard import components
 from trainyard.chart import helm
 from trainyard.components import MONITORING
 from trainyard.shell import run
 from trainyard_dev import tools
-from trainyard_dev.chart import images, package, parts
+from trainyard_dev.chart import package, parts
 from trainyard_dev.tools import build
 from trainyard_dev.versions import load
 
@@ -27,20 +30,17 @@ def objects(with_monitoring: dict[str, Objects]) -> Objects:
 
 
 def test_off_nothing_of_it_is_there(
-    rendered: dict[str, Objects], chart: Path, tmp_path: Path, with_monitoring: dict[str, Objects]
+    rendered: dict[str, Objects], render: Rendering, with_monitoring: dict[str, Objects]
 ) -> None:
     for profile, found in rendered.items():
-        assert not [name for name in named(found) if any(ours in name[1] for ours in OURS)], profile
+        assert not [name for _, _, name in named(found) if any(ours in name for ours in OURS)], profile
     # On, it adds objects; those that were there stay, but for the network policy of the platform and the setup job.
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(on() | {MONITORING: {"enabled": False}}))
-    before = {key: obj for obj in package.render("kind", chart, values=[file]) for key in named([obj])}
-    after = {key: obj for obj in with_monitoring["kind"] for key in named([obj])}
+    before, after = named(render(on() | {MONITORING: {"enabled": False}})), named(with_monitoring["kind"])
     assert before.keys() <= after.keys()
     same = {
         key: obj for key, obj in before.items() if "BEGIN CERTIFICATE" not in json.dumps(obj) and key[0] != "Secret"
     }
-    changed = {key[:2] for key, obj in same.items() if after[key] != obj}
+    changed = {(kind, name) for (kind, space, name), obj in same.items() if after[kind, space, name] != obj}
     authority = {("StatefulSet", "trainyard-minio")}  # a new one with each rendering that has no cluster
     assert changed - authority == {("NetworkPolicy", "trainyard-not-from-teams"), ("Job", "trainyard-setup")}
 
@@ -63,13 +63,13 @@ def test_kube_state_metrics_asks_for_no_more_than_it_may_read(objects: Objects) 
     readable = {resource for rule in role["rules"] for resource in rule["resources"]}
     assert not readable & {"secrets", "configmaps"}
     assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"list", "watch"}
-    [container] = helm.pod_specs(one(objects, "Deployment", "trainyard-kube-state-metrics"))[0]["containers"]
+    [container] = pod_of(objects, "Deployment", "trainyard-kube-state-metrics")["containers"]
     [asked] = [arg.partition("=")[2].split(",") for arg in container["args"] if arg.startswith("--resources=")]
     assert set(asked) == readable
 
 
 def test_node_exporter_sees_the_host_read_only(objects: Objects) -> None:
-    [spec] = helm.pod_specs(one(objects, "DaemonSet", "trainyard-node-exporter"))
+    spec = pod_of(objects, "DaemonSet", "trainyard-node-exporter")
     assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
     host = {volume["name"] for volume in spec["volumes"] if "hostPath" in volume}
     mounts = {mount["name"]: mount for container in spec["containers"] for mount in container["volumeMounts"]}
@@ -77,9 +77,9 @@ def test_node_exporter_sees_the_host_read_only(objects: Objects) -> None:
     assert spec["automountServiceAccountToken"] is False
 
 
-def test_images_are_pinned_and_come_by_the_mirror(chart: Path) -> None:
+def test_images_are_pinned_and_come_by_the_mirror(render: Rendering) -> None:
     sets = ["monitoring.enabled=true", "global.imageRegistry=registry.example.org/mirror"]
-    refs = {image.ref: image for image in images.listed("kind", chart=chart, sets=sets)}
+    refs = {image.ref: image for image in render.images(*sets)}
     for name in components.find(MONITORING).images:
         assert refs[load().image(name)].pulled.startswith("registry.example.org/mirror/")
 
@@ -102,16 +102,14 @@ def test_teams_reach_none_of_it(objects: Objects) -> None:
 
 def test_the_key_of_the_store_stays_out_of_prometheus(with_monitoring: dict[str, Objects]) -> None:
     for profile, found in with_monitoring.items():
-        [spec] = helm.pod_specs(one(found, "StatefulSet", "trainyard-prometheus"))
+        spec = pod_of(found, "StatefulSet", "trainyard-prometheus")
         held = [c["name"] for c in spec["containers"] if "METRICS_SECRET_KEY" in json.dumps(c.get("env", []))]
         assert held == []
-        asked = ("Secret", "trainyard-prometheus-store", "trainyard-system") in named(found)
+        asked = ("Secret", "trainyard-system", "trainyard-prometheus-store") in named(found)
         assert asked == bool(spec.get("initContainers")) == (profile in ("kind", "services")), profile
 
 
 def test_rules_thresholds_and_dashboards_are_taken_up(chart: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = tmp_path / "chart"
     shutil.copytree(chart, copy)
     files = copy / "charts" / MONITORING / "files"
@@ -134,11 +132,9 @@ def test_rules_thresholds_and_dashboards_are_taken_up(chart: Path, tmp_path: Pat
     assert not [obj for obj in found if "grafana_dashboard" in obj["metadata"].get("labels", {})]
 
 
-def test_the_release_holds_it(chart: Path, tmp_path: Path) -> None:
+def test_the_release_holds_it(render: Rendering) -> None:
     """With all its rules and dashboards the release still fits its Secret."""
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(on()))
-    assert package.release_secret_size("kind", chart, [file]) < package.RELEASE_LIMIT
+    assert package.release_secret_size("kind", render.chart, render.files(on())) < package.RELEASE_LIMIT
 
 
 # What the programs themselves say of it: where they are built, which nothing here does for it.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from monitored import SERVICES, TEAMS, WORKLOADS, Objects, config_of, on, one
+from found import one
+from monitored import SERVICES, TEAMS, WORKLOADS, config_of, on
 
+from rendering import Objects, Rendering
 from trainyard import components
 from trainyard.chart import helm
 from trainyard.rightsize import values as sizes
-from trainyard_dev.chart import options, package
+from trainyard_dev.chart import options
 
 OPTIONS = options.switched("metrics-server", *options.OPTIONS)
 
@@ -65,11 +64,9 @@ def meta_of(obj: dict[str, Any], address: str, phase: str = "Running") -> dict[s
 
 
 @pytest.fixture(scope="module")
-def everything(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+def everything(render: Rendering) -> Objects:
     """With every option that has series of its own."""
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump(on()))
-    return package.render("kind", chart, OPTIONS, values=[file])
+    return render(on(), sets=OPTIONS)
 
 
 def test_what_runs_all_the_time_can_be_sized_by_a_value(everything: Objects) -> None:
@@ -153,10 +150,8 @@ def fits(selector: dict[str, Any], labels: dict[str, str]) -> bool:
     )
 
 
-def test_every_endpoint_is_closed_to_teams_and_open_to_the_site_s_prometheus(chart: Path, tmp_path: Path) -> None:
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(on(operator={"enabled": True})))
-    objects = package.render("kind", chart, ["logs.enabled=true"], values=[file])
+def test_every_endpoint_is_closed_to_teams_and_open_to_the_site_s_prometheus(render: Rendering) -> None:
+    objects = render(on(operator={"enabled": True}), sets=["logs.enabled=true"])
     policies = [o["spec"] for o in objects if o["kind"] == "NetworkPolicy"
                 and o["metadata"]["namespace"] == "trainyard-system"]  # fmt: skip
     for endpoint in components.endpoints():
@@ -166,7 +161,7 @@ def test_every_endpoint_is_closed_to_teams_and_open_to_the_site_s_prometheus(cha
                 assert not lets_in(policies, obj, {"trainyard.io/team": "vision"}), obj["metadata"]["name"]
 
 
-def test_with_the_operator_the_site_s_prometheus_asks(render: Callable[..., Objects]) -> None:
+def test_with_the_operator_the_site_s_prometheus_asks(render: Rendering) -> None:
     found = render(on(operator={"enabled": True, "labels": {"release": "site"}}))
     assert not [obj for obj in found if obj["kind"] == "StatefulSet" and obj["metadata"]["name"] in SERVICES]
     monitors = {obj["metadata"]["name"]: obj for obj in found if obj["kind"] == "PodMonitor"}
@@ -183,7 +178,7 @@ def test_with_the_operator_the_site_s_prometheus_asks(render: Callable[..., Obje
 
 
 @pytest.mark.parametrize("labels", [{"app": "nvidia-dcgm-exporter"}, {"app.kubernetes.io/name": "dcgm-exporter"}])
-def test_dcgm_is_asked_where_the_site_has_it(render: Callable[..., Objects], labels: dict[str, str]) -> None:
+def test_dcgm_is_asked_where_the_site_has_it(render: Rendering, labels: dict[str, str]) -> None:
     site = {"namespace": "gpu-operator"} | ({} if "app" in labels else {"podLabels": labels})
     found = render(on(dcgm=site, mockGpus={"enabled": False}))
     [job] = [job for job in config_of(found)["scrape_configs"] if job["job_name"] == "dcgm"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from monitored import Objects, config_of, named, on, one
+from found import named, pod_of
+from monitored import config_of, on
 
-from trainyard.chart import helm
+from rendering import Rendering
 from trainyard.components import MONITORING
 from trainyard.paths import ROOT
 from trainyard_dev.monitoring import rules
@@ -19,7 +19,7 @@ from trainyard_dev.monitoring import rules
     ("every", "timeout"), [("5s", "5s"), ("7s", "5s"), ("10s", "10s"), ("55s", "10s"), ("2m", "10s")]
 )
 def test_an_answer_is_not_awaited_longer_than_until_the_next_question(
-    render: Callable[..., Objects], every: str, timeout: str
+    render: Rendering, every: str, timeout: str
 ) -> None:
     said = config_of(render(on(prometheus={"scrapeEvery": every})))["global"]
     assert (said["scrape_interval"], said["scrape_timeout"]) == (every, timeout)
@@ -76,21 +76,19 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("values", "said"), REFUSED)
-def test_values_that_can_t_work_are_refused_by_a_sentence(
-    validation_errors: Callable[..., list[str]], values: dict[str, Any], said: str
-) -> None:
-    assert said in validation_errors({MONITORING: {"enabled": True, **values}})
-    assert not [line for line in validation_errors({MONITORING: {**values, "enabled": False}}) if "monitoring" in line]
+def test_values_that_can_t_work_are_refused_by_a_sentence(render: Rendering, values: dict[str, Any], said: str) -> None:
+    assert said in render.errors({MONITORING: {"enabled": True, **values}})
+    assert not [line for line in render.errors({MONITORING: {**values, "enabled": False}}) if "monitoring" in line]
 
 
-def test_a_receiver_of_the_site_s_own_secret_is_not_looked_into(render: Callable[..., Objects]) -> None:
+def test_a_receiver_of_the_site_s_own_secret_is_not_looked_into(render: Rendering) -> None:
     found = render(on(alertmanager={"secret": "receivers", "config": {"route": {"receiver": "elsewhere"}}}))
-    assert ("Secret", "trainyard-alertmanager", "trainyard-system") not in named(found)
-    [spec] = helm.pod_specs(one(found, "StatefulSet", "trainyard-alertmanager"))
+    assert ("Secret", "trainyard-system", "trainyard-alertmanager") not in named(found)
+    spec = pod_of(found, "StatefulSet", "trainyard-alertmanager")
     assert spec["volumes"][0]["secret"]["secretName"] == "receivers"
 
 
-def test_a_team_gives_no_series_of_gpus(validation_errors: Callable[..., list[str]]) -> None:
+def test_a_team_gives_no_series_of_gpus(render: Rendering) -> None:
     teams = {"contract": {"teams": [{"name": "vision", "gid": 20001}]}}
-    said = validation_errors({"global": teams, MONITORING: {"enabled": True, "dcgm": {"namespace": "vision"}}})
+    said = render.errors({"global": teams, MONITORING: {"enabled": True, "dcgm": {"namespace": "vision"}}})
     assert any(line.startswith("monitoring.dcgm.namespace is vision, a team's") for line in said)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from found import named, one, pod_of
 
-from trainyard.errors import TrainyardError
+from rendering import Objects, Rendering
 from trainyard.paths import ROOT
-from trainyard_dev.chart import package
 
-Objects = list[dict[str, Any]]
 TEAMS = ROOT / "tests" / "policies" / "teams.yaml"  # vision and speech
 HUB, SPACE = "trainyard-notebook-hub", "trainyard-system-notebooks"
 ON: dict[str, Any] = {
@@ -40,21 +37,17 @@ def sets(values: dict[str, Any], path: str = "notebooks") -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def off(chart: Path) -> Objects:
-    return package.render("kind", chart, values=[TEAMS])
+def off(render: Rendering) -> Objects:
+    return render(TEAMS)
 
 
 @pytest.fixture(scope="module")
-def on(chart: Path) -> Objects:
-    return package.render("kind", chart, sets(ON), values=[TEAMS])
-
-
-def named(objects: Objects) -> dict[tuple[str, str, str], dict[str, Any]]:
-    return {(obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj for obj in objects}
+def on(render: Rendering) -> Objects:
+    return render(TEAMS, sets=sets(ON))
 
 
 def settings(objects: Objects) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(named(objects)["ConfigMap", SPACE, HUB]["data"]["settings.json"])
+    found: dict[str, Any] = json.loads(one(objects, "ConfigMap", HUB, SPACE)["data"]["settings.json"])
     return found
 
 
@@ -80,15 +73,15 @@ def test_the_hub_sees_and_ends_pods_and_makes_secrets_there_and_has_no_right_els
         if any(one["kind"] == "ServiceAccount" and one["name"] == HUB for one in obj["subjects"] or [])
     ]
     assert [(obj["kind"], obj["metadata"]["namespace"]) for obj in bound] == [("RoleBinding", "vision")]
-    assert named(on)["Role", "vision", HUB]["rules"] == [
+    assert one(on, "Role", HUB, "vision")["rules"] == [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "delete"]},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
     ]
     assert bound[0]["subjects"][0]["namespace"] == SPACE
 
 
-def test_the_rules_know_the_hub_and_the_prefix_of_names(chart: Path) -> None:
-    objects = package.render("kind", chart, [*sets(ON), "notebooks.oidc.usernamePrefix=oidc:"], values=[TEAMS])
+def test_the_rules_know_the_hub_and_the_prefix_of_names(render: Rendering) -> None:
+    objects = render(TEAMS, sets=[*sets(ON), "notebooks.oidc.usernamePrefix=oidc:"])
     policies = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "ValidatingAdmissionPolicy"}
 
     def params(rule: str) -> dict[str, str]:
@@ -117,30 +110,30 @@ def test_the_hub_is_told_who_is_in_which_team_and_which_nodes_are_meant(on: Obje
     assert found["oidc"]["callback"] == "https://notebooks.example.org/hub/oauth_callback"
 
 
-def test_every_team_with_a_star(chart: Path) -> None:
-    found = settings(package.render("kind", chart, sets({**ON, "teams": ["*"]}), values=[TEAMS]))
+def test_every_team_with_a_star(render: Rendering) -> None:
+    found = settings(render(TEAMS, sets=sets({**ON, "teams": ["*"]})))
     assert [one["name"] for one in found["teams"]] == ["vision", "speech"]
 
 
-def test_viewers_have_no_notebook(chart: Path) -> None:
-    assert "vision-viewers" not in json.dumps(settings(package.render("kind", chart, sets(ON), values=[TEAMS])))
+def test_viewers_have_no_notebook(render: Rendering) -> None:
+    assert "vision-viewers" not in json.dumps(settings(render(TEAMS, sets=sets(ON))))
 
 
 def test_pods_of_the_namespace_reach_what_they_need_and_notebooks_are_reached_from_there_alone(on: Objects) -> None:
-    inner = named(on)["NetworkPolicy", "vision", "allow-notebooks"]["spec"]
+    inner = one(on, "NetworkPolicy", "allow-notebooks", "vision")["spec"]
     assert inner["podSelector"] == {"matchLabels": {"trainyard.io/notebook": "true"}}
     [entry] = inner["ingress"]
     assert entry["from"] == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": SPACE}}}]
-    hub = named(on)["NetworkPolicy", SPACE, HUB]["spec"]["ingress"]
+    hub = one(on, "NetworkPolicy", HUB, SPACE)["spec"]["ingress"]
     assert len(hub) == 1 and {port["port"] for port in hub[0]["ports"]} == {8081}
-    proxy = named(on)["NetworkPolicy", SPACE, "trainyard-notebook-proxy"]["spec"]["ingress"]
+    proxy = one(on, "NetworkPolicy", "trainyard-notebook-proxy", SPACE)["spec"]["ingress"]
     assert [[port["port"] for port in rule["ports"]] for rule in proxy] == [[8000], [8001]]
     assert "from" not in proxy[0] and proxy[1]["from"] == [{"podSelector": {}}]
 
 
 def test_the_hub_reaches_the_charts_own_issuer_by_its_pods(on: Objects) -> None:
     """Behind a Service of port 443 they listen at another, which is what a policy is held against."""
-    rules = named(on)["NetworkPolicy", SPACE, HUB]["spec"]["egress"]
+    rules = one(on, "NetworkPolicy", HUB, SPACE)["spec"]["egress"]
     place = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "trainyard-system"}},
         "podSelector": {"matchLabels": {"app.kubernetes.io/name": "login", "app.kubernetes.io/instance": "trainyard"}},
@@ -149,9 +142,9 @@ def test_the_hub_reaches_the_charts_own_issuer_by_its_pods(on: Objects) -> None:
 
 
 def test_the_proxy_has_no_token_and_keys_come_from_secrets(on: Objects) -> None:
-    proxy = named(on)["Deployment", SPACE, "trainyard-notebook-proxy"]["spec"]["template"]["spec"]
+    proxy = pod_of(on, "Deployment", "trainyard-notebook-proxy", SPACE)
     assert proxy["automountServiceAccountToken"] is False
-    hub = named(on)["StatefulSet", SPACE, HUB]["spec"]["template"]["spec"]["containers"][0]
+    hub = pod_of(on, "StatefulSet", HUB, SPACE)["containers"][0]
     told = {one["name"]: one for one in hub["env"]}
     secret = {name: one["valueFrom"]["secretKeyRef"]["name"] for name, one in told.items() if "valueFrom" in one}
     assert secret == {
@@ -163,13 +156,13 @@ def test_the_proxy_has_no_token_and_keys_come_from_secrets(on: Objects) -> None:
 
 def _issuer_files(objects: Objects) -> tuple[str, dict[str, Any]]:
     """Where the hub looks for the issuer's authority, and the volumes of its pod by the places that they have."""
-    pod = named(objects)["StatefulSet", SPACE, HUB]["spec"]["template"]["spec"]
+    pod = pod_of(objects, "StatefulSet", HUB, SPACE)
     volumes = {one["name"]: one for one in pod["volumes"]}
     mounts = {one["mountPath"]: volumes.get(one["name"]) for one in pod["containers"][0]["volumeMounts"]}
     return settings(objects)["oidc"]["ca_file"], mounts
 
 
-def test_the_issuer_s_authority_is_the_secret_s_where_no_value_says_it(chart: Path) -> None:
+def test_the_issuer_s_authority_is_the_secret_s_where_no_value_says_it(render: Rendering) -> None:
     """The chart's own issuer makes its authority when it is installed: no value knows it."""
     own = {key: one for key, one in ON.items() if key != "oidc"}
     values = [
@@ -177,26 +170,26 @@ def test_the_issuer_s_authority_is_the_secret_s_where_no_value_says_it(chart: Pa
         "login.notebooks.redirectURIs[0]=https://notebooks.example.org/hub/oauth_callback",
         f"login.notebooks.namespace={SPACE}", "global.contract.login.issuer=https://login.example.org/dex",
     ]  # fmt: skip
-    objects = package.render("kind", chart, values, values=[TEAMS])
+    objects = render(TEAMS, sets=values)
     file, mounts = _issuer_files(objects)
     assert file == "/etc/notebook-issuer/ca.crt"
     secret = mounts["/etc/notebook-issuer"]["secret"]
     assert secret == {
         "secretName": "trainyard-notebooks-oidc", "items": [{"key": "ca.crt", "path": "ca.crt"}], "optional": True,
     }  # fmt: skip
-    made = named(objects)["Secret", SPACE, secret["secretName"]]["stringData"]
+    made = one(objects, "Secret", secret["secretName"], SPACE)["stringData"]
     assert made["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
     assert settings(objects)["oidc"]["issuer"] == made["issuer"]
 
 
-def test_the_issuer_s_authority_of_a_value_goes_first(chart: Path) -> None:
-    file, mounts = _issuer_files(package.render("kind", chart, [*sets(ON), "notebooks.oidc.ca=PEM"], values=[TEAMS]))
+def test_the_issuer_s_authority_of_a_value_goes_first(render: Rendering) -> None:
+    file, mounts = _issuer_files(render(TEAMS, sets=[*sets(ON), "notebooks.oidc.ca=PEM"]))
     assert file == "/etc/notebook-hub/issuer.crt" and "/etc/notebook-issuer" not in mounts
 
 
-def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(chart: Path) -> None:
+def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(render: Rendering) -> None:
     more = sets({**ON, "subdomains": True, "ingress": {"enabled": True, "tlsSecret": "cert"}})
-    [found] = [obj for obj in package.render("kind", chart, more, values=[TEAMS]) if obj["kind"] == "Ingress"]
+    [found] = [obj for obj in render(TEAMS, sets=more) if obj["kind"] == "Ingress"]
     hosts = ["notebooks.example.org", "*.notebooks.example.org"]
     assert [rule["host"] for rule in found["spec"]["rules"]] == hosts
     assert found["spec"]["tls"] == [{"secretName": "cert", "hosts": hosts}]
@@ -237,10 +230,10 @@ def test_an_ingress_has_the_host_of_the_url_and_with_subdomains_those_below_it(c
         ),
     ],
 )
-def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]], change: dict[str, Any], said: str) -> None:
+def test_values_that_do_not_fit(render: Rendering, change: dict[str, Any], said: str) -> None:
     values = yaml.safe_load(TEAMS.read_text())
     values["notebooks"] = {**ON, **change}
-    found = validation_errors(values)
+    found = render.errors(values)
     assert any(said in one for one in found), found
 
 
@@ -256,42 +249,40 @@ def test_values_that_do_not_fit(validation_errors: Callable[..., list[str]], cha
         ({}, ""),
     ],
 )
-def test_the_charts_own_issuer_knows_the_hub(
-    validation_errors: Callable[..., list[str]], hub: dict[str, Any], said: str
-) -> None:
+def test_the_charts_own_issuer_knows_the_hub(render: Rendering, hub: dict[str, Any], said: str) -> None:
     values = yaml.safe_load(TEAMS.read_text())
     values["global"]["contract"]["login"] = {"issuer": "https://login.example.org"}
     known = {"redirectURIs": ["https://notebooks.example.org/hub/oauth_callback"], "namespace": SPACE}
     values["login"] = {"enabled": True, "people": [{"email": "ada@example.org"}], "notebooks": {**known, **hub}}
     values["notebooks"] = {**ON, "oidc": {}}
-    found = [one for one in validation_errors(values) if "notebooks" in one]
+    found = [one for one in render.errors(values) if "notebooks" in one]
     assert any(said in one for one in found) if said else not found, found
 
 
-def test_one_issuer_has_one_prefix(validation_errors: Callable[..., list[str]]) -> None:
+def test_one_issuer_has_one_prefix(render: Rendering) -> None:
     """Who follows docs/login.md and then the example for a site without it would be in no team at the hub."""
     values = yaml.safe_load(TEAMS.read_text()) | {"notebooks": ON}
     values["global"]["contract"]["login"] = {"issuer": ON["oidc"]["issuer"]}
-    found = [one for one in validation_errors(values) if "notebooks." in one]
+    found = [one for one in render.errors(values) if "notebooks." in one]
     assert len(found) == 1 and "with other claims or prefixes than the API server has" in found[0], found
     same = {**ON["oidc"], "usernamePrefix": "oidc:", "groupsPrefix": "oidc:"}
     for oidc in (same, {}):
         values["notebooks"] = {**ON, "oidc": oidc}
-        assert not [one for one in validation_errors(values) if "notebooks." in one]
+        assert not [one for one in render.errors(values) if "notebooks." in one]
 
 
-def test_without_nfs_claims_are_the_site_s(validation_errors: Callable[..., list[str]]) -> None:
+def test_without_nfs_claims_are_the_site_s(render: Rendering) -> None:
     values = yaml.safe_load(TEAMS.read_text()) | {"nfs": {"enabled": False}}
-    found = validation_errors({**values, "notebooks": ON})
+    found = render.errors({**values, "notebooks": ON})
     assert [one.partition(",")[0] for one in found if "notebooks." in one] == ["nfs.enabled is false"] * 3
     own = {**ON, "workspace": "files", "shared": "", "home": {"size": "1Gi", "class": "cephfs"}}
-    assert not [one for one in validation_errors({**values, "notebooks": own}) if "notebooks." in one]
+    assert not [one for one in render.errors({**values, "notebooks": own}) if "notebooks." in one]
 
 
 @pytest.mark.parametrize(
     "value", ["url=notebooks", "oidc.issuer=http://a", "teams[0]=A", "culling.everySeconds=1", "odd=1"]
 )
-def test_a_wrong_value_is_refused_by_name(chart: Path, value: str) -> None:
-    with pytest.raises(TrainyardError) as refusal:
-        package.render("kind", chart, [*sets(ON), f"notebooks.{value}"], values=[TEAMS])
-    assert value.partition("=")[0].rpartition(".")[2].partition("[")[0] in str(refusal.value)
+def test_a_wrong_value_is_refused_by_name(render: Rendering, value: str) -> None:
+    assert value.partition("=")[0].rpartition(".")[2].partition("[")[0] in render.refusal(
+        TEAMS, sets=[*sets(ON), f"notebooks.{value}"]
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from rendering import Objects, Rendering
 from trainyard import components
 from trainyard.chart import helm
 from trainyard_dev.chart import images, package
@@ -36,7 +36,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return chart
 
 
-def stable(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], str]:
+def stable(objects: Objects) -> dict[tuple[str, str, str], str]:
     """All objects by name, without keys and certificates, which each rendering makes anew."""
     found = {}
     for obj in objects:
@@ -48,7 +48,7 @@ def stable(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], str]:
 
 
 @pytest.mark.parametrize("profile", ["kind", "on-prem"])
-def test_off_they_render_nothing(bare: Path, rendered: dict[str, list[dict[str, Any]]], profile: str) -> None:
+def test_off_they_render_nothing(bare: Path, rendered: dict[str, Objects], profile: str) -> None:
     found, due = stable(rendered[profile]), stable(package.render(profile, bare))
     assert found.keys() == due.keys() and found == due
     assert sum(map(bool, due.values())) > len(due) * 0.8  # few were left out
@@ -68,27 +68,23 @@ def test_off_the_release_and_the_package_are_as_small_as_before(bare: Path, char
 
 
 @pytest.fixture(scope="module")
-def alone(chart: Path) -> dict[str, list[dict[str, Any]]]:
+def alone(render: Rendering) -> dict[str, Objects]:
     """What each option alone renders, from a mirror."""
     sets = [*TEAM, f"global.imageRegistry={MIRROR}"]
-    return {option: package.render("kind", chart, [*sets, *switched(option)]) for option in OPTIONS}
+    return {option: render(sets=[*sets, *switched(option)]) for option in OPTIONS}
 
 
-def test_each_alone_the_mirror_s_list_has_its_images_and_no_other(
-    chart: Path, alone: dict[str, list[dict[str, Any]]]
-) -> None:
-    off = {image.ref for image in images.listed("kind", chart=chart, sets=TEAM)}
+def test_each_alone_the_mirror_s_list_has_its_images_and_no_other(render: Rendering, alone: dict[str, Objects]) -> None:
+    off = {image.ref for image in render.images(*TEAM)}
     for option, rendered in alone.items():
-        listed = {image.ref for image in images.listed("kind", chart=chart, sets=[*TEAM, *switched(option)])}
+        listed = {image.ref for image in render.images(*TEAM, *switched(option))}
         assert off < listed and listed - off == {load().image(name) for name in components.find(option).images}
         # All that is rendered is in the list, and nothing comes from elsewhere.
         assert images.references(rendered) <= {crane.under(MIRROR, ref) for ref in listed}
 
 
-def test_together_they_bring_what_each_brings_and_nothing_more(
-    chart: Path, alone: dict[str, list[dict[str, Any]]]
-) -> None:
-    together = package.render("kind", chart, [*TEAM, *switched(*OPTIONS)])
+def test_together_they_bring_what_each_brings_and_nothing_more(render: Rendering, alone: dict[str, Objects]) -> None:
+    together = render(sets=[*TEAM, *switched(*OPTIONS)])
     each = [set(stable(alone[option])) for option in OPTIONS]
     assert set(stable(together)) == set.union(*each)
     for brought in each:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
+from found import one
 
+from rendering import Rendering
 from trainyard.shell import run
 from trainyard_agent import gpus, launcher, node_prep, webhook_cert
 from trainyard_agent.gpus import Gpus
-from trainyard_dev.chart import package, parts
+from trainyard_dev.chart import parts
 
 CONTRACT = yaml.safe_load((parts.UMBRELLA / "values.yaml").read_text())["global"]["contract"]
 POOLS = CONTRACT["nodePools"]
@@ -158,12 +160,11 @@ def test_a_launcher_that_runs_as_root_keeps_its_user() -> None:
     assert "runAsNonRoot" not in change["value"]
 
 
-def test_nobody_else_can_answer_for_metrics(chart: Path, tmp_path: Path) -> None:
+def test_nobody_else_can_answer_for_metrics(render: Rendering, tmp_path: Path) -> None:
     """The API server checks metrics-server's certificate against the release's own authority."""
-    objects = package.render("kind", chart, ["metrics-server.enabled=true"])
-    held = {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
-    service = held["APIService", "v1beta1.metrics.k8s.io"]["spec"]
-    pair = held["Secret", "trainyard-metrics-server-tls"]["stringData"]
+    objects = render(sets=["metrics-server.enabled=true"])
+    service = one(objects, "APIService", "v1beta1.metrics.k8s.io")["spec"]
+    pair = one(objects, "Secret", "trainyard-metrics-server-tls")["stringData"]
     assert "insecureSkipTLSVerify" not in service
     assert base64.b64decode(service["caBundle"]).decode() == pair["ca.crt"]
     for key in ("tls.crt", "ca.crt"):

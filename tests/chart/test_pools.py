@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from rendering import Rendering
 from trainyard.errors import TrainyardError
 
-Refused = Callable[..., list[str]]
 NVIDIA = "nvidia.com/gpu"
 TAINT = {"key": NVIDIA, "value": "present", "effect": "NoSchedule"}
 SOFT = TAINT | {"effect": "PreferNoSchedule"}
@@ -43,8 +42,8 @@ def pools(*found: dict[str, Any], **rest: Any) -> dict[str, Any]:
         pools(gpu(), cpu("data", selector={"a": "b"}, taint=TAINT | {"key": "data"}), cpu()),
     ],
 )  # fmt: skip
-def test_pools_that_work_are_taken(values: dict[str, Any], validation_errors: Refused) -> None:
-    assert validation_errors(values) == []
+def test_pools_that_work_are_taken(values: dict[str, Any], render: Rendering) -> None:
+    assert render.errors(values) == []
 
 
 @pytest.mark.parametrize(
@@ -90,23 +89,21 @@ def test_pools_that_work_are_taken(values: dict[str, Any], validation_errors: Re
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_pools_that_would_not_work_are_refused(
-    values: dict[str, Any], sentence: str, validation_errors: Refused
-) -> None:
-    reported = validation_errors(values)
+def test_pools_that_would_not_work_are_refused(values: dict[str, Any], sentence: str, render: Rendering) -> None:
+    reported = render.errors(values)
     assert any(sentence in line for line in reported), reported
 
 
-def test_tolerations_of_ones_own_may_say_more(validation_errors: Refused) -> None:
+def test_tolerations_of_ones_own_may_say_more(render: Rendering) -> None:
     for toleration in ({"operator": "Exists"}, {"key": NVIDIA, "operator": "Exists"}, TAINT):
-        assert validation_errors({"nvidia-device-plugin": {"tolerations": [toleration]}}) == []
+        assert render.errors({"nvidia-device-plugin": {"tolerations": [toleration]}}) == []
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [("cpu", "4 cores"), ("cpu", "-1"), ("cpu", -1), ("memory", "16GB"), ("memory", "lots")],
 )
-def test_an_amount_that_is_none_is_refused(key: str, value: Any, validation_errors: Refused) -> None:
+def test_an_amount_that_is_none_is_refused(key: str, value: Any, render: Rendering) -> None:
     pool = gpu(gpu={"resource": NVIDIA, "reserve": RESERVE | {key: value}})
     with pytest.raises(TrainyardError, match=f"reserve/{key}"):
-        validation_errors(pools(pool, cpu()))
+        render.errors(pools(pool, cpu()))

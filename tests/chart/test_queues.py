@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
 
+from rendering import Rendering
 from trainyard.paths import ROOT
 
-Refused = Callable[..., list[str]]
 GPU = "nvidia.com/gpu"
 GPU_POOL = {
     "name": "gpu", "kind": "gpu", "labels": {"trainyard.io/pool": "gpu"}, "count": 2,
@@ -45,7 +44,7 @@ POOLS = {"nodePools": [GPU_POOL, CPU_POOL]}
 WHERE = "global.contract.queues: queue"
 
 
-def test_a_tree_that_sums_is_taken(validation_errors: Refused) -> None:
+def test_a_tree_that_sums_is_taken(render: Rendering) -> None:
     values = contract(
         queue("all", capability=room(16, "90", "300Gi"), deserved=room(12, 80, "250Gi"),
               guarantee=room(8, 40, "100Gi")),
@@ -57,19 +56,19 @@ def test_a_tree_that_sums_is_taken(validation_errors: Refused) -> None:
         ],
         **POOLS, **RECLAIM,
     )  # fmt: skip
-    assert validation_errors(values) == []
+    assert render.errors(values) == []
 
 
-def test_what_the_page_of_queues_shows_is_taken(validation_errors: Refused) -> None:
+def test_what_the_page_of_queues_shows_is_taken(render: Rendering) -> None:
     blocks = (ROOT / "docs" / "queues.md").read_text().split("```yaml\n")[1:]
     assert blocks
-    assert [validation_errors(yaml.safe_load(block.split("```")[0])) for block in blocks] == [[]] * len(blocks)
+    assert [render.errors(yaml.safe_load(block.split("```")[0])) for block in blocks] == [[]] * len(blocks)
 
 
-def test_exactly_the_capacity_of_the_pools_is_taken(validation_errors: Refused) -> None:
+def test_exactly_the_capacity_of_the_pools_is_taken(render: Rendering) -> None:
     """96 cores and 384Gi, in other units than the pools'."""
     whole = room(16, "96e0", "393216Mi")
-    assert validation_errors(contract(queue("q", guarantee=whole, deserved=whole), **POOLS)) == []
+    assert render.errors(contract(queue("q", guarantee=whole, deserved=whole), **POOLS)) == []
 
 
 @pytest.mark.parametrize(
@@ -165,24 +164,24 @@ def test_exactly_the_capacity_of_the_pools_is_taken(validation_errors: Refused) 
     ],
     ids=lambda value: value[:60] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_a_violation_is_reported(values: dict[str, Any], sentence: str, validation_errors: Refused) -> None:
-    reported = validation_errors(values)
+def test_a_violation_is_reported(values: dict[str, Any], sentence: str, render: Rendering) -> None:
+    reported = render.errors(values)
     assert any(sentence in line for line in reported), reported
 
 
-def test_sums_are_not_compared_where_a_pool_says_no_number(validation_errors: Refused) -> None:
+def test_sums_are_not_compared_where_a_pool_says_no_number(render: Rendering) -> None:
     much = room(1000, 1000, "1000Gi")
     values = contract(queue("q", guarantee=much, deserved=much))
     for key in ("count", "capacity"):
         pools = [GPU_POOL, {name: value for name, value in CPU_POOL.items() if name != key}]
-        reported = validation_errors({"global": {"contract": values["global"]["contract"] | {"nodePools": pools}}})
+        reported = render.errors({"global": {"contract": values["global"]["contract"] | {"nodePools": pools}}})
         assert {line.split(" as ")[0] for line in reported} == {
             f"global.contract.nodePools has 16 {GPU}, but 1000 are promised"
         }
-    assert validation_errors(values) == []
+    assert render.errors(values) == []
 
 
-def test_all_violations_come_in_one_message(validation_errors: Refused) -> None:
+def test_all_violations_come_in_one_message(render: Rendering) -> None:
     values = contract(
         queue("a", parent="nobody", deserved={GPU: 40}),
         queue("b", guarantee=room(20, 1, 1), deserved=room(10, 1, 1)),
@@ -191,7 +190,7 @@ def test_all_violations_come_in_one_message(validation_errors: Refused) -> None:
         **POOLS,
     )
     values["minio"] = {"enabled": False}
-    reported = validation_errors(values)
+    reported = render.errors(values)
     for words in ("defaultQueue", 'parent "nobody"', "a: deserved leaves out", "b guarantees 20",
                   "20 are promised as guarantee (queues: b)", "team vision: capability leaves out",
                   "minio.enabled is false", "reclaim is false"):  # fmt: skip

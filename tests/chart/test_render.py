@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from found import container, named, one, plan_of
 
+from rendering import Objects, Rendering
 from trainyard.chart import helm
-from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard_dev import tools
-from trainyard_dev.chart import images, package, schemas
+from trainyard_dev.chart import package, schemas
 from trainyard_dev.versions import load
 
-Objects = list[dict[str, Any]]
 # Names that Kubernetes takes and that YAML, unless they stand in quotes, reads as numbers, booleans or nothing.
 VOLUME = {"name": "33", "server": "34", "path": "/35", "readOnly": True, "size": "1Ti", "teams": ["*"]}
 STRANGE = {
@@ -51,11 +50,9 @@ BARE_DIGEST = re.compile(r"^\s*[^\s:]+: \{\{(?:(?!quote).)*sha256sum(?:(?!quote)
 EXACT = re.compile(r"^[a-z0-9.-]+(:\d+)?/[a-z0-9._/-]+(:(?!latest$)[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})$")
 
 
-def named(objects: Objects, kind: str, name: str) -> dict[str, Any]:
-    """The one object of that kind and name."""
-    found = [obj for obj in objects if obj["kind"] == kind and obj["metadata"]["name"] == name]
-    assert len(found) == 1, f"{kind} {name}: {len(found)} found"
-    return found[0]
+def dump_all(objects: Objects) -> str:
+    """As JSON, which is YAML and is written in a moment."""
+    return "\n---\n".join(map(json.dumps, objects))
 
 
 @pytest.fixture(scope="module")
@@ -67,35 +64,34 @@ def crd_schemas(rendered: dict[str, Objects], tmp_path_factory: pytest.TempPathF
 def test_kubeconform_finds_no_error(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     plain = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"]
-    plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
-    file.write_text(yaml.safe_dump_all(plain + plan["objects"]))
+    plan = plan_of(objects)
+    file.write_text(dump_all(plain + plan["objects"]))
     valid, bad = schemas.check(file, schemas.kubernetes(), crd_schemas)
     assert bad == []
     assert valid == len(plain) + len(plan["objects"])
 
 
 def test_kubeconform_finds_an_error_that_is_put_in(objects: Objects, crd_schemas: Path, tmp_path: Path) -> None:
-    queue = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])["objects"][0]
+    queue = plan_of(objects)["objects"][0]
     deployment = json.loads(json.dumps(next(obj for obj in objects if obj["kind"] == "Deployment")))
     deployment["spec"]["replicaz"] = 2
     queue["spec"]["wait"] = 1
     file = tmp_path / "bad.yaml"
-    file.write_text(yaml.safe_dump_all([deployment, queue]))
+    file.write_text(dump_all([deployment, queue]))
     valid, bad = schemas.check(file, schemas.kubernetes(), crd_schemas)
     assert valid == 0
     assert len(bad) == 2
 
 
 def test_names_that_yaml_reads_as_something_else_stay_text(
-    profile: str, chart: Path, crd_schemas: Path, tmp_path: Path
+    profile: str, render: Rendering, crd_schemas: Path, tmp_path: Path
 ) -> None:
-    values, file = tmp_path / "values.yaml", tmp_path / "all.yaml"
     backup = {"enabled": True, "buckets": ["2027"], "target": {"claim": {"storageClass": "61"}}}
-    values.write_text(yaml.safe_dump({"global": {"contract": STRANGE}, "backup": backup}))
-    objects = package.render(profile, chart, values=[values])
-    plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
+    objects = render({"global": {"contract": STRANGE}, "backup": backup}, profile=profile)
+    plan = plan_of(objects)
     objects = [obj for obj in objects if obj["kind"] != "CustomResourceDefinition"] + plan["objects"]
-    file.write_text(yaml.safe_dump_all(objects))
+    file = tmp_path / "all.yaml"
+    file.write_text(dump_all(objects))
     valid, bad = schemas.check(file, schemas.kubernetes(), crd_schemas)
     assert bad == []
     assert valid == len(objects)
@@ -112,7 +108,7 @@ def test_digests_stand_in_quotes(chart: Path) -> None:
 
 def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> None:
     crds = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "CustomResourceDefinition"}
-    plan = json.loads(named(objects, "ConfigMap", "trainyard-setup")["data"]["plan.json"])
+    plan = plan_of(objects)
     assert set(plan["crds"]) <= crds
     assert {kind.resource for kind in registry.with_gang()} <= crds
 
@@ -121,21 +117,21 @@ def test_uninstalling_keeps_crds(chart: Path) -> None:
     """Those in a crds/ folder are kept by Helm itself; rendered ones need to say so."""
     text = helm.call("template", helm.RELEASE, chart, "--namespace", helm.NAMESPACE, "--kube-version",
                         tools.tested_kubernetes().number)  # fmt: skip
-    crds = [obj for obj in yaml.safe_load_all(text) if obj and obj["kind"] == "CustomResourceDefinition"]
+    crds = [obj for obj in helm.parse(text) if obj["kind"] == "CustomResourceDefinition"]
     assert crds
     for crd in crds:
         assert crd["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep", crd["metadata"]["name"]
 
 
-def test_every_image_is_exact(profile: str, chart: Path) -> None:
-    wanted = [image.ref for image in images.listed(profile, chart=chart)]
+def test_every_image_is_exact(profile: str, render: Rendering) -> None:
+    wanted = [image.ref for image in render.images(profile=profile)]
     assert wanted
     assert [image for image in wanted if not EXACT.match(image)] == []
 
 
-def test_every_image_is_in_the_versions_file(profile: str, chart: Path) -> None:
+def test_every_image_is_in_the_versions_file(profile: str, render: Rendering) -> None:
     known = {ref for image in load().images.values() for ref in (image.ref, *image.also)}
-    assert [image.ref for image in images.listed(profile, chart=chart) if image.ref not in known] == []
+    assert [image.ref for image in render.images(profile=profile) if image.ref not in known] == []
 
 
 def test_release_stays_below_the_limit(profile: str, chart: Path) -> None:
@@ -165,53 +161,44 @@ def test_no_default_password(objects: Objects) -> None:
 
 
 def test_external_store_renders_no_server(rendered: dict[str, Objects]) -> None:
-    kinds = {(obj["kind"], obj["metadata"]["name"]) for obj in rendered["cloud"]}
-    assert ("StatefulSet", "trainyard-minio") not in kinds
-    assert ("StatefulSet", "trainyard-minio") in {(obj["kind"], obj["metadata"]["name"]) for obj in rendered["kind"]}
+    server = ("StatefulSet", "trainyard-system", "trainyard-minio")
+    assert server not in named(rendered["cloud"]) and server in named(rendered["kind"])
 
 
-def test_scheduler_is_configured_from_the_contract(chart: Path) -> None:
+def test_scheduler_is_configured_from_the_contract(render: Rendering) -> None:
     resource = "global.contract.nodePools[0].gpu.resource=amd.com/gpu"
-    objects = package.render("kind", chart, [
+    objects = render(sets=[
         "global.contract.nodePools[0].name=gpu", "global.contract.nodePools[0].kind=gpu", resource,
         "global.contract.nodePools[0].labels.trainyard\\.io/pool=gpu",
         "global.contract.nodePools[0].taint.key=amd.com/gpu", "global.contract.nodePools[0].taint.effect=NoSchedule",
         "global.contract.nodePools[1].name=cpu", "global.contract.nodePools[1].kind=cpu",
     ])  # fmt: skip
-    text = named(objects, "ConfigMap", "trainyard-scheduler-configmap")["data"]["volcano-scheduler.conf"]
+    text = one(objects, "ConfigMap", "trainyard-scheduler-configmap")["data"]["volcano-scheduler.conf"]
     conf = yaml.safe_load(text)
     packing = next(p for tier in conf["tiers"] for p in tier["plugins"] if p["name"] == "binpack")["arguments"]
     assert packing["binpack.resources"] == "amd.com/gpu"
     assert packing["binpack.resources.amd.com/gpu"] == 40
     assert conf["actions"] == "allocate, backfill"
-    scheduler = named(objects, "Deployment", "trainyard-scheduler")
-    assert "--percentage-nodes-to-find=100" in helm.pod_specs(scheduler)[0]["containers"][0]["args"]
+    assert "--percentage-nodes-to-find=100" in container(objects, "Deployment", "trainyard-scheduler")["args"]
 
 
-def test_the_scheduler_may_look_at_fewer_nodes(chart: Path) -> None:
+def test_the_scheduler_may_look_at_fewer_nodes(render: Rendering) -> None:
     value = "volcano.custom.scheduler_nodes_percent"
-    scheduler = named(package.render("kind", chart, [f"{value}=0"]), "Deployment", "trainyard-scheduler")
-    assert "--percentage-nodes-to-find=0" in helm.pod_specs(scheduler)[0]["containers"][0]["args"]
-    with pytest.raises(TrainyardError, match=r"scheduler_nodes_percent"):
-        package.render("kind", chart, [f"{value}=101"])
+    scheduler = container(render(sets=[f"{value}=0"]), "Deployment", "trainyard-scheduler")
+    assert "--percentage-nodes-to-find=0" in scheduler["args"]
+    assert "scheduler_nodes_percent" in render.refusal(sets=[f"{value}=101"])
 
 
-def test_a_gpu_pool_that_the_plugin_would_not_find_is_refused(chart: Path) -> None:
-    pools = ["global.contract.nodePools[0].name=big", "global.contract.nodePools[0].kind=gpu"]
-    with pytest.raises(TrainyardError, match=r"the GPU pool big needs the label trainyard\.io/pool: gpu"):
-        package.render("kind", chart, pools)
-
-
-def test_only_nodes_reach_the_nfs_server_where_the_pod_networks_are_named(chart: Path) -> None:
-    objects = package.render("on-prem", chart, ["nfs.podNetworks={10.1.0.0/16}"])
-    [rule] = named(objects, "NetworkPolicy", "trainyard-nfs-nodes-only")["spec"]["ingress"]
+def test_only_nodes_reach_the_nfs_server_where_the_pod_networks_are_named(render: Rendering) -> None:
+    objects = render(profile="on-prem", sets=["nfs.podNetworks={10.1.0.0/16}"])
+    [rule] = one(objects, "NetworkPolicy", "trainyard-nfs-nodes-only")["spec"]["ingress"]
     assert rule == {"from": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.1.0.0/16"]}}]}
 
 
-def test_teams_reach_none_of_the_platforms_pods_but_the_store(chart: Path) -> None:
+def test_teams_reach_none_of_the_platforms_pods_but_the_store(render: Rendering) -> None:
     """By a policy where they would connect to: their own takes effect after their pod has started."""
-    objects = package.render("kind", chart, ["nfs.podNetworks={10.1.0.0/16,10.2.0.0/16}"])
-    policy = named(objects, "NetworkPolicy", "trainyard-not-from-teams")
+    objects = render(sets=["nfs.podNetworks={10.1.0.0/16,10.2.0.0/16}"])
+    policy = one(objects, "NetworkPolicy", "trainyard-not-from-teams")
     assert (policy["metadata"]["namespace"], policy["spec"]["policyTypes"]) == ("trainyard-system", ["Ingress"])
     [rule] = policy["spec"]["ingress"]
     assert rule == {"from": [
@@ -233,12 +220,11 @@ def test_teams_reach_none_of_the_platforms_pods_but_the_store(chart: Path) -> No
     assert {"trainyard-training-operator", "trainyard-admission", "trainyard-controllers"} <= set(labels)
 
 
-def test_without_pod_networks_no_policy_guesses_them(chart: Path) -> None:
-    objects = package.render("kind", chart, ["nfs.podNetworks=null"])
+def test_without_pod_networks_no_policy_guesses_them(render: Rendering) -> None:
+    objects = render(sets=["nfs.podNetworks=null"])
     assert not [obj for obj in objects if obj["metadata"]["name"] == "trainyard-not-from-teams"]
 
 
-def test_an_image_of_ones_own_keeps_its_registry(chart: Path) -> None:
-    objects = package.render("kind", chart, ["nfs.images.server=quay.io/me/nfs:1"])
-    server = named(objects, "Deployment", "trainyard-nfs")
-    assert helm.pod_specs(server)[0]["containers"][0]["image"] == "quay.io/me/nfs:1"
+def test_an_image_of_ones_own_keeps_its_registry(render: Rendering) -> None:
+    objects = render(sets=["nfs.images.server=quay.io/me/nfs:1"])
+    assert container(objects, "Deployment", "trainyard-nfs")["image"] == "quay.io/me/nfs:1"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.components import all_components
-from trainyard_dev.chart import options, package, parts
+from trainyard_dev.chart import options, parts
 
-Objects = list[dict[str, Any]]
 Grant = tuple[str, str]  # (role, "verb resource")
 PERMISSIONS = [entry for one in all_components() for entry in one.permissions]
 UNRESTRICTED = [entry for one in all_components() for entry in one.unrestricted]
@@ -42,11 +41,9 @@ VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persiste
 
 
 @pytest.fixture(scope="module")
-def installed(chart: Path) -> dict[str, Objects]:
+def installed(render: Rendering) -> dict[str, Objects]:
     """Every profile with two teams and all that is optional."""
-    return {
-        name: package.render(name, chart, TEAMS + OPTIONS + CACHE + EXTRA.get(name, [])) for name in parts.profiles()
-    }
+    return {name: render(profile=name, sets=TEAMS + OPTIONS + CACHE + EXTRA.get(name, [])) for name in parts.profiles()}
 
 
 def bindings(objects: Objects) -> dict[tuple[str, str], set[str]]:
@@ -127,12 +124,12 @@ def test_a_broad_right_that_is_put_in_is_found(installed: dict[str, Objects]) ->
     assert {right for _, right in new} == {"list secrets", "get *.apps", "patch nodes"}
 
 
-def test_volcano_writes_secrets_only_where_teams_work(installed: dict[str, Objects], chart: Path) -> None:
+def test_volcano_writes_secrets_only_where_teams_work(installed: dict[str, Objects], render: Rendering) -> None:
     def roles(objects: Objects) -> set[str]:
         return {o["metadata"]["namespace"] for o in objects if o["metadata"]["name"] == "trainyard-volcano-ssh"}
 
     assert roles(installed["kind"]) == {"vision", "speech"}
-    assert roles(package.render("kind", chart, [*TEAMS, "platform.sshPlugin=false"])) == set()
+    assert roles(render(sets=[*TEAMS, "platform.sshPlugin=false"])) == set()
 
 
 # pods

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from found import one, pod_of
 
+from rendering import Objects, Rendering
 from trainyard_dev.bench import configurations
-from trainyard_dev.chart import package, parts
+from trainyard_dev.chart import parts
 
-Refused = Callable[..., list[str]]
 OWN = "volcano.custom.scheduler_config_override"
 SWITCH = "global.contract.scheduler"
 RESERVING, STRICT = {"queueingStrategy": "ReservingFIFO"}, {"queueingStrategy": "StrictFIFO"}
@@ -27,25 +27,23 @@ def override(actions: str = "allocate, backfill", *tiers: list[Any], **contract:
     return {"volcano": {"custom": {"scheduler_config_override": text}}, "global": {"contract": contract}}
 
 
-def conf(chart: Path, *sets: str) -> str:
-    objects = package.render("kind", chart, sets)
-    config = next(obj for obj in objects if obj["metadata"]["name"] == "trainyard-scheduler-configmap")
-    return str(config["data"]["volcano-scheduler.conf"])
+def text_of(objects: Objects) -> str:
+    return str(one(objects, "ConfigMap", "trainyard-scheduler-configmap")["data"]["volcano-scheduler.conf"])
 
 
 def plugins(text: str) -> list[list[str]]:
     return [[plugin["name"] for plugin in tier["plugins"]] for tier in yaml.safe_load(text)["tiers"]]
 
 
-def test_a_comment_is_no_other_configuration(chart: Path) -> None:
+def test_a_comment_is_no_other_configuration(render: Rendering) -> None:
     """What measurements are tied to is the parsed configuration."""
-    text = conf(chart)
+    text = text_of(render())
     assert configurations.canonical(f"# changed\n{text}") == configurations.canonical(text)
     assert configurations.canonical(text.replace("backfill", "preempt")) != configurations.canonical(text)
 
 
-def test_reclaim_asks_capacity_in_the_tier_that_names_victims(chart: Path) -> None:
-    text = conf(chart, f"{SWITCH}.reclaim=true")
+def test_reclaim_asks_capacity_in_the_tier_that_names_victims(render: Rendering) -> None:
+    text = text_of(render(sets=[f"{SWITCH}.reclaim=true"]))
     assert yaml.safe_load(text)["actions"] == "allocate, backfill, reclaim"
     assert plugins(text)[0] == ["priority", "gang", "conformance", "capacity"]
     assert sum(tier.count("capacity") for tier in plugins(text)) == 1
@@ -53,8 +51,8 @@ def test_reclaim_asks_capacity_in_the_tier_that_names_victims(chart: Path) -> No
     assert gang == {"name": "gang", "enablePreemptable": False, "enableReclaimable": False}
 
 
-def test_preempt_compares_nodes(chart: Path) -> None:
-    text = conf(chart, f"{SWITCH}.preempt=true")
+def test_preempt_compares_nodes(render: Rendering) -> None:
+    text = text_of(render(sets=[f"{SWITCH}.preempt=true"]))
     arguments = {one["name"]: one["arguments"] for one in yaml.safe_load(text)["configurations"]}
     assert arguments.pop("preempt") == {
         "predicateErrorCacheEnable": False,
@@ -65,33 +63,29 @@ def test_preempt_compares_nodes(chart: Path) -> None:
     assert all("TopologyAware" not in key for found in arguments.values() for key in found)
 
 
-def test_submission_order_puts_sla_before_gang(chart: Path) -> None:
-    text = conf(chart, f"{SWITCH}.queueingStrategy=ReservingFIFO")
+def test_submission_order_puts_sla_before_gang(render: Rendering) -> None:
+    text = text_of(render(sets=[f"{SWITCH}.queueingStrategy=ReservingFIFO"]))
     assert plugins(text)[:2] == [["priority", "sla"], ["gang", "conformance"]]
     assert yaml.safe_load(text)["actions"] == "allocate, backfill"
 
 
-def test_strict_order_puts_a_program_beside_the_scheduler_that_its_extender_asks(chart: Path) -> None:
-    objects = package.render("kind", chart, [f"{SWITCH}.queueingStrategy=StrictFIFO"])
-    scheduler = next(o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "trainyard-scheduler")
-    _, gate = scheduler["spec"]["template"]["spec"]["containers"]
-    extender = yaml.safe_load(conf(chart, f"{SWITCH}.queueingStrategy=StrictFIFO"))["tiers"][0]["plugins"][-1]
+def test_strict_order_puts_a_program_beside_the_scheduler_that_its_extender_asks(
+    chart: Path, render: Rendering
+) -> None:
+    objects = render(sets=[f"{SWITCH}.queueingStrategy=StrictFIFO"])
+    _, gate = pod_of(objects, "Deployment", "trainyard-scheduler")["containers"]
+    extender = yaml.safe_load(text_of(objects))["tiers"][0]["plugins"][-1]
     assert extender["name"] == "extender"
     port = gate["args"][1].removeprefix("--port=")
     assert extender["arguments"]["extender.urlPrefix"] == f"http://127.0.0.1:{port}"
     assert [gate["name"], gate["args"][0]] == ["queue-gate", "queue-gate"]
     assert gate["securityContext"]["readOnlyRootFilesystem"]
-    plain = next(
-        o
-        for o in package.render("kind", chart)
-        if o["metadata"]["name"] == "trainyard-scheduler" and o["kind"] == "Deployment"
-    )
-    assert len(plain["spec"]["template"]["spec"]["containers"]) == 1
+    assert len(pod_of(render(), "Deployment", "trainyard-scheduler")["containers"]) == 1
 
 
-def test_the_tree_is_on_only_where_a_queue_stands_below_another(chart: Path) -> None:
+def test_the_tree_is_on_only_where_a_queue_stands_below_another(render: Rendering) -> None:
     def tree(*sets: str) -> bool:
-        tiers = yaml.safe_load(conf(chart, *sets))["tiers"]
+        tiers = yaml.safe_load(text_of(render(sets=sets)))["tiers"]
         return next(p for tier in tiers for p in tier["plugins"] if p["name"] == "capacity").get(
             "enableHierarchy", False
         )
@@ -107,7 +101,7 @@ def test_the_tree_is_on_only_where_a_queue_stands_below_another(chart: Path) -> 
     assert tree(*queues, *team, "global.contract.teams[0].queue.parent=all")
 
 
-def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path: Path) -> None:
+def test_every_gpu_resource_counts_in_packing_and_reserve(render: Rendering) -> None:
     def pool(name: str, resource: str, **gpu: Any) -> dict[str, Any]:
         labels = {"trainyard.io/pool": "gpu", "trainyard.io/gpus": name}
         return {"name": name, "kind": "gpu", "selector": {"pool": name}, "labels": labels,
@@ -118,13 +112,7 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
         pool("a100", "nvidia.com/gpu", reserve=reserve), pool("h100", "nvidia.com/gpu", reserve=reserve),
         pool("mi300", "amd.com/gpu", reserve={"cpu": 0, "memory": 0}),
     ]  # fmt: skip
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"nodePools": pools}}}))
-    text = next(
-        obj["data"]["volcano-scheduler.conf"]
-        for obj in package.render("kind", chart, values=[file])
-        if obj["metadata"]["name"] == "trainyard-scheduler-configmap"
-    )
+    text = text_of(render({"global": {"contract": {"nodePools": pools}}}))
     arguments = {p["name"]: p.get("arguments") for tier in yaml.safe_load(text)["tiers"] for p in tier["plugins"]}
     assert arguments["binpack"]["binpack.resources"] == "nvidia.com/gpu,amd.com/gpu"
     assert arguments["binpack"]["binpack.resources.amd.com/gpu"] == 40
@@ -201,23 +189,21 @@ def test_every_gpu_resource_counts_in_packing_and_reserve(chart: Path, tmp_path:
     ],
     ids=lambda value: value[-70:] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_a_configuration_that_fights_is_refused(
-    values: dict[str, Any], sentence: str, validation_errors: Refused
-) -> None:
-    reported = validation_errors(values)
+def test_a_configuration_that_fights_is_refused(values: dict[str, Any], sentence: str, render: Rendering) -> None:
+    reported = render.errors(values)
     assert any(line.startswith(sentence) for line in reported), reported
 
 
-def test_a_sound_configuration_of_ones_own_is_taken(validation_errors: Refused) -> None:
-    assert validation_errors(override()) == []
+def test_a_sound_configuration_of_ones_own_is_taken(render: Rendering) -> None:
+    assert render.errors(override()) == []
     gang = {"name": "gang", "enableReclaimable": False}
     tiers = (["priority", gang, "conformance", {"name": "capacity", "enableHierarchy": True}], ["predicates"])
     assert (
-        validation_errors(override("allocate, reclaim, preempt", *tiers, scheduler={"reclaim": True, "preempt": True}))
+        render.errors(override("allocate, reclaim, preempt", *tiers, scheduler={"reclaim": True, "preempt": True}))
         == []
     )
     order = {"name": "proportion", "enabledOverused": False, "enabledAllocatable": False}
-    assert validation_errors(override("allocate", ["gang", "conformance"], ["capacity", order])) == []
+    assert render.errors(override("allocate", ["gang", "conformance"], ["capacity", order])) == []
 
 
 def test_the_linter_knows_the_plugins_of_this_release() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from placement import KINDS, Node, contract_of, fits, pods_in
+from found import contract_of
+from placement import KINDS, Node, fits, pods_in
 
+from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.contract import Contract, read
 from trainyard.kinds import JobSpec, TeamConfig, manifest
@@ -17,10 +18,10 @@ from trainyard.pipelines.translate.settings import Settings
 from trainyard.policy import fill
 from trainyard_agent import node_prep
 from trainyard_agent.gpus import Gpus
-from trainyard_dev.chart import options, package
+from trainyard_dev.chart import options
 
-Objects = list[dict[str, Any]]
 TEAM = "vision"
+TEAMS = [{"name": TEAM, "gid": 20001}]
 OPTIONS = (*options.switched("metrics-server", *options.OPTIONS), "backup.enabled=true",
            "global.contract.storage.caches[0].name=mnist", "global.contract.storage.caches[0].bucket=datasets",
            "global.contract.storage.caches[0].prefix=shared/mnist")  # fmt: skip
@@ -40,16 +41,18 @@ EVERYWHERE = {"trainyard-node-prep", "trainyard-node-exporter", "trainyard-logs"
 
 
 @pytest.fixture(scope="module")
-def shared(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+def shared(render: Rendering) -> Objects:
     """The profile with a team and every option."""
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": TEAM, "gid": 20001}]}}}))
-    return package.render("services", chart, OPTIONS, values=[file])
+    return render({"global": {"contract": {"teams": TEAMS}}}, profile="services", sets=OPTIONS)
 
 
 @pytest.fixture(scope="module")
 def site(shared: Objects) -> Contract:
-    return read.contract(contract_of(shared), "the test")
+    return site_of(shared)
+
+
+def site_of(objects: Objects) -> Contract:
+    return read.contract(contract_of(objects), "the test")
 
 
 def workloads(objects: Objects) -> dict[str, dict[str, Any]]:
@@ -58,9 +61,9 @@ def workloads(objects: Objects) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("profile", ["services", "kind", "cloud"])
-def test_each_pod_of_the_platform_has_a_class(profile: str, chart: Path) -> None:
+def test_each_pod_of_the_platform_has_a_class(profile: str, render: Rendering) -> None:
     sets = [*OPTIONS, *(f"global.contract.network.s3[0].{one}" for one in ("cidr=192.0.2.0/24", "port=443"))]
-    objects = package.render(profile, chart, sets)
+    objects = render(profile=profile, sets=sets)
     found = {name: spec.get("priorityClassName") for name, spec in workloads(objects).items()}
     without = {name for name, held in found.items() if not held}
     assert without <= HOOKS, without
@@ -117,10 +120,10 @@ def test_a_plain_pod_stays_on_a_pool_of_teams(site: Contract, scheduler: str, gp
     assert not any(fits(made, node) for node in (PLAIN, INFERENCE, OTHERS))
 
 
-def test_where_a_team_has_no_pools_a_plain_pod_is_left_alone(site: Contract, chart: Path, tmp_path: Path) -> None:
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": {"teams": [{"name": TEAM, "gid": 20001}]}}}))
-    plain = read.contract(contract_of(package.render("kind", chart, values=[file])), "the test")
+def test_where_a_team_has_no_pools_a_plain_pod_is_left_alone(site: Contract, render: Rendering) -> None:
+    plain = read.contract(
+        contract_of(render({"global": {"contract": {"teams": [{"name": TEAM, "gid": 20001}]}}})), "the test"
+    )
     container = {"name": "main", "image": "example", "resources": {}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain"}, "spec": {"containers": [container]}}
     assert "nodeSelector" not in fill.filled(pod, plain, plain.team(TEAM)).obj["spec"]
@@ -154,16 +157,14 @@ def test_a_workflow_is_filled_in_whole(site: Contract) -> None:
     assert spec["templates"][1]["nodeSelector"] == {"trainyard.io/pool": "gpu"}
 
 
-def test_a_toleration_chooses_among_pools_with_gpus(chart: Path, tmp_path: Path) -> None:
+def test_a_toleration_chooses_among_pools_with_gpus(render: Rendering) -> None:
     """Who tolerates spot nodes alone is sent there, also where nodes that stay come first."""
     spot: dict[str, Any] = {"name": "spot", "kind": "gpu", "spot": True, "selector": {"spot": "yes"}}
     spot |= {"labels": {"trainyard.io/pool": "gpu", "spot": "yes"}, "gpu": {"resource": "nvidia.com/gpu"}}
     spot |= {"taint": {"key": "spot", "effect": "NoSchedule"}}
     own = yaml.safe_load((ROOT / "charts/trainyard/profiles/services.yaml").read_text())["global"]["contract"]
     contract = {"nodePools": [spot, *own["nodePools"]], "teamDefaults": {"pools": ["spot", "gpu", "cpu"]}}
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump({"global": {"contract": contract | {"teams": [{"name": TEAM, "gid": 20001}]}}}))
-    site = read.contract(contract_of(package.render("services", chart, values=[file])), "the test")
+    site = site_of(render({"global": {"contract": contract | {"teams": TEAMS}}}, profile="services"))
     amounts = {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}
     container = {"name": "main", "image": "example", "resources": {"requests": amounts, "limits": amounts}}
     for key, due in (
@@ -192,9 +193,9 @@ POOLS = [
         ({"pools": ["gpu"]}, "stays on pools of kind gpu alone (gpu), so that none of its pods without GPUs could"),
     ],
 )  # fmt: skip
-def test_pools_that_keep_nobody_are_refused(change: dict[str, Any], sentence: str, validation_errors: Any) -> None:
+def test_pools_that_keep_nobody_are_refused(change: dict[str, Any], sentence: str, render: Rendering) -> None:
     team = {"name": TEAM, "gid": 20001} | change
-    found = validation_errors({"global": {"contract": {"nodePools": POOLS, "teams": [team]}}})
+    found = render.errors({"global": {"contract": {"nodePools": POOLS, "teams": [team]}}})
     assert any(sentence in line for line in found), found
 
 
@@ -210,6 +211,6 @@ JOB = "platformJobPriorityClass"
         ({JOB: {"name": "training-low", "value": 50000}}, "the class of the platform's own pods"),
     ],
 )  # fmt: skip
-def test_classes_out_of_order_are_refused(contract: dict[str, Any], sentence: str, validation_errors: Any) -> None:
-    found = validation_errors({"global": {"contract": contract}})
+def test_classes_out_of_order_are_refused(contract: dict[str, Any], sentence: str, render: Rendering) -> None:
+    found = render.errors({"global": {"contract": contract}})
     assert any(sentence in line for line in found), found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from stored import MNIST, TEAMS, Objects, container, contract, one
+from found import container, one
+from stored import MNIST, TEAMS, contract
+
+from rendering import Objects, Rendering
 
 
 def test_backup_only_reads_and_only_restore_is_root_of_the_store(full: Objects) -> None:
-    backup, restore = (container(one(full, "CronJob", f"trainyard-{name}")) for name in ("backup", "restore"))
+    backup, restore = (container(full, "CronJob", f"trainyard-{name}") for name in ("backup", "restore"))
     mounts = {mount["name"]: mount.get("readOnly", False) for mount in backup["volumeMounts"]}
     assert mounts["export"] and not mounts["backup"]
     mounts = {mount["name"]: mount.get("readOnly", False) for mount in restore["volumeMounts"]}
@@ -31,7 +33,7 @@ def test_backup_claim_is_no_part_of_the_release(full: Objects) -> None:
     assert "trainyard-backup" not in claims
     job = one(full, "Job", "trainyard-backup-claim")
     assert "post-install" in job["metadata"]["annotations"]["helm.sh/hook"]
-    assert "trainyard-backup" in container(job)["args"]
+    assert "trainyard-backup" in container(full, "Job", "trainyard-backup-claim")["args"]
 
 
 def test_whole_export_is_for_one_claim_only(full: Objects) -> None:
@@ -47,10 +49,10 @@ def test_whole_export_is_for_one_claim_only(full: Objects) -> None:
     assert one(full, "PersistentVolumeClaim", name)["spec"]["volumeName"] == name
 
 
-def test_backup_into_another_store(render: Callable[..., Objects]) -> None:
+def test_backup_into_another_store(render: Rendering) -> None:
     target = {"kind": "s3", "s3": {"bucket": "site-backups", "prefix": "trainyard", "secret": "other-store"}}
     objects = render(contract(backup={"enabled": True, "target": target}))
-    backup = container(one(objects, "CronJob", "trainyard-backup"))
+    backup = container(objects, "CronJob", "trainyard-backup")
     assert {"--to-bucket=site-backups", "--to-prefix=trainyard"} <= set(backup["args"])
     env = {entry["name"]: entry["valueFrom"]["secretKeyRef"]["name"] for entry in backup["env"]}
     assert env["TARGET_SECRET_KEY"] == "other-store"
@@ -66,13 +68,14 @@ def cache_jobs(objects: Objects) -> set[str]:
     }
 
 
-def test_change_of_a_data_set_is_a_new_job(render: Callable[..., Objects]) -> None:
-    first, again = (cache_jobs(render(contract({"caches": [MNIST]}))) for _ in range(2))
+def test_change_of_a_data_set_is_a_new_job(render: Rendering) -> None:
+    values = contract({"caches": [MNIST]})
+    first, again = (cache_jobs(render(values, again=again)) for again in (False, True))
     other = cache_jobs(render(contract({"caches": [MNIST | {"prefix": "shared/other"}]})))
     assert len(first) == 1 and first == again and not first & other
 
 
-def test_cache_is_refreshed_only_when_told(full: Objects, render: Callable[..., Objects]) -> None:
+def test_cache_is_refreshed_only_when_told(full: Objects, render: Rendering) -> None:
     assert one(full, "CronJob", "trainyard-cache")["spec"]["suspend"] is True
     hourly = render(contract({"caches": [MNIST]}, datasetCache={"schedule": "@hourly"}))
     spec = one(hourly, "CronJob", "trainyard-cache")["spec"]
@@ -142,7 +145,5 @@ def test_janitor_has_rights_on_claims_of_teams_and_on_caches(full: Objects) -> N
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_violation_is_reported_in_one_sentence(
-    values: dict[str, Any], said: str, validation_errors: Callable[..., list[str]]
-) -> None:
-    assert said in validation_errors(values)
+def test_violation_is_reported_in_one_sentence(values: dict[str, Any], said: str, render: Rendering) -> None:
+    assert said in render.errors(values)

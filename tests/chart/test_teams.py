@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 import yaml
-from team_values import SPEECH, SYSTEM, VISION, Objects, find, write
+from found import SYSTEM, one, plan_of, published
+from team_values import SPEECH, VISION, values
 
+from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.kinds import registry
 from trainyard.paths import ROOT
@@ -23,7 +24,7 @@ def objects(with_teams: Objects) -> Objects:
 
 
 def test_namespace_carries_what_policies_and_programs_read(objects: Objects) -> None:
-    meta = find(objects, "Namespace", "vision")["metadata"]
+    meta = one(objects, "Namespace", "vision")["metadata"]
     for mode in ("enforce", "warn", "audit"):
         level = f"pod-security.kubernetes.io/{mode}"
         assert (meta["labels"][level], meta["labels"][f"{level}-version"]) == ("restricted", "v1.34")
@@ -45,9 +46,9 @@ def test_namespace_carries_what_policies_and_programs_read(objects: Objects) -> 
 
 
 def test_quotas_count_gpus_by_priority_class(objects: Objects) -> None:
-    whole = find(objects, "ResourceQuota", "team", "vision")["spec"]
+    whole = one(objects, "ResourceQuota", "team", "vision")["spec"]
     assert whole == {"hard": {"pods": "50", "requests.nvidia.com/gpu": "8", "requests.storage": "500Gi"}}
-    high = find(objects, "ResourceQuota", "team-training-high", "vision")["spec"]
+    high = one(objects, "ResourceQuota", "team-training-high", "vision")["spec"]
     assert high["hard"] == {"requests.nvidia.com/gpu": "2"}
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["training-high"]}
     assert high["scopeSelector"] == {"matchExpressions": [scope]}
@@ -56,7 +57,7 @@ def test_quotas_count_gpus_by_priority_class(objects: Objects) -> None:
 
 
 def test_containers_get_a_low_request_and_a_high_limit(objects: Objects) -> None:
-    container, claim = find(objects, "LimitRange", "team", "vision")["spec"]["limits"]
+    container, claim = one(objects, "LimitRange", "team", "vision")["spec"]["limits"]
     assert container["defaultRequest"] == {"cpu": "100m", "memory": "256Mi", "ephemeral-storage": "0"}
     assert container["default"] == {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi"}
     assert container["max"] == {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "500Gi"}
@@ -65,8 +66,8 @@ def test_containers_get_a_low_request_and_a_high_limit(objects: Objects) -> None
 
 def test_objects_of_every_kind_are_counted(objects: Objects) -> None:
     """Those of Kubernetes by the chart, those of CRDs by setup, once their controller knows the kinds."""
-    core = find(objects, "ResourceQuota", "team-counts", "vision")["spec"]["hard"]
-    plan = json.loads(find(objects, "ConfigMap", "trainyard-setup", SYSTEM)["data"]["plan.json"])
+    core = one(objects, "ResourceQuota", "team-counts", "vision")["spec"]["hard"]
+    plan = plan_of(objects)
     quotas = {quota["metadata"]["namespace"]: quota for quota in plan["quotas"]}
     assert set(quotas) == {"vision", "speech"}
     assert quotas["vision"]["metadata"]["name"] == "team-kinds"
@@ -79,12 +80,12 @@ def test_objects_of_every_kind_are_counted(objects: Objects) -> None:
     assert {core["count/jobs.batch"], custom["count/pytorchjobs.kubeflow.org"]} == {"100"}
 
 
-def test_counts_of_a_team_stand_beside_the_defaults(chart: Path, tmp_path: Path) -> None:
-    teams = write(tmp_path, {**SPEECH, "counts": {"jobs": 7, "jobs.batch": 9, "configmaps": 5}})
-    objects = package.render("kind", chart, ["argo.enabled=false"], values=[teams])
-    core = find(objects, "ResourceQuota", "team-counts", "speech")["spec"]["hard"]
+def test_counts_of_a_team_stand_beside_the_defaults(render: Rendering) -> None:
+    teams = values({**SPEECH, "counts": {"jobs": 7, "jobs.batch": 9, "configmaps": 5}})
+    objects = render(teams, sets=["argo.enabled=false"])
+    core = one(objects, "ResourceQuota", "team-counts", "speech")["spec"]["hard"]
     assert (core["count/configmaps"], core["count/jobs.batch"], core["count/services"]) == ("5", "9", "400")
-    plan = json.loads(find(objects, "ConfigMap", "trainyard-setup", SYSTEM)["data"]["plan.json"])
+    plan = plan_of(objects)
     custom = plan["quotas"][0]["spec"]["hard"]
     assert custom["count/mpijobs.kubeflow.org"] == custom["count/jobs.batch.volcano.sh"] == "7"
     assert not [name for name in custom if "argoproj" in name], "what is not installed can't be counted"
@@ -101,8 +102,7 @@ def test_the_platforms_pods_stand_above_every_team(objects: Objects) -> None:
 
 
 def test_a_teams_key_replaces_the_default_and_the_rest_stays(objects: Objects) -> None:
-    data = find(objects, "ConfigMap", "trainyard-contract", SYSTEM)["data"]["contract.json"]
-    vision, speech = json.loads(data)["teams"]
+    vision, speech = published(objects)["teams"]
     queue = {"parent": "department", "weight": 3, "reclaimable": False}
     assert vision["queue"] == queue | {key: {} for key in ("guarantee", "deserved", "capability")}
     assert vision["storage"] == {"workspace": "10Gi", "maxClaim": "20Gi", "total": "500Gi"}
@@ -112,7 +112,7 @@ def test_a_teams_key_replaces_the_default_and_the_rest_stays(objects: Objects) -
 
 
 def test_queues_hang_below_their_parents(objects: Objects) -> None:
-    plan = json.loads(find(objects, "ConfigMap", "trainyard-setup", SYSTEM)["data"]["plan.json"])
+    plan = plan_of(objects)
     queues = {obj["metadata"]["name"]: obj for obj in plan["objects"]}
     assert {name: queue["spec"]["parent"] for name, queue in queues.items()} == {
         "training": "root", "department": "root", "vision": "department", "speech": "root",
@@ -124,7 +124,7 @@ def test_queues_hang_below_their_parents(objects: Objects) -> None:
 
 def test_people_are_bound_in_their_namespace(objects: Objects) -> None:
     def names(kind: str, name: str, namespace: str | None) -> list[tuple[str, str]]:
-        return [(one["kind"], one["name"]) for one in find(objects, kind, name, namespace)["subjects"]]
+        return [(who["kind"], who["name"]) for who in one(objects, kind, name, namespace or "")["subjects"]]
 
     members = [("Group", "vision-members"), ("User", "ada")]
     assert names("RoleBinding", "trainyard-member", "vision") == members
@@ -133,13 +133,13 @@ def test_people_are_bound_in_their_namespace(objects: Objects) -> None:
     steps = ("ServiceAccount", "pipeline")  # which submit training jobs
     assert names("ClusterRoleBinding", "trainyard-team-vision", None) == [*members, steps]
     assert names("RoleBinding", "trainyard-member", "speech") == []
-    [rule] = find(objects, "ClusterRole", "trainyard-team-vision")["rules"]
+    [rule] = one(objects, "ClusterRole", "trainyard-team-vision")["rules"]
     assert rule["resourceNames"] == ["vision", "training"]
     assert rule["verbs"] == ["get", "use"]
 
 
 def test_job_account_has_no_token_and_no_rights(objects: Objects) -> None:
-    assert find(objects, "ServiceAccount", "training", "vision")["automountServiceAccountToken"] is False
+    assert one(objects, "ServiceAccount", "training", "vision")["automountServiceAccountToken"] is False
     bound = [
         subject["name"]
         for obj in objects
@@ -151,38 +151,34 @@ def test_job_account_has_no_token_and_no_rights(objects: Objects) -> None:
 
 
 def test_secret_says_how_the_store_is_reached(objects: Objects) -> None:
-    held = find(objects, "Secret", "trainyard-s3", "vision")
+    held = one(objects, "Secret", "trainyard-s3", "vision")
     assert held["stringData"]["endpoint"] == "https://trainyard-minio.trainyard-system.svc:9000"
     assert held["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
 
 def test_workspace_outlives_the_release(objects: Objects) -> None:
-    claim = find(objects, "PersistentVolumeClaim", "workspace", "vision")
+    claim = one(objects, "PersistentVolumeClaim", "workspace", "vision")
     assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
-def test_examples_install(example: Path, chart: Path) -> None:
+def test_examples_install(example: Path, render: Rendering) -> None:
     teams = yaml.safe_load(example.read_text())["global"]["contract"]["teams"]
-    found = {
-        obj["metadata"]["name"]
-        for obj in package.render("on-prem", chart, values=[example])
-        if obj["kind"] == "Namespace"
-    }
+    found = {obj["metadata"]["name"] for obj in render(example, profile="on-prem") if obj["kind"] == "Namespace"}
     assert found == {team["name"] for team in teams} | {f"{SYSTEM}-webhook"}
 
 
-def test_twenty_teams_fit_in_one_release(chart: Path, tmp_path: Path) -> None:
+def test_twenty_teams_fit_in_one_release(render: Rendering) -> None:
     teams = [{**VISION, "name": f"team-{number}", "gid": 20000 + number} for number in range(20)]
-    size = package.release_secret_size("kind", chart, [write(tmp_path, *teams)])
+    size = package.release_secret_size("kind", render.chart, render.files(values(*teams)))
     assert size < package.RELEASE_LIMIT, f"{size} bytes"
 
 
 def test_each_team_reads_its_own_numbers_of_gpus_alone(objects: Objects) -> None:
     for team, groups in (("vision", {"vision-members", "vision-viewers"}), ("speech", set())):
-        binding = find(objects, "RoleBinding", f"trainyard-gpus-{team}", SYSTEM)
-        assert {one["name"] for one in binding["subjects"] if one["kind"] == "Group"} == groups
-        [rule] = find(objects, "Role", f"trainyard-gpus-{team}", SYSTEM)["rules"]
+        binding = one(objects, "RoleBinding", f"trainyard-gpus-{team}", SYSTEM)
+        assert {who["name"] for who in binding["subjects"] if who["kind"] == "Group"} == groups
+        [rule] = one(objects, "Role", f"trainyard-gpus-{team}", SYSTEM)["rules"]
         assert (rule["resourceNames"], rule["verbs"]) == ([f"trainyard-gpus-{team}"], ["get"])
-        assert "data" not in find(objects, "ConfigMap", f"trainyard-gpus-{team}", SYSTEM), "an upgrade would empty it"
+        assert "data" not in one(objects, "ConfigMap", f"trainyard-gpus-{team}", SYSTEM), "an upgrade would empty it"

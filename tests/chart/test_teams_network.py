@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from team_values import EXTERNAL, SPEECH, SYSTEM, VISION, Objects, find, write
+from found import SYSTEM, one
+from team_values import EXTERNAL, SPEECH, VISION, values
 
-from trainyard_dev.chart import package
+from rendering import Objects, Rendering
 
 
 @pytest.fixture(scope="module")
@@ -44,26 +44,22 @@ def test_each_policy_is_always_rendered(objects: Objects) -> None:
             assert obj["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
             names[obj["metadata"]["namespace"]].add(obj["metadata"]["name"])
     assert names["vision"] == names["speech"]
-    assert find(objects, "NetworkPolicy", "allow-team", "speech")["spec"]["egress"] == []
+    assert one(objects, "NetworkPolicy", "allow-team", "speech")["spec"]["egress"] == []
 
 
-def test_api_server_is_reached_where_the_values_say(chart: Path, tmp_path: Path) -> None:
+def test_api_server_is_reached_where_the_values_say(render: Rendering) -> None:
     network = {"apiServer": [{"cidr": "10.0.0.5/32", "port": 6443}]}
-    objects = package.render("kind", chart, values=[write(tmp_path, VISION, network=network)])
+    objects = render(values(VISION, network=network))
     rule = {"to": [{"ipBlock": {"cidr": "10.0.0.5/32"}}], "ports": [{"protocol": "TCP", "port": 6443}]}
     for name in ("allow-api", "allow-api-launcher"):
-        assert find(objects, "NetworkPolicy", name, "vision")["spec"]["egress"] == [rule]
+        assert one(objects, "NetworkPolicy", name, "vision")["spec"]["egress"] == [rule]
 
 
-def test_external_store_leaves_secrets_to_the_site(chart: Path, tmp_path: Path) -> None:
-    values = write(
-        tmp_path, VISION,
-        storage={"s3": EXTERNAL},
-        network={"s3": [{"cidr": "192.0.2.0/24", "port": 443}]},
-    )  # fmt: skip
-    objects = package.render("kind", chart, values=[values])
+def test_external_store_leaves_secrets_to_the_site(render: Rendering) -> None:
+    network = {"s3": [{"cidr": "192.0.2.0/24", "port": 443}]}
+    objects = render(values(VISION, storage={"s3": EXTERNAL}, network=network))
     assert not [obj for obj in objects if obj["kind"] == "Secret" and obj["metadata"].get("namespace") == "vision"]
-    [rule] = find(objects, "NetworkPolicy", "allow-storage", "vision")["spec"]["egress"]
+    [rule] = one(objects, "NetworkPolicy", "allow-storage", "vision")["spec"]["egress"]
     assert rule["to"] == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
 
 
@@ -89,23 +85,23 @@ def test_external_store_leaves_secrets_to_the_site(chart: Path, tmp_path: Path) 
     ],
 )
 def test_the_way_to_mlflow_follows_from_its_address(
-    uri: str, addresses: list[Any], egress: list[Any], chart: Path, tmp_path: Path
+    uri: str, addresses: list[Any], egress: list[Any], render: Rendering
 ) -> None:
     more = {"mlflow": {"trackingUri": uri}, "network": {"mlflow": addresses}}
-    objects = package.render("kind", chart, values=[write(tmp_path, VISION, SPEECH, **more)])
+    objects = render(values(VISION, SPEECH, **more))
     for team in ("vision", "speech"):
-        assert find(objects, "NetworkPolicy", "allow-mlflow", team)["spec"]["egress"] == egress
+        assert one(objects, "NetworkPolicy", "allow-mlflow", team)["spec"]["egress"] == egress
 
 
 @pytest.mark.parametrize("namespace", [SYSTEM, f"{SYSTEM}-webhook", "kube-system"])
-def test_mlflow_beside_the_platform_would_open_it_and_is_refused(namespace: str, validation_errors: Any) -> None:
+def test_mlflow_beside_the_platform_would_open_it_and_is_refused(namespace: str, render: Rendering) -> None:
     uri = f"http://mlflow.{namespace}.svc.cluster.local:5000"
-    [said] = validation_errors({"global": {"contract": {"mlflow": {"trackingUri": uri}}}})
+    [said] = render.errors({"global": {"contract": {"mlflow": {"trackingUri": uri}}}})
     assert f"trackingUri is {uri}: pods of all teams would reach every pod of {namespace}" in said
     assert "Run the server in a namespace of its own" in said
 
 
-def test_an_outside_name_of_mlflow_without_addresses_is_refused(validation_errors: Any) -> None:
-    [said] = validation_errors({"global": {"contract": {"mlflow": {"trackingUri": "https://mlflow.example.com"}}}})
+def test_an_outside_name_of_mlflow_without_addresses_is_refused(render: Rendering) -> None:
+    [said] = render.errors({"global": {"contract": {"mlflow": {"trackingUri": "https://mlflow.example.com"}}}})
     assert "trackingUri is https://mlflow.example.com, a name that network policies can't hold" in said
     assert "name its addresses in global.contract.network.mlflow" in said

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
+from found import one, plan_of
 
+from rendering import Objects, Rendering
 from trainyard.kinds import registry
-from trainyard_dev.chart import options, package
+from trainyard_dev.chart import options
 
-Objects = list[dict[str, Any]]
 TEAMS = {"global": {"contract": {"teams": [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]}}}
 KEEP = "helm.sh/resource-policy"
 HOOK = "helm.sh/hook"
@@ -20,19 +21,13 @@ LIMIT = 1024 * 1024  # bytes of a ConfigMap
 
 
 @pytest.fixture(scope="module")
-def objects(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+def objects(render: Rendering) -> Objects:
     """Profile kind with two teams."""
-    file = tmp_path_factory.mktemp("values") / "teams.yaml"
-    file.write_text(yaml.safe_dump(TEAMS))
-    return package.render("kind", chart, values=[file])
+    return render(TEAMS)
 
 
 def notes(obj: dict[str, Any]) -> dict[str, str]:
     return obj["metadata"].get("annotations") or {}
-
-
-def of(objects: Objects, kind: str, name: str) -> dict[str, Any]:
-    return next(obj for obj in objects if obj["kind"] == kind and obj["metadata"]["name"] == name)
 
 
 def generated(obj: dict[str, Any]) -> bool:
@@ -71,33 +66,33 @@ def test_crds_move_before_an_upgrade_and_never_back(objects: Objects) -> None:
 
 
 def test_the_bundle_is_the_crds_that_helm_installs(objects: Objects, chart: Path) -> None:
-    data = of(objects, "ConfigMap", "trainyard-crds")["data"]
+    data = one(objects, "ConfigMap", "trainyard-crds")["data"]
     brought = {file.parts[-3] for file in (chart / "charts").glob("*/crds/*.yaml")}
     assert brought == {"training-operator", "argo", "login"}
     files = sorted(file for name in brought - {"login"} for file in (chart / "charts" / name / "crds").iterdir())
     crds = [yaml.safe_load(file.read_text()) for file in files]
     assert {name: json.loads(text) for name, text in data.items()} == {f"{c['metadata']['name']}.json": c for c in crds}
     assert sum(map(len, data.values())) < LIMIT / 2
-    (rule,) = of(objects, "ClusterRole", "trainyard-crds")["rules"]
+    (rule,) = one(objects, "ClusterRole", "trainyard-crds")["rules"]
     assert rule["resources"] == ["customresourcedefinitions"]
     assert sorted(rule["resourceNames"]) == sorted(crd["metadata"]["name"] for crd in crds)
     assert set(rule["verbs"]) == {"get", "create", "patch"}
 
 
-def test_the_bundle_has_the_crds_of_an_option_that_is_on(chart: Path) -> None:
-    on = package.render("kind", chart, options.switched("login"))
-    files = (chart / "charts" / "login" / "crds").iterdir()
+def test_the_bundle_has_the_crds_of_an_option_that_is_on(render: Rendering) -> None:
+    on = render(sets=options.switched("login"))
+    files = (render.chart / "charts" / "login" / "crds").iterdir()
     names = {f"{yaml.safe_load(file.read_text())['metadata']['name']}.json" for file in files}
-    assert names and names <= of(on, "ConfigMap", "trainyard-crds")["data"].keys()
+    assert names and names <= one(on, "ConfigMap", "trainyard-crds")["data"].keys()
 
 
 def test_setup_runs_after_a_rollback_too(objects: Objects) -> None:
-    assert set(notes(of(objects, "Job", "trainyard-setup"))[HOOK].split(",")) == {
+    assert set(notes(one(objects, "Job", "trainyard-setup"))[HOOK].split(",")) == {
         "post-install", "post-upgrade", "post-rollback"}  # fmt: skip
 
 
 def test_teardown_has_rights_to_stop_and_none_on_data(objects: Objects) -> None:
-    rules = of(objects, "ClusterRole", "trainyard-teardown")["rules"]
+    rules = one(objects, "ClusterRole", "trainyard-teardown")["rules"]
     deletable = {resource for rule in rules if "delete" in rule["verbs"] for resource in rule["resources"]}
     jobs = {kind.plural for kind in registry.KINDS}
     assert deletable == {*jobs, "workflows", "queues", "podgroups", "pods"}
@@ -111,22 +106,22 @@ def test_rights_of_hooks_end_with_them(objects: Objects, name: str) -> None:
 
 
 def test_workflows_are_stopped_before_the_jobs_that_they_submit(objects: Objects) -> None:
-    plan = json.loads(of(objects, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
+    plan = plan_of(objects, "teardown")
     assert plan["training"][0] == "argoproj.io/v1alpha1/workflows"
     assert plan["training"][1:] == [f"{kind.api_version}/{kind.plural}" for kind in registry.with_gang()]
 
 
-def test_crds_of_a_part_that_is_off_are_left_alone(chart: Path) -> None:
-    found = package.render("kind", chart, ["training-operator.enabled=false"])
-    assert {name.split(".", 1)[1] for name in of(found, "ConfigMap", "trainyard-crds")["data"]} == {"argoproj.io.json"}
-    found = package.render("kind", chart, ["training-operator.enabled=false", "argo.enabled=false"])
+def test_crds_of_a_part_that_is_off_are_left_alone(render: Rendering) -> None:
+    found = render(sets=["training-operator.enabled=false"])
+    assert {name.split(".", 1)[1] for name in one(found, "ConfigMap", "trainyard-crds")["data"]} == {"argoproj.io.json"}
+    found = render(sets=["training-operator.enabled=false", "argo.enabled=false"])
     assert [obj for obj in found if obj["metadata"]["name"] == "trainyard-crds"] == []
-    plan = json.loads(of(found, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
+    plan = plan_of(found, "teardown")
     assert plan["training"] == ["batch.volcano.sh/v1alpha1/jobs"]
 
 
-def test_a_server_of_the_site_s_own_is_not_waited_for(chart: Path, objects: Objects) -> None:
-    plan = json.loads(of(objects, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
-    assert plan["nfsServer"] == of(objects, "Service", "trainyard-nfs")["spec"]["clusterIP"]
-    found = package.render("kind", chart, ["nfs.mode=external", "nfs.server=10.9.9.9", "nfs.path=/x"])
-    assert json.loads(of(found, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])["nfsServer"] == ""
+def test_a_server_of_the_site_s_own_is_not_waited_for(render: Rendering, objects: Objects) -> None:
+    plan = plan_of(objects, "teardown")
+    assert plan["nfsServer"] == one(objects, "Service", "trainyard-nfs")["spec"]["clusterIP"]
+    found = render(sets=["nfs.mode=external", "nfs.server=10.9.9.9", "nfs.path=/x"])
+    assert plan_of(found, "teardown")["nfsServer"] == ""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import yaml
 
+from rendering import Rendering
 from trainyard.contract import renamed
-from trainyard.errors import TrainyardError
-from trainyard_dev.chart import package, parts
+from trainyard_dev.chart import parts
 
 POOLS = [
     "global.contract.nodePools[0].name=gpu",
@@ -46,39 +44,32 @@ POOLS = [
     ],
     ids=lambda value: value[-1] if isinstance(value, list) and "=" in value[-1] else "",
 )
-def test_wrong_value_is_refused_by_name(sets: list[str], words: list[str], chart: Path) -> None:
-    with pytest.raises(TrainyardError) as caught:
-        package.render("kind", chart, sets)
-    for word in words:
-        assert word in str(caught.value)
+def test_wrong_value_is_refused_by_name(sets: list[str], words: list[str], render: Rendering) -> None:
+    said = render.refusal(sets=sets)
+    assert all(word in said for word in words), said
 
 
 @pytest.mark.parametrize("rename", renamed.table(), ids=lambda rename: ".".join(rename.old))
-def test_an_old_name_is_refused_with_the_present_one(rename: renamed.Rename, chart: Path) -> None:
+def test_an_old_name_is_refused_with_the_present_one(rename: renamed.Rename, render: Rendering) -> None:
     """The chart takes the new name with each new word, and says both for each old one."""
     for old, new in (rename.values or {"x": "x"}).items():
-        with pytest.raises(TrainyardError) as caught:
-            package.render("kind", chart, [f"{'.'.join(rename.old)}={old}"])
-        assert f"{rename.sentence(old)}; write {rename.new[-1]}: {new}, or let `trainyard values" in str(caught.value)
+        said = f"{rename.sentence(old)}; write {rename.new[-1]}: {new}, or let `trainyard values"
+        assert said in render.refusal(sets=[f"{'.'.join(rename.old)}={old}"])
         if rename.values:
-            assert package.render("kind", chart, [f"{'.'.join(rename.new)}={new}"])
+            assert render(sets=[f"{'.'.join(rename.new)}={new}"])
 
 
-def test_an_old_name_set_to_null_is_none(chart: Path) -> None:
+def test_an_old_name_set_to_null_is_none(render: Rendering) -> None:
     for rename in renamed.table():
-        assert package.render("kind", chart, [f"{'.'.join(rename.old)}=null"])
+        assert render(sets=[f"{'.'.join(rename.old)}=null"])
 
 
-def test_csi_without_its_chart_is_refused_in_one_sentence(chart: Path) -> None:
-    if not (chart / "charts" / "nfs").exists():
-        pytest.skip("the nfs chart is not there")
-    with pytest.raises(TrainyardError, match="made without the csi-driver-nfs chart"):
-        package.render("kind", chart, ["nfs.provisioner=csi"])
+def test_csi_without_its_chart_is_refused_in_one_sentence(render: Rendering) -> None:
+    assert "made without the csi-driver-nfs chart" in render.refusal(sets=["nfs.provisioner=csi"])
 
 
-def test_unknown_profile_is_refused(chart: Path) -> None:
-    with pytest.raises(TrainyardError, match="use one of"):
-        package.render("laptop", chart)
+def test_unknown_profile_is_refused(render: Rendering) -> None:
+    assert "use one of" in render.refusal(profile="laptop")
 
 
 def test_every_own_value_is_described() -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from rendering import Objects, Rendering
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.shell import run
 from trainyard_dev import tools
-from trainyard_dev.chart import package, parts
+from trainyard_dev.chart import parts
 
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 IMAGES = {
@@ -26,7 +25,6 @@ IMAGES = {
 }
 SCRATCH = IMAGES | {"name": "scratch", "readOnly": False, "teams": ["*"], "gid": 30000, "mountOptions": ["nfsvers=4.2"]}
 ADDRESS, EXPORT = "10.96.0.49", "/shared"
-Objects = list[dict[str, Any]]
 
 
 def values(volumes: list[dict[str, Any]], **storage: Any) -> dict[str, Any]:
@@ -34,11 +32,9 @@ def values(volumes: list[dict[str, Any]], **storage: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def objects(chart: Path, tmp_path_factory: pytest.TempPathFactory) -> Objects:
+def objects(render: Rendering) -> Objects:
     """Two teams and two volumes of other servers."""
-    file = tmp_path_factory.mktemp("values") / "values.yaml"
-    file.write_text(yaml.safe_dump(values([IMAGES, SCRATCH])))
-    return package.render("on-prem", chart, values=[file])
+    return render(values([IMAGES, SCRATCH]), profile="on-prem")
 
 
 def named(objects: Objects, kind: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -86,8 +82,8 @@ def test_the_workspace_class_of_the_csi_driver_keeps_its_files() -> None:
 @pytest.mark.parametrize(
     "sets", [[], ["nfs.subDir=all/${pv.metadata.name}", "nfs.onDelete=delete"]], ids=["", "others"]
 )
-def test_the_workspace_class_keeps_and_finds_again(chart: Path, sets: list[str]) -> None:
-    found = named(package.render("on-prem", chart, sets), "StorageClass")["", "trainyard-workspace"]
+def test_the_workspace_class_keeps_and_finds_again(render: Rendering, sets: list[str]) -> None:
+    found = named(render(profile="on-prem", sets=sets), "StorageClass")["", "trainyard-workspace"]
     assert found["reclaimPolicy"] == "Retain"
     assert found["parameters"] == {
         "subDir": "${pvc.metadata.namespace}/${pvc.metadata.name}",
@@ -158,10 +154,8 @@ def test_a_volume_of_another_server_is_as_its_values_say(objects: Objects) -> No
     assert writable["spec"]["capacity"] == {"storage": "1Ti"}
 
 
-def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(chart: Path, tmp_path: Path) -> None:
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(values([IMAGES]) | {"nfs": {"enabled": False}}))
-    made = package.render("on-prem", chart, values=[file])
+def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(render: Rendering) -> None:
+    made = render(values([IMAGES]) | {"nfs": {"enabled": False}}, profile="on-prem")
     assert list(named(made, "PersistentVolume")) == [("", "trainyard-imagenet.vision")]
     assert (helm.NAMESPACE, "shared") not in named(made, "PersistentVolumeClaim")
 
@@ -177,16 +171,14 @@ def test_without_the_nfs_part_only_volumes_of_other_servers_are_left(chart: Path
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
-def test_volumes_that_do_not_fit_are_reported(
-    validation_errors: Callable[..., list[str]], given: dict[str, Any], reported: str
-) -> None:
-    [error] = validation_errors(given)
+def test_volumes_that_do_not_fit_are_reported(render: Rendering, given: dict[str, Any], reported: str) -> None:
+    [error] = render.errors(given)
     assert error.startswith("global.contract.storage.")
     assert reported in error
 
 
-def test_volumes_that_fit_are_taken(validation_errors: Callable[..., list[str]]) -> None:
-    assert validation_errors(values([IMAGES, SCRATCH])) == []
+def test_volumes_that_fit_are_taken(render: Rendering) -> None:
+    assert render.errors(values([IMAGES, SCRATCH])) == []
 
 
 @pytest.mark.parametrize(
@@ -204,18 +196,14 @@ def test_volumes_that_fit_are_taken(validation_errors: Callable[..., list[str]])
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_hostile_or_misspelt_volume_is_refused_by_name(
-    validation_errors: Callable[..., list[str]], volume: dict[str, Any], word: str
-) -> None:
-    with pytest.raises(TrainyardError) as caught:
-        validation_errors(values([volume]))
-    assert word in str(caught.value)
+def test_a_hostile_or_misspelt_volume_is_refused_by_name(render: Rendering, volume: dict[str, Any], word: str) -> None:
+    assert word in render.refusal(values([volume]))
 
 
 @pytest.mark.parametrize("place", ["../x", "/etc", "a/../../b", ".trainyard/claims", "${pvc.annotations.path}", "a//b"])
-def test_a_directory_that_leads_outside_is_refused(validation_errors: Callable[..., list[str]], place: str) -> None:
+def test_a_directory_that_leads_outside_is_refused(render: Rendering, place: str) -> None:
     with pytest.raises(TrainyardError, match="subDir"):
-        validation_errors({"nfs": {"subDir": place}})
+        render.errors({"nfs": {"subDir": place}})
 
 
 def test_only_the_test_profile_lets_a_port_forward_in(rendered: dict[str, Objects]) -> None:

@@ -1,0 +1,87 @@
+"""The chart as real helm makes it, asked once in a run for each profile with its values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainyard.chart import helm
+from trainyard.errors import TrainyardError
+from trainyard_dev.chart import images, package
+
+Objects = list[dict[str, Any]]
+Values = dict[str, Any] | Path
+
+
+class Rendering:
+    """`render(values, profile="cloud", sets=["a=b"])` are the objects; who asks the same gets the same, unchanged.
+
+    The chart is assembled without csi-driver-nfs, whose repository the tests don't ask.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.chart = folder, package.assemble(folder, csi=False)
+        self._made: dict[tuple[Any, ...], Objects] = {}
+        self._read: dict[str, Objects] = {}
+        self._listed: dict[tuple[Any, ...], list[images.Listed]] = {}
+
+    def __call__(
+        self,
+        *values: Values,
+        profile: str = "kind",
+        sets: Sequence[str] = (),
+        serves: Sequence[str] = (),
+        again: bool = False,
+    ) -> Objects:
+        """Every object that a profile installs, hooks included; with `again` helm is asked whatever it has said."""
+        files = self.files(*values)
+        key = profile, tuple(file.read_text() for file in files), tuple(sets), tuple(serves)
+        if again or key not in self._made:
+            self._made[key] = self._parsed(package.template(profile, self.chart, sets, files, serves))
+        return self._made[key]
+
+    def files(self, *values: Values) -> list[Path]:
+        """These values as files, until the next ones are asked for."""
+        found = [one if isinstance(one, Path) else self.folder / f"values-{at}.yaml" for at, one in enumerate(values)]
+        for file, one in zip(found, values, strict=True):
+            if not isinstance(one, Path):
+                file.write_text(yaml.safe_dump(one))
+        return found
+
+    def images(self, *sets: str, profile: str = "kind") -> list[images.Listed]:
+        """Every image that a profile can start."""
+        key = profile, sets
+        if key not in self._listed:
+            self._listed[key] = images.listed(profile, chart=self.chart, sets=sets)
+        return self._listed[key]
+
+    def _parsed(self, text: str) -> Objects:
+        """The objects of a text; most of a chart's are those of other values as well, and are read once."""
+        found: Objects = []
+        for document in re.split(r"^---$", text, flags=re.MULTILINE):
+            if document not in self._read:
+                self._read[document] = helm.parse(document)
+            found += self._read[document]
+        return found
+
+    def refusal(self, *values: Values, **more: Any) -> str:
+        """Why these are refused."""
+        with pytest.raises(TrainyardError) as caught:
+            self(*values, **more)
+        return str(caught.value)
+
+    def errors(self, *values: Values, **more: Any) -> list[str]:
+        """What doesn't fit together, one sentence each; an empty list when the chart takes the values."""
+        try:
+            self(*values, **more)
+        except TrainyardError as error:
+            text = str(error).removesuffix(" see the chart's values.yaml.")
+            if "The values don't fit together:" not in text:
+                raise
+            return [line.strip() for line in text.split(" - ")[1:]]
+        return []
