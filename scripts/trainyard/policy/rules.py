@@ -1,12 +1,14 @@
 """The rules of policies/, as their files describe them, with what several of them share put in.
 
-A file may say `{kinds: training-operator, operations: [...]}` in place of a rule on resources, and name a variable
-without an expression: kinds come from the registry of kinds, expressions from `policies/shared/variables.yaml`.
+A file has what is its rule's own of a ValidatingAdmissionPolicy. It may say `{kinds: training-operator, operations:
+[...]}` in place of a rule on resources, name a condition without an expression, and use a variable that others use,
+too: these come from the registry of kinds and from `policies/shared/`.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from trainyard.kinds import registry
 from trainyard.paths import ROOT
 
 PREFIX = "trainyard-"  # of the names of policies and bindings in a cluster
-SHARED = "shared/variables.yaml"
+SHARED, MATCHING = "shared/variables.yaml", "shared/matching.yaml"
+NAMED = re.compile(r"\bvariables\.(\w+)")
 REPLICAS = "@REPLICAS@"
 
 
@@ -42,18 +45,48 @@ def policy_files() -> list[Path]:
 
 
 def policy(file: Path) -> dict[str, Any]:
-    """A file's ValidatingAdmissionPolicy, whole. Raises TrainyardError for a variable that nobody defines."""
+    """A rule's ValidatingAdmissionPolicy, whole. Raises TrainyardError for a variable that nobody defines."""
+    found = completed(file)
+    refusals = [{"expression": "", "message": "", "reason": "Forbidden", **one} for one in found["spec"]["validations"]]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": f"{PREFIX}{file.stem}", **found["metadata"]},
+        "spec": {"failurePolicy": "Fail", **found["spec"], "validations": refusals},
+    }
+
+
+def completed(file: Path) -> dict[str, Any]:
+    """What a file says, with what rules share put in. Raises TrainyardError for a variable that nobody defines."""
     found: dict[str, Any] = yaml.safe_load(file.read_text())
-    spec = found["spec"]
-    looks = spec["matchConstraints"]
-    looks["resourceRules"] = [one for rule in looks["resourceRules"] for one in resource_rules(rule)]
-    for variable in spec.get("variables") or []:
-        if "expression" not in variable:
-            if variable["name"] not in shared():
-                what = f"the variable {variable['name']} has no expression, and {SHARED} has none of that name"
-                raise TrainyardError(what, where=str(file.relative_to(ROOT)))
-            variable["expression"] = shared()[variable["name"]]
-    return found
+    spec, usual = found["spec"], matching()["conditions"]
+    looks = [one for rule in spec["matchConstraints"]["resourceRules"] for one in resource_rules(rule)]
+    conditions = spec.get("matchConditions", [])
+    made = {
+        "failurePolicy": spec.get("failurePolicy"),
+        "matchConstraints": {"resourceRules": looks},
+        "matchConditions": [{"name": "", "expression": usual.get(one["name"]), **one} for one in conditions],
+        "variables": _variables(spec, file),
+        "validations": spec["validations"],
+    }
+    return {**found, "spec": {key: value for key, value in made.items() if value}}
+
+
+def _variables(spec: dict[str, Any], file: Path) -> list[dict[str, str]]:
+    """Those that a rule lists; behind its parameters those that it uses of what rules share, in the order of there."""
+    listed = {one["name"]: one.get("expression") for one in spec.get("variables", [])}
+    known = shared() | {name: expression for name, expression in listed.items() if expression}
+    used, waiting = set(), {*listed, *NAMED.findall(str(spec["validations"]))}
+    while waiting:
+        name = waiting.pop()
+        if name not in known:
+            what = f"the variable {name} has no expression, and {SHARED} has none of that name"
+            raise TrainyardError(what, where=str(file.relative_to(ROOT)))
+        used.add(name)
+        waiting |= {*NAMED.findall(known[name])} - used
+    first = ["params"] if "params" in listed else []
+    order = dict.fromkeys([*first, *(name for name in shared() if name in used and name not in listed), *listed])
+    return [{"name": name, "expression": known[name]} for name in order]
 
 
 @functools.cache
@@ -61,6 +94,13 @@ def shared() -> dict[str, str]:
     """Expressions of the variables that rules share, by name."""
     listed = yaml.safe_load((ROOT / "policies" / SHARED).read_text())
     return {one["name"]: one["expression"].replace(REPLICAS, _replicas()) for one in listed}
+
+
+@functools.cache
+def matching() -> dict[str, dict[str, Any]]:
+    """What several rules look at, and when, by name."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "policies" / MATCHING).read_text())
+    return found
 
 
 def rules() -> list[Rule]:
@@ -82,9 +122,9 @@ def advice() -> frozenset[str]:
 def resource_rules(rule: dict[str, Any]) -> list[dict[str, Any]]:
     """A file's rule on resources as the API server takes it: kinds of a part of the chart by their groups."""
     if "kinds" not in rule:
-        return [rule]
-    made = registry.rules(registry.of_part(rule["kinds"]))
-    return [{**one, "operations": list(rule["operations"])} for one in made]
+        return [{**rule, "operations": list(rule["operations"])}]
+    made = matching()["kinds"].get(rule["kinds"]) or registry.rules(registry.of_part(rule["kinds"]))
+    return [ready for one in made for ready in resource_rules({**one, "operations": rule["operations"]})]
 
 
 def _replicas() -> str:

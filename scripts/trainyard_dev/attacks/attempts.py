@@ -21,7 +21,7 @@ FILE = cases.FOLDER / "guards.cases.yaml"
 ANY = "any"
 # Requests that open a connection: nothing there can be asked as a dry run, and the pods that they name are none.
 CONNECTIONS = ("/exec", "/portforward", "/proxy")
-KEYS = {"tried", "says", "of", "in", "change", "begin", "by", "update", "delete", "sub", "request", "body", "full"}
+KEYS = (cases.ASKED - {"filled"}) | {"tried", "of", "in", "request", "body", "full"}
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,5 @@ def _what(raw: dict[str, Any], who: str) -> Case | Request:
     if "request" in raw:
         method, path = raw["request"].split()
         return Request(method, path, who, raw.get("body"))
-    return Case(
-        rule="", name=raw["tried"], allowed=False, base=raw.get("of", "cpu-pod"), namespace=raw.get("in", "vision"),
-        who=who, change=raw.get("change", {}), update=raw.get("update"), sub=raw.get("sub", ""),
-        says=raw.get("says", ""), begin=raw.get("begin", {}), by=raw.get("by", "admin"), delete=raw.get("delete"),
-    )  # fmt: skip
+    about = cases.asked(raw) | {"base": raw.get("of", "cpu-pod"), "who": who}
+    return Case(rule="", name=raw["tried"], allowed=False, **about)

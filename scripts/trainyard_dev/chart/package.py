@@ -21,7 +21,7 @@ from trainyard.errors import TrainyardError
 from trainyard.kinds import registry
 from trainyard.paths import OUT, cache_dir
 from trainyard.policy import fill
-from trainyard.policy.rules import policy, policy_files
+from trainyard.policy.rules import completed, policy, policy_files
 from trainyard.shell import run
 from trainyard_dev import tools
 from trainyard_dev.chart import adapt, fetched, other, parts, renamed, schema
@@ -80,7 +80,7 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
     (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
     for file in policy_files():
         (chart / "files" / "policies" / file.name).write_text(yaml.safe_dump(policy(file), sort_keys=False, width=120))
-    fills = fill.packed() | {"told": policy(fill.WARNING)}
+    fills = fill.packed() | {"told": completed(fill.WARNING)}
     (chart / "files" / "fills.json").write_text(json.dumps(fills))
     (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
     kinds = json.dumps(registry.rendered(), indent=1)

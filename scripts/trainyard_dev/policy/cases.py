@@ -55,14 +55,15 @@ WHO: dict[str, Identity | None] = {
     "ephemeral": Identity.account(KUBE, "ephemeral-volume-controller"),
     "binder": Identity.account(KUBE, "persistent-volume-binder"),
 }
-KEYS = {"allow", "deny", "of", "but", "in", "as", "change", "begin", "by", "update", "delete", "sub", "says", "filled"}
+ASKED = {"change", "begin", "by", "update", "delete", "sub", "says", "filled"}
+KEYS = ASKED | {"allow", "deny", "but", "in", "as"}
 # Kinds without a base of their own; each case of a TFJob is one of theirs, too.
 DERIVED = {
     kind.plural.removesuffix("s"): kind
     for kind in registry.of_part(registry.OPERATOR)
     if kind.framework not in ("pytorch", "tensorflow", "mpi")
 }
-# `of: templates` stands for a case of each of these, with places that begin at the pod template.
+# A case below `templates` stands for one of each of these, with places that begin at the pod template.
 TEMPLATES = {
     "pytorchjob": "/spec/pytorchReplicaSpecs/Worker/template",
     "tfjob": "/spec/tfReplicaSpecs/Worker/template",
@@ -74,8 +75,15 @@ TEMPLATES = {
     "deployment": "/spec/template",
     "statefulset": "/spec/template",
 }
-NOT_FOR_MEMBERS = ("cronjob", "statefulset")
-PLATFORMS = ("deployment",)  # members' serve models, so what other rules say of any is asked as the platform's
+# Who asks where a case doesn't say, of what members don't make.
+MAKERS = {
+    **dict.fromkeys(("cronjob", "statefulset", "cronworkflow", "volume"), "editor"),
+    **dict.fromkeys(("team-namespace", "other-namespace"), "editor"),
+    **dict.fromkeys(("cluster-binding", "binding"), "admin"),
+    "deployment": "admin",  # members' serve models, so what other rules say of any is asked as the platform's
+    "notebook-secret": "notebook-hub",
+    **dict.fromkeys(("pytorchjob-pod", "mpijob-launcher-pod", "mpijob-worker-pod"), "training-operator"),
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ class Case:
         begin: how the object is stored, by `by`.
         delete: further DeleteOptions.
         filled: what is missing is filled in where mutating policies are, and it is let through then.
-        of: what the file says that it is of: `templates`, a base, or the TFJob that a case of another kind follows.
+        of: below what it stands in its file: `templates`, a base, or the TFJob that a case of another kind follows.
     """
 
     rule: str
@@ -95,10 +103,10 @@ class Case:
     base: str
     namespace: str
     who: str
-    change: dict[str, Any]
-    update: dict[str, Any] | None
-    sub: str
-    says: str
+    change: dict[str, Any] = field(default_factory=dict)
+    update: dict[str, Any] | None = None
+    sub: str = ""
+    says: str = ""
     begin: dict[str, Any] = field(default_factory=dict)
     by: str = "admin"
     delete: dict[str, Any] | None = None
@@ -135,26 +143,31 @@ def bases() -> dict[str, dict[str, Any]]:
 
 
 def cases(rule: str) -> list[Case]:
-    """The cases of a rule. Raises TrainyardError for one that is none."""
+    """The cases of a rule, which stand below what they are of. Raises TrainyardError for one that is none."""
     found = []
-    for raw in yaml.safe_load((FOLDER / f"{rule}.cases.yaml").read_text()):
-        if not (set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw)):
-            hint = f"a case has allow, or deny and says, and beside them {', '.join(sorted(KEYS))}"
-            raise TrainyardError(f"{raw} is no case", where=f"policies/{rule}.cases.yaml", hint=hint)
-        if raw["of"] != "templates":
-            found.append(_case(rule, raw, raw["of"], raw.get("change", {})))
-            if raw["of"] == "tfjob":
-                like = raw | {"says": re.split(r"\d", raw["says"])[0]} if "says" in raw else raw  # they count otherwise
-                found += [
-                    _case(rule, like, base, _as(base, raw.get("change", {})))
-                    for base in DERIVED
-                    if base not in raw.get("but", [])
-                ]
-            continue
-        for base, place in TEMPLATES.items():
-            if base not in raw.get("but", []):
-                found.append(_case(rule, raw, base, {place + key: value for key, value in raw["change"].items()}))
+    for of, listed in yaml.safe_load((FOLDER / f"{rule}.cases.yaml").read_text()).items():
+        for raw in listed:
+            if not (set(raw) <= KEYS and ("allow" in raw) != ("deny" in raw) and ("says" in raw) == ("deny" in raw)):
+                hint = f"a case has allow, or deny and says, and beside them {', '.join(sorted(KEYS))}"
+                raise TrainyardError(f"{raw} is no case", where=f"policies/{rule}.cases.yaml", hint=hint)
+            found += _meant(rule, raw, of)
     return found
+
+
+def _meant(rule: str, raw: dict[str, Any], of: str) -> Iterator[Case]:
+    """What a case stands for: itself, one of each kind like a TFJob, or one of each template."""
+    change, but = raw.get("change", {}), raw.get("but", [])
+    if of == "templates":
+        for base, place in TEMPLATES.items():
+            if base not in but:
+                yield _case(rule, raw, of, base, {place + key: value for key, value in change.items()})
+        return
+    yield _case(rule, raw, of, of, change)
+    if of == "tfjob":
+        like = raw | {"says": re.split(r"\d", raw["says"])[0]} if "says" in raw else raw  # they count otherwise
+        for base in DERIVED:
+            if base not in but:
+                yield _case(rule, like, of, base, _as(base, change))
 
 
 def _as(base: str, change: dict[str, Any]) -> dict[str, Any]:
@@ -171,16 +184,15 @@ def _as(base: str, change: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
-def _case(rule: str, raw: dict[str, Any], base: str, change: dict[str, Any]) -> Case:
-    name = (raw.get("allow") or raw.get("deny")) + ("" if base == raw["of"] else f", in a {base}")
-    usual = "admin" if base in PLATFORMS else "editor" if base in NOT_FOR_MEMBERS else "member"
-    who = raw.get("as", usual)
-    return Case(
-        rule=rule, name=name, allowed="allow" in raw, base=base, namespace=raw.get("in", "vision"), who=who,
-        change=change, update=raw.get("update"), sub=raw.get("sub", ""), says=raw.get("says", ""),
-        begin=raw.get("begin", {}), by=raw.get("by", "admin"), delete=raw.get("delete"), of=raw["of"],
-        filled=raw.get("filled", False),
-    )  # fmt: skip
+def asked(raw: dict[str, Any]) -> dict[str, Any]:
+    """What a file says of a request, by the names that a Case has for it."""
+    return {key: raw[key] for key in ASKED & set(raw)} | {"namespace": raw.get("in", "vision")}
+
+
+def _case(rule: str, raw: dict[str, Any], of: str, base: str, change: dict[str, Any]) -> Case:
+    name = (raw.get("allow") or raw.get("deny")) + ("" if base == of else f", in a {base}")
+    about = asked(raw) | {"change": change, "who": raw.get("as") or MAKERS.get(base, "member")}
+    return Case(rule=rule, name=name, allowed="allow" in raw, base=base, of=of, **about)
 
 
 def changed(obj: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
