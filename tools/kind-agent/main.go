@@ -70,16 +70,12 @@ func run(ctx context.Context, s settings) error {
 	}
 	klog.InfoS("kind-agent started", "node", s.node)
 	for {
-		wait := time.Duration(0)
+		var timer <-chan time.Time
 		for what, sync := range map[string]func(context.Context) error{"network": net.sync, "volumes": vols.sync} {
 			if err := sync(ctx); err != nil {
 				klog.ErrorS(err, "will be tried again", "what", what)
-				wait = again
+				timer = time.After(again)
 			}
-		}
-		var timer <-chan time.Time
-		if wait > 0 {
-			timer = time.After(wait)
 		}
 		select {
 		case <-ctx.Done():

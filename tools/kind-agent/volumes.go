@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	listers "k8s.io/client-go/listers/core/v1"
 )
@@ -72,20 +73,15 @@ func (v *volumes) provide(ctx context.Context, claim *v1.PersistentVolumeClaim) 
 	if err := os.Chmod(path, 0o777); err != nil {
 		return err
 	}
-	if _, err := v.api.Create(ctx, volume, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	return nil
+	_, err := v.api.Create(ctx, volume, metav1.CreateOptions{})
+	return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
 }
 
 func (v *volumes) remove(ctx context.Context, volume *v1.PersistentVolume) error {
 	if err := os.RemoveAll(filepath.Join(v.folder, volume.Name)); err != nil {
 		return err
 	}
-	if err := v.api.Delete(ctx, volume.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return utilerrors.FilterOut(v.api.Delete(ctx, volume.Name, metav1.DeleteOptions{}), apierrors.IsNotFound)
 }
 
 // volume is what a claim is answered with: bound to it from the start, and to this node.

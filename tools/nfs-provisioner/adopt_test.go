@@ -21,21 +21,6 @@ const ours = "trainyard.io/nfs"
 
 var adopting = map[string]string{"existing": "adopt", "onDelete": "retain"}
 
-// workspaces is a provisioner for team-a with these PersistentVolumes in the cluster.
-func workspaces(t *testing.T, gid string, volumes ...*v1.PersistentVolume) (*provisioner, string, corev1.PersistentVolumeInterface) {
-	client := fake.NewClientset().CoreV1().PersistentVolumes()
-	for _, volume := range volumes {
-		if _, err := client.Create(context.Background(), volume, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p, top := testProvisioner(t, gid)
-	p.retire = func(ctx context.Context, source v1.NFSVolumeSource, old holder) error {
-		return retire(ctx, client, ours, source, old)
-	}
-	return p, top, client
-}
-
 // volume is one that this provisioner made for team-a/data, changed by the functions given.
 func volume(name string, phase v1.PersistentVolumePhase, changes ...func(*v1.PersistentVolume)) *v1.PersistentVolume {
 	made := &v1.PersistentVolume{
@@ -61,9 +46,9 @@ func provision(p *provisioner, name string, parameters map[string]string) error 
 	return err
 }
 
-func there(t *testing.T, volumes corev1.PersistentVolumeInterface, name string) bool {
+func there(t *testing.T, core corev1.CoreV1Interface, name string) bool {
 	t.Helper()
-	_, err := volumes.Get(context.Background(), name, metav1.GetOptions{})
+	_, err := core.PersistentVolumes().Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil && !errors.IsNotFound(err) {
 		t.Fatal(err)
 	}
@@ -72,7 +57,7 @@ func there(t *testing.T, volumes corev1.PersistentVolumeInterface, name string) 
 
 func TestClaimThatComesBackFindsItsData(t *testing.T) {
 	reader := volume("reader", v1.VolumeBound, func(v *v1.PersistentVolume) { v.Annotations = nil })
-	p, top, volumes := workspaces(t, "20001", volume("pvc-1", v1.VolumeReleased), reader)
+	p, top := testProvisioner(t, "20001", "", volume("pvc-1", v1.VolumeReleased), reader)
 	for _, name := range []string{"pvc-1", "pvc-2", "pvc-2"} { // the last as after a lost answer
 		if err := provision(p, name, adopting); err != nil {
 			t.Fatal(name, err)
@@ -89,7 +74,7 @@ func TestClaimThatComesBackFindsItsData(t *testing.T) {
 	if info.Mode().Perm() != 0o770 || groupOf(info) != teamA {
 		t.Errorf("mode %v group %d: not given to the team again", info.Mode(), groupOf(info))
 	}
-	if there(t, volumes, "pvc-1") || !there(t, volumes, "reader") {
+	if there(t, p.core, "pvc-1") || !there(t, p.core, "reader") {
 		t.Error("the released volume must go, the static one must stay")
 	}
 	if has, _ := p.tree.holder("team-a/data"); has != (holder{"pvc-2", "team-a/data"}) {
@@ -121,13 +106,11 @@ func TestAdoptionIsRefused(t *testing.T) {
 		"by default":    {"20001", "in use by volume pvc-1", nil, volume("pvc-1", v1.VolumeReleased)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, top, volumes := workspaces(t, c.gid, c.volume)
-			if err := p.tree.Create("team-a/data", holder{"pvc-1", "team-a/data"}, teamA, nil); err != nil {
-				t.Fatal(err)
-			}
+			p, top := testProvisioner(t, c.gid, "", c.volume)
+			mustCreate(t, p.tree, "team-a/data", "pvc-1", teamA)
 			write(t, top, "team-a/data/file")
 			wantError(t, provision(p, "pvc-2", c.parameters), c.want)
-			if has, _ := p.tree.holder("team-a/data"); has.volume != "pvc-1" || !exists(top, "team-a/data/file") || !there(t, volumes, c.volume.Name) {
+			if has, _ := p.tree.holder("team-a/data"); has.volume != "pvc-1" || !exists(top, "team-a/data/file") || !there(t, p.core, c.volume.Name) {
 				t.Errorf("a refusal changed something: the directory is noted as %v", has)
 			}
 		})
@@ -135,7 +118,7 @@ func TestAdoptionIsRefused(t *testing.T) {
 }
 
 func TestDirectoryOfAnotherClaimIsNotTakenOver(t *testing.T) {
-	p, _, _ := workspaces(t, "20001")
+	p, _ := testProvisioner(t, "20001", "")
 	for made, want := range map[string]string{"team-b/data": "was made for the claim team-b/data", "": "was made for an unknown claim"} {
 		if err := p.tree.note("team-a/data", holder{"pvc-1", made}); err != nil {
 			t.Fatal(err)
@@ -145,7 +128,7 @@ func TestDirectoryOfAnotherClaimIsNotTakenOver(t *testing.T) {
 }
 
 func TestFailedAdoptionLeavesTheNote(t *testing.T) {
-	p, top, _ := workspaces(t, "20001")
+	p, top := testProvisioner(t, "20001", "")
 	mustCreate(t, p.tree, "team-a/data", "pvc-1", teamA)
 	os.Remove(filepath.Join(top, "team-a/data"))
 	write(t, top, "team-a/data") // a file of the same group in its place
@@ -169,7 +152,8 @@ func TestReleasedVolumeThatChangesIsNotDeleted(t *testing.T) {
 	client := fake.NewClientset(volume("pvc-1", v1.VolumeReleased))
 	client.PrependReactor("delete", "persistentvolumes", refuseStale)
 	source := v1.NFSVolumeSource{Server: "10.96.0.49", Path: "/shared/team-a/data"}
-	err := retire(context.Background(), client.CoreV1().PersistentVolumes(), ours, source, holder{"pvc-1", "team-a/data"})
+	p := &provisioner{core: client.CoreV1(), name: ours}
+	err := p.retire(context.Background(), source, holder{"pvc-1", "team-a/data"})
 	wantError(t, err, "cannot remove the released volume pvc-1")
 }
 
@@ -220,7 +204,7 @@ func TestStaticVolumesStayWhileNobodyKnowsTheirNamespace(t *testing.T) {
 		return true, nil, errors.NewServiceUnavailable("the API server rests")
 	})
 	wantError(t, tend(context.Background(), client.CoreV1()), "the API server rests")
-	if !there(t, client.CoreV1().PersistentVolumes(), "released") {
+	if !there(t, client.CoreV1(), "released") {
 		t.Error("the volume was deleted on no evidence")
 	}
 }

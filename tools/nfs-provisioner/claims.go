@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -17,11 +16,8 @@ type holder struct {
 // holder says who has a directory; its volume is "" when nobody has.
 func (t *tree) holder(directory string) (holder, error) {
 	content, err := t.root.ReadFile(path.Join(claimsDir, directory, claimFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return holder{}, nil
-	}
 	volume, claim, _ := strings.Cut(strings.TrimRight(string(content), "\n"), "\n")
-	return holder{volume, claim}, err
+	return holder{volume, claim}, unlessMissing(err)
 }
 
 // checkFree refuses a directory that lies within another volume's, or contains one.
@@ -36,7 +32,7 @@ func (t *tree) checkFree(directory string) error {
 		}
 	}
 	inner, err := fs.ReadDir(t.root.FS(), path.Join(claimsDir, directory))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if unlessMissing(err) != nil {
 		return err
 	}
 	for _, entry := range inner {
@@ -58,11 +54,8 @@ func (t *tree) checkAdoption(directory string, old, new holder, gid int) error {
 		return fmt.Errorf("directory %s was made for %s (volume %s), not for %s: it is not taken over", directory, made, old.volume, new.claim)
 	}
 	info, err := t.root.Lstat(directory)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return unlessMissing(err)
 	}
 	return checkGroup(directory, info, gid)
 }
@@ -87,7 +80,7 @@ func (t *tree) note(directory string, who holder) error {
 func (t *tree) release(directory string) error {
 	place := path.Join(claimsDir, directory)
 	for _, file := range []string{usedFile, overFile, claimFile} {
-		if err := t.root.Remove(path.Join(place, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := unlessMissing(t.root.Remove(path.Join(place, file))); err != nil {
 			return fmt.Errorf("cannot release %s: %w", directory, err)
 		}
 	}

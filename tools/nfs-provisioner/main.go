@@ -12,7 +12,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -72,25 +71,7 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	volumes := client.CoreV1().PersistentVolumes()
-	p := &provisioner{tree: tree, server: s.server, export: s.export,
-		retire: func(ctx context.Context, source v1.NFSVolumeSource, old holder) error {
-			return retire(ctx, volumes, s.name, source, old)
-		},
-		namespaceAnnotations: func(ctx context.Context, name string) (map[string]string, error) {
-			namespace, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return nil, err
-			}
-			return namespace.Annotations, nil
-		}}
-	p.claims = func(ctx context.Context, namespace string) ([]v1.PersistentVolumeClaim, error) {
-		list, err := client.CoreV1().PersistentVolumeClaims(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return list.Items, nil
-	}
+	p := &provisioner{tree: tree, core: client.CoreV1(), name: s.name, server: s.server, export: s.export}
 	measured := &figures{}
 	if s.period > 0 {
 		events := record.NewBroadcaster(record.WithContext(ctx))

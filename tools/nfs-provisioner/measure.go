@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 
@@ -46,11 +45,8 @@ type walk struct {
 // further than bounds allow.
 func (t *tree) measure(ctx context.Context, directory string, most bounds) (int64, error) {
 	top, err := t.root.Open(directory)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
 	if err != nil {
-		return 0, err
+		return 0, unlessMissing(err)
 	}
 	defer top.Close()
 	w := walk{ctx: ctx, most: most, links: map[inode]struct{}{}}

@@ -37,11 +37,8 @@ func (k kept) namespace() string {
 func (t *tree) directories() ([]kept, error) {
 	var found []kept
 	err := fs.WalkDir(t.root.FS(), claimsDir, func(name string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // none yet, or released meanwhile
-			return nil
-		}
 		if err != nil || entry.Name() != claimFile {
-			return err
+			return unlessMissing(err) // none yet, or released meanwhile
 		}
 		directory := strings.TrimPrefix(path.Dir(name), claimsDir+"/")
 		has, err := t.holder(directory)
@@ -59,10 +56,7 @@ func (t *tree) directories() ([]kept, error) {
 func (t *tree) archives() ([]kept, error) {
 	entries, err := fs.ReadDir(t.root.FS(), archivesDir)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, err
+		return nil, unlessMissing(err)
 	}
 	var found []kept
 	for _, entry := range entries {
@@ -117,7 +111,7 @@ func (t *tree) expire(archive kept) error {
 	if err := t.makePrivate(trashDir); err != nil {
 		return err
 	}
-	if err := t.root.Rename(archive.directory, trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unlessMissing(t.root.Rename(archive.directory, trash)); err != nil {
 		return fmt.Errorf("cannot remove %s: %w", archive.directory, err)
 	}
 	return t.root.RemoveAll(trash)
@@ -126,14 +120,8 @@ func (t *tree) expire(archive kept) error {
 // number reads one of the numbers that are noted of a directory; false when there is none.
 func (t *tree) number(directory, file string) (int64, bool, error) {
 	content, err := t.root.ReadFile(path.Join(claimsDir, directory, file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, err
-	}
-	number, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
-	return number, err == nil, nil // half a number is none
+	number, half := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
+	return number, half == nil, unlessMissing(err) // half a number is none
 }
 
 // setNumber notes a number of a directory that has a holder, and of no other.
@@ -147,19 +135,13 @@ func (t *tree) setNumber(directory, file string, number int64) error {
 }
 
 func (t *tree) dropNumber(directory, file string) error {
-	if err := t.root.Remove(path.Join(claimsDir, directory, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return unlessMissing(t.root.Remove(path.Join(claimsDir, directory, file)))
 }
 
 // closed says whether nobody but root can enter a directory.
 func (t *tree) closed(directory string) (bool, error) {
 	info, err := t.root.Lstat(directory)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && info.Mode().Perm()&0o077 == 0, err
+	return err == nil && info.Mode().Perm()&0o077 == 0, unlessMissing(err)
 }
 
 func (t *tree) setClosed(directory string, closed bool) error {

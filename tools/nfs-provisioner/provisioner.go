@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
@@ -38,14 +39,10 @@ func parseExisting(text string) (adopt bool, err error) {
 // provisioner makes `nfs:` PersistentVolumes as directories of one export.
 type provisioner struct {
 	tree   *tree
-	server string // as written into the volumes: kubelet mounts it, without the cluster's DNS
+	core   corev1.CoreV1Interface // asked afresh for each volume
+	name   string                 // as storage classes give it
+	server string                 // as written into the volumes: kubelet mounts it, without the cluster's DNS
 	export string
-	// retire removes the released volumes of a directory that is to be taken over, or refuses.
-	retire func(ctx context.Context, source v1.NFSVolumeSource, old holder) error
-	// namespaceAnnotations reads them afresh for each volume.
-	namespaceAnnotations func(ctx context.Context, namespace string) (map[string]string, error)
-	// claims are those of a namespace.
-	claims func(ctx context.Context, namespace string) ([]v1.PersistentVolumeClaim, error)
 }
 
 // Provision answers one claim. Its errors become events of the claim.
@@ -76,15 +73,15 @@ func (p *provisioner) provision(ctx context.Context, options controller.Provisio
 	if err != nil {
 		return nil, err
 	}
-	annotations, err := p.namespaceAnnotations(ctx, claim.Namespace)
+	namespace, err := p.core.Namespaces().Get(ctx, claim.Namespace, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read namespace %s: %w", claim.Namespace, err)
 	}
-	gid, err := chooseGID(claim.Namespace, annotations, class.Parameters["gid"])
+	gid, err := chooseGID(claim.Namespace, namespace.Annotations, class.Parameters["gid"])
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkRoom(ctx, claim, directory, annotations[storageAnnotation]); err != nil {
+	if err := p.checkRoom(ctx, claim, directory, namespace.Annotations[storageAnnotation]); err != nil {
 		return nil, err
 	}
 	source := v1.NFSVolumeSource{Server: p.server, Path: path.Join(p.export, directory)}

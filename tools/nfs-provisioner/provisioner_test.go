@@ -12,6 +12,8 @@ import (
 	storage "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
@@ -77,16 +79,17 @@ func request(parameters map[string]string) controller.ProvisionOptions {
 	}
 }
 
-func testProvisioner(t *testing.T, namespaceGID string) (*provisioner, string) {
+// testProvisioner is for a cluster with team-a's namespace, of this group and total, and these objects.
+func testProvisioner(t *testing.T, namespaceGID, total string, objects ...runtime.Object) (*provisioner, string) {
 	tree, top := export(t)
-	return &provisioner{tree: tree, server: "10.96.0.49", export: "/shared",
-		namespaceAnnotations: func(context.Context, string) (map[string]string, error) {
-			return map[string]string{gidAnnotation: namespaceGID}, nil
-		}}, top
+	notes := map[string]string{gidAnnotation: namespaceGID, storageAnnotation: total}
+	objects = append(objects, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", Annotations: notes}})
+	core := fake.NewClientset(objects...).CoreV1()
+	return &provisioner{tree: tree, core: core, name: ours, server: "10.96.0.49", export: "/shared"}, top
 }
 
 func TestProvisionAndDelete(t *testing.T) {
-	p, top := testProvisioner(t, "20001")
+	p, top := testProvisioner(t, "20001", "")
 	volume, state, err := p.Provision(context.Background(), request(map[string]string{"gid": "30000", "onDelete": "retain"}))
 	if err != nil || state != controller.ProvisioningFinished {
 		t.Fatal(state, err)
@@ -121,7 +124,7 @@ func TestProvisionAndDelete(t *testing.T) {
 }
 
 func TestProvisionRefuses(t *testing.T) {
-	p, top := testProvisioner(t, "")
+	p, top := testProvisioner(t, "", "")
 	for part, parameters := range map[string]map[string]string{
 		"no group for the volume":           {},
 		"onDelete: \"keep\" is none of":     {"gid": "1", "onDelete": "keep"},

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,16 +24,16 @@ func (p *provisioner) checkRoom(ctx context.Context, claim *v1.PersistentVolumeC
 	if err != nil {
 		return fmt.Errorf("annotation %s of namespace %s: %q is no amount", storageAnnotation, claim.Namespace, most)
 	}
-	claims, err := p.claims(ctx, claim.Namespace)
+	claims, err := p.core.PersistentVolumeClaims(claim.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("cannot see the claims of namespace %s: %w", claim.Namespace, err)
 	}
-	left, err := p.tree.left(claim.Namespace, claims, directory)
+	left, err := p.tree.left(claim.Namespace, claims.Items, directory)
 	if err != nil {
 		return fmt.Errorf("cannot see what is kept for namespace %s: %w", claim.Namespace, err)
 	}
 	var asked int64
-	for _, one := range claims {
+	for _, one := range claims.Items {
 		asked += one.Spec.Resources.Requests.Storage().Value()
 	}
 	if left > 0 && asked+left > total.Value() {

@@ -226,7 +226,7 @@ func (t *tree) moveAway(directory, volume string, policy onDelete, trash string,
 			return fmt.Errorf("cannot note whose %s is: %w", target, err)
 		}
 	}
-	if err := t.root.Rename(directory, target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unlessMissing(t.root.Rename(directory, target)); err != nil {
 		return fmt.Errorf("cannot move %s to %s: %w", directory, target, err)
 	}
 	t.removeEmpty(path.Dir(directory))
@@ -276,6 +276,14 @@ func (t *tree) removeEmpty(directory string) {
 		}
 		directory = path.Dir(directory)
 	}
+}
+
+// unlessMissing is nil for what isn't there.
+func unlessMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func groupOf(info fs.FileInfo) int {

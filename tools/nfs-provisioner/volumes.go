@@ -23,7 +23,8 @@ const (
 // retire deletes the released PersistentVolumes of a directory that the same claim asks for again. It refuses as long as
 // one is in use. Their files stay: the reclaim policy of a volume that can be Released and kept is Retain. Static volumes
 // on the same directory are readers by design and don't count.
-func retire(ctx context.Context, volumes corev1.PersistentVolumeInterface, provisioner string, source v1.NFSVolumeSource, old holder) error {
+func (p *provisioner) retire(ctx context.Context, source v1.NFSVolumeSource, old holder) error {
+	volumes := p.core.PersistentVolumes()
 	list, err := volumes.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("cannot see whether volume %s is still used: %w", old.volume, err)
@@ -31,7 +32,7 @@ func retire(ctx context.Context, volumes corev1.PersistentVolumeInterface, provi
 	var released []v1.PersistentVolume
 	for _, volume := range list.Items {
 		nfs := volume.Spec.NFS
-		same := nfs != nil && nfs.Server == source.Server && nfs.Path == source.Path && volume.Annotations[provisionedByAnnotation] == provisioner
+		same := nfs != nil && nfs.Server == source.Server && nfs.Path == source.Path && volume.Annotations[provisionedByAnnotation] == p.name
 		if !same && volume.Name != old.volume {
 			continue
 		}

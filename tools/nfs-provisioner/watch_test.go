@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 )
@@ -133,13 +134,15 @@ type cluster struct {
 func claimed(t *testing.T, size int) *cluster {
 	t.Helper()
 	tree, top := export(t)
-	if err := tree.Create("team-a/data", holder{"pvc-1", "team-a/data"}, teamA, nil); err != nil {
-		t.Fatal(err)
-	}
-	client := fake.NewClientset(
+	mustCreate(t, tree, "team-a/data", "pvc-1", teamA)
+	return watching(t, tree, top,
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", Labels: map[string]string{teamLabel: "team-a"}}},
 		asking("data", "pvc-1", size), pod("writer", "data"), pod("other", "else"))
-	events := record.NewFakeRecorder(100)
+}
+
+// watching looks after a tree in a cluster with these objects.
+func watching(t *testing.T, tree *tree, top string, objects ...runtime.Object) *cluster {
+	client, events := fake.NewClientset(objects...), record.NewFakeRecorder(100)
 	w := &watch{tree: tree, core: client.CoreV1(), events: events, tolerance: 10, most: wide, figures: &figures{}}
 	return &cluster{w, t, top, client, events}
 }
@@ -263,8 +266,9 @@ func TestWhoGrowsOnIsClosedOut(t *testing.T) {
 	c.said("Closed", "1 pods")
 	c.look()
 	c.said()
-	if err := c.tree.Create("team-a/data", holder{"pvc-1", "team-a/data"}, teamA, nil); err != nil || c.mode() != 0o770 {
-		t.Fatal(err, c.mode())
+	mustCreate(t, c.tree, "team-a/data", "pvc-1", teamA)
+	if c.mode() != 0o770 {
+		t.Fatal(c.mode())
 	}
 	c.look()
 	c.said("Closed")
@@ -340,43 +344,22 @@ func TestPodsOverAndEphemeralVolumes(t *testing.T) {
 	}
 }
 
-// counted is a provisioner for team-a, whose claims are these and may be so many MiB together.
-func counted(t *testing.T, total string, claims ...*v1.PersistentVolumeClaim) (*provisioner, string) {
-	p, top := testProvisioner(t, "20001")
-	p.namespaceAnnotations = func(context.Context, string) (map[string]string, error) {
-		return map[string]string{gidAnnotation: "20001", storageAnnotation: total}, nil
-	}
-	p.claims = func(context.Context, string) ([]v1.PersistentVolumeClaim, error) {
-		var found []v1.PersistentVolumeClaim
-		for _, one := range claims {
-			found = append(found, *one)
-		}
-		return found, nil
-	}
-	return p, top
-}
-
 func TestFilesOfDeletedClaimsCount(t *testing.T) {
 	for _, policy := range []onDelete{onDeleteArchive, onDeleteRetain, onDeleteDelete} {
 		t.Run(string(policy), func(t *testing.T) {
-			p, top := counted(t, "2Gi", asking("data", "", 1024), asking("next", "", 1024))
+			p, top := testProvisioner(t, "20001", "2Gi", asking("data", "", 1024), asking("next", "", 1024))
 			parameters := map[string]string{"onDelete": string(policy)}
 			volume, _, err := p.Provision(context.Background(), request(parameters))
 			if err != nil {
 				t.Fatal(err)
 			}
 			fill(t, 4, top, "team-a/data/file")
-			p.claims = func(context.Context, string) ([]v1.PersistentVolumeClaim, error) {
-				return []v1.PersistentVolumeClaim{*asking("next", "", 2048)}, nil
-			}
-			w := &watch{tree: p.tree, core: fake.NewClientset().CoreV1(), events: record.NewFakeRecorder(9), most: wide, figures: &figures{}}
-			look := func() {
-				if err := w.round(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-			}
+			claims := p.core.PersistentVolumeClaims("team-a")
+			claims.Delete(context.Background(), "data", metav1.DeleteOptions{})
+			claims.Update(context.Background(), asking("next", "", 2048), metav1.UpdateOptions{})
+			c := watching(t, p.tree, top)
 			if policy == onDeleteRetain {
-				look() // what stays in place counts as measured, not as asked for
+				c.look() // what stays in place counts as measured, not as asked for
 			}
 			if err := p.Delete(context.Background(), volume); err != nil {
 				t.Fatal(err)
@@ -392,7 +375,7 @@ func TestFilesOfDeletedClaimsCount(t *testing.T) {
 				return
 			case onDeleteArchive:
 				wantError(t, err, "claims of team-a ask for 2.0 GiB and 1.0 GiB of deleted claims are kept, more than its 2Gi together")
-				look()
+				c.look()
 				_, _, err = p.Provision(context.Background(), next)
 			}
 			wantError(t, err, "and 4 MiB of deleted claims are kept")
@@ -402,7 +385,7 @@ func TestFilesOfDeletedClaimsCount(t *testing.T) {
 			}
 			os.RemoveAll(filepath.Join(top, "archived"))
 			os.RemoveAll(filepath.Join(top, "team-a/data"))
-			look()
+			c.look()
 			if _, _, err := p.Provision(context.Background(), next); err != nil {
 				t.Error(err)
 			}
@@ -411,19 +394,18 @@ func TestFilesOfDeletedClaimsCount(t *testing.T) {
 }
 
 func TestFilesThatComeBackWithTheirClaimDoNotCount(t *testing.T) {
-	p, top := counted(t, "1Gi", asking("data", "", 1024))
+	p, top := testProvisioner(t, "20001", "1Gi", asking("data", "", 1024))
 	mustCreate(t, p.tree, "team-a/data", "pvc-0", teamA)
 	fill(t, 4, top, "team-a/data/file")
 	p.tree.setNumber("team-a/data", usedFile, 4*mebi)
-	p.retire = func(context.Context, v1.NFSVolumeSource, holder) error { return nil }
 	if _, _, err := p.Provision(context.Background(), request(adopting)); err != nil {
 		t.Error(err)
 	}
 	other := request(nil)
 	other.PVC.Name, other.PVName = "other", "pvc-2"
-	p.claims = func(context.Context, string) ([]v1.PersistentVolumeClaim, error) {
-		return []v1.PersistentVolumeClaim{*asking("other", "", 1024)}, nil
-	}
+	claims := p.core.PersistentVolumeClaims("team-a")
+	claims.Delete(context.Background(), "data", metav1.DeleteOptions{})
+	claims.Create(context.Background(), asking("other", "", 1024), metav1.CreateOptions{})
 	_, _, err := p.Provision(context.Background(), other)
 	wantError(t, err, "4 MiB of deleted claims are kept")
 }
@@ -439,12 +421,10 @@ func TestArchivesGoAfterTheirTime(t *testing.T) {
 	}
 	before := time.Now().Add(-31 * day)
 	os.Chtimes(filepath.Join(top, archivesDir, "team-a-old-pvc-old"), before, before)
-	w := &watch{tree: tree, core: fake.NewClientset().CoreV1(), events: record.NewFakeRecorder(9), most: wide, figures: &figures{}}
+	c := watching(t, tree, top)
 	for _, keep := range []time.Duration{0, 30 * day} { // measuring doesn't make an archive younger
-		w.keepFor = keep
-		if err := w.round(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		c.keepFor = keep
+		c.look()
 		if exists(top, "archived/team-a-old-pvc-old") != (keep == 0) || !exists(top, "archived/team-a-new-pvc-new/file") {
 			t.Errorf("kept for %v: the wrong archive went or stayed", keep)
 		}

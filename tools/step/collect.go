@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -47,24 +48,18 @@ func fetchAll(store *store, jobs []fetch) error {
 	slots, failures := make(chan struct{}, fetches), make([]error, len(jobs))
 	var all sync.WaitGroup
 	for i, job := range jobs {
-		all.Add(1)
 		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots; all.Done() }()
+		all.Go(func() {
+			defer func() { <-slots }()
 			found, err := store.folder(job.bucket, job.key, job.folder)
 			if err == nil && !found {
 				err = errorf(codeData, "s3://%s/%s is not there any more", job.bucket, job.key)
 			}
 			failures[i] = err
-		}()
+		})
 	}
 	all.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(failures...)
 }
 
 // flatten gives the strings of a list, of lists in it, and of lists written as text; what a skipped iteration left is dropped.

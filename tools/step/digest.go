@@ -43,6 +43,5 @@ func digest(folder string, m meta, reference bool) (string, int64, error) {
 }
 
 func textDigest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"strings"
 )
@@ -16,13 +15,7 @@ func importArtifact(where place) error {
 		return errorf(codeUsage, "TRAINYARD_STEP of an importer names one output artifact")
 	}
 	s.Inputs.Parameters = map[string]parameter{"uri": {Type: "STRING"}, "metadata": {Type: "STRUCT"}}
-	info := readRunInfo(s, where)
-	input, err := newExecutorInput(s, where, info)
-	var made results
-	if err == nil {
-		made, err = imported(input)
-	}
-	return errors.Join(err, writeLineage(where, lineage(s, info, input, made, err)))
+	return s.told(where, imported)
 }
 
 func imported(input *executorInput) (results, error) {

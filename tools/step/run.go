@@ -12,11 +12,16 @@ func runStep(where place, words []string) error {
 	if err != nil {
 		return err
 	}
+	return s.told(where, func(input *executorInput) (results, error) { return work(input, words) })
+}
+
+// told does a step's work and writes its lineage, whatever came of it.
+func (s step) told(where place, work func(*executorInput) (results, error)) error {
 	info := readRunInfo(s, where)
 	input, err := newExecutorInput(s, where, info)
 	var made results
 	if err == nil {
-		made, err = work(input, words)
+		made, err = work(input)
 	}
 	return errors.Join(err, writeLineage(where, lineage(s, info, input, made, err)))
 }

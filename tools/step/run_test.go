@@ -159,18 +159,23 @@ func TestFoldersAndLinks(t *testing.T) {
 	q.succeeds(`test -d "$1"`, "{{$.inputs.artifacts['a'].path}}")
 }
 
-func TestSignalReachesTheWholeGroup(t *testing.T) {
-	p := newPod(t, "{}", nil)
+// stopped runs a script and has the step stopped once the script has written the file seen.up.
+func (p pod) stopped(script string) <-chan error {
+	p.Helper()
 	done := make(chan error)
-	go func() {
-		done <- p.runs(`trap 'echo mother >> "$1"; exit 9' TERM; (trap 'echo child >> "$1"; exit' TERM; touch "$1.up"; while :; do sleep 0.05; done) & while :; do sleep 0.05; done`, p.path("seen"))
-	}()
+	go func() { done <- p.runs(script, p.path("seen")) }()
 	for end := time.Now().Add(10 * time.Second); !exists(p.path("seen.up")) && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
+	return done
+}
+
+func TestSignalReachesTheWholeGroup(t *testing.T) {
+	p := newPod(t, "{}", nil)
+	done := p.stopped(`trap 'echo mother >> "$1"; exit 9' TERM; (trap 'echo child >> "$1"; exit' TERM; touch "$1.up"; while :; do sleep 0.05; done) & while :; do sleep 0.05; done`)
 	select {
 	case err := <-done:
 		fails(t, err, 9, "stopped by SIGTERM")
@@ -185,16 +190,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 // A shell without a trap dies at once; the program that it started takes its time to clean up.
 func TestStoppedCommandMayCleanUp(t *testing.T) {
 	p := newPod(t, "{}", nil)
-	done := make(chan error)
-	go func() {
-		done <- p.runs(`sh -c 'trap "sleep 4; echo cleaned > $0; exit 143" TERM; touch $0.up; while :; do sleep 0.05; done' "$1"; true`, p.path("seen"))
-	}()
-	for end := time.Now().Add(10 * time.Second); !exists(p.path("seen.up")) && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	done := p.stopped(`sh -c 'trap "sleep 4; echo cleaned > $0; exit 143" TERM; touch $0.up; while :; do sleep 0.05; done' "$1"; true`)
 	fails(t, <-done, 143, "stopped by SIGTERM")
 	if seen := p.read("seen"); strings.TrimSpace(seen) != "cleaned" {
 		t.Error(seen)

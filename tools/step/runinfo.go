@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"regexp"
 	"strings"
@@ -17,20 +18,14 @@ type runInfo struct {
 }
 
 func readRunInfo(s step, where place) runInfo {
-	pod := os.Getenv("HOSTNAME") // runtimes set it in every container
-	if pod == "" {
-		pod, _ = os.Hostname()
-	}
+	host, _ := os.Hostname()
 	f := runInfo{
 		run: os.Getenv("TRAINYARD_RUN"), runUID: os.Getenv("TRAINYARD_RUN_UID"),
 		namespace: os.Getenv("TRAINYARD_NAMESPACE"), team: os.Getenv("TRAINYARD_TEAM"),
-		experiment: os.Getenv("TRAINYARD_EXPERIMENT"), pod: pod, node: os.Getenv("ARGO_NODE_ID"),
+		experiment: os.Getenv("TRAINYARD_EXPERIMENT"), pod: cmp.Or(os.Getenv("HOSTNAME"), host), node: os.Getenv("ARGO_NODE_ID"),
 		image: where.template.Container.Image, started: time.Now(),
 	}
-	created := os.Getenv("TRAINYARD_CREATED")
-	if created == "" {
-		created = stamp(f.started)
-	}
+	created := cmp.Or(os.Getenv("TRAINYARD_CREATED"), stamp(f.started))
 	f.constants = map[string]string{
 		"pipeline_job_name": f.run, "pipeline_job_resource_name": f.run, "pipeline_job_uuid": f.runUID,
 		"pipeline_task_name": s.Task, "pipeline_task_uuid": f.node, "pipeline_root": where.pipelineRoot(),

@@ -149,10 +149,7 @@ func outputValue(kind parameter, text string) (any, error) {
 func checkedOutput(kind parameter, value any) (any, error) {
 	switch kind.Type {
 	case "STRING", "":
-		if text, ok := value.(string); ok {
-			return text, nil
-		}
-		return toJSON(value), nil
+		return asText(value), nil
 	case "LIST":
 		if _, ok := value.([]any); !ok {
 			return nil, errorf(codeData, "%.60s", toJSON(value))

@@ -117,10 +117,6 @@ class Settings:
     port: int = 8888
     blocked: tuple[str, ...] = ()
 
-    def team(self, name: str) -> Team | None:
-        """The team of this name that has notebooks."""
-        return next((one for one in self.teams if one.name == name), None)
-
     def profile(self, name: str) -> Profile | None:
         """The profile of this name."""
         return next((one for one in self.profiles if one.name == name), None)

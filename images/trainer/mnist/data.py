@@ -31,12 +31,19 @@ class Dataset:
     test_x: np.ndarray
     test_y: np.ndarray
 
-    def shard(self, rank: int, world: int) -> tuple[np.ndarray, np.ndarray]:
-        """The training samples of one rank: every world-th one, the same count for all ranks."""
+    def shard(self, rank: int, world: int, of: str = "ranks") -> tuple[np.ndarray, np.ndarray]:
+        """The training samples of one rank: every world-th one, the same count for all ranks, and one at least."""
         if not 0 <= rank < world:
             raise TrainError(f"rank {rank} is outside a world of {world}")
         count = len(self.train_y) // world
+        if not count:
+            what = f"{len(self.train_y)} samples can't be shared by {world} {of}"
+            raise TrainError(what, hint="raise --train-samples")
         return self.train_x[rank::world][:count], self.train_y[rank::world][:count]
+
+    def tests(self, rank: int, world: int) -> tuple[np.ndarray, np.ndarray]:
+        """The test images that one rank looks at, and their labels."""
+        return self.test_x[rank::world], self.test_y[rank::world]
 
 
 def parse_idx(blob: bytes, name: str = "idx") -> np.ndarray:

@@ -42,9 +42,13 @@ class Perceptron:
 
 
 def accuracy(logits: Callable[[np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray) -> float:
-    """Share of images that `logits` labels right, a thousand at a time."""
-    right = sum(int((logits(x[at : at + 1000]).argmax(1) == y[at : at + 1000]).sum()) for at in range(0, len(y), 1000))
-    return right / max(1, len(y))
+    """Share of images that `logits` labels right."""
+    return count_right(logits, x, y) / max(1, len(y))
+
+
+def count_right(logits: Callable[[np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray) -> int:
+    """How many images `logits` labels right, a thousand at a time."""
+    return sum(int((logits(x[at : at + 1000]).argmax(1) == y[at : at + 1000]).sum()) for at in range(0, len(y), 1000))
 
 
 def start(seed: int) -> Perceptron:

@@ -111,11 +111,7 @@ def main(argv: Sequence[str]) -> None:
     os.environ.setdefault("NPROC", str(args.threads))  # XLA sizes its thread pools by it
     source, target = store.open_store(args.data), store.open_store(args.out)
     everything = data.load(source, args.train_samples)
-    x, y = everything.shard(place.rank, place.size)
-    if not len(y):
-        raise TrainError(
-            f"{args.train_samples} samples can't be shared by {place.size} processes", hint="raise --train-samples"
-        )
+    x, y = everything.shard(place.rank, place.size, "processes")
 
     import jax
 
@@ -149,17 +145,12 @@ def main(argv: Sequence[str]) -> None:
     result.train_seconds = time.monotonic() - started
 
     model = perceptron.Perceptron(*(np.asarray(value) for value in weights))
-    mine = slice(place.rank, None, place.size)
-    right = model.accuracy(everything.test_x[mine], everything.test_y[mine]) * len(everything.test_y[mine])
+    right = perceptron.count_right(model.logits, *everything.tests(place.rank, place.size))
     result.samples, result.epochs, result.loss = len(y), args.epochs, loss
     result.accuracy = round(group.total(right)[0]) / len(everything.test_y)
     if place.rank == 0:
         result.checkpoint = store.put_checked(target, perceptron.FILE, perceptron.to_bytes(model))
-    result.write_rank(target)
-    group.total(0.0)  # metrics.json appears only when every process has written its own file
-    if place.rank == 0:
-        print(f"test accuracy {result.accuracy:.4f}; metrics in {result.write_metrics(target)}", flush=True)
-    group.total(0.0)
+    result.publish(target, lambda: group.total(0.0))
     if place.size > 1:
         jax.distributed.shutdown()
     options.check_accuracy(result.accuracy, args.min_accuracy)

@@ -114,8 +114,6 @@ def main(argv: Sequence[str]) -> None:
 
     everything = data.load(source, args.train_samples)
     x, y = everything.shard(rank, size)
-    if not len(y):
-        raise TrainError(f"{args.train_samples} samples can't be shared by {size} ranks", hint="raise --train-samples")
     model = torch_model.build(device)
     optimizer, average = group.wrap(torch.optim.Adam(model.parameters(), lr=args.lr), model)
     started, total = time.monotonic(), 0.0
@@ -132,17 +130,13 @@ def main(argv: Sequence[str]) -> None:
             print(f"epoch {epoch + 1} of {args.epochs}: loss {total / len(y):.4f}", flush=True)
     result.train_seconds = time.monotonic() - started
 
-    right = torch_model.count_correct(model, everything.test_x[rank::size], everything.test_y[rank::size], device)
+    right = torch_model.count_correct(model, *everything.tests(rank, size), device)
     right_all, loss_all = group.total([float(right), total])
     result.samples, result.epochs = len(y), args.epochs
     result.accuracy, result.loss = right_all / len(everything.test_y), loss_all / (len(y) * size)
     if rank == 0:
         result.checkpoint = store.put_checked(target, "checkpoint.pt", torch_model.checkpoint_bytes(model, args.epochs))
-    result.write_rank(target)
-    group.barrier()  # metrics.json appears only when every rank has written its own file
-    if rank == 0:
-        print(f"test accuracy {result.accuracy:.4f}; metrics in {result.write_metrics(target)}", flush=True)
-    group.barrier()
+    result.publish(target, group.barrier)
     options.check_accuracy(result.accuracy, args.min_accuracy)
 
 

@@ -15,7 +15,6 @@ from datetime import timedelta
 from importlib.util import find_spec
 
 from mnist import data, options, perceptron, store
-from mnist.errors import TrainError
 from mnist.result import Result
 from mnist.world import world_of
 
@@ -48,10 +47,6 @@ def main(argv: Sequence[str]) -> None:
 
     everything = data.load(source, args.train_samples)
     x, y = everything.shard(world.rank, world.size)
-    if not len(y):
-        raise TrainError(
-            f"{args.train_samples} samples can't be shared by {world.size} ranks", hint="raise --train-samples"
-        )
     if world.size > 1:
         options.wait_for_name(world.master)
         dist.init_process_group(backend, timeout=timedelta(minutes=5))
@@ -75,14 +70,8 @@ def main(argv: Sequence[str]) -> None:
         print(f"epoch {epoch + 1} of {args.epochs}: loss {float(total) / len(y):.4f}", flush=True)
     result.train_seconds = time.monotonic() - started
 
-    tally = torch.tensor(
-        [
-            float(torch_model.count_correct(bare, everything.test_x[world.rank :: world.size],
-                                            everything.test_y[world.rank :: world.size], device)),
-            float(total),
-        ],
-        device=device,
-    )  # fmt: skip
+    right = torch_model.count_correct(bare, *everything.tests(world.rank, world.size), device)
+    tally = torch.tensor([float(right), float(total)], device=device)
     if world.size > 1:
         dist.all_reduce(tally)
     result.samples, result.epochs = len(y), args.epochs
@@ -92,14 +81,11 @@ def main(argv: Sequence[str]) -> None:
         result.checkpoint = store.put_checked(target, "checkpoint.pt", torch_model.checkpoint_bytes(bare, args.epochs))
         arrays = {name: value.detach().cpu().numpy() for name, value in bare.state_dict().items()}
         store.put_checked(target, perceptron.FILE, perceptron.to_bytes(perceptron.from_torch(arrays)))
-    result.write_rank(target)
     if world.size > 1:
-        dist.barrier()  # metrics.json appears only when every rank has written its own file
-    if world.rank == 0:
-        print(f"test accuracy {result.accuracy:.4f}; metrics in {result.write_metrics(target)}", flush=True)
-    if world.size > 1:
-        dist.barrier()
+        result.publish(target, dist.barrier)
         dist.destroy_process_group()
+    else:
+        result.publish(target)
     options.check_accuracy(result.accuracy, args.min_accuracy)
 
 

@@ -112,10 +112,6 @@ def main(argv: Sequence[str]) -> None:
     print(f"rank {world.rank} of {world.size}: {backend} on {result.device}, GPUs {result.visible_devices}", flush=True)
     everything = data.load(source, args.train_samples)
     x, y = everything.shard(world.rank, world.size)
-    if not len(y):
-        raise TrainError(
-            f"{args.train_samples} samples can't be shared by {world.size} ranks", hint="raise --train-samples"
-        )
 
     with together(world, int(os.environ.get("MASTER_PORT") or 0)):
         settings = parameters(args.lr, args.threads, result.device)
@@ -126,20 +122,15 @@ def main(argv: Sequence[str]) -> None:
             settings, matrix, args.epochs, evals=[(matrix, "train")], evals_result=losses, verbose_eval=world.rank == 0
         )
         result.train_seconds = time.monotonic() - started
-        mine = slice(world.rank, None, world.size)
-        chances = booster.inplace_predict(everything.test_x[mine])
-        right = float((chances.argmax(1) == everything.test_y[mine]).sum())
+        images, labels = everything.tests(world.rank, world.size)
+        right = float((booster.inplace_predict(images).argmax(1) == labels).sum())
         result.samples, result.epochs = len(y), args.epochs
         result.accuracy = total(world, right)[0] / len(everything.test_y)
         result.loss = float(losses["train"]["mlogloss"][-1])  # of all ranks' samples
         if world.rank == 0:
             blob = bytes(booster.save_raw("ubj"))
             result.checkpoint = store.put_checked(target, "checkpoint.ubj", blob)
-        result.write_rank(target)
-        total(world, 0.0)  # metrics.json appears only when every rank has written its own file
-        if world.rank == 0:
-            print(f"test accuracy {result.accuracy:.4f}; metrics in {result.write_metrics(target)}", flush=True)
-        total(world, 0.0)
+        result.publish(target, lambda: total(world, 0.0))
     options.check_accuracy(result.accuracy, args.min_accuracy)
 
 
