@@ -40,7 +40,3 @@ class Progress:
         finally:
             self.steps.append((name, since, time.time()))
             print(f"{head} … {ending}{time.monotonic() - began:.1f} s", flush=True)
-
-    def skip(self, names: int = 1) -> None:
-        """Counts steps that had nothing to do."""
-        self.done += names

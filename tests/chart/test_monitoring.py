@@ -15,7 +15,9 @@ from rendering import Objects, Rendering
 from trainyard import components
 from trainyard.chart import helm
 from trainyard.components import MONITORING
+from trainyard.kinds import registry
 from trainyard.shell import run
+from trainyard_agent.exporter import certificates, looking
 from trainyard_dev import tools
 from trainyard_dev.chart import package, parts
 from trainyard_dev.tools import build
@@ -66,6 +68,29 @@ def test_kube_state_metrics_asks_for_no_more_than_it_may_read(objects: Objects) 
     [container] = pod_of(objects, "Deployment", "trainyard-kube-state-metrics")["containers"]
     [asked] = [arg.partition("=")[2].split(",") for arg in container["args"] if arg.startswith("--resources=")]
     assert set(asked) == readable
+
+
+def test_the_exporter_may_list_and_watch_exactly_what_it_reads(objects: Objects) -> None:
+    given = {
+        (group, resource): sorted(rule["verbs"])
+        for rule in one(objects, "ClusterRole", "trainyard-exporter")["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    jobs = [f"{kind.api_version}/{kind.plural}" for kind in registry.KINDS]
+    watched = {}
+    for source in looking.sources([], (), jobs):
+        parts = source.path.strip("/").split("/")
+        watched["" if parts[0] == "api" else parts[1], parts[-1]] = ["list", "watch"]
+    assert given == watched | {("admissionregistration.k8s.io", kind): ["list"] for kind in certificates.KINDS}
+
+
+def test_the_exporter_may_read_two_objects_by_their_names_and_no_secret(objects: Objects) -> None:
+    rules = one(objects, "Role", "trainyard-exporter")["rules"]
+    assert [(rule["resources"], rule["resourceNames"], rule["verbs"]) for rule in rules] == [
+        (["cronjobs"], ["trainyard-backup"], ["get"]),
+        (["configmaps"], ["trainyard-keys"], ["get"]),
+    ]
 
 
 def test_node_exporter_sees_the_host_read_only(objects: Objects) -> None:

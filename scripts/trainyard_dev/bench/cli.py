@@ -11,8 +11,6 @@ from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev import campaigns
 from trainyard_dev.bench import (
     configurations,
-    exporter_cluster,
-    exporter_load,
     gate,
     page,
     registry,
@@ -56,15 +54,8 @@ def list_benches(full: bool) -> None:
 @bench.command()
 @FULL
 @click.option("--only", multiple=True, metavar="BENCH", help="This bench alone; may be given several times.")
-@click.option(
-    "--minutes",
-    type=click.FloatRange(min=0),
-    default=0,
-    metavar="N",
-    help="End after so long; leave what takes longer.",
-)
 @AGAIN
-def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
+def run(full: bool, only: tuple[str, ...], again: bool) -> None:
     """Measure a part of every bench, or with --full everything.
 
     Writes figures and a page of them to out/bench/. Every result is kept as soon as it is there: the same command
@@ -74,14 +65,14 @@ def run(full: bool, only: tuple[str, ...], minutes: float, again: bool) -> None:
         registry.load(name)
     chosen = [name for name in registry.BENCHES if name in only] or list(registry.BENCHES)
     runs = [one for name in chosen for one in registry.plan(name, full)]
-    outcome = runner.execute(runs, runner.FOLDER, again=again, minutes=minutes)
+    outcome = runner.execute(runs, runner.FOLDER, again=again)
     found = [result for one in runs if (result := runner.held(one, runner.FOLDER))]
     if found:
         made = summary.build(found)
         summary.write(made, runner.FOLDER)
         page.write(made, runner.FOLDER / page.PAGE.name)
         click.echo(f"{len(made.figures)} figures of {len(found)} runs: {runner.FOLDER / page.PAGE.name}")
-    campaigns.ended("bench", good=not outcome.failed, whole=not only and not outcome.left)
+    campaigns.ended("bench", good=not outcome.failed, whole=not only)
     _end(outcome)
 
 
@@ -154,21 +145,6 @@ def print_config(name: str) -> None:
         for value in values:
             click.echo(f"# {what}: {value}")
     click.echo(found.config, nl=not found.config.endswith("\n"))
-
-
-@bench.command("exporter")
-@click.option("--nodes", default=exporter_load.NODES, show_default=True, type=click.IntRange(1))
-@click.option("--pods", default=exporter_load.PODS, show_default=True, type=click.IntRange(exporter_cluster.RANKS))
-def run_exporter(nodes: int, pods: int) -> None:
-    """Measure what the exporter takes on a large cluster: etcd and kube-apiserver, in four minutes and 6 GB.
-
-    Ends with an error when it takes more memory or a scrape more time than it may.
-    """
-    found = exporter_load.measure(nodes, pods, lambda text: click.echo(text, err=True))
-    for line in found.lines():
-        click.echo(line)
-    if over := found.over():
-        raise TrainyardError("; ".join(over))
 
 
 @bench.command("sizes")
@@ -264,7 +240,5 @@ def _end(outcome: runner.Outcome) -> None:
     """Says what is lacking; exit code 1 where a run failed."""
     for name, why in outcome.failed.items():
         click.echo(f"{name} failed: {why}", err=True)
-    if outcome.left:
-        click.echo(f"{len(outcome.left)} runs are left; the same command goes on with them")
     if outcome.failed:
         sys.exit(1)

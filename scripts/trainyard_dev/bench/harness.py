@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -209,15 +207,6 @@ def token(server: ApiServer, namespace: str, account: str, lacking: str) -> str:
     if not answer.ok:
         raise TrainyardError(f"{lacking}: {answer.message}")
     return str(answer.body["status"]["token"])
-
-
-def account(server: ApiServer, namespace: str, name: str, folder: Path, lacking: str) -> Path:
-    """The folder, with what kubelet mounts into a pod of this account; raises as `token` does."""
-    folder.mkdir()
-    (folder / "token").write_text(token(server, namespace, name, lacking))
-    (folder / "namespace").write_text(namespace)
-    shutil.copyfile(server.folder / "pki" / "ca.crt", folder / "ca.crt")
-    return folder
 
 
 def _taken(answer: Any) -> None:

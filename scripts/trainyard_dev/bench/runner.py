@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,12 +29,11 @@ Opener = Callable[[], AbstractContextManager[Harness]]
 
 @dataclass
 class Outcome:
-    """What became of the runs; `left` are those that the time did not suffice for."""
+    """What became of the runs."""
 
     measured: list[Run] = field(default_factory=list)
     kept: list[Run] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-    left: list[Run] = field(default_factory=list)
 
 
 def held(run: Run, folder: Path) -> Result | None:
@@ -60,31 +58,18 @@ def execute(
     folder: Path,
     *,
     again: bool = False,
-    minutes: float = 0.0,
     opener: Opener | None = None,
 ) -> Outcome:
-    """Measures what is not measured yet, or all of it `again`; each result becomes a file at once.
-
-    With `minutes` benches take turns, no run begins that would end later, and the others are left.
-    """
+    """Measures what is not measured yet, or all of it `again`; each result becomes a file at once."""
     outcome = Outcome(kept=[] if again else [run for run in runs if held(run, folder)])
     todo = [run for run in runs if run not in outcome.kept]
     clock = Forecast(results.read(folder / RUNS))
-    end = monotonic() + minutes * 60 if minutes else float("inf")
     if outcome.kept:
         print(f"{len(outcome.kept)} of {len(runs)} runs are measured already", flush=True)
     progress = Progress(len(todo), f"Measuring, about {minutes_text(sum(map(clock.of, todo)))}" if todo else "")
-    spent: Counter[str] = Counter()
     with _Worlds(opener or _open) as worlds:
-        while todo:
-            run = turn(todo, spent) if minutes else todo[0]
-            rest = min(sum(map(clock.of, todo)), end - monotonic())
-            todo.remove(run)
-            if monotonic() + clock.of(run) > end:
-                outcome.left.append(run)
-                progress.skip()
-                continue
-            done = strftime("%H:%M", localtime(time() + rest))
+        for at, run in enumerate(todo):
+            done = strftime("%H:%M", localtime(time() + sum(map(clock.of, todo[at:]))))
             began = monotonic()
             try:
                 with progress.step(f"{run.bench} {run.case} {run.column}, seed {run.seed} (all by {done})"):
@@ -94,7 +79,6 @@ def execute(
                 outcome.failed[run.id] = _keep_failure(run, error, worlds.logs(), folder)
                 worlds.close()
             clock.add(run, monotonic() - began)
-            spent[run.bench] += monotonic() - began
     return outcome
 
 
@@ -120,11 +104,6 @@ def _size(run: Run) -> float:
     """How much work a run is beside others of its bench: pods times nodes where it has a share of both, or jobs."""
     jobs = run.settings.get("count", ALL_JOBS) or ALL_JOBS
     return float(run.settings.get("share", 1.0)) ** 2 * jobs / ALL_JOBS
-
-
-def turn(todo: Sequence[Run], spent: Mapping[str, float]) -> Run:
-    """The next run of the bench that has had the least seconds so far."""
-    return min(todo, key=lambda run: spent.get(run.bench, 0.0))
 
 
 def minutes_text(seconds: float) -> str:

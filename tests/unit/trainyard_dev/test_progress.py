@@ -29,11 +29,10 @@ def test_progress_keeps_the_times_of_its_steps() -> None:
     progress = Progress(3)
     with progress.step("a"):
         pass
-    progress.skip(2)
     ((name, start, end),) = progress.steps
     assert name == "a"
     assert start <= end
-    assert progress.done == 3
+    assert progress.done == 1
 
 
 def test_progress_says_step_for_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -185,29 +185,6 @@ def test_the_forecast_of_another_case_goes_by_its_size() -> None:
     assert clock.of(replace(whole, case="trace", settings={"count": None})) == pytest.approx(400.0)
 
 
-def test_benches_take_turns_by_time() -> None:
-    todo = [Run("long", "a", "ours", seed) for seed in (1, 2)] + [Run("short", "b", "ours", seed) for seed in range(4)]
-    spent: dict[str, float] = {}
-    order = []
-    while todo:
-        run = runner.turn(todo, spent)
-        todo.remove(run)
-        order.append(f"{run.bench}{run.seed}")
-        spent[run.bench] = spent.get(run.bench, 0) + (30 if run.bench == "long" else 10)
-    assert order == ["long1", "short0", "short1", "short2", "long2", "short3"]
-
-
-def test_no_run_begins_that_would_end_too_late(
-    run: Callable[..., runner.Outcome], tmp_path: Path, fake_bench: SimpleNamespace
-) -> None:
-    (tmp_path / "bench/runs").mkdir(parents=True)
-    for known in (taken("small", "ours", 0.1), taken("small", "kube-default", 90)):
-        (tmp_path / f"bench/runs/{known.run.id}.json").write_text(known.to_json())
-    outcome = run(minutes=1)
-    assert [one.column for one in outcome.measured] == ["ours", "ours"]
-    assert [one.column for one in outcome.left] == ["kube-default", "kube-default"]
-
-
 def test_a_plan_that_names_a_run_twice_measures_it_once(fake_bench: SimpleNamespace) -> None:
     fake_bench.plan = lambda full: [RUN, Run("fake", "small", "ours", 2), RUN]
     assert [one.seed for one in registry.plan("fake", False)] == [1, 2]
