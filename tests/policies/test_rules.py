@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.apiserver.install import policies_in_force
 from trainyard_dev.chart import package, parts
-from trainyard_dev.chart.schema import SOURCE
+from trainyard_dev.chart.schema import source
 from trainyard_dev.policy.cases import ADMIN, FOLDER, WHO, Case, ask, bases, cases, changed, policy, rules
 from trainyard_dev.policy.check import SAYS
 
@@ -78,8 +79,7 @@ def test_schema_values_and_docs_name_every_rule() -> None:
     for option in sorted({option_of(rule) for rule in rules()}):
         folder = ROOT / "charts" / option if option else parts.UMBRELLA
         values = yaml.safe_load((folder / "values.yaml").read_text())
-        file = folder / "values.schema.json" if option else SOURCE
-        schema = yaml.safe_load(file.read_text())["properties"]
+        schema = (json.loads((folder / "values.schema.json").read_text()) if option else source())["properties"]
         modes = schema["modes"] if option else schema["policies"]["properties"]["modes"]
         own = [rule for rule in rules() if option_of(rule) == option]
         seen += own

@@ -12,16 +12,20 @@ from typing import Any
 import yaml
 
 from trainyard import components
+from trainyard.policy.rules import rules
 from trainyard_dev.chart import parts
 
 # Keys whose content is the user's: maps from name to anything.
 FREE = {"config", "labels", "annotations"}
+MODES = ["enforce", "warn", "audit", "off"]
 SOURCE = parts.UMBRELLA / "values.schema.yaml"
 
 
 def source() -> dict[str, Any]:
-    """The umbrella's schema as it is written; what two places of it share is there twice."""
+    """The umbrella's schema as it is written, with a mode for each rule; what two places of it share is there twice."""
     written: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(SOURCE.read_text())))
+    modes = {rule.name: {"description": rule.about, "enum": MODES} for rule in rules() if not rule.option}
+    written["properties"]["policies"]["properties"]["modes"] |= {"required": [*modes], "properties": modes}
     return written
 
 
