@@ -7,7 +7,7 @@ What is measured (`registry` has the list), and what only one bench needs:
 - order: `overtaking` says who passed whom
 - fairness: `shares` says what is fair; `victims` measures reclaim requests on full clusters, `layouts` makes these
 - throughput: `loads`, `costs`, `binder` (the limit)
-- beside them: `sizes` of requests and `serving` of models
+- beside them: `serving` of models
 
 With what: `configurations` are what is compared; `schedulers`, `scheduler_kueue` and `kueue_setup` run them;
 `harness` is the API server, `objects` what it gets, `simulator` virtual time; `traces` reads what `sources`

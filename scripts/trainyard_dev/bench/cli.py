@@ -17,7 +17,6 @@ from trainyard_dev.bench import (
     results,
     runner,
     serving,
-    sizes,
     summary,
     tables,
 )
@@ -145,20 +144,6 @@ def print_config(name: str) -> None:
         for value in values:
             click.echo(f"# {what}: {value}")
     click.echo(found.config, nl=not found.config.endswith("\n"))
-
-
-@bench.command("sizes")
-@click.option("--cores", type=click.IntRange(1), default=2, show_default=True, help="Of the node that is filled.")
-@click.option("--seconds", type=click.FloatRange(1), default=30, show_default=True, help="That a pod takes alone.")
-@click.option("--publish", "published", is_flag=True, help="Write figures and plot into docs/benchmarks/.")
-def run_sizes(cores: int, seconds: float, published: bool) -> None:
-    """Measure what low requests and high limits bring: CPU used of CPU asked for, and the slowdown. As root.
-
-    Figures and plot go into out/bench/, or with --publish into docs/benchmarks/. Nothing else should run beside it.
-    """
-    found = sizes.measure(cores, seconds)
-    file = sizes.write(found, summary.FOLDER if published else runner.FOLDER)
-    click.echo(sizes.table(found) + f"\n{found.cores} cores of {found.machine}: {file}")
 
 
 @bench.command("serving")
