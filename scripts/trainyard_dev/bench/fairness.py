@@ -42,7 +42,6 @@ TAKING = {
 ARRIVING = {"trace3@150": {"trace": "trace3", "jobs": 150}}
 SEEDS = range(1, 6)
 PLOT = "fairness-distance.svg"
-IDLE = 5  # % of the GPUs that are used less, from which on that is said
 METRICS: dict[str, Metric] = {
     "distance": ("distance", "of the cluster", 0.0),
     "distance_by_order_alone": ("by order alone", "of the cluster", 0.0),
@@ -53,7 +52,7 @@ METRICS: dict[str, Metric] = {
     "never_finished": ("never finished", "jobs", 0.0),
     "circles": ("circles", "instants", 0.0),
 }
-BESIDE = ("distance", "used_percent")  # case beside case; the rest is in the file of figures
+BESIDE = ("distance", "used_percent", "never_finished")  # case beside case; the rest is in the file of figures
 HEADINGS = headings(METRICS | victims.METRICS)
 
 
@@ -207,31 +206,6 @@ Kueue's cohorts, fair sharing and preemption are not measured.
 """
     for metric in BESIDE:
         text += f"{HEADINGS[metric]}:\n\n{tables.by_case(shared, metric)}\n"
-    text += "".join(f"`{case}`: {said}" for case in tables.cases(shared) if (said := _reading(shared, case)))
     if any(figure.metric == "circles" and figure.value for figure in shared):
         text += "As taking back may find no end, the chart takes nothing back unless it is told to.\n\n"
     return text + "\n" + victims.section([figure for figure in figures if figure.case.startswith("claims")])
-
-
-def _reading(figures: Sequence[Figure], case: str) -> str:
-    """Who comes nearer than ours by leaving GPUs idle, and where taking back found no end; nothing where neither is."""
-    said = []
-    mine, my_use = (tables.find(figures, case, "ours", metric) for metric in ("distance", "used_percent"))
-    for column in tables.configurations(figures, case):
-        near, used, circles, stuck = (
-            tables.find(figures, case, column, metric)
-            for metric in ("distance", "used_percent", "circles", "never_finished")
-        )
-        closer = mine and near and near.value < mine.value and tables.number(near.value) != tables.number(mine.value)
-        if closer and "reclaim" not in column and my_use and used and used.value < my_use.value - IDLE:
-            said.append(
-                f"`{column}` is nearer to max-min than `ours` with {tables.number(used.value)} % of the GPUs used"
-                f" instead of {tables.number(my_use.value)}: it leaves GPUs idle"
-                " rather than give a team more than its part."
-            )
-        if circles and stuck and circles.value and stuck.value:
-            said.append(
-                f"With `{column}` teams took from each other without end: {tables.number(stuck.value)} jobs"
-                f"{' in the mean' if len(stuck.seeds) > 1 else ''} never finish."
-            )
-    return " ".join(said) + "\n\n" if said else ""

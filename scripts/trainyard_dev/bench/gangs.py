@@ -49,8 +49,6 @@ HEADINGS = HELD | {metric: f"h from submission to start: {of}" for metric, of in
 HEADINGS |= {"delay_max_32": "h from submission to start: 32 GPUs, longest", "starved_32": DELAYS["starved_32"]}
 WHOLE = ("trace3_pr", "trace1_pr")
 SEEDS = range(1, 6)
-SPREAD_SEEDS = {"trace3_pr": SEEDS, "trace3": [1]}  # parts simulated as Volcano's default places pods, and their seeds
-REFERENCES = ("reference_pool", "reference_nodes", "reference_longest")
 
 
 def plan(full: bool) -> list[Run]:
@@ -110,9 +108,6 @@ def judged(timeline: Timeline) -> dict[str, float]:
     }
     if not timeline.stuck:
         values["makespan"] = timeline.makespan_s / MEGA
-    paper = dict(zip(REFERENCES, _references(jobs), strict=True))
-    values |= {name: offline.makespan(jobs, start) / MEGA for name, start in paper.items()}
-    values["as_on_paper"] = 100 * sum(task.first_s == paper["reference_nodes"][task.name] for task in jobs) / len(jobs)
     values |= _delays(jobs)
     return {name: value for name, value in values.items() if isfinite(value)}
 
@@ -130,11 +125,8 @@ def figures(results: Sequence[Result]) -> list[Figure]:
         *((f"delay_{share}_{size}", "h", 0.0) for size in SIZES for share in ("p50", "p99")),
         ("delay_max_32", "h", 0.0),
         ("starved_32", "times", None),
-        ("as_on_paper", "%", None),
     ]
     found = [one for metric, unit, bound in wanted for one in summarise(_always(results, metric), metric, unit, bound)]
-    baseline = [one for one in results if one.run.column == "ours"]
-    found += [one for name in REFERENCES for one in summarise(baseline, name, "Ms", "makespan_bound")]
     return found + (_published() if not {one.run.id for one in results} <= {run.id for run in plan(False)} else [])
 
 
@@ -179,29 +171,14 @@ def rank(ordered: Sequence[float], share: float) -> float:
     return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
 
 
-def _references(jobs: Sequence[Task]) -> list[dict[str, float]]:
-    """Starts by the simulated scheduler, in the order of REFERENCES."""
-    return [
-        offline.starts(jobs, NODES, order=_turn, place=offline.pooled),
-        offline.starts(jobs, NODES, order=_turn),
-        offline.starts(jobs, NODES, order=offline.longest),
-    ]
-
-
 @cache
 def _published() -> list[Figure]:
     """What is beside ours, which takes half a minute for whole traces: not for the reduced plan."""
     found = []
-    for trace, seeds in SPREAD_SEEDS.items():
-        found += published.spread(f"{trace}@{PART}", {seed: dealt(trace, PART, seed) for seed in seeds}, NODES)
     for trace in published.PUBLISHED:
         jobs = dealt(trace, None, 1)
         found += published.figures(trace, jobs, NODES, offline.makespan_bound(jobs, GPUS) / MEGA)
     return found
-
-
-def _turn(task: Task) -> tuple[int, float, str]:
-    return CLASSES.index(task.priority) if task.priority else 0, *offline.submission(task)
 
 
 def _always(results: Sequence[Result], metric: str) -> list[Result]:

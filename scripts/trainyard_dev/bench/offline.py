@@ -1,7 +1,7 @@
 """What is possible for gangs: the bound on the makespan, and a simulated scheduler that never evicts.
 
-The simulation tells what is lost by which cause: with one pool of GPUs only by the order of jobs, with nodes also
-by their edges, and what a real scheduler loses beyond that is its own.
+The simulation tells what is lost by the order of jobs and the edges of nodes; what a real scheduler loses beyond that
+is its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from trainyard_dev.bench.simulator import NODE_GPUS, Task
 
 Order = Callable[[Task], tuple[float | str, ...]]
-Place = Callable[[Sequence[int], int, int], list[tuple[int, int]]]
 
 
 def submission(task: Task) -> tuple[float, str]:
@@ -20,13 +19,8 @@ def submission(task: Task) -> tuple[float, str]:
     return task.submit_s, task.name
 
 
-def longest(task: Task) -> tuple[float, str]:
-    """The longest job first: what nobody can do who doesn't know how long jobs will last."""
-    return -task.duration_s, task.name
-
-
 def shortest(task: Task) -> tuple[float, str]:
-    """The shortest job first: the same."""
+    """The shortest job first: what nobody can do who doesn't know how long jobs will last."""
     return task.duration_s, task.name
 
 
@@ -41,26 +35,12 @@ def makespan_bound(jobs: Sequence[Task], gpus: int) -> float:
 
 def fullest(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
     """Nodes for a job and the GPUs on each, whole nodes or the fullest one that has room; nothing if it doesn't fit."""
-    return _first(sorted((room, node) for node, room in enumerate(free)), gpus, node_gpus)
+    each, pods = min(gpus, node_gpus), -(-gpus // node_gpus)
+    nodes = [node for room, node in sorted((room, node) for node, room in enumerate(free)) if room >= each][:pods]
+    return [(node, each) for node in nodes] if len(nodes) == pods else []
 
 
-def emptiest(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
-    """The same with the emptiest one."""
-    return _first(sorted(((room, node) for node, room in enumerate(free)), key=lambda one: -one[0]), gpus, node_gpus)
-
-
-def pooled(free: Sequence[int], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
-    """The same as if all GPUs were one node."""
-    if sum(free) < gpus:
-        return []
-    taken = []
-    for node, room in enumerate(free):
-        part = min(room, gpus - sum(got for _, got in taken))
-        taken += [(node, part)] if part else []
-    return taken
-
-
-def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, place: Place = fullest) -> dict[str, float]:
+def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission) -> dict[str, float]:
     """When each job starts: at every arrival and finish, all that fits is started in this order, nothing is evicted."""
     free = [NODE_GPUS] * nodes
     found: dict[str, float] = {}
@@ -77,7 +57,7 @@ def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, place
         waiting.sort(key=order)
         left = []
         for task in waiting:
-            taken = place(free, task.gpus, NODE_GPUS)
+            taken = fullest(free, task.gpus, NODE_GPUS)
             if not taken:
                 left.append(task)
                 continue
@@ -92,10 +72,3 @@ def starts(jobs: Sequence[Task], nodes: int, *, order: Order = submission, place
 def makespan(jobs: Sequence[Task], begun: dict[str, float]) -> float:
     """The last finish."""
     return max(begun[task.name] + task.duration_s for task in jobs)
-
-
-def _first(rooms: Sequence[tuple[int, int]], gpus: int, node_gpus: int) -> list[tuple[int, int]]:
-    """As many of these nodes as the job has pods, the first that have room; nothing if they are too few."""
-    each, pods = min(gpus, node_gpus), -(-gpus // node_gpus)
-    nodes = [node for room, node in rooms if room >= each][:pods]
-    return [(node, each) for node in nodes] if len(nodes) == pods else []

@@ -57,7 +57,7 @@ METRICS: dict[str, Metric] = {
     "delay_max": ("longest wait, h", "h", None),
 }
 HEADINGS = headings(METRICS)
-BESIDE = ("violations", "delayed", "delay_mean")  # case beside case; the rest is in the file of figures
+BESIDE = ("violations", "delayed", "idle", "delay_mean")  # case beside case; the rest is in the file of figures
 
 
 def plan(full: bool) -> list[Run]:
@@ -197,8 +197,7 @@ def section(figures: Sequence[Figure]) -> str:
     merged = [replace(one, case=one.case.removesuffix(GATE), column=_name(one.case, one.column)) for one in figures]
     about = []
     for case in (one for one in CASES if any(figure.case == one for figure in merged)):
-        said = f"- `{case}`: {ABOUT[case]} {CASES[case]['count']} jobs of {CASES[case]['trace']}."
-        about.append(f"{said} {_reading(merged, case)}".strip())
+        about.append(f"- `{case}`: {ABOUT[case]} {CASES[case]['count']} jobs of {CASES[case]['trace']}.")
     beside = [f"{HEADINGS[metric]}:\n\n{tables.by_case(merged, metric)}" for metric in BESIDE]
     return "\n\n".join(part.strip() for part in (INTRODUCTION, "\n".join(about), *beside, CAUSES)) + "\n"
 
@@ -225,29 +224,6 @@ Where order is lost in Volcano 1.14, and what helps:
 - **Other queues.** Order holds within a queue. What one queue holds back goes to the next one.
 - **Not in these figures**: a job whose pods are still being made is not in line yet.
 """
-
-
-def _reading(figures: Sequence[Figure], case: str) -> str:
-    """What is out of order and what order costs, where strict and default were measured; others with the same seeds."""
-
-    def figure(name: str, metric: str) -> str:
-        found = tables.find(figures, case, name, metric)
-        return tables.number(found.value) if found else tables.LACKING
-
-    if not all(tables.find(figures, case, name, "violations") for name in ("ours", "ours-strict")):
-        return ""
-    held = tables.find(figures, case, "ours-order", "violations")
-    mine = tables.find(figures, case, "ours", "violations")
-    names = ["ours", "ours-strict"] + (["ours-order"] if held and mine and held.seeds == mine.seeds else [])
-
-    def each(metric: str) -> str:
-        return tables.words([figure(name, metric) for name in names])
-
-    return (
-        f"With {tables.words([f'`{name}`' for name in names])}: {each('violations')} pairs out of order; passing delays"
-        f" {each('delayed')} jobs; of the GPU time that running and waiting jobs could use {each('idle')} % is idle;"
-        f" jobs wait {each('delay_mean')} h in the mean."
-    )
 
 
 def _name(case: str, name: str) -> str:

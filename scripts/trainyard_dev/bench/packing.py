@@ -49,7 +49,6 @@ others that are busy, or on a node without cores. `default@0.25` is the list `de
 """
 COMPARED = {
     "allocated@100": "GPUs allocated when the pods have asked for 100 % of them, %",
-    "allocated@130": "The same at 130 %",
     f"refused{WIDE}@100": "Pods of 8 GPUs refused at 100 %, in %",
 }
 METRICS: dict[str, Metric] = {}  # allocation has the bound for the same pods beside it

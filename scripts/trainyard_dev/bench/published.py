@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 from trainyard_dev.bench import offline, tables
@@ -22,14 +22,13 @@ PUBLISHED = {
     "trace3": {"SRTF": (0.193, 8.174), "SRSF": (0.185, 8.174), "Tiresias": (0.347, 8.174), "Themis": (0.397, 8.172)},
     "trace1": {"SRTF": (1.371, 26.05), "SRSF": (0.980, 26.07), "Tiresias": (3.330, 23.56), "Themis": (1.823, 24.66)},
 }
-KNOW_DURATIONS = ("SRTF", "SRSF")
-SPREAD = "paper-spread"
 PAPER = {"paper-submission": offline.submission, "paper-shortest": offline.shortest}
 INTRODUCTION = """\
 Whole traces, in millions of seconds; mean completion is from submission to finish. The published policies (Muri,
 SIGCOMM'22, `simulator/draw_fig9-10.py`) were simulated on as many nodes and evict jobs at will, at no cost; SRTF and
 SRSF know how long each will run. *Simulated* is the scheduler of the references above: it evicts nothing, and what fits
-starts in the order of submission, as with ours, or the shortest job first, for which one must know durations.
+starts in the order of submission, as with ours, or the shortest job first, for which one must know durations. Ours
+neither asks for durations nor evicts to shorten waits; who knows that a job is short can give it a higher class.
 """
 
 
@@ -48,20 +47,6 @@ def figures(trace: str, jobs: Sequence[Task], nodes: int, bound: float) -> list[
         found.append(_figure(trace, name, MAKESPAN, offline.makespan(jobs, starts) / MEGA, bound, command))
     duration = fmean(task.duration_s for task in jobs) / MEGA
     return [*found, _figure(trace, "published-trace", DURATION, duration, None, f"philly/{trace}.csv")]
-
-
-def spread(case: str, dealt: Mapping[int, Sequence[Task]], nodes: int) -> list[Figure]:
-    """Mean wait and makespan in simulation with pods on the emptiest node, over the seeds of a part of a trace."""
-    waits, ends = [], []
-    for jobs in dealt.values():
-        starts = offline.starts(jobs, nodes, place=offline.emptiest)
-        waits.append(fmean(starts[task.name] - task.submit_s for task in jobs) / HOUR)
-        ends.append(offline.makespan(jobs, starts) / MEGA)
-    command, found = f"trainyard_dev.bench.offline.starts with the place {offline.emptiest.__name__}, {case}", []
-    for metric, unit, values in (("delay_mean", "h", waits), ("makespan", "Ms", ends)):
-        mean, low, high = (rounded(of(values)) for of in (fmean, min, max))
-        found.append(Figure("gangs", case, SPREAD, metric, mean, low, high, None, unit, list(dealt), command))
-    return found
 
 
 def own(figures: Sequence[Figure]) -> list[Figure]:
@@ -84,42 +69,7 @@ def section(figures: Sequence[Figure]) -> str:
     limits = [tables.find(figures, trace, "paper-submission", MAKESPAN) for trace in traces]
     ends = [[tables.LACKING, f"{one.bound:.2f}" if one and one.bound else tables.LACKING] for one in limits]
     rows.append(["*limit*", *(cell for pair in ends for cell in pair)])
-    said = [text for trace in traces if (text := _reading(figures, trace))]
-    return "\n".join([f"{TITLE}\n", INTRODUCTION, tables.markdown(head, rows), *said, _advice(figures)])
-
-
-def _reading(figures: Sequence[Figure], trace: str) -> str:
-    """How far ours is from the best, and what of it is order and what eviction; empty where ours was not measured."""
-    completion, makespan = _both(figures, trace, "ours")
-    shortest, _ = _both(figures, trace, "paper-shortest")
-    if completion is None or makespan is None or shortest is None:
-        return ""
-    first = min(PUBLISHED[trace], key=lambda name: PUBLISHED[trace][name])
-    best = PUBLISHED[trace][first][0]
-    blind = min(value for name, (value, _) in PUBLISHED[trace].items() if name not in KNOW_DURATIONS)
-    last = min(value for _, value in PUBLISHED[trace].values())
-    word = "less" if makespan < last else "more"
-    order = (completion - shortest) / (completion - best)
-    return (
-        f"`{trace}`: the makespan of ours is {100 * abs(makespan / last - 1):.1f} % {word} than the best published."
-        f" Its jobs complete in {completion:.2f} in the mean, {completion / best:.1f} times as late as with the best,"
-        f" {first}, and {completion / blind:.1f} times as late as with the best that doesn't know durations. Of the"
-        f" distance to {first}, {100 * order:.0f} % is the order, for with the shortest first it is {shortest:.2f} in"
-        " simulation; the rest is eviction.\n"
-    )
-
-
-def _advice(figures: Sequence[Figure]) -> str:
-    """What helps with ours, and how much where it was measured."""
-    said = (
-        "Ours neither asks for durations nor evicts to shorten waits. Who knows that a job is short can give it a"
-        " higher priority class"
-    )
-    for mean in (one for one in figures if one.metric == "delay_mean" and one.case.endswith(WITH_CLASSES)):
-        if plain := tables.find(figures, mean.case.removesuffix(WITH_CLASSES), mean.column, mean.metric):
-            waits = (tables.number(one.value) for one in (mean, plain))
-            return f"{said}: `{mean.case}` has {' h of waiting in the mean instead of '.join(waits)}.\n"
-    return f"{said}.\n"
+    return "\n".join([f"{TITLE}\n", INTRODUCTION, tables.markdown(head, rows)])
 
 
 def _both(figures: Sequence[Figure], trace: str, column: str) -> tuple[float | None, float | None]:

@@ -82,11 +82,6 @@ def number(value: float) -> str:
     return f"{value:.2f}" if size >= 1 else f"{value:.2g}"
 
 
-def words(said: Sequence[str]) -> str:
-    """The parts with commas, the last two with "and"."""
-    return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
-
-
 def _limit(figures: Sequence[Figure]) -> str:
     """The limit that all share, else the range of limits; empty where there is none."""
     limits = sorted({number(one.bound): one.bound for one in figures if one.bound is not None}.items(), key=_second)

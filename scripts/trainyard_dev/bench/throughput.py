@@ -165,7 +165,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
 
 def section(figures: Sequence[Figure]) -> str:
     """The section of the page."""
-    cases = [f"- `{case}`: {_title(case)}.{_reading(figures, case)}" for case in tables.cases(figures)]
+    cases = [f"- `{case}`: {_title(case)}." for case in tables.cases(figures)]
     return "\n".join([INTRODUCTION, *cases, "\nPods/s:\n", tables.by_case(figures, "pods_per_s")])
 
 
@@ -174,19 +174,6 @@ def _title(case: str) -> str:
     what = LOADS[asked.kind].format(jobs=f"{asked.jobs:,}", size=asked.size, pods=f"{asked.pods:,}")
     place = "openb's 1,523 nodes" if asked.nodes == "openb" else f"{int(asked.nodes):,} nodes"
     return f"{what}; {place}{', all made before the scheduler begins' if asked.backlog else ''}"
-
-
-def _reading(figures: Sequence[Figure], case: str) -> str:
-    """One line: ours beside kube-scheduler and raw binds with as many pods on the same nodes."""
-    rates = {one.column: one for one in figures if one.metric == "pods_per_s" and _same(one.case) == _same(case)}
-    mine = tables.find(figures, case, "ours", "pods_per_s")
-    beside = [
-        f"{100 * mine.value / rates[name].value:.0f} % of the rate of `{name}`"
-        + (f" in `{rates[name].case}`" if rates[name].case != case else "")
-        for name in ("kube-default", RAW)
-        if mine and name in rates
-    ]
-    return f" `ours` reaches {' and '.join(beside)}." if beside else ""
 
 
 def _same(case: str) -> tuple[int, str, bool]:
