@@ -23,11 +23,7 @@ def anew(component: Callable[..., dsl.PipelineTask]) -> Callable[..., dsl.Pipeli
 @stored
 @dsl.component(base_image=PIPELINE, install_kfp_package=False)
 def register_model(
-    model: dsl.Input[dsl.Model],
-    name: str,
-    registered: dsl.Output[dsl.Model],
-    card: dict = {},
-    metrics: dict = {},
+    model: dsl.Input[dsl.Model], name: str, registered: dsl.Output[dsl.Model], card: dict = {}, metrics: dict = {}
 ) -> NamedTuple("Registered", [("uri", str), ("version", str)]):
     """Registers the files of a model as a version, whose name is made of the content.
 

@@ -95,13 +95,7 @@ def cpus() -> int:
 
 
 def _number(
-    env: Mapping[str, str],
-    name: str,
-    default: float,
-    *,
-    least: float = 0,
-    most: float = 1_000_000,
-    whole: bool = False,
+    env: Mapping[str, str], name: str, default: float, *, least: float = 0, most: float = 1_000_000, whole: bool = False
 ) -> float:
     text = env.get(name) or str(default)
     kind = "whole number" if whole else "number"

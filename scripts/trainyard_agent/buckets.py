@@ -47,11 +47,7 @@ def rules(bucket: dict[str, Any], abort_days: int) -> list[Rule]:
         older = lifecycle.NoncurrentVersionExpiration(noncurrent_days=noncurrent)
         wanted.append(
             lifecycle.Rule(
-                ENABLED,
-                everything,
-                rule_id=f"{OURS}noncurrent",
-                expiration=marker,
-                noncurrent_version_expiration=older,
+                ENABLED, everything, rule_id=f"{OURS}noncurrent", expiration=marker, noncurrent_version_expiration=older
             )
         )
     if abort_days:
@@ -64,11 +60,7 @@ def rules(bucket: dict[str, Any], abort_days: int) -> list[Rule]:
 
 def _meaning(rule: Rule) -> tuple[Any, ...]:
     """What a rule does, so that two can be compared however the store wrote them down."""
-    ends, older, abort = (
-        rule.expiration,
-        rule.noncurrent_version_expiration,
-        rule.abort_incomplete_multipart_upload,
-    )
+    ends, older, abort = (rule.expiration, rule.noncurrent_version_expiration, rule.abort_incomplete_multipart_upload)
     return (
         rule.rule_id,
         rule.status,

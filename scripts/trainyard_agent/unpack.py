@@ -147,8 +147,7 @@ class Folder:
         if any(part in ("", ".", "..") for part in target.split("/")):
             raise PlatformError(f"the archive holds a link to {target!r}, which leads out of the folder")
         self._in_parent(
-            target,
-            lambda source, old: os.link(old, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False),
+            target, lambda source, old: os.link(old, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
         )
 
 

@@ -121,8 +121,7 @@ def find(wanted: str = "auto") -> Engine:
         last = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
         failures.append(f"{name} does not answer ({last})")
     raise TrainyardError(
-        "no container engine: " + "; ".join(failures),
-        hint=f"start the Docker service, or install podman: `{INSTALL}`",
+        "no container engine: " + "; ".join(failures), hint=f"start the Docker service, or install podman: `{INSTALL}`"
     )
 
 

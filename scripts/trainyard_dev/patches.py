@@ -109,7 +109,5 @@ def _parsed(text: str, patch: Path) -> list[Hunk]:
 
 def _broken(patch: Path, line: int, what: str) -> TrainyardError:
     return TrainyardError(
-        what,
-        where=f"{_where(patch)}, line {line}",
-        hint="make it anew with `diff -u` (charts/patches/README.md)",
+        what, where=f"{_where(patch)}, line {line}", hint="make it anew with `diff -u` (charts/patches/README.md)"
     )

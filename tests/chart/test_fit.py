@@ -30,10 +30,7 @@ JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))
 TEAMS = [{"name": "vision", "gid": 20001}, {"name": "speech", "gid": 20002}]
 
 
-OPTIONS = [
-    *options.switched(),
-    *(f"global.contract.network.s3[0].{one}" for one in ("cidr=192.0.2.0/24", "port=443")),
-]
+OPTIONS = [*options.switched(), *(f"global.contract.network.s3[0].{one}" for one in ("cidr=192.0.2.0/24", "port=443"))]
 
 
 # Two NVIDIA pools that differ in everything but the resource, one of spot nodes, one of another maker, CPU nodes for

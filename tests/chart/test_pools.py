@@ -100,8 +100,7 @@ def test_tolerations_of_ones_own_may_say_more(render: Rendering) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("cpu", "4 cores"), ("cpu", "-1"), ("cpu", -1), ("memory", "16GB"), ("memory", "lots")],
+    ("key", "value"), [("cpu", "4 cores"), ("cpu", "-1"), ("cpu", -1), ("memory", "16GB"), ("memory", "lots")]
 )
 def test_an_amount_that_is_none_is_refused(key: str, value: Any, render: Rendering) -> None:
     pool = gpu(gpu={"resource": NVIDIA, "reserve": RESERVE | {key: value}})

@@ -37,11 +37,7 @@ class Status(RequestHandler):
 
 USER = "/user/[^/]+/"
 app = Application(
-    [
-        (USER + "oauth_callback", HubOAuthCallbackHandler),
-        (USER + "api/?", Status),
-        (USER + ".*", Page),
-    ],
+    [(USER + "oauth_callback", HubOAuthCallbackHandler), (USER + "api/?", Status), (USER + ".*", Page)],
     cookie_secret=os.urandom(32),
 )
 app.listen(urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"]).port, address=sys.argv[1])

@@ -163,8 +163,7 @@ def test_absent_files_and_teams_are_wrong_usage(run: Run, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [{"template": {}}, {"template": {"spec": {}}}, {"template": "x"}, {"tasks": [{}]}, {"tasks": [1]}, {}],
+    "spec", [{"template": {}}, {"template": {"spec": {}}}, {"template": "x"}, {"tasks": [{}]}, {"tasks": [1]}, {}]
 )
 def test_half_objects_get_a_verdict(vision: Site, spec: dict[str, Any]) -> None:
     for version, kind in (("batch/v1", "Job"), ("batch.volcano.sh/v1alpha1", "Job"), ("apps/v1", "Deployment")):

@@ -49,14 +49,7 @@ def register(folder: str, name: str, about: Mapping[str, Any], env: Mapping[str,
         if not error.missing:
             raise
     files = {file: {"sha256": digests[file], "bytes": len(blob)} for file, blob in blobs.items()}
-    card = {
-        "name": name,
-        "version": version,
-        "uri": uri,
-        "files": files,
-        "run": env.get("TRAINYARD_RUN", ""),
-        **about,
-    }
+    card = {"name": name, "version": version, "uri": uri, "files": files, "run": env.get("TRAINYARD_RUN", ""), **about}
     for file, blob in blobs.items():
         target.put(file, blob)
     target.put(CARD, _json(card))  # last: a card means all is there

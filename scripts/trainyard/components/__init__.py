@@ -1,13 +1,5 @@
 """Components of the release: one entry each, `components/<name>.yaml`, from which all else about them derives."""
 
-from trainyard.components.registry import (
-    MONITORING,
-    Component,
-    all_components,
-    dependencies,
-    endpoints,
-    find,
-    rendered,
-)
+from trainyard.components.registry import MONITORING, Component, all_components, dependencies, endpoints, find, rendered
 
 __all__ = ["MONITORING", "Component", "all_components", "dependencies", "endpoints", "find", "rendered"]

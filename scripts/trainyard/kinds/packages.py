@@ -39,12 +39,7 @@ def started(command: tuple[str, ...]) -> tuple[str, ...]:
 
 def fetched(requirements: str, packages: str) -> list[str]:
     """Words for the container that fetches: what to lay out."""
-    return [
-        f"--base={BASE}",
-        f"--requirements={requirements}",
-        f"--packages={BUCKET}/{packages}",
-        f"--wheels={WHEELS}",
-    ]
+    return [f"--base={BASE}", f"--requirements={requirements}", f"--packages={BUCKET}/{packages}", f"--wheels={WHEELS}"]
 
 
 def kept(code: str, packages: str) -> list[str]:

@@ -66,12 +66,7 @@ class Exec:
         self._socket = opened(self._host, self._path, self._headers, self._configuration, PROTOCOL)
 
     def _pump(
-        self,
-        stdin: IO[bytes] | None,
-        stdout: IO[bytes],
-        kept: io.BytesIO,
-        errors: bytearray,
-        timeout_s: float | None,
+        self, stdin: IO[bytes] | None, stdout: IO[bytes], kept: io.BytesIO, errors: bytearray, timeout_s: float | None
     ) -> Done:
         """Reads whenever something is there and writes whenever there is room, so that neither side waits for both."""
         raw = self._socket.sock

@@ -45,13 +45,7 @@ def write(folder: Path, *, force: bool = False) -> list[str]:
     kind, why = detect.framework(folder)
     script = detect.script(folder)
     command = ["python3", script or "train.py"]
-    known = {
-        "name": detect.job_name(folder),
-        "framework": kind,
-        "command": command,
-        "nodes": 1,
-        "gpus": 0,
-    }
+    known = {"name": detect.job_name(folder), "framework": kind, "command": command, "nodes": 1, "gpus": 0}
     target.write_text(text(known))
     said = [f"wrote {target}: framework {kind} ({why}), command python3 {command[1]}"]
     if not script:

@@ -50,10 +50,7 @@ def manifest(team_config: TeamConfig, name: str, places: Sequence[str], seconds:
         "securityContext": mirror["securityContext"],
         "volumeMounts": [{**events, "readOnly": True}, tmp],
     }
-    volumes = [
-        {"name": EVENTS, "emptyDir": {"sizeLimit": "4Gi"}},
-        {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
-    ]
+    volumes = [{"name": EVENTS, "emptyDir": {"sizeLimit": "4Gi"}}, {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}}]
     return pod.job(team_config, TENSORBOARD, LABEL, name, [board, mirror], volumes, seconds, fsGroup=USER)
 
 

@@ -8,18 +8,7 @@ from dataclasses import dataclass, field
 
 from trainyard_agent import gpu_counts
 from trainyard_agent.exporter import reasons
-from trainyard_agent.exporter.model import (
-    POD,
-    RUNNING,
-    WORKFLOW,
-    Gang,
-    Job,
-    JobKey,
-    Pod,
-    Quota,
-    Role,
-    Snapshot,
-)
+from trainyard_agent.exporter.model import POD, RUNNING, WORKFLOW, Gang, Job, JobKey, Pod, Quota, Role, Snapshot
 
 QUEUED, WAITING, STARTING, ENDING = "queued", "waiting", "starting", "ending"
 NOBODY = "unknown"  # a job that doesn't say who made it

@@ -9,17 +9,7 @@ import click
 
 from trainyard.errors import TrainyardError, UsageError
 from trainyard_dev import campaigns
-from trainyard_dev.bench import (
-    configurations,
-    gate,
-    page,
-    registry,
-    results,
-    runner,
-    serving,
-    summary,
-    tables,
-)
+from trainyard_dev.bench import configurations, gate, page, registry, results, runner, serving, summary, tables
 from trainyard_dev.bench.results import Result, Run
 
 AGAIN = click.option("--again", is_flag=True, help="Measure also what is measured already.")

@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainyard.paths import ROOT
-from trainyard_dev.bench import (
-    configurations,
-    fairness,
-    gangs,
-    packing,
-    registry,
-    serving,
-    sources,
-    summary,
-    tables,
-)
+from trainyard_dev.bench import configurations, fairness, gangs, packing, registry, serving, sources, summary, tables
 from trainyard_dev.bench.results import Figure, ranges
 from trainyard_dev.bench.summary import Summary
 
@@ -61,11 +51,7 @@ start-up take is in none.
   For all alike, etcd and the API server collect garbage less often than by default (`GOGC=400`).
 """
 
-ALIBABA, FGD, MURI = (
-    "alibaba/clusterdata",
-    "hkust-adsl/kubernetes-scheduler-simulator",
-    "Rivendile/Muri",
-)
+ALIBABA, FGD, MURI = ("alibaba/clusterdata", "hkust-adsl/kubernetes-scheduler-simulator", "Rivendile/Muri")
 OPENB = (
     "openb",
     "Alibaba's GPU cluster of 2023: 1,523 nodes, 6,212 GPUs, lists of pods",

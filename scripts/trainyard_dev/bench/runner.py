@@ -53,13 +53,7 @@ def today(run: Run) -> tuple[str, dict[str, str]] | None:
     return column.digest, environment.programs(environment.versions(column.scheduler))
 
 
-def execute(
-    runs: Sequence[Run],
-    folder: Path,
-    *,
-    again: bool = False,
-    opener: Opener | None = None,
-) -> Outcome:
+def execute(runs: Sequence[Run], folder: Path, *, again: bool = False, opener: Opener | None = None) -> Outcome:
     """Measures what is not measured yet, or all of it `again`; each result becomes a file at once."""
     outcome = Outcome(kept=[] if again else [run for run in runs if held(run, folder)])
     todo = [run for run in runs if run not in outcome.kept]

@@ -106,10 +106,7 @@ def test_podman_is_asked_for_only_where_docker_does_not_answer(
     assert engine & asked(bootstrap("--system")[2]) == (engine if needed else set())
 
 
-@pytest.mark.parametrize(
-    ("images", "needed"),
-    [("pull", False), ("auto", True), ("build", True)],
-)
+@pytest.mark.parametrize(("images", "needed"), [("pull", False), ("auto", True), ("build", True)])
 def test_debootstrap_is_asked_for_only_where_images_are_built(
     bootstrap: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch, images: str, needed: bool
 ) -> None:

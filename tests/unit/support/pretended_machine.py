@@ -72,11 +72,7 @@ class Machine(SimpleNamespace):
 
 
 def pretend(
-    folder: Path,
-    cache: Path,
-    port: str,
-    program: Callable[[str, str], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, cache: Path, port: str, program: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> Machine:
     """The programs are put on PATH; `port` is where the registry answers."""
     fake = folder / "fake"

@@ -148,10 +148,7 @@ def _container(ctx: Context, component: Component, executor: Executor, task: str
         **({"args": words} if words else {}),
         "env": environment_,
         "securityContext": dict(CLOSED),
-        "volumeMounts": [
-            {"name": "kfp", "mountPath": "/kfp"},
-            {"name": "kfp", "mountPath": "/s3", "subPath": "s3"},
-        ],
+        "volumeMounts": [{"name": "kfp", "mountPath": "/kfp"}, {"name": "kfp", "mountPath": "/s3", "subPath": "s3"}],
     }
 
 

@@ -25,17 +25,7 @@ from trainyard.policy.cel.strings import (
     to_string,
     to_uint,
 )
-from trainyard.policy.cel.values import (
-    CelError,
-    Optional,
-    Type,
-    add,
-    at,
-    kind_of,
-    order,
-    path,
-    same,
-)
+from trainyard.policy.cel.values import CelError, Optional, Type, add, at, kind_of, order, path, same
 
 # The language and Kubernetes know these; they are refused by name, since no rule of the platform needs them.
 UNSUPPORTED = frozenset(

@@ -8,16 +8,7 @@ from typing import Any
 
 from trainyard.contract import Team
 from trainyard.policy import cel
-from trainyard.policy.lint import (
-    admission,
-    arrival,
-    job_rules,
-    operator_rules,
-    rights,
-    shapes,
-    volcano_rules,
-    workflow,
-)
+from trainyard.policy.lint import admission, arrival, job_rules, operator_rules, rights, shapes, volcano_rules, workflow
 from trainyard.policy.lint.pods import distinct, mapping, pods, repeated
 from trainyard.policy.lint.report import LATER, Lines, Path, Report, near
 from trainyard.policy.offline import Request, Requester, defaulted

@@ -44,10 +44,7 @@ class Attempt:
 
 
 def pod(
-    context: Context,
-    name: str,
-    change: Callable[[dict[str, Any]], object] = lambda pod: None,
-    queue: str | None = None,
+    context: Context, name: str, change: Callable[[dict[str, Any]], object] = lambda pod: None, queue: str | None = None
 ) -> dict[str, Any]:
     """A pod that every policy allows, with a GPU where a queue is named; then changed."""
     made = context.pod(f"attack-{name}", "true", queue=queue)

@@ -69,10 +69,7 @@ def train(context: Context, script: Script) -> None:
     if context.gpu == "real" and script.kind == "MPIJob":
         context.recorder.skip(script.id, script.title, "the platform has no image of Horovod with CUDA")
         return
-    with (
-        context.recorder.check(script.id, script.title) as figures,
-        runs.copied(EXAMPLES / script.folder) as folder,
-    ):
+    with context.recorder.check(script.id, script.title) as figures, runs.copied(EXAMPLES / script.folder) as folder:
         asked = ["--nodes", script.nodes, "--gpus", script.gpus, "--cpu", "200m", "--memory", script.memory]
         words = [*map(str, asked), "--shared-memory", "64Mi", "--deadline", "10m", "--", *script.command]
         began = time.monotonic()

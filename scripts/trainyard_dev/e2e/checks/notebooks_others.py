@@ -118,12 +118,7 @@ def _as(
 
 
 def _denied(
-    context: Context,
-    person: str,
-    team: str,
-    words: tuple[str, ...],
-    due: str,
-    manifest: dict[str, Any] | None = None,
+    context: Context, person: str, team: str, words: tuple[str, ...], due: str, manifest: dict[str, Any] | None = None
 ) -> None:
     """Refused with these words. Raises CheckError."""
     code, said = _as(context, person, team, words, manifest)

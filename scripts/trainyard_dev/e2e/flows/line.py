@@ -8,8 +8,7 @@ BASE = "docker.io/trainyard/base:0.4.0"
 @dsl.container_component
 def pass_on(before: str, after: dsl.OutputPath(str)):
     return dsl.ContainerSpec(
-        image=BASE,
-        command=["bash", "-euc", 'mkdir -p "$(dirname "$1")"; printf "%s." "$0" > "$1"', before, after],
+        image=BASE, command=["bash", "-euc", 'mkdir -p "$(dirname "$1")"; printf "%s." "$0" > "$1"', before, after]
     )
 
 

@@ -50,11 +50,7 @@ def line(queue: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("spec", "may_use"),
-    [
-        ({"capability": {"nvidia.com/gpu": "16", "cpu": "4"}}, "16"),
-        ({"capability": {"cpu": "4"}}, "0"),
-        ({}, "all"),
-    ],
+    [({"capability": {"nvidia.com/gpu": "16", "cpu": "4"}}, "16"), ({"capability": {"cpu": "4"}}, "0"), ({}, "all")],
     ids=["bound", "bound without GPUs", "no bound"],
 )
 def test_what_a_queue_holds_and_may_use(spec: dict[str, Any], may_use: str) -> None:

@@ -86,8 +86,7 @@ def test_modules_are_read_out_of_a_binary(tmp_path: Path, ask: Ask) -> None:
 
 @scanner
 @pytest.mark.parametrize(
-    ("held", "id"),
-    [({"urllib3": "2.5.0"}, "CVE-2026-21441"), ({"modules": f"{ARGO} v3.7.2"}, "CVE-2026-40886")],
+    ("held", "id"), [({"urllib3": "2.5.0"}, "CVE-2026-21441"), ({"modules": f"{ARGO} v3.7.2"}, "CVE-2026-40886")]
 )
 def test_our_own_list_finds_what_no_database_knows(tmp_path: Path, ask: Ask, held: dict[str, str], id: str) -> None:
     found, left, said = ask(tmp_path / "nothing", **held)

@@ -44,12 +44,7 @@ def results(fake_bench: SimpleNamespace) -> list[Result]:
     versions = {"volcano": "v1.2.3", "machine": "2 cores"}
     return [
         Result(
-            run,
-            {"used": 90.0 + run.seed},
-            fake_bench.configurations[run.column].digest,
-            versions,
-            60.0,
-            run.command,
+            run, {"used": 90.0 + run.seed}, fake_bench.configurations[run.column].digest, versions, 60.0, run.command
         )
         for run in registry.plan("fake", False)
     ]

@@ -154,9 +154,7 @@ def test_a_scheduler_that_evicts_without_end_is_left_after_a_while() -> None:
 def test_a_hook_holds_jobs_back_until_others_have_started() -> None:
     """Gating: the next job is made once nothing that was made waits any more."""
     timeline = _play(
-        FakeScheduler(FakeWorld(), 16),
-        _jobs(),
-        admit=lambda replay: [] if replay.waiting else replay.held[:1],
+        FakeScheduler(FakeWorld(), 16), _jobs(), admit=lambda replay: [] if replay.waiting else replay.held[:1]
     )
     assert timeline.starts == [(0, "a"), (100, "b"), (150, "c")]
     assert timeline.incomplete_gpu_s == 0

@@ -73,8 +73,7 @@ def test_podman_under_dockers_name_is_not_docker() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "buildx", "state"),
-    [("28.1.0", 0, "ok"), ("28.1.0", 1, "missing"), ("20.10.24+dfsg1", 1, "not needed")],
+    ("version", "buildx", "state"), [("28.1.0", 0, "ok"), ("28.1.0", 1, "missing"), ("20.10.24+dfsg1", 1, "not needed")]
 )
 def test_docker_builds_with_buildx(version: str, buildx: int, state: str) -> None:
     box = Box()

@@ -85,10 +85,7 @@ def test_what_is_gone_or_another_one_is_named() -> None:
 
 
 def test_values_are_profile_gpus_and_teams_in_this_order() -> None:
-    for gpu, due in (
-        ("mock", ["kind", "stand-ins", "teams"]),
-        ("real", ["kind", "real-gpus", "stand-ins", "teams"]),
-    ):
+    for gpu, due in (("mock", ["kind", "stand-ins", "teams"]), ("real", ["kind", "real-gpus", "stand-ins", "teams"])):
         with releases.values(SimpleNamespace(gpu=gpu)) as files:  # type: ignore[arg-type]
             assert [file.stem for file in files] == due
             held = yaml.safe_load(files[-1].read_text())["global"]["contract"]["teams"]

@@ -68,11 +68,7 @@ def ranks():
 
 @pytest.mark.parametrize(
     ("hosts", "code", "says"),
-    [
-        ("a:4,b:2", "TY104", "the hosts would have 4, 2 ranks"),
-        ("a:4,b:4,c:4", "p08", "12 GPUs"),
-        ("a:4,b:4", "", ""),
-    ],
+    [("a:4,b:2", "TY104", "the hosts would have 4, 2 ranks"), ("a:4,b:4,c:4", "p08", "12 GPUs"), ("a:4,b:4", "", "")],
 )
 def test_the_size_that_a_launcher_names_is_the_job_s(tmp_path: Path, hosts: str, code: str, says: str) -> None:
     command = ["horovodrun", "-H", hosts, "python", "train.py"]

@@ -90,7 +90,7 @@ def test_the_pipelines_own_settings(tmp_path: Path) -> None:
     config = dsl.PipelineConfig(
         workspace=dsl.WorkspaceConfig(
             size="5Gi", kubernetes=dsl.KubernetesWorkspaceConfig(pvcSpecPatch={"storageClassName": "nfs"})
-        ),
+        )
     )
 
     @dsl.pipeline(name="spacious", pipeline_config=config)

@@ -38,16 +38,7 @@ def test_value(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "o.a.b[9]",
-        "'a' + 1",
-        "o.s.sum()",
-        "1 ? 2 : 3",
-        "quantity('lots')",
-        "-'a'",
-        "[0].all(n, 1 / n == 1)",
-    ],
+    "text", ["o.a.b[9]", "'a' + 1", "o.s.sum()", "1 ? 2 : 3", "quantity('lots')", "-'a'", "[0].all(n, 1 / n == 1)"]
 )
 def test_an_evaluation_that_fails_is_a_cel_error(text: str) -> None:
     with pytest.raises(cel.CelError):
