@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import re2
+
 from trainyard.policy.cel import quantity
-from trainyard.policy.cel.regex import compiled
 from trainyard.policy.cel.strings import (
     LOWER,
     SPACE,
@@ -90,6 +91,17 @@ def _value(one: Optional) -> Any:
     if not one.there:
         raise CelError("optional.none() dereference")
     return one.value
+
+
+@functools.cache
+def compiled(pattern: str) -> Any:
+    """The pattern of RE2, as Go has them. Raises CelError for what RE2 refuses."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise CelError(f"{pattern} is no regular expression: {error.args[0].decode()}") from None
 
 
 def _matched(text: str, pattern: str, most: int = -1) -> list[str]:

@@ -51,7 +51,7 @@ def test_what_is_no_expression_is_a_cel_error(text: str) -> None:
         cel.compile(text)
 
 
-@pytest.mark.parametrize("text", ["timestamp('x')", "cidr('x').masked()", "'a'.matches('\\\\pL')", "a.B{c: 1}"])
+@pytest.mark.parametrize("text", ["timestamp('x')", "cidr('x').masked()", "a.B{c: 1}"])
 def test_what_no_rule_needs_is_refused_by_name(text: str) -> None:
     with pytest.raises(cel.CelError, match="not evaluated here"):
         cel.compile(text)({})
