@@ -45,7 +45,7 @@ def registry() -> dict[str, Code]:
             one.id,
             Severity.WARNING if one.advice else Severity.ERROR,
             one.about,
-            f"The admission rule [`{one.name}`](policies.md#the-rules).",
+            f"The admission rule [`{one.name}`](../policies/{one.name}.yaml).",
             one.name in SITE_RULES,
             one.name,
         )
