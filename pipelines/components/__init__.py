@@ -17,16 +17,10 @@ checkpoints go (all of them readable by every rank), `{job}` the job's name. Wha
 succeeded becomes the artifact `model`, and numbers of its `metrics.json` become `metrics`.
 """
 
-from components.jax import jax_job
-from components.mpi import mpi_job
 from components.objects import create_object
-from components.paddle import paddle_job
-from components.pytorch import pytorch_job
 from components.serving import gate_model, register_model, serve_model
 from components.store import with_store
-from components.tensorflow import tf_job
-from components.volcano import volcano_job
-from components.xgboost import xgboost_job
+from components.training import jax_job, mpi_job, paddle_job, pytorch_job, tf_job, volcano_job, xgboost_job
 
 __all__ = [
     "create_object",

@@ -1,6 +1,6 @@
 """What `pipelines/components/` must be: one function for each kind of job, out of the registry of kinds.
 
-kfp reads a component's source, so that each is a file of its own; what they share is written once, here.
+kfp reads a component's source, so that each is whole; what they share is written once, here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,33 @@ BY_HAND = [
     ("serving", "gate_model, register_model, serve_model"),
     ("store", "with_store"),
 ]
-STEP = '''\
-"""The {title} as a step."""
+HEAD = '''\
+"""Training jobs as steps of kfp pipelines, one function for each kind.
+
+Args:
+    command: the program and its words, the same on every node.
+    name: what the job's name begins with.
+    arguments: further words, as in a shell; put values of other steps here: f"--lr={lr}".
+    image: what the command runs in; empty takes the platform's.
+    nodes: pods of the gang; all start together or none does.
+    gpus: GPUs of each node.
+    processes: ranks on each node; 0 means one for each GPU, at least one.
+    parameter_servers: further pods without GPU that hold the weights.
+    queue: of the team; empty takes the run's.
+    priority: class; empty takes the run's.
+    pool: nodes to run on; empty takes the default one for this many GPUs.
+    cpu, memory, shared_memory: of each node.
+    env: variables: a text, or {"secret": …, "key": …}.
+    mounts: volumes: {"claim": …, "path": …, "readOnly": …}.
+    results: folder that the command writes to and the platform keeps; empty where the command writes to {out}.
+    checkpoints: folder that is kept while the job runs, and is there again when a node starts anew.
+    retries: how often a rank may fail and start anew.
+    deadline: the longest the job may take: 90m, 12h, 2d.
+    settings: what {name} in words of the command stands for; kept in the metadata of `model`, too.
+    data: what to train on.
+
+Each returns the job's name as `Output`, beside the artifacts `model` and `metrics`.
+"""
 
 from typing import Optional
 
@@ -28,7 +53,8 @@ from kfp import dsl
 
 from components.images import PIPELINE
 from components.store import stored
-
+'''
+STEP = '''
 
 @stored
 @dsl.component(base_image=PIPELINE, install_kfp_package=False)
@@ -58,44 +84,20 @@ def {step}(
 ) -> str:
     """{about}
 
-    Args:
-        command: the program and its words, the same on every node.
-        name: what the job's name begins with.
-        arguments: further words, as in a shell; put values of other steps here: f"--lr={{lr}}".
-        image: what the command runs in; empty takes the platform's {image}.
-        nodes: pods of the gang; all start together or none does.
-        gpus: GPUs of each node.
-{described}        queue: of the team; empty takes the run's.
-        priority: class; empty takes the run's.
-        pool: nodes to run on; empty takes the default one for this many GPUs.
-        cpu, memory, shared_memory: of each node.
-        env: variables: a text, or {{"secret": …, "key": …}}.
-        mounts: volumes: {{"claim": …, "path": …, "readOnly": …}}.
-        results: folder that the command writes to and the platform keeps; empty where the command writes to {{out}}.
-        checkpoints: folder that is kept while the job runs, and is there again when a node starts anew.
-        retries: how often a rank may fail and start anew.
-        deadline: the longest the job may take: 90m, 12h, 2d.
-        settings: what {{name}} in words of the command stands for; kept in the metadata of `model`, too.
-        data: what to train on.
-
-    Returns the job's name as `Output`, beside the artifacts `model` and `metrics`.
+    An empty `image` takes the platform's {image}; all arguments: `help("components.training")`.
     """
     from trainyard.pipelines import steps
 
     return steps.train("{framework}", locals())
 '''
-# A parameter that only some kinds have, and what it is.
-PROCESSES = ("processes", "ranks on each node; 0 means one for each GPU, at least one.")
-SERVERS = ("parameter_servers", "further pods without GPU that hold the weights.")
 
 
 def files(root: Path) -> Iterator[tuple[str, str]]:
     """Every file of a tree with its text. What `__init__.py` says of itself is written by hand, and stays."""
-    kinds = [kind for kind in registry.KINDS if kind.about]
-    for kind in kinds:
-        yield f"{FOLDER}/{kind.framework}.py", _step(kind)
-    modules = sorted([(kind.framework, kind.step) for kind in kinds] + BY_HAND)
-    imports = "".join(f"from components.{module} import {name}\n" for module, name in modules)
+    kinds = sorted((kind for kind in registry.KINDS if kind.about), key=lambda kind: kind.step)
+    yield f"{FOLDER}/training.py", HEAD + "".join(map(_step, kinds))
+    modules = [*BY_HAND, ("training", ", ".join(kind.step for kind in kinds))]
+    imports = "".join(f"from components.{module} import {names}\n" for module, names in modules)
     given = sorted(name for _, listed in modules for name in listed.split(", "))
     names = "".join(f'    "{name}",\n' for name in given)
     head = (root / FOLDER / "__init__.py").read_text().partition("from components.")[0].rstrip("\n")
@@ -103,13 +105,11 @@ def files(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _step(kind: Kind) -> str:
-    further = PROCESSES if kind.per_gpu else SERVERS if "PS" in kind.roles else None
+    further = "processes" if kind.per_gpu else "parameter_servers" if "PS" in kind.roles else ""
     return STEP.format(
-        title=f"{kind.framework.capitalize()} Job" if kind.kind == "Job" else kind.kind,
         step=kind.step,
-        parameter=f"    {further[0]}: int = 0,\n" if further else "",
+        parameter=f"    {further}: int = 0,\n" if further else "",
         about=kind.about,
-        described=f"        {further[0]}: {further[1]}\n" if further else "",
         image=re.sub("[A-Z]", lambda big: f"-{big[0].lower()}", kind.image),
         framework=kind.framework,
     )
