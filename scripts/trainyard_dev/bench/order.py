@@ -46,7 +46,6 @@ ABOUT = {
 }
 METRICS: dict[str, Metric] = {
     "violations": ("pairs out of order", "pairs", 0.0),
-    "leftovers": ("of these on GPUs that the first could not use", "pairs", None),
     "inversions": ("pairs against priority", "pairs", 0.0),
     "harmful": ("pairs that delayed the one passed", "pairs", 0.0),
     "delayed": ("jobs delayed", "jobs", 0.0),
@@ -176,7 +175,6 @@ def judged(jobs: Sequence[Course], nodes: overtaking.Room) -> dict[str, float]:
     lost = [delay.job.start_s - delay.could_s for delay in late if delay.job.nodes]
     values = {
         "violations": len(broken),
-        "leftovers": sum(overtaking.from_leftovers(i, j, jobs, nodes, NODE_GPUS) for i, j in broken),
         "inversions": len(inverted),
         "harmful": sum(len(delay.passers) for delay in late),
         "delayed": len(late),

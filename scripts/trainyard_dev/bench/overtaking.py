@@ -46,19 +46,6 @@ def inversions(jobs: Sequence[Course]) -> list[tuple[Course, Course]]:
     return list(_pairs(jobs, lambda i, j: i.priority > j.priority))
 
 
-def from_leftovers(first: Course, later: Course, jobs: Sequence[Course], nodes: Room, most: int) -> bool:
-    """Did `later` take only GPUs of nodes on which no pod of `first` had room at that moment?
-
-    Args:
-        jobs: all of them; those that ran before, or began at the same moment and came before `later`, hold their GPUs.
-        nodes: GPUs of each node.
-        most: GPUs of the largest pod.
-    """
-    held = [j for j in jobs if j.start_s < later.start_s < j.end_s or (_together(j, later) and j.rank < later.rank)]
-    free = room(nodes, held)
-    return all(free[name] < min(first.gpus, most) for name in later.nodes)
-
-
 def delays(jobs: Sequence[Course], nodes: Room, most: int) -> list[Delay]:
     """Jobs that would have begun earlier without those that passed them: the first such moment for each.
 
@@ -113,7 +100,3 @@ def _pairs(jobs: Sequence[Course], before: Callable[[Course, Course], bool]) -> 
 
 def _ahead(one: Course, other: Course) -> bool:
     return (-one.priority, one.rank) < (-other.priority, other.rank)
-
-
-def _together(one: Course, other: Course) -> bool:
-    return one.start_s == other.start_s and one is not other

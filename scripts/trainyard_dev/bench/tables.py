@@ -84,11 +84,8 @@ def number(value: float) -> str:
 
 def _limit(figures: Sequence[Figure]) -> str:
     """The limit that all share, else the range of limits; empty where there is none."""
-    limits = sorted({number(one.bound): one.bound for one in figures if one.bound is not None}.items(), key=_second)
+    bounds = {number(one.bound): one.bound for one in figures if one.bound is not None}
+    limits = sorted(bounds, key=bounds.__getitem__)
     if not limits:
         return ""
-    return limits[0][0] if len(limits) == 1 else f"{limits[0][0]}–{limits[-1][0]}"
-
-
-def _second(pair: tuple[str, float]) -> float:
-    return pair[1]
+    return limits[0] if len(limits) == 1 else f"{limits[0]}–{limits[-1]}"

@@ -99,7 +99,7 @@ def judge(example: Example, site: Site, asker: Asker) -> Result:
     if not readable:
         return Result(example.group, example.name, example.digest, kinds, as_it_is, server, 0, 0, as_it_is, server)
     edits, by_hand = follow(objects, site, asker.contract, asker.fills)
-    after, said = Heard.of(_all(_findings(objects, site))), asker.ask(objects)
+    after, said = Heard.of([one for _, findings in _findings(objects, site) for one in findings]), asker.ask(objects)
     again, _ = follow(objects, site, asker.contract, asker.fills)
     return Result(
         example.group, example.name, example.digest, kinds, as_it_is, server, edits, by_hand, after, said, again
@@ -110,10 +110,6 @@ def _findings(objects: list[Object], site: Site) -> Iterator[tuple[Object, list[
     """Each object and what lint says of it."""
     for obj in objects:
         yield obj, list(lint.manifest(obj, site))
-
-
-def _all(found: Iterable[tuple[Object, list[Finding]]]) -> list[Finding]:
-    return [one for _, findings in found for one in findings]
 
 
 def follow(objects: list[Object], site: Site, contract: Contract, fills: bool = False) -> tuple[int, int]:

@@ -8,8 +8,7 @@ import sys
 import click
 
 from trainyard.terminal import coloured
-from trainyard_dev.doctor import gpus, table
-from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor import examine, gpus, table
 from trainyard_dev.doctor.finding import Wanted, healthy
 from trainyard_dev.doctor.probes import Machine
 

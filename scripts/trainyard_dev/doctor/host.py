@@ -14,7 +14,8 @@ PYTHON = (3, 11)
 
 
 def check(m: Machine, wanted: Wanted) -> list[Finding]:
-    return [_root(m), *(_limit(m, name) for name in LIMITS), _disk(m), _memory(m), *_software(m, wanted)]
+    return [_root(m), *(_limit(m, name) for name in LIMITS), _disk(m), _memory(m), _python(m), _go(m), _gcc(m),
+            _images(m, wanted), _debootstrap(m, wanted.images != "pull"), _data(m)]  # fmt: skip
 
 
 def _root(m: Machine) -> Finding:
@@ -58,10 +59,6 @@ def _memory(m: Machine) -> Finding:
             "room", "memory", f"{shown}; little is free", "warn", "ps aux --sort=-rss | head   # and end what you can"
         )
     return Finding("room", "memory", shown, "ok")
-
-
-def _software(m: Machine, wanted: Wanted) -> list[Finding]:
-    return [_python(m), _go(m), _gcc(m), _images(m, wanted), _debootstrap(m, wanted.images != "pull"), _data(m)]
 
 
 def _python(m: Machine) -> Finding:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainyard_dev.monitoring import dashboards, panels
+from trainyard_dev.report import panel_svg
 
 WINDOW_S, STEP_S = 600, 20
 MOST = 8  # series of a query that are kept; those with the largest last value
@@ -47,7 +48,7 @@ def _board(ask: Ask, read: Mapping[str, Any], name: str, asked: Mapping[str, str
         expr = panels.filled(target["expr"], {})
         answer = ask("query_range", query=expr, **asked)
         series = [_series(one, target.get("legendFormat", AUTO), float(asked["start"])) for one in answer["result"]]
-        series.sort(key=lambda one: (-(_last(one["values"]) or 0.0), one["name"]))
+        series.sort(key=lambda one: (-(panel_svg.last(one["values"]) or 0.0), one["name"]))
         one = made.setdefault(panel["id"], {
             "title": panel["title"], "type": panel["type"], "about": panel.get("description", ""),
             "unit": panel["fieldConfig"]["defaults"]["unit"], "queries": [],
@@ -71,7 +72,3 @@ def _named(labels: Mapping[str, str], legend: str) -> str:
         return _LABEL.sub(lambda match: labels.get(match[1], ""), legend).strip()
     told = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()) if key != "__name__")
     return told or labels.get("__name__", "")
-
-
-def _last(values: Sequence[float | None]) -> float | None:
-    return next((value for value in reversed(values) if value is not None), None)

@@ -69,7 +69,8 @@ def ceiling(matrix: Matrix) -> str:
 
     They bring the whole chart to the real API server. Empty where nothing has passed.
     """
-    good = [tuple(map(int, minor.split("."))) for minor, groups in matrix.items() if _policies(groups)]
+    good = [tuple(map(int, minor.split("."))) for minor, ran in matrix.items()
+            if "policies" in ran and ran["policies"].good]  # fmt: skip
     if not good:
         return ""
     major, minor = max(good)
@@ -80,7 +81,3 @@ def bounded(constraint: str, ceiling: str) -> str:
     """A chart's `kubeVersion` with this ceiling: its floor stays. `-0` lets versions with a provider's suffix in."""
     floor = next((word for word in constraint.split() if word.startswith(">=")), "")
     return f"{floor} <{ceiling}.0-0".strip()
-
-
-def _policies(groups: dict[str, Result]) -> bool:
-    return "policies" in groups and groups["policies"].good

@@ -58,34 +58,17 @@ def write(run: Run, out: Path) -> list[Path]:
         "junit.xml": html.junit(run),
         "summary.json": json.dumps(summary(run), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
     }
-    staged: list[tuple[Path, Path]] = []
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            staged.append((_stage(out, name, text), out / name))
-        for temporary, final in staged:
-            os.replace(temporary, final)
+        with tempfile.TemporaryDirectory(prefix=".report-", dir=out) as folder:
+            for name, text in texts.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            for name in texts:
+                os.replace(Path(folder) / name, out / name)
     except OSError as error:
         raise TrainyardError(
             f"the report can't be written: {error.strerror or error}",
             where=str(out),
             hint="make room or make the folder writable, then run again",
         ) from error
-    finally:
-        for temporary, _ in staged:
-            temporary.unlink(missing_ok=True)
-    return [final for _, final in staged]
-
-
-def _stage(folder: Path, name: str, text: str) -> Path:
-    handle, path = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(path, 0o644)
-    except OSError:
-        Path(path).unlink(missing_ok=True)
-        raise
-    return Path(path)
+    return [out / name for name in texts]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trainyard_dev.doctor import probes
-from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor import examine, probes
 from trainyard_dev.doctor.finding import Finding, Wanted
 
 OPTIONS = [

@@ -65,13 +65,6 @@ def test_a_job_is_not_delayed_while_those_before_it_would_not_leave_it_room() ->
     assert [delay.job.name for delay in found] == ["j1"]
 
 
-def test_leftovers_are_gpus_on_nodes_where_no_pod_of_the_first_has_room() -> None:
-    jobs = [RUNNING, LARGE, SMALL]
-    assert overtaking.from_leftovers(LARGE, SMALL, jobs, NODES, 8)
-    elsewhere = replace(SMALL, nodes={"n1": 4})  # a pod of LARGE would have fitted there
-    assert not overtaking.from_leftovers(LARGE, elsewhere, [RUNNING, LARGE, elsewhere], NODES, 8)
-
-
 def test_pods_go_to_the_fullest_node_that_has_room() -> None:
     free = {"n0": 8, "n1": 3}
     assert overtaking.fit(free, 2, 8)

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 from doctor_box import Box, find
 
-from trainyard_dev.doctor import cli, gpus, probes, table
-from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor import cli, examine, gpus, probes, table
 from trainyard_dev.doctor.finding import Wanted, healthy
 
 

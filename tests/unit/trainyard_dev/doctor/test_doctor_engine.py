@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from doctor_box import DEAD, Box, find
 
-from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor import examine
 from trainyard_dev.doctor.finding import Wanted, healthy
 
 

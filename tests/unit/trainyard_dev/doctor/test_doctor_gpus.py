@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from doctor_box import DEAD, Box, find
 
-from trainyard_dev.doctor import gpus
-from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor import examine, gpus
 from trainyard_dev.doctor.finding import Wanted, healthy
 
 REAL = Wanted(gpu="real")

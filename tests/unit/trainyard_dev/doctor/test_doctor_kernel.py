@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from doctor_box import MODULES, Box, find, kernel_without
 
-from trainyard_dev.doctor import kernel
-from trainyard_dev.doctor.examine import examine
+from trainyard_dev.doctor import examine, kernel
 from trainyard_dev.doctor.finding import healthy
 
 

@@ -90,15 +90,14 @@ def test_summary_has_the_promised_shape(tmp_path: Path) -> None:
 def test_a_failed_write_keeps_the_earlier_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer.write(run_of(passed()), tmp_path)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-    count = 0
+    whole = Path.write_text
 
-    def full(handle: int) -> None:
-        nonlocal count
-        count += 1
-        if count == 3:
+    def full(path: Path, *text: str, **more: str) -> int:
+        if path.name == "timeline.svg":
             raise OSError(28, "No space left on device")
+        return whole(path, *text, **more)
 
-    monkeypatch.setattr(writer.os, "fsync", full)
+    monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(TrainyardError, match="No space left on device"):
         writer.write(run_of(passed("c.d")), tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
