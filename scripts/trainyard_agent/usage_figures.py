@@ -102,7 +102,8 @@ class Figures:
         window, rate = max(at - begin, self.scrape), RATES * self.scrape
         # The first rate of a pod would reach back to one of the same name that ran before it.
         late = window - rate if window > 2 * rate else window
-        chosen = f',pod=~"{"|".join(_literal(pod) for pod in pods)}"' if pods is not None else ""
+        # Of all letters of a pod's name only the dot means something inside a quoted expression.
+        chosen = "" if pods is None else f',pod=~"{"|".join(pods)}"'.replace(".", r"\\.")
         return {
             "sel": f'namespace="{namespace}"{chosen},container!="",container!="POD"',
             "window": f"{window:.0f}",
@@ -188,8 +189,3 @@ def _key(labels: dict[str, str]) -> Key:
 def _resource(name: str) -> str:
     """`cpu`, `memory` or `gpus` of a resource as kube-state-metrics writes it; "" for what is not judged."""
     return "gpus" if name.endswith("_gpu") else name if name in ("cpu", "memory") else ""
-
-
-def _literal(pod: str) -> str:
-    """A pod's name inside a quoted expression: of all its letters only the dot means something there."""
-    return pod.replace(".", r"\\.")

@@ -49,7 +49,9 @@ def data(kube: Kube, runs: list[Run], jobs: list[Job]) -> list[dict[str, Any]]:
 def of(runs: list[Run], jobs: list[Job]) -> list[str]:
     """Their names, newest first; whole ones where several have the same."""
     known = [(str(run.created), run.name, f"{output.KIND}/{run.name}") for run in runs]
-    known += [(_created(job), job["metadata"]["name"], report.full_name(job)) for job in jobs]
+    for job in jobs:
+        created = str(job["metadata"].get("creationTimestamp", "")).replace("T", " ").replace("Z", "+00:00")
+        known.append((created, job["metadata"]["name"], report.full_name(job)))
     known.sort(key=lambda one: one[0], reverse=True)
     plain = [name for _, name, _ in known]
     return [full if plain.count(name) > 1 else name for _, name, full in known]
@@ -64,7 +66,3 @@ def names(kube: Kube, *, jobs: bool = True) -> list[str]:
         if not jobs:
             raise
     return of(runs, observed.listed(kube) if jobs else [])
-
-
-def _created(job: Job) -> str:
-    return str(job["metadata"].get("creationTimestamp", "")).replace("T", " ").replace("Z", "+00:00")

@@ -91,7 +91,12 @@ def measure(run: Run, harness: Harness) -> dict[str, float]:
     harness.add_nodes(nodes, effect=column.taint)
     with scheduler(harness, column) as running:
         timeline = simulator.play(
-            harness, running, column, jobs, phases=_evicts(column), keep_work=run.settings.get("saved", False)
+            harness,
+            running,
+            column,
+            jobs,
+            phases=bool({"reclaim", "preempt"} & set(_actions(column))),
+            keep_work=run.settings.get("saved", False),
         )
     capacity = NODES * NODE_GPUS
     found = shares.fairness(timeline, TEAMS, capacity)
@@ -156,10 +161,6 @@ def queues(column: Configuration, cpu_milli: int, memory_mib: int) -> list[tuple
 def _actions(column: Configuration) -> list[str]:
     config = yaml.safe_load(column.config) or {}
     return [action.strip() for action in config.get("actions", "").split(",")]
-
-
-def _evicts(column: Configuration) -> bool:
-    return bool({"reclaim", "preempt"} & set(_actions(column)))
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:

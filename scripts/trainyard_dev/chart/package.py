@@ -140,15 +140,9 @@ def template(
     )  # fmt: skip
 
 
-def render(
-    profile: str,
-    chart: Path | None = None,
-    sets: Sequence[str] = (),
-    values: Sequence[Path] = (),
-    serves: Sequence[str] = (),
-) -> list[dict[str, Any]]:
+def render(profile: str, *given: Any, **named: Any) -> list[dict[str, Any]]:
     """Every object that a profile installs, hooks and tests included; arguments as for `template`."""
-    return helm.parse(template(profile, chart, sets, values, serves))
+    return helm.parse(template(profile, *given, **named))
 
 
 def release_secret_size(profile: str, chart: Path | None = None, values: Sequence[Path] = ()) -> int:

@@ -21,7 +21,13 @@ FIRST = ("accuracy", "device", "backend")
 def show(run: Run, *, stream: TextIO | None = None, width: int | None = None, colour: bool | None = None) -> None:
     """Print the table and the verdict to ``stream`` (standard output)."""
     target = stream or sys.stdout
-    target.write(render(run, width=width or _width(), colour=coloured(target) if colour is None else colour))
+    target.write(
+        render(
+            run,
+            width=width or shutil.get_terminal_size((100, 24)).columns,
+            colour=coloured(target) if colour is None else colour,
+        )
+    )
 
 
 def render(run: Run, *, width: int = 100, colour: bool = False) -> str:
@@ -86,7 +92,3 @@ def _refused(check: Check) -> str:
     refusal = groups.refusal(check)
     by = f"refused by {refusal['refused_by']}" if refusal["refused_by"] else ""
     return one_line(": ".join(filter(None, (refusal["who"], refusal["tried"], by))))
-
-
-def _width() -> int:
-    return shutil.get_terminal_size((100, 24)).columns

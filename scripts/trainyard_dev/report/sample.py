@@ -1,15 +1,11 @@
-"""A made-up run, for the tests and for working on the page: ``python -m trainyard_dev.report.sample FOLDER``."""
+"""A made-up run, for the tests and for working on the page."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from trainyard_dev.report import console
 from trainyard_dev.report.model import Check, Gpu, Run, Span
-from trainyard_dev.report.writer import write
 from trainyard_dev.versions import load
 
 START = 1_780_000_000.0
@@ -164,14 +160,3 @@ def _promises(failing: bool) -> list[Check]:
 
 def _good(check: str, title: str, seconds: float, **figures: Any) -> Check:
     return Check(check, title, "passed", "", seconds, figures)
-
-
-def main() -> None:
-    folder = Path(sys.argv[1])
-    run = sample(failing="failing" in sys.argv, warm="warm" in sys.argv)
-    write(run, folder)
-    console.show(run)
-
-
-if __name__ == "__main__":
-    main()

@@ -117,7 +117,8 @@ def _inner(obj: Any, step: str) -> Any:
         return len(obj)
     if match := ITEM.fullmatch(step):
         wanted = _plain(match["value"])
-        return next((one for one in obj if _is(found(one, match["field"]), wanted)), NOTHING)
+        values = ((one, found(one, match["field"])) for one in obj)
+        return next((one for one, value in values if value is not NOTHING and text(value) == wanted), NOTHING)
     return obj[int(step)] if step.isdigit() and int(step) < len(obj) else NOTHING
 
 
@@ -128,7 +129,3 @@ def _number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _is(value: Any, wanted: str) -> bool:
-    return value is not NOTHING and text(value) == wanted

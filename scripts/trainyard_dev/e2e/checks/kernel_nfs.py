@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from trainyard_dev.e2e.checks import storage
@@ -55,7 +56,8 @@ def kernel_nfs(context: Context) -> None:
 def judge(facts: dict[str, str]) -> list[str]:
     """What differs from what is due, one sentence each."""
     problems = []
-    due = {"foreign-export": ("refused", _refused)}
+    refused = re.compile("mount:.*(No such file|denied)", re.DOTALL)
+    due = {"foreign-export": ("refused", refused.match)}
     for version in VERSIONS:
         due |= {
             f"{version}.options": (
@@ -78,7 +80,3 @@ def judge(facts: dict[str, str]) -> list[str]:
     return problems + [
         f"{name}: {seen}" for name, seen in facts.items() if name.startswith("module.") or name.endswith(".failed")
     ]
-
-
-def _refused(seen: str) -> bool:
-    return seen.startswith("mount:") and ("No such file" in seen or "denied" in seen)

@@ -6,8 +6,9 @@ import re
 from html import unescape
 
 import pytest
+from report_runs import run_of
 
-from trainyard_dev.report import Check, Gpu, Run, console, groups, html
+from trainyard_dev.report import Check, console, groups, html
 from trainyard_dev.report.sample import sample
 
 REFUSED = Check(
@@ -15,10 +16,6 @@ REFUSED = Check(
     {"who": "member of speech", "tried": "a pod of high class", "refused_by": "quota", "message": "exceeded <it>"},
 )  # fmt: skip
 THEFT = Check("attack.secret", "Another team's Secret", "failed", "the Secret could be read", 0.1, {"who": "viewer"})
-
-
-def run_of(*checks: Check) -> Run:
-    return Run(100.0, 160.0, {}, {}, "build", Gpu("mock", "4 GPUs"), checks=list(checks))
 
 
 def rows(page: str, check: str) -> list[str]:
