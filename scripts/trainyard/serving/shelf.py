@@ -162,7 +162,11 @@ def complete(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(what, where=str(folder), hint="name a file or folder in it with --file")
     said["digest"] = server.digest_of(path)
     beside = [file for file in files if not file.is_relative_to(path)]
-    said["files"] = {file.relative_to(folder).as_posix(): _facts(file) for file in beside}
+    said["files"] = {
+        file.relative_to(folder).as_posix(): {
+            "sha256": server.digest_of(file).removeprefix("sha256:"), "bytes": file.stat().st_size
+        } for file in beside
+    }  # fmt: skip
     if not said.get("version"):
         content = {
             key: said.get(key) for key in ("framework", "file", "digest", "inputs", "outputs", "files", "builder")
@@ -278,10 +282,6 @@ def _files(folder: Path) -> list[Path]:
             raise UsageError("is a link out of the folder", where=str(path), hint="put the file itself there")
         found.append(path)
     return found
-
-
-def _facts(file: Path) -> dict[str, Any]:
-    return {"sha256": server.digest_of(file).removeprefix("sha256:"), "bytes": file.stat().st_size}
 
 
 def _json(file: Path) -> dict[str, Any]:

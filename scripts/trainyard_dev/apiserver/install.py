@@ -44,7 +44,9 @@ def install(server: Client, objects: Objects) -> None:
         complete_namespace(server, name)
     policies_in_force(server)
     if any(obj["kind"] == "MutatingAdmissionPolicy" for obj in wanted):
-        _fills_in_force(server, crds, next(obj for obj in wanted if _of_team(obj))["metadata"]["name"])
+        spaces = (obj["metadata"] for obj in wanted if obj["kind"] == "Namespace")
+        team = next(one["name"] for one in spaces if "trainyard.io/team" in one.get("labels", {}))
+        _fills_in_force(server, crds, team)
 
 
 def namespace(name: str, team: bool = False) -> dict[str, Any]:
@@ -105,10 +107,6 @@ def _fills_in_force(server: Client, crds: Objects, team: str) -> None:
         if spec["scope"] == "Namespaced":
             name = f"filling in of {spec['names']['plural']}"
             await_force(name, lambda obj=obj: server.create(obj, dry_run=True).status != 503)
-
-
-def _of_team(obj: dict[str, Any]) -> bool:
-    return obj["kind"] == "Namespace" and "trainyard.io/team" in obj["metadata"].get("labels", {})
 
 
 def _apply(server: Client, objects: Iterable[dict[str, Any]]) -> None:

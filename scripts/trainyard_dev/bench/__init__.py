@@ -3,7 +3,7 @@
 What is measured (`registry` has the list), and what only one bench needs:
 
 - packing: `packed` counts, `bounds` says what is possible
-- gangs: `offline` schedules in a simulation, `published` has what others found for whole traces, `gangs_page`
+- gangs: `offline` schedules in a simulation, `published` has what others found for whole traces
 - order: `overtaking` says who passed whom
 - fairness: `shares` says what is fair; `victims` measures reclaim requests on full clusters, `layouts` makes these
 - throughput: `loads`, `costs`, `binder` (the limit)

@@ -64,7 +64,8 @@ def delays(jobs: Sequence[Course], nodes: Room, most: int) -> list[Delay]:
             if now < job.submit_s or now >= job.start_s or not any(j.start_s <= now < j.end_s for j in mine):
                 continue
             free = room(nodes, [j for j in jobs if j.start_s <= now < j.end_s and j.rank not in aside])
-            before = [j for j in jobs if j.queue == job.queue and j.submit_s <= now < j.start_s and _ahead(j, job)]
+            queued = [j for j in jobs if j.queue == job.queue and j.submit_s <= now < j.start_s]
+            before = [j for j in queued if (-j.priority, j.rank) < (-job.priority, job.rank)]
             if all(fit(free, j.gpus, most) for j in (*before, job)):
                 found.append(Delay(job, now, [j for j in mine if j.start_s <= now < j.end_s]))
                 break
@@ -96,7 +97,3 @@ def _pairs(jobs: Sequence[Course], before: Callable[[Course, Course], bool]) -> 
         for j in jobs:
             if i.queue == j.queue and i.submit_s <= j.start_s < i.start_s and before(i, j):
                 yield i, j
-
-
-def _ahead(one: Course, other: Course) -> bool:
-    return (-one.priority, one.rank) < (-other.priority, other.rank)

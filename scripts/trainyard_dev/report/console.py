@@ -21,13 +21,8 @@ FIRST = ("accuracy", "device", "backend")
 def show(run: Run, *, stream: TextIO | None = None, width: int | None = None, colour: bool | None = None) -> None:
     """Print the table and the verdict to ``stream`` (standard output)."""
     target = stream or sys.stdout
-    target.write(
-        render(
-            run,
-            width=width or shutil.get_terminal_size((100, 24)).columns,
-            colour=coloured(target) if colour is None else colour,
-        )
-    )
+    columns = width or shutil.get_terminal_size((100, 24)).columns
+    target.write(render(run, width=columns, colour=coloured(target) if colour is None else colour))
 
 
 def render(run: Run, *, width: int = 100, colour: bool = False) -> str:

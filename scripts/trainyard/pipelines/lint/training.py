@@ -31,8 +31,9 @@ def check(pipeline: Pipeline, report: Report, where: Where) -> None:
             for name, declared in component.inputs.parameters.items()
             if (value := value_of(pipeline, place.owner, task.parameters.get(name), declared)) not in (None, "", 0)
         }
-        values = {_camel(name): value for name, value in known.items() if name not in NOT_SETTINGS}
-        values = {key: value for key, value in values.items() if key in schema.schema()["properties"]}
+        camel = {re.sub(r"_(\w)", lambda letter: letter[1].upper(), name): name for name in known}
+        values = {key: known[name] for key, name in camel.items()
+                  if name not in NOT_SETTINGS and key in schema.schema()["properties"]}  # fmt: skip
 
         def line(setting: str, task: Any = task) -> int:
             source = task.parameters.get(re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", setting))
@@ -71,7 +72,3 @@ def value_of(pipeline: Pipeline, owner: Component, source: Source | None, declar
         given = pipeline.inputs.parameters.get(source.name)
         return pipeline.arguments.get(source.name, given.default if given else None) or None
     return None
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_(\w)", lambda letter: letter[1].upper(), name)

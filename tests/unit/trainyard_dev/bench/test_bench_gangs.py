@@ -69,7 +69,6 @@ def test_values_of_a_replay() -> None:
     values = gangs.judged(_timeline())
     assert values["makespan"] == pytest.approx(0.0072)
     assert values["useful"] == 100
-    assert values["delay_max_32"] == 1
     assert values["delay_mean"] == pytest.approx(2 / 3)
     assert [values[name] for name in ("held", "held_for_ever", "finished")] == [0, 0, 100]
 
