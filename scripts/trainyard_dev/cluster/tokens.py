@@ -23,7 +23,9 @@ class Forger:
     def __init__(self, issuer: str, keys: dict[str, Any], *, own: bool = False) -> None:
         self.issuer = issuer
         held = keys["items"][0]["signingKey"]
-        n, e, d, p, q, dp, dq, qi = (_number(held[name]) for name in ("n", "e", "d", "p", "q", "dp", "dq", "qi"))
+        names = ("n", "e", "d", "p", "q", "dp", "dq", "qi")
+        raw = (base64.urlsafe_b64decode(held[name] + "==") for name in names)
+        n, e, d, p, q, dp, dq, qi = (int.from_bytes(one, "big") for one in raw)
         numbers = rsa.RSAPrivateNumbers(p, q, d, dp, dq, qi, rsa.RSAPublicNumbers(e, n))
         self._key = rsa.generate_private_key(65537, 2048) if own else numbers.private_key()
         self._id = held["kid"]
@@ -45,10 +47,6 @@ class Forger:
         } | changed  # fmt: skip
         claims = {name: value for name, value in said.items() if value is not None}
         return ".".join(_text(json.dumps(part).encode()) for part in (head, claims))
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
 
 
 def _text(raw: bytes) -> str:

@@ -74,7 +74,8 @@ def of_text(rendered: str, on: Sequence[str]) -> dict[str, Objects]:
 def left(context: Context, brought: dict[str, Objects]) -> list[str]:
     """What is still there of what options brought, by names; pods that end have a minute for it."""
     looked = [obj for listed in brought.values() for obj in listed]
-    beside = [_bare(*one) for option in brought for one in BESIDE[option]]
+    beside = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+              for option in brought for kind, namespace, name in BESIDE[option]]  # fmt: skip
     asked = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*looked, *beside]})
     end = time.monotonic() + GONE_S
     while True:
@@ -83,10 +84,6 @@ def left(context: Context, brought: dict[str, Objects]) -> list[str]:
         if not said or time.monotonic() > end:
             return said
         time.sleep(2)
-
-
-def _bare(kind: str, namespace: str, name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
 
 
 def pods(context: Context, brought: Objects) -> Objects:

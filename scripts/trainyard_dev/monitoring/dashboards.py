@@ -12,6 +12,8 @@ from typing import Any
 import yaml
 
 SPECS = Path(__file__).parent / "specs"
+LINK = {"type": "dashboards", "title": "trainyard", "tags": ["trainyard"], "asDropdown": True, "keepTime": True}
+CHOSEN = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "refresh": 1}
 SCHEMA = 39
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 COLUMNS, HEIGHTS = 24, {"stat": 4}
@@ -70,18 +72,10 @@ def dashboard(name: str, said: Spec) -> dict[str, Any]:
         "time": {"from": "now-6h", "to": "now"},
         "timezone": "browser",
         "annotations": {"list": []},
-        "links": [_link()],
-        "templating": {"list": [_datasource(), *(_variable(one) for one in said.get("variables", []))]},
+        "links": [LINK],
+        "templating": {"list": [CHOSEN, *(_variable(one) for one in said.get("variables", []))]},
         "panels": panels,
     }
-
-
-def _link() -> dict[str, Any]:
-    return {"type": "dashboards", "title": "trainyard", "tags": ["trainyard"], "asDropdown": True, "keepTime": True}
-
-
-def _datasource() -> dict[str, Any]:
-    return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "refresh": 1}
 
 
 def _variable(one: Spec) -> dict[str, Any]:

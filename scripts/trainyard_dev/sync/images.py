@@ -88,8 +88,8 @@ def in_text(file: str, text: str, known: set[str]) -> Iterator[tuple[int, str, s
         if "/" not in line and ":latest" not in line:
             continue  # most lines
         found = {match[0].rstrip(".") for match in FULL.finditer(line) if is_reference(file, match[0])}
-        if file.endswith((".yaml", ".yml")) and (match := _IMAGE_KEY.match(line)) and _is_literal(match[1]):
-            found.add(match[1])
+        if file.endswith((".yaml", ".yml")) and (match := _IMAGE_KEY.match(line)):
+            found |= {match[1]} if "/" in match[1] and not re.search(r"\{\{|\$\{|<", match[1]) else set()
         for ref in sorted(found - known):
             yield number, f"the image {ref} is not in versions.yaml", ADD
         if file.startswith(YAML_ONLY) and not line.lstrip().startswith(("#", "//")) and _LATEST.search(line):
@@ -154,7 +154,3 @@ def files(root: Path, entries: Sequence[str]) -> Iterator[Path]:
 def is_reference(file: str, text: str) -> bool:
     """Whether a path is meant as an image: without a tag only YAML means one, which then lacks its tag."""
     return ":" in text or (file.startswith(YAML_ONLY) and not file.startswith("charts"))
-
-
-def _is_literal(text: str) -> bool:
-    return "/" in text and not any(sign in text for sign in ("{{", "${", "<"))

@@ -47,11 +47,8 @@ class Change:
     def refused(self) -> tuple[str, ...]:
         """Those of the fields that can't be changed. Objects of hooks are made anew, so theirs can."""
         fixed = () if self.hook else FIXED.get(self.object.partition(" ")[0], ())
-        return tuple(path for path in self.fields if any(_below(path, top) for top in fixed))
-
-
-def _below(path: str, top: str) -> bool:
-    return path == top or path.startswith((f"{top}.", f"{top}["))
+        below = tuple(word for top in fixed for word in (f"{top}.", f"{top}["))
+        return tuple(path for path in self.fields if path in fixed or path.startswith(below))
 
 
 def name_of(obj: dict[str, Any]) -> str:
@@ -153,15 +150,11 @@ def crd_changes(old: Objects, new: Objects) -> dict[str, str]:
             words += [f"{sign} {', '.join(versions)}"] if versions else []
         for version in sorted(set(mine) & set(other)):
             for sign, paths in (("+", other[version] - mine[version]), ("-", mine[version] - other[version])):
-                words += [f"{sign}{version} {_few(paths)}"] if paths else []
+                outermost = sorted(path for path in paths if path.rpartition(".")[0] not in paths)
+                words += [f"{sign}{version} {some(outermost, 3)}"] if paths else []
         if words:
             said[name] = "; ".join(words)
     return said
-
-
-def _few(paths: set[str], most: int = 3) -> str:
-    """The topmost of some schema paths; what lies below one of them is only counted."""
-    return some(sorted(path for path in paths if path.rpartition(".")[0] not in paths), most)
 
 
 def _fields(crd: dict[str, Any]) -> dict[str, set[str]]:

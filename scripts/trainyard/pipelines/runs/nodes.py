@@ -144,7 +144,8 @@ def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
     parts: list[str] = []
     while node["name"] != run or not parts:
         around = found.get(node.get("boundaryID", ""))
-        if not (around and _is_box(around, node)):
+        boxed = node.get("displayName") == INSIDE and around and around["type"] == "DAG"
+        if not (boxed and "memoizationStatus" in around):  # a graph that is there only for a step's cache
             parts.append(_label(run, node))
         if not around:
             break
@@ -163,11 +164,6 @@ def _turns(path: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
         else:
             parts.append(part)
     return tuple(parts), ", ".join(items)
-
-
-def _is_box(around: Object, node: Object) -> bool:
-    """Whether a graph is there only for a step's cache."""
-    return node.get("displayName") == INSIDE and around["type"] == "DAG" and "memoizationStatus" in around
 
 
 def _hit(node: Object) -> bool:
