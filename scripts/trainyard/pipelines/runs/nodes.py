@@ -144,8 +144,8 @@ def _path(run: str, node: Object, found: dict[str, Object]) -> tuple[str, ...]:
     parts: list[str] = []
     while node["name"] != run or not parts:
         around = found.get(node.get("boundaryID", ""))
-        boxed = node.get("displayName") == INSIDE and around and around["type"] == "DAG"
-        if not (boxed and "memoizationStatus" in around):  # a graph that is there only for a step's cache
+        inside = node.get("displayName") == INSIDE
+        if not (inside and around and around["type"] == "DAG" and "memoizationStatus" in around):  # a cache's box
             parts.append(_label(run, node))
         if not around:
             break

@@ -56,14 +56,11 @@ def groups() -> tuple[Group, ...]:
     known = {**shared(), **{one["name"]: _expression(one["expression"]) for one in raw["variables"]}}
     found = []
     for name, group in raw["groups"].items():
-        entries = tuple(_entry(one, n) for n, one in enumerate(raw["fills"]) if _belongs(one, name, group["places"]))
+        mine = [(name in one["in"] if "in" in one else one["place"] in group["places"]) for one in raw["fills"]]
+        entries = tuple(_entry(one, n) for n, one in enumerate(raw["fills"]) if mine[n])
         rules = tuple(one for rule in group["rules"] for one in resource_rules(rule))
         found.append(Group(name, group["about"], rules, entries, _needed(entries, known)))
     return tuple(found)
-
-
-def _belongs(raw: dict[str, Any], group: str, places: list[str]) -> bool:
-    return group in raw["in"] if "in" in raw else raw["place"] in places
 
 
 def _entry(raw: dict[str, Any], number: int) -> Entry:
