@@ -52,10 +52,6 @@ class ToolSet:
         """Whether its binaries are the ones meant where nobody names a version."""
         return self.family in ("", self.name)
 
-    def is_version(self, wanted: str) -> bool:
-        """Whether its version is the wanted one or begins with it: v1.35.4 is 1.35.4, v1.35.4 and 1.35."""
-        return is_version(self.version, wanted)
-
 
 def is_version(version: str, wanted: str) -> bool:
     """Whether a version is the wanted one or begins with it: v1.35.4 is 1.35.4, v1.35.4 and 1.35."""
@@ -118,9 +114,13 @@ def read(root: Path) -> dict[str, Any]:
 
 def _file(root: Path) -> dict[str, Any]:
     try:
-        return yaml.safe_load((root / FILE).read_text())
+        raw: dict[str, Any] = yaml.safe_load((root / FILE).read_text())
     except (OSError, yaml.YAMLError) as error:
         raise TrainyardError(f"the file can't be read ({error})", where=str(root / FILE)) from None
+    for name, one in raw.get("images", {}).items() if isinstance(raw, dict) else ():
+        usual = {"ref": f"docker.io/trainyard/{name}:{{trainyard}}", "dir": f"images/{name}"} if one.get("own") else {}
+        one |= usual | one
+    return raw
 
 
 def with_cluster(raw: dict[str, Any], wanted: str) -> dict[str, Any]:

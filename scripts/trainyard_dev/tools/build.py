@@ -19,7 +19,7 @@ from trainyard.shell import CommandError, run
 from trainyard_dev import patches
 from trainyard_dev.progress import Progress
 from trainyard_dev.tools import golang
-from trainyard_dev.versions import ToolSet, load
+from trainyard_dev.versions import ToolSet, is_version, load
 
 # Beside a go.mod: files that the module's archive lacks, as it drops links and generated files. The set is then built
 # from a copy of the module's source in which they lie. Go itself looks into no folder that begins so.
@@ -110,7 +110,7 @@ def builder(name: str, version: str = "") -> ToolSet:
     if not known:
         raise TrainyardError(f"no tool set builds `{name}`", where="versions.yaml")
     for tool in known:
-        if tool.is_version(version) if version else tool.default:
+        if is_version(tool.version, version) if version else tool.default:
             return tool
     there = ", ".join(tool.version.removeprefix("v") for tool in known)
     raise TrainyardError(
