@@ -27,9 +27,9 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 
 ##@ Tests
 .PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test monitoring-test serving-env serving-test notebook-test verify audit
-test: system lint verify ## all tests that need no cluster, two groups at a time
+test: system ## all tests that need no cluster, two groups at a time, the longest first
 	@$(TRAINYARD) tools build --for host --for test
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target pipeline-test chart-test storage-test policy-test unit scheduling-test monitoring-test serving-test notebook-test
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target policy-test chart-test storage-test pipeline-test unit notebook-test scheduling-test lint serving-test monitoring-test verify
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check --no-cache .
 	@$$(bin/bootstrap) -m ruff format --no-cache --check .
