@@ -4,6 +4,7 @@ store, the real step program; only kubelet and the containers are ours."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,7 +63,11 @@ def harness(
 @pytest.fixture(scope="session")
 def account(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that kubelet would mount into a step."""
-    return bench.account(server, TEAM, "pipeline", tmp_path_factory.mktemp("step") / "account", "a step has no token")
+    folder = tmp_path_factory.mktemp("account")
+    shutil.copyfile(server.folder / "pki" / "ca.crt", folder / "ca.crt")
+    (folder / "namespace").write_text(TEAM)
+    (folder / "token").write_text(bench.token(server, TEAM, "pipeline", "a step has no token"))
+    return folder
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def node(context: Context) -> str:
 
 
 def post(url: str, body: Any = PREDICT, key: str = "") -> tuple[int, Any]:
-    """Status and answer of a request from this machine."""
+    """Status and answer of a request from this machine; 0 and why where nobody answers."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -137,6 +137,8 @@ def post(url: str, body: Any = PREDICT, key: str = "") -> tuple[int, Any]:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read() or b"{}")
+    except urllib.error.URLError as error:  # a node may hear of a new port a moment later
+        return 0, str(error.reason)
 
 
 def _pod(

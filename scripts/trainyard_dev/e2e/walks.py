@@ -64,7 +64,7 @@ def read(text: str) -> Page:
             continue
         first = at
         block = [line[4:]]
-        while at < len(lines) and (lines[at].startswith("    ") or (not lines[at].strip() and _goes_on(lines, at))):
+        while at < len(lines) and (lines[at].startswith("    ") or "\n".join(lines[at : at + 2]).startswith("\n    ")):
             block.append(lines[at][4:])
             at += 1
         if not mark:
@@ -119,11 +119,6 @@ def plain(command: str) -> str:
     """A command without its remark, on one line."""
     joined = re.sub(r"\\\n\s*", "", command)
     return re.sub(r"\s{2,}#.*$", "", joined, flags=re.MULTILINE).strip()
-
-
-def _goes_on(lines: list[str], at: int) -> bool:
-    """Whether a blank line stands within a block."""
-    return at + 1 < len(lines) and lines[at + 1].startswith("    ")
 
 
 def _commands(block: list[str]) -> list[str]:

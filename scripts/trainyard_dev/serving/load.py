@@ -74,11 +74,12 @@ async def ask(port: int, request: bytes, connections: int, seconds: float) -> di
     took = time.perf_counter() - began
     latencies = sorted(value for one in clients for value in one.latencies)
     statuses = sum((one.statuses for one in clients), Counter[int]())
+    shares = {share: (latencies or [0.0])[len(latencies) * share // 100] for share in (50, 90, 99)}
     return {
         "answered": statuses[200],
         "failed": {str(status): count for status, count in statuses.items() if status != 200},
         "seconds": took,
-        "latency_ms": {str(share): round(1000 * _share(latencies, share), 3) for share in (50, 90, 99)},
+        "latency_ms": {str(share): round(1000 * value, 3) for share, value in shares.items()},
     }
 
 
@@ -87,10 +88,6 @@ def request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
     said = {"Host": "localhost", "Content-Type": "application/json", "Content-Length": str(len(body))} | headers
     lines = "".join(f"{name}: {value}\r\n" for name, value in said.items())
     return f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
-
-
-def _share(ordered: list[float], share: int) -> float:
-    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else 0.0
 
 
 def main() -> None:

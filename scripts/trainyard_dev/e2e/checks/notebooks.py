@@ -13,7 +13,7 @@ from typing import Any
 from trainyard_dev import browser
 from trainyard_dev.e2e import asking, runs, served
 from trainyard_dev.e2e.checks import costs, notebooks_lives, notebooks_others
-from trainyard_dev.e2e.checks.serving_access import drawn
+from trainyard_dev.e2e.checks.serving_access import drawn, patiently
 from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS
 from trainyard_dev.e2e.login_site import ADA, PREFIX, TOKEN_S, missing
@@ -143,6 +143,7 @@ def digit(there: Site, desk: Desk, figures: dict[str, Any]) -> None:
         by = (served.deployment(context)["metadata"].get("annotations") or {}).get(BY, f"{PREFIX}{ADA}")
         require(by == f"{PREFIX}{ADA}", f"the model in service in {NAMESPACE} is of {by}")
         url = f"http://{asking.node(context)}:{served.port(context)}/"
+        patiently(f"{url}predict", key[0])
         with browser.window(width=760, height=560) as window:
             window.open(url)
             window.fill("#key", key[0])
