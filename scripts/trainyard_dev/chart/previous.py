@@ -37,7 +37,8 @@ from trainyard_dev.images.build import build
 from trainyard_dev.versions import load
 engine, base, rendered, left = engines.find(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).read_text(), sys.argv[4:]
 due = [image for image in load().images.values()
-       if image.ref in rendered and image.ref not in left and "-cuda:" not in image.ref]  # named for real GPUs alone
+       if image.ref in rendered and image.ref not in left
+       and ("/trainer-" not in image.ref or "/trainer-torch:" in image.ref)]  # the others' jobs don't run here
 print(json.dumps({image.ref: build(engine, image, base) for image in due}))
 """
 # Pulled by an MPIJob's launcher alone, and for its kubectl a whole Kubernetes would be compiled.
