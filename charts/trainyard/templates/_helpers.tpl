@@ -43,8 +43,8 @@ A certificate for ten years as JSON, from an authority of its own, whose key is 
 addresses names).
 */}}
 {{- define "trainyard.newCertificate" -}}
-{{- $ca := genCA (index . 0) 3650 -}}
-{{- $made := genSignedCert (index . 1) (index . 2) (index . 3) 3650 $ca -}}
+{{- $ca := genCAWithKey (index . 0) 3650 (genPrivateKey "ecdsa") -}}
+{{- $made := genSignedCertWithKey (index . 1) (index . 2) (index . 3) 3650 $ca (genPrivateKey "ecdsa") -}}
 {{- toJson (dict "tls.crt" $made.Cert "tls.key" $made.Key "ca.crt" $ca.Cert) -}}
 {{- end }}
 

@@ -1,15 +1,4 @@
 {{/*
-The packaged rules as a JSON object from name to policy. Their files are plain, see policies/ in the repository.
-*/}}
-{{- define "trainyard.policies" -}}
-{{- $rules := dict -}}
-{{- range $path, $_ := .Files.Glob "files/policies/*.yaml" -}}
-{{- $_ := set $rules (base $path | trimSuffix ".yaml") ($.Files.Get $path | fromYaml) -}}
-{{- end -}}
-{{- toJson $rules -}}
-{{- end }}
-
-{{/*
 What the rules compare with, as a JSON object of strings. Lists are joined by commas. Images of the contract are allowed
 with all that lies beside them, since operators put them into teams' pods. teamWorkflowController is the account of a
 team's controller of Argo but for the team's name, at its end.
@@ -154,11 +143,11 @@ Whether manifests are filled in here: "true", or "" where policies.fill.mode or 
 {{- end }}
 
 {{/*
-The spec of a rule with this release's parameters: (list context spec). They stand in its variable "params" as a literal,
+The spec of a rule with this release's parameters: (list context spec parameters). They stand in its variable "params" as a literal,
 since an API server loses a policy's parameter objects for good when its last binding goes (kubernetes#133827).
 */}}
 {{- define "trainyard.policySpec" -}}
-{{- $parameters := include "trainyard.policyParameters" (index . 0) | fromJson -}}
+{{- $parameters := index . 2 -}}
 {{- $spec := deepCopy (index . 1) -}}
 {{- $variables := list -}}
 {{- range $spec.variables -}}

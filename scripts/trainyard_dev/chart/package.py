@@ -77,9 +77,8 @@ def assemble(folder: Path, *, csi: bool = True, others: Mapping[str, str] | None
         meta["annotations"] = meta.get("annotations", {}) | {other.NOT_RUN: note}
         other.retag(chart / "values.yaml", others)
     (chart / "Chart.yaml").write_text(yaml.safe_dump(meta, sort_keys=False))
-    (chart / "files" / "policies").mkdir(parents=True, exist_ok=True)
-    for file in policy_files():
-        (chart / "files" / "policies" / file.name).write_text(yaml.safe_dump(policy(file), sort_keys=False, width=120))
+    rules = {file.stem: policy(file) for file in policy_files()}
+    (chart / "files" / "policies.json").write_text(json.dumps(rules, indent=1))
     fills = fill.packed() | {"told": completed(fill.WARNING)}
     (chart / "files" / "fills.json").write_text(json.dumps(fills))
     (chart / "files" / "components.json").write_text(json.dumps(components.rendered(), indent=1))
