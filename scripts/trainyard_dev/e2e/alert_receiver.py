@@ -5,19 +5,20 @@ It travels into a pod as text: `python3 -c TEXT` serves at port 9096.
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 PORT = 9096
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Takes any POST of Alertmanager's webhook, one after the other, so that lines stay whole."""
+    """Takes any POST of Alertmanager's webhook. A connection without a request holds up no other."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        for alert in body["alerts"]:
-            print(json.dumps({"status": alert["status"], "labels": alert["labels"]}), flush=True)
+        told = [json.dumps({"status": alert["status"], "labels": alert["labels"]}) + "\n" for alert in body["alerts"]]
+        sys.stdout.write("".join(told))  # at once, so that lines stay whole
+        sys.stdout.flush()
         self.send_response(204)
         self.end_headers()
 
@@ -26,4 +27,4 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    sys.exit(HTTPServer(("", PORT), Receiver).serve_forever())
+    sys.exit(ThreadingHTTPServer(("", PORT), Receiver).serve_forever())
