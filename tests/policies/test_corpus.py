@@ -1,4 +1,7 @@
-"""Upstream's examples: lint and the API server agree on each, as it is and after lint's hints were followed."""
+"""Upstream's examples: lint and the API server agree on a file, as it is and after lint's hints were followed.
+
+Here every fifth file is asked about, and those that a page or a check names; `make corpus` asks about all.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from trainyard_dev.corpus import picked, results, run, sources, started
 from trainyard_dev.corpus.asking import Asker
 from trainyard_dev.corpus.judge import Result, judge, typical
 
+NAMED = {"jobflow/JobFlow.yaml", "coinflip.yaml", *(file for one in picked.PICKED for file in one.files)}
 SERVED = tuple(int(part) for part in tools.tested_kubernetes().number.split(".")[:2]) >= (1, 36)
 
 
@@ -32,22 +36,22 @@ def filling() -> Iterator[Asker]:
 
 
 def had(group: str) -> list[sources.Example]:
-    """The examples of a group; the test is skipped, with the reason, where the module can't be had."""
+    """The sample of a group; the test is skipped, with the reason, where the module can't be had."""
     try:
-        return sources.examples(group)
+        return [one for at, one in enumerate(sources.examples(group)) if at % 5 == 0 or one.name in NAMED]
     except TrainyardError as error:
         pytest.skip(f"the module of {group} can't be had: {error.what}")
 
 
 @pytest.fixture(scope="module")
 def plain(asker: Asker) -> dict[str, list[Result]]:
-    """The verdicts on every file, as it is."""
+    """The verdicts on the sample, as it is."""
     return judged(asker)
 
 
 @pytest.fixture(scope="module")
 def filled(filling: Asker) -> dict[str, list[Result]]:
-    """The verdicts on every file where the server fills in."""
+    """The verdicts on the sample where the server fills in."""
     return judged(filling)
 
 
@@ -70,7 +74,7 @@ def test_lint_of_what_is_filled_in_and_the_server_that_fills_in_agree(
 
 
 def _agree(found: list[Result]) -> None:
-    assert len(found) > 25
+    assert len(found) > 8
     assert [one.file for one in found if one.again] == [], "a second round of hints"
     assert [f"{one.file}: {what}" for one in found for what in one.differences] == []
 
@@ -101,12 +105,12 @@ def test_a_file_that_could_be_run_and_is_not_needs_a_reason() -> None:
 @pytest.mark.skipif(not SERVED, reason="MutatingAdmissionPolicy is served from Kubernetes 1.36 on")
 def test_most_files_need_one_edit_where_the_server_fills_in(filled: dict[str, list[Result]]) -> None:
     good = _good(filled)
-    assert len(good) > 200 and typical(good, lambda one: one.edits) <= 1
+    assert len(good) > 50 and typical(good, lambda one: one.edits) <= 1
 
 
 def test_most_files_need_one_decision_of_a_person(plain: dict[str, list[Result]]) -> None:
     good = _good(plain)
-    assert len(good) > 200 and typical(good, lambda one: one.by_hand) <= 2
+    assert len(good) > 50 and typical(good, lambda one: one.by_hand) <= 2
 
 
 def _good(found: dict[str, list[Result]]) -> list[Result]:
