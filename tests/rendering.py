@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ class Rendering:
     def __init__(self, folder: Path) -> None:
         self.folder, self.chart = folder, package.assemble(folder, csi=False)
         self._made: dict[tuple[Any, ...], Objects] = {}
-        self._read: dict[str, Objects] = {}
         self._listed: dict[tuple[Any, ...], list[images.Listed]] = {}
 
     def __call__(
@@ -42,7 +40,7 @@ class Rendering:
         files = self.files(*values)
         key = profile, tuple(file.read_text() for file in files), tuple(sets), tuple(serves)
         if again or key not in self._made:
-            self._made[key] = self._parsed(package.template(profile, self.chart, sets, files, serves))
+            self._made[key] = helm.shared(package.template(profile, self.chart, sets, files, serves))
         return self._made[key]
 
     def files(self, *values: Values) -> list[Path]:
@@ -59,15 +57,6 @@ class Rendering:
         if key not in self._listed:
             self._listed[key] = images.listed(profile, chart=self.chart, sets=sets)
         return self._listed[key]
-
-    def _parsed(self, text: str) -> Objects:
-        """The objects of a text; most of a chart's are those of other values as well, and are read once."""
-        found: Objects = []
-        for document in re.split(r"^---$", text, flags=re.MULTILINE):
-            if document not in self._read:
-                self._read[document] = helm.parse(document)
-            found += self._read[document]
-        return found
 
     def refusal(self, *values: Values, **more: Any) -> str:
         """Why these are refused."""

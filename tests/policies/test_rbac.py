@@ -65,11 +65,11 @@ SHARED = {
 }
 
 ROLES = {
-    "member": (MEMBER, SEE | RUN),
-    "viewer": (VIEWER, SEE),
-    "job": (JOB, {}),
-    "step": (PIPELINE, STEP),
-    "default account": (DEFAULT, {}),
+    "member": (MEMBER, SEE | RUN, SHARED),
+    "viewer": (VIEWER, SEE, SHARED),
+    "job": (JOB, {}, {}),
+    "step": (PIPELINE, STEP, {}),
+    "default account": (DEFAULT, {}, {}),
 }
 
 
@@ -98,19 +98,15 @@ def matrix(server: ApiServer, who: Identity, namespace: str) -> dict[str, set[st
 
 @pytest.mark.parametrize("role", ROLES)
 def test_in_its_own_namespace_exactly_this(server: ApiServer, role: str) -> None:
-    who, allowed = ROLES[role]
-    assert matrix(server, who, "vision") == allowed | everywhere(role)
+    who, own, everywhere = ROLES[role]
+    assert matrix(server, who, "vision") == own | everywhere
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("namespace", ["speech", SYSTEM, "kube-system", "default"])
 def test_elsewhere_only_what_everyone_may_see(server: ApiServer, role: str, namespace: str) -> None:
-    assert matrix(server, ROLES[role][0], namespace) == everywhere(role)
-
-
-def everywhere(role: str) -> dict[str, set[str]]:
-    """What a role may outside namespaces."""
-    return SHARED if role in ("member", "viewer") else {}
+    who, _, everywhere = ROLES[role]
+    assert matrix(server, who, namespace) == everywhere
 
 
 QUEUES = {
@@ -150,7 +146,7 @@ def test_the_contract_is_read_and_nothing_beside_it(server: ApiServer, role: str
 @pytest.mark.parametrize("name", ["trainyard-s3", "trainyard-minio-root"])
 @pytest.mark.parametrize("namespace", ["vision", "speech", SYSTEM])
 def test_no_secret_is_read_by_name(server: ApiServer, namespace: str, name: str) -> None:
-    for who, _ in ROLES.values():
+    for who, *_ in ROLES.values():
         assert not may(server, who, "get", "secrets", namespace, name)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +28,18 @@ def call(*args: str | Path) -> str:
 
 def parse(text: str) -> list[dict[str, Any]]:
     """The objects of a rendered text."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [obj for obj in yaml.load_all(text, Loader=loader) if obj]
+    found: list[dict[str, Any]] = pickle.loads(pickle.dumps(shared(text)))
+    return found
+
+
+def shared(text: str) -> list[dict[str, Any]]:
+    """The same, not to be changed: documents that several texts have are read once, and are one object."""
+    return [obj for one in re.split(r"^---$", text, flags=re.MULTILINE) for obj in _document(one)]
+
+
+@functools.lru_cache(4096)
+def _document(text: str) -> list[dict[str, Any]]:
+    return [obj for obj in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if obj]
 
 
 def pod_specs(obj: dict[str, Any]) -> list[dict[str, Any]]:
