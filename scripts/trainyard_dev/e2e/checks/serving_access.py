@@ -33,7 +33,7 @@ def keys(context: Context, figures: dict[str, Any]) -> None:
         require(time.monotonic() - began < REVOKED_S, f"a revoked key is still taken after {REVOKED_S:.0f} s")
         time.sleep(2)
     figures["revoked after s"] = round(time.monotonic() - began)
-    status, said = patiently(url, other)
+    status, said = _patiently(url, other)
     require(status == 200, f"the new key is answered by {status}: {said}")
     _closed(context)
 
@@ -64,7 +64,7 @@ def page(context: Context, figures: dict[str, Any]) -> None:
     """Drawn as a person does: by the mouse, with a key typed in, on the page of a node's port."""
     _, second = served.begin(context)
     key, url = _opened(context, second)
-    patiently(url, key)
+    _patiently(url, key)
     with browser.window(width=760, height=560) as window:
         window.open(url.removesuffix("predict"))
         window.fill("#key", "ty-wrong")
@@ -110,7 +110,7 @@ def _closed(context: Context) -> None:
     require(not served.now(context), "stopped, it is still in service")
 
 
-def patiently(url: str, key: str) -> tuple[int, Any]:
+def _patiently(url: str, key: str) -> tuple[int, Any]:
     """The answer once a new key is known to the pod that is asked."""
     end = time.monotonic() + REVOKED_S
     while (said := asking.post(url, key=key))[0] != 200 and time.monotonic() < end:
