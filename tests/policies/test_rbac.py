@@ -17,6 +17,7 @@ VIEWER = Identity("bob", ("vision-viewers",))
 JOB = Identity.account("vision", "training")
 PIPELINE = Identity.account("vision", "pipeline")
 DEFAULT = Identity.account("vision", "default")
+NOBODY = Identity("mallory")
 SYSTEM = "trainyard-system"
 
 READ, WRITE = ("get", "list", "watch"), ("create", "patch", "delete")
@@ -73,14 +74,11 @@ ROLES = {
 }
 
 
-NOBODY = Identity("mallory")
-
-
 def listed(server: ApiServer, who: Identity, namespace: str) -> dict[str, set[str]]:
     """The server's list of somebody's rights there: verbs of each resource, but for single objects'."""
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
     answer = server.create(review | {"spec": {"namespace": namespace}}, identity=who)
-    assert answer.ok, answer.message
+    assert answer.ok and not answer.body["status"]["incomplete"], answer.message
     found: dict[str, set[str]] = {}
     for rule in answer.body["status"]["resourceRules"]:
         if not rule.get("resourceNames"):

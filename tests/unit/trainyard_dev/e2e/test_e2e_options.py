@@ -73,7 +73,8 @@ def secrets(text: str) -> set[str]:
 def test_claims_that_stay_are_those_of_the_option_and_what_is_beside_it_is_named_right(tmp_path: Path) -> None:
     """By the chart's own objects: a claim that a new server brings must be said to stay, or this fails."""
     files: dict[str, list[str]] = {}
-    chart, texts = package.assemble(tmp_path, csi=False), dict[str, str]()
+    texts: dict[str, str] = {}
+    chart = package.assemble(tmp_path, csi=False)
     for option in options.ALL:
         texts[option] = package.template("kind", chart, [f"{option}.enabled=true"])
         made = options.of_text(texts[option], options.ALL)
