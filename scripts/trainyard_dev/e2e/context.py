@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -72,6 +73,8 @@ class Context:
     layers: list[Any] = field(default_factory=list)  # values that running entries have put on top: `releases.Layer`
     claims: set[str] = field(default_factory=set)  # names of locks that running entries hold for a while
     in_use: Callable[[str], bool] = lambda name: False  # whether a running entry holds or shares a lock
+    helm: Any = field(default_factory=threading.RLock)  # Helm refuses a second operation on a release
+    second: Callable[[], Context] | None = None  # the run on a second cluster, made when first asked for
 
     @contextmanager
     def claim(self, lock: str) -> Iterator[None]:

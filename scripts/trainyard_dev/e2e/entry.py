@@ -13,6 +13,7 @@ UPGRADES = "upgrades"  # shared by who upgrades the release by a layer of values
 PEOPLE, SERVING, MONITORING = "people", "serving", "monitoring"  # values of a layer: teams and log-in, options
 VOLUMES = "volumes"  # the teams' claims and what lies in them
 ALONE = "*"  # nothing else may run
+APART = "a cluster of its own"  # in a full run: there, nothing else may run
 
 GPU_USE, VOLUME_USE = frozenset({GPUS}), frozenset({VOLUMES})
 UPGRADE_USE = frozenset({UPGRADES})
@@ -72,6 +73,8 @@ class Entry:
 
     def conflicts(self, other: Entry) -> bool:
         """Whether the two may not run at the same time."""
+        if (APART in self.locks) != (APART in other.locks):
+            return False
         if ALONE in self.locks | other.locks:
             return True
         return bool(self.locks & (other.locks | other.shares) or other.locks & self.shares)

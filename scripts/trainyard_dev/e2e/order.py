@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainyard_dev.cluster.nodes import forget_stale
 from trainyard_dev.e2e import install, schedule, selection
 from trainyard_dev.e2e.checks import nodes
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.entry import GPU_USE, Entry
+from trainyard_dev.e2e.entry import APART, GPU_USE, Entry
 from trainyard_dev.images import registry
 
 
@@ -14,7 +16,9 @@ def checks(context: Context) -> None:
     """Everything that was chosen; what later checks stand on ends the run when it fails."""
     if _reinstalled(context) if context.reused else _installed(context):
         first = () if context.reused else FIRST
-        schedule.run([*first, *selection.entries(context.chosen)], context)
+        here = frozenset() if context.second else {APART}
+        entries = [replace(entry, locks=entry.locks - here) for entry in selection.entries(context.chosen)]
+        schedule.run([*first, *entries], context)
 
 
 def _installed(context: Context) -> bool:

@@ -117,13 +117,22 @@ def wait_for(
         now = state(found) or ""
         seen()
         if now in ENDS:
-            require(now in ENDS_WELL, f"{name} ended {now}: {json.dumps(found.get('status'))[:400]}")
+            told = now in ENDS_WELL or _last_words(context, name.partition("/")[2])
+            require(now in ENDS_WELL, f"{name} ended {now}: {told or json.dumps(found.get('status'))[:400]}")
             return found
         if time.monotonic() > end:
             reasons = [reason for pod in context.kubectl.get("pods", "-n", NAMESPACE) if (reason := waits(pod))]
             why = "; ".join(reasons[:2]) or "no pod waits"
             raise CheckError(f"{name} is {now or 'not begun'} after {RUN_S} s; {why}")
         time.sleep(POLL_S)
+
+
+def _last_words(context: Context, name: str) -> str:
+    """What the failed pods of an object said last."""
+    failed = [pod["metadata"]["name"] for pod in context.kubectl.get("pods", "-n", NAMESPACE)
+              if pod["metadata"]["name"].startswith(name) and pod["status"]["phase"] == "Failed"]  # fmt: skip
+    logs = [context.kubectl("logs", "-n", NAMESPACE, pod, "--tail=8", check=False).stdout for pod in failed]
+    return " | ".join(" ".join(log.split())[-400:] for log in logs)
 
 
 def complete(job: Object) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +26,6 @@ from trainyard_dev.e2e.recorder import had
 
 RELEASE = "trainyard"
 TIMEOUT_S = 420
-_ONE = threading.RLock()  # Helm refuses a second operation on a release
 Change = str | dict[str, Any]
 # Keys that go with their option, and are others when it comes back.
 PASSING = {f"{RELEASE}-logs-s3", f"{RELEASE}-prometheus-store"}
@@ -137,7 +135,7 @@ def changed(context: Context, values: Change) -> Iterator[float]:
 
 def _upgrade(context: Context) -> float:
     """One upgrade to the run's values and those of all layers; returns its seconds."""
-    with _ONE, values(context) as files, tempfile.TemporaryDirectory(prefix="layers-") as folder:
+    with context.helm, values(context) as files, tempfile.TemporaryDirectory(prefix="layers-") as folder:
         held = [found.values for found in context.layers]
         for number, one in enumerate(one for one in held if not isinstance(one, str)):
             file = Path(folder) / f"{number}.yaml"
@@ -162,7 +160,7 @@ def roll_back(context: Context, revision: int) -> float:
 def _timed(context: Context, *args: str) -> float:
     """Runs helm on the release until all is ready, one at a time; returns its seconds."""
     wait = ["--wait", "--timeout", f"{TIMEOUT_S}s"]
-    with _ONE:
+    with context.helm:
         began = time.monotonic()
         helm(context.kubectl, *args, "-n", SYSTEM, *wait, timeout=TIMEOUT_S + 30)
         return round(time.monotonic() - began, 1)

@@ -7,6 +7,7 @@ import platform
 import shutil
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from trainyard.chart import diagnose
@@ -16,7 +17,7 @@ from trainyard.pipelines.local import dataset
 from trainyard.shell import uninterrupted
 from trainyard_dev import engine as engines
 from trainyard_dev.cluster import config, lifecycle, nodes
-from trainyard_dev.e2e import order, releases, selection
+from trainyard_dev.e2e import order, releases, second, selection
 from trainyard_dev.e2e.context import NAMESPACE, OTHER, SYSTEM, Context
 from trainyard_dev.e2e.recorder import Recorder
 from trainyard_dev.gpu import detect
@@ -76,21 +77,26 @@ def run(options: Options) -> bool:
     try:
         context = _cluster(engine, cluster, recorder, supply, data, ids, there)
         if context:
+            if options.full and chosen.kind == "mock":  # a real GPU serves one cluster
+                context.second = cache(lambda: second.make(context, cluster))
             try:
                 order.checks(context)
             except Exception as error:  # between two checks
                 with recorder.check("e2e.run", "the run between its checks"):
                     raise error
-        if any(check.status == "failed" for check in recorder.checks):
-            cause = _diagnose(engine, cluster.name, recorder, options.out)
+        if failed := {check.id for check in recorder.checks if check.status == "failed"}:
+            apart = options.full and selection.apart(failed)
+            cause = _diagnose(engine, second.name(name) if apart else name, recorder, options.out)
     finally:
         # A second interruption must not stop the clean-up of the first.
         with uninterrupted():
             supply.close()
         recorder.spans += [Span("build", name, start, end) for name, start, end in supply.steps]
-        if not (options.keep or options.reuse):
-            with recorder.span("cluster", "removing"), uninterrupted():
-                lifecycle.down(engine, cluster.name)
+        gone = [second.name(name)] if options.full else []
+        gone += [] if options.keep or options.reuse else [name]
+        with recorder.span("cluster", "removing"), uninterrupted():
+            for one in gone:
+                lifecycle.down(engine, one)
     result = _report(engine, cluster, data, recorder, started, cause)
     writer.write(result, options.out)
     print(f"report: {options.out / 'report.html'}")

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.entry import Entry
+from trainyard_dev.e2e.entry import APART, Entry
 
 AT_ONCE = 4  # on two cores: two that compute beside two that wait for upgrades, polls, pulls and pods
 LOOK_S = 1.0  # a claim that ends lets others start
@@ -41,7 +41,7 @@ def _run(entry: Entry, context: Context) -> None:
     if entry.images:
         context.await_images(entry.images)
     try:
-        entry.run(context)
+        entry.run(context.second() if context.second and APART in entry.locks else context)
     except TrainyardError as error:  # of what stands around its checks, an upgrade say
         told = {check.id for check in context.recorder.checks}
         at = next((one for one in entry.ids if context.wants(one) and one not in told), entry.ids[-1])

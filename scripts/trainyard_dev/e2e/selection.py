@@ -8,7 +8,7 @@ from trainyard.errors import UsageError
 from trainyard.observe.listing import columns
 from trainyard_dev.changes import touch
 from trainyard_dev.e2e.catalog import ENTRIES, START, all_ids
-from trainyard_dev.e2e.entry import Entry
+from trainyard_dev.e2e.entry import APART, Entry
 from trainyard_dev.versions import load
 
 
@@ -63,6 +63,11 @@ def images(ids: Iterable[str], *, cuda: bool = False) -> set[str]:
 def login(ids: Iterable[str]) -> bool:
     """Whether one of these checks needs an API server that takes tokens."""
     return any(entry.login for entry in entries(ids))
+
+
+def apart(ids: Iterable[str]) -> bool:
+    """Whether a full run has all these checks on its second cluster."""
+    return all(APART in entry.locks for entry in entries(ids))
 
 
 def changed(paths: Sequence[str]) -> frozenset[str]:

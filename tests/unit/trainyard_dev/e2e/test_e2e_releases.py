@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
+from threading import RLock
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,7 +112,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[dict[str, Any]], st
 
 
 def upgraded() -> Any:
-    return SimpleNamespace(kubectl=None, contract={}, layers=[], gpu="mock")
+    return SimpleNamespace(kubectl=None, contract={}, layers=[], gpu="mock", helm=RLock())
 
 
 @pytest.mark.parametrize("broken", [False, True])

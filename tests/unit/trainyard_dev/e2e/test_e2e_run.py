@@ -135,6 +135,23 @@ def test_keep_leaves_the_cluster(world: World, trainyard: Call) -> None:
     assert "the cluster stays: export KUBECONFIG=" in ended.out
 
 
+def test_a_full_run_takes_its_second_cluster_away_and_looks_into_it(
+    world: World, trainyard: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(context: Context) -> None:
+        assert context.second
+        with context.second().recorder.check("uninstall.purge", "all goes"):
+            require(False, "a claim is left")
+
+    looked: list[str] = []
+    monkeypatch.setattr(run.second, "make", lambda first, options: first)
+    monkeypatch.setattr(run, "_diagnose", lambda engine, name, *_: looked.append(name) or "A claim.")
+    monkeypatch.setattr(run.lifecycle, "down", lambda engine, name: looked.append(name))
+    world.checks = broken
+    assert trainyard("e2e", "--full", "--out", str(world.out)).code == 1
+    assert looked == ["trainyard-second", "trainyard-second", "trainyard"]
+
+
 def test_a_taken_name_touches_nothing(world: World, trainyard: Call) -> None:
     world.taken = True
     world.out.mkdir()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard_dev.e2e import schedule
 from trainyard_dev.e2e.context import Context
-from trainyard_dev.e2e.entry import ALONE, Entry
+from trainyard_dev.e2e.entry import ALONE, APART, Entry
 from trainyard_dev.e2e.recorder import Recorder, require
 
 
@@ -21,6 +21,7 @@ class Run:
         self.recorder, self.order, self.images = Recorder(), list[str](), list[str]()
         self.pair = threading.Barrier(2, timeout=10)
         self.claims, self.in_use = set[str](), lambda lock: False
+        self.second: Any = None
 
     claim = Context.claim
 
@@ -65,6 +66,16 @@ def test_a_lock_excludes_who_shares_and_keeps_the_order() -> None:
 def test_alone_is_a_barrier() -> None:
     seen = go([entry("a"), entry("b", locks=frozenset({ALONE})), entry("c")])
     assert seen.order == ["+a", "-a", "+b", "-b", "+c", "-c"]
+
+
+def test_what_has_a_second_cluster_waits_for_none_of_the_first() -> None:
+    other, run = Run(), Run()
+    other.pair, other.recorder, run.second = run.pair, run.recorder, lambda: other
+    apart = frozenset({ALONE, APART})
+    a, b = (entry(name, meets=True, locks=locks) for name, locks in (("a", frozenset({ALONE})), ("b", apart)))
+    schedule.run([a, b, entry("c", locks=apart)], cast(Any, run), 3)
+    assert (run.order, other.order) == (["+a", "-a"], ["+b", "-b", "+c", "-c"])
+    assert {check.status for check in run.recorder.checks} == {"passed"}
 
 
 def test_one_overtakes_another_that_it_does_not_disturb() -> None:

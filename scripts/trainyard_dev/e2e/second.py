@@ -1,0 +1,33 @@
+"""A second cluster beside the first, for checks that install, upgrade and remove the whole release."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import RLock
+
+from trainyard_dev.cluster import config, lifecycle
+from trainyard_dev.e2e import releases, runs
+from trainyard_dev.e2e.context import Context
+
+
+def name(cluster: str) -> str:
+    """Of the second cluster beside that one."""
+    return f"{cluster}-second"
+
+
+def make(first: Context, options: lifecycle.Options) -> Context:
+    """The run on a new cluster like the first, with the release and the data set on it. Raises TrainyardError."""
+    cluster = name(first.cluster)
+    if first.supply:
+        first.await_images(image.name for image in first.supply.images)
+    with first.recorder.span("cluster", "a second cluster"):
+        lifecycle.down(first.engine, cluster)
+        kubectl = lifecycle.up(first.engine, replace(options, name=cluster), first.supply)
+        gpus = {node.replace(first.cluster, cluster, 1): count for node, count in first.gpus.items()}
+        made = replace(first, cluster=cluster, kubectl=kubectl, nodes=config.nodes(cluster), gpus=gpus, contract={},
+                       layers=[], claims=set(), helm=RLock(), second=None)  # fmt: skip
+        with releases.values(made) as files:
+            releases.put(made, "install", files)
+        made.contract = releases.read_contract(kubectl)
+        runs.engineer(made, "data", "example", timeout=180)
+    return made
