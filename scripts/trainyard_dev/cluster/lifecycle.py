@@ -113,18 +113,9 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
         file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name, patches))
     with progress.step("kind create cluster"):
         _raise_inotify()
+        words = ["create", "cluster", "--name", name, "--config", file, "--kubeconfig", kubeconfig(name)]
         run(
-            [
-                tools.binary("kind"),
-                "create",
-                "cluster",
-                "--name",
-                name,
-                "--config",
-                file,
-                "--kubeconfig",
-                kubeconfig(name),
-            ],
+            [tools.binary("kind"), *words],
             env={**engine.env, **proxies.around([registry.NAME])},  # kind hands them to the nodes
             timeout=600,
             hint="see `trainyard doctor`",

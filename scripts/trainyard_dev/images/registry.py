@@ -43,23 +43,9 @@ def start(engine: Engine, network: str, image: Callable[[], str]) -> str:
     if state != "running":
         if state:
             engine("rm", "-f", NAME)
-        engine(
-            "run",
-            "-d",
-            "--name",
-            NAME,
-            "--label",
-            LABEL,
-            "--network",
-            network,
-            "-p",
-            f"127.0.0.1::{PORT}",
-            "-v",
-            f"{storage()}:/var/lib/registry",
-            "-v",
-            f"{CONFIG}:/etc/distribution/config.yml:ro",
-            image(),
-        )
+        flags = ["--name", NAME, "--label", LABEL, "--network", network, "-p", f"127.0.0.1::{PORT}"]
+        flags += ["-v", f"{storage()}:/var/lib/registry", "-v", f"{CONFIG}:/etc/distribution/config.yml:ro"]
+        engine("run", "-d", *flags, image())
     found = address(engine)
     _wait(found)
     return found
