@@ -126,10 +126,6 @@ ENTRIES = (
     _training(PYTORCH, TORCH),
     _training(MPI, TORCH, "kubectl-delivery"),
     *catalog_members.OPTIONS,
-    Entry((rightsize.ID,), rightsize.smaller, locks=frozenset({MONITORING}), shares=UPGRADE_USE | GPU_USE,
-          images=(TORCH, *options.SERVERS), long=True,
-          inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
-                  "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized")),
     Entry((metrics.ID,), metrics.top, locks=frozenset({MONITORING}), shares=UPGRADE_USE, images=("metrics-server",),
           inputs=("charts/metrics-server",)),
     Entry(monitoring.IDS, monitoring.targets, locks=frozenset({MONITORING, SERVING, PEOPLE}), shares=UPGRADE_USE,
@@ -182,6 +178,11 @@ ENTRIES = (
     Entry(("gpu.xid",), nodes.xid, locks=frozenset({GPUS}), inputs=("tools/device-plugin",)),
     Entry(("nodes.cpu-pods-off",), nodes.cpu_pods_off),
     Entry(("rights.secrets",), rights.secrets, inputs=("charts",)),
+    # Its job leaves hardly any room on its node, where pods of other options would displace it.
+    Entry((rightsize.ID,), rightsize.smaller, locks=frozenset({MONITORING, APART}), shares=UPGRADE_USE | GPU_USE,
+          images=(TORCH, *options.SERVERS), long=True,
+          inputs=("charts/monitoring", "scripts/trainyard/rightsize", "scripts/trainyard/commands/rightsize.py",
+                  "scripts/trainyard_agent", "scripts/trainyard_dev/e2e/flows/sized")),
     Entry(("teams.add", "teams.change", "teams.remove"), teams.changed, needs=("teams.made",), locks=SETTLED | {APART},
           shares=VOLUME_USE, inputs=RELEASE_CODE),
     Entry(logs.IDS, logs.kept, locks=frozenset({ALONE, APART}), images=("otel-collector",), long=True,
@@ -200,14 +201,9 @@ ENTRIES = (
           images=(TORCH, *options.IMAGES, *options.OFFERED, "dex", "notebook-hub", "notebook"),
           inputs=(*RELEASE_CODE, "scripts/trainyard_dev/images", "charts/login", "charts/notebooks",
                   "charts/serving"), parts=(_AIRGAP, tuple(uninstall.TITLES))),
-    Entry(
-        tuple(upgrade.TITLES),
-        upgrade.from_previous,
-        needs=tuple(uninstall.TITLES)[-1:],  # the cluster has no release then
-        locks=frozenset({ALONE, APART}),
-        images=(TORCH, *options.IMAGES),
-        inputs=(*RELEASE_CODE, "versions.yaml"),
-    ),
+    Entry(tuple(upgrade.TITLES), upgrade.from_previous,
+          needs=tuple(uninstall.TITLES)[-1:],  # the cluster has no release then
+          locks=frozenset({ALONE, APART}), images=(TORCH, *options.IMAGES), inputs=(*RELEASE_CODE, "versions.yaml")),
     Entry(  # takes the release away first, whoever made it
         tuple(readme.TITLES),
         readme.walked,
