@@ -143,6 +143,7 @@ def test_a_full_run_takes_its_second_cluster_away_and_looks_into_it(
         with context.second().recorder.check("uninstall.purge", "all goes"):
             require(False, "a claim is left")
 
+    assert not run.selection.apart({"install.helm"})  # of no entry: it failed on the first
     looked: list[str] = []
     monkeypatch.setattr(run.second, "make", lambda first, options: first)
     monkeypatch.setattr(run, "_diagnose", lambda engine, name, *_: looked.append(name) or "A claim.")
