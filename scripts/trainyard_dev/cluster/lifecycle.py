@@ -236,6 +236,14 @@ def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes
     return mounts
 
 
+def gpus_due(options: Options) -> dict[str, int]:
+    """How many GPUs each node of the GPU pool must offer."""
+    names = [node.name for node in config.nodes(options.name) if node.has_gpus]
+    if options.gpu == "mock":
+        return dict.fromkeys(names, options.spec.count)
+    return {name: len(uuids) for name, uuids in share_gpus(options.uuids, names).items()}
+
+
 def share_gpus(uuids: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
     """Deals real GPUs out to nodes in turn, so that none is offered twice.
 

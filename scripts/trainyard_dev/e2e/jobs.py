@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,7 +99,9 @@ def follow(context: Context, manifest: dict[str, Any], namespace: str, lane: str
             poll(context, trace, manifest, namespace)
             result = outcome(trace.job)
             if result.startswith("failed"):
-                raise CheckError(f"the job {trace.name} {result}; {_last_words(context, trace, namespace)}")
+                raise CheckError(
+                    f"the job {trace.name} {result}; {last_words(context, trace.pods.values(), namespace)}"
+                )
             if result:
                 return trace
             if time.monotonic() > deadline:
@@ -136,9 +139,11 @@ def delete(context: Context, manifest: dict[str, Any], namespace: str) -> None:
     context.kubectl("wait", "pod", "-n", namespace, "-l", selector, "--for=delete", "--timeout=60s", check=False)
 
 
-def _last_words(context: Context, trace: Trace, namespace: str) -> str:
-    for name, pod in trace.pods.items():
+def last_words(context: Context, pods: Iterable[dict[str, Any]], namespace: str) -> str:
+    """What the first of these pods that failed said last."""
+    for pod in pods:
         if pod["status"].get("phase") == "Failed":
+            name = pod["metadata"]["name"]
             log = context.kubectl("logs", "-n", namespace, name, "--tail=3", check=False).stdout.strip()
             return f"{name} ended with: {' | '.join(log.splitlines()) or 'no output'}"
     return "no pod of it failed"

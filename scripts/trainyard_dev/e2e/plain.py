@@ -12,6 +12,7 @@ from typing import Any
 from trainyard.paths import ROOT
 from trainyard.policy import fill
 from trainyard.shell import run
+from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.context import NAMESPACE, Context, member
 from trainyard_dev.e2e.recorder import CheckError, require
 
@@ -116,23 +117,18 @@ def wait_for(
         found = context.kubectl.get(*name.split("/"), "-n", NAMESPACE)[0]
         now = state(found) or ""
         seen()
-        if now in ENDS:
-            told = now in ENDS_WELL or _last_words(context, name.partition("/")[2])
-            require(now in ENDS_WELL, f"{name} ended {now}: {told or json.dumps(found.get('status'))[:400]}")
+        if now in ENDS_WELL:
             return found
+        if now in ENDS:
+            own = [pod for pod in context.kubectl.get("pods", "-n", NAMESPACE)
+                   if pod["metadata"]["name"].startswith(found["metadata"]["name"])]  # fmt: skip
+            words = jobs.last_words(context, own, NAMESPACE)
+            raise CheckError(f"{name} ended {now}: {words}; {json.dumps(found.get('status'))[:400]}")
         if time.monotonic() > end:
             reasons = [reason for pod in context.kubectl.get("pods", "-n", NAMESPACE) if (reason := waits(pod))]
             why = "; ".join(reasons[:2]) or "no pod waits"
             raise CheckError(f"{name} is {now or 'not begun'} after {RUN_S} s; {why}")
         time.sleep(POLL_S)
-
-
-def _last_words(context: Context, name: str) -> str:
-    """What the failed pods of an object said last."""
-    failed = [pod["metadata"]["name"] for pod in context.kubectl.get("pods", "-n", NAMESPACE)
-              if pod["metadata"]["name"].startswith(name) and pod["status"]["phase"] == "Failed"]  # fmt: skip
-    logs = [context.kubectl("logs", "-n", NAMESPACE, pod, "--tail=8", check=False).stdout for pod in failed]
-    return " | ".join(" ".join(log.split())[-400:] for log in logs)
 
 
 def complete(job: Object) -> str | None:

@@ -94,8 +94,8 @@ def run(options: Options) -> bool:
         recorder.spans += [Span("build", name, start, end) for name, start, end in supply.steps]
         gone = [second.name(name)] if options.full else []
         gone += [] if options.keep or options.reuse else [name]
-        with recorder.span("cluster", "removing"), uninterrupted():
-            for one in gone:
+        for one in gone:
+            with recorder.span("cluster", "removing"), uninterrupted():
                 lifecycle.down(engine, one)
     result = _report(engine, cluster, data, recorder, started, cause)
     writer.write(result, options.out)
@@ -139,21 +139,13 @@ def _cluster(
             options.gpu,
             options.spec,
             not nodes.kernel_has_nfs(),
-            gpus_due(options),
+            lifecycle.gpus_due(options),
             data,
             chosen=ids,
             reused=there,
             supply=supply,
         )
     return None
-
-
-def gpus_due(options: lifecycle.Options) -> dict[str, int]:
-    """How many GPUs each node of the GPU pool must offer."""
-    names = [node.name for node in config.nodes(options.name) if node.has_gpus]
-    if options.gpu == "mock":
-        return dict.fromkeys(names, options.spec.count)
-    return {name: len(uuids) for name, uuids in lifecycle.share_gpus(options.uuids, names).items()}
 
 
 def _diagnose(engine: engines.Engine, name: str, recorder: Recorder, out: Path) -> str:

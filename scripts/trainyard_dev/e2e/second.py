@@ -22,10 +22,11 @@ def make(first: Context, options: lifecycle.Options) -> Context:
         first.await_images(image.name for image in first.supply.images)
     with first.recorder.span("cluster", "a second cluster"):
         lifecycle.down(first.engine, cluster)
-        kubectl = lifecycle.up(first.engine, replace(options, name=cluster), first.supply)
-        gpus = {node.replace(first.cluster, cluster, 1): count for node, count in first.gpus.items()}
-        made = replace(first, cluster=cluster, kubectl=kubectl, nodes=config.nodes(cluster), gpus=gpus, contract={},
-                       layers=[], claims=set(), helm=RLock(), second=None)  # fmt: skip
+        options = replace(options, name=cluster)
+        kubectl = lifecycle.up(first.engine, options, first.supply)
+        made = replace(first, cluster=cluster, kubectl=kubectl, nodes=config.nodes(cluster),
+                       gpus=lifecycle.gpus_due(options), contract={}, layers=[], claims=set(), helm=RLock(),
+                       second=None)  # fmt: skip
         with releases.values(made) as files:
             releases.put(made, "install", files)
         made.contract = releases.read_contract(kubectl)
