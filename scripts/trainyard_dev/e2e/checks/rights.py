@@ -8,9 +8,10 @@ import re
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
 
-# How the API server refuses by RBAC, as clients repeat it. What a policy or a quota refuses reads otherwise.
-REFUSED = re.compile(r"(?:User \\?\"system:serviceaccount:[^\"]+\" cannot \w+ resource|is attempting to grant RBAC)")
-
+# How the API server refuses a component by RBAC. A policy or a quota says it otherwise; a team's account isn't meant.
+REFUSED = re.compile(
+    rf"(?:User \\?\"system:serviceaccount:{SYSTEM}:[^\"]+\" cannot \w+ resource|is attempting to grant RBAC)"
+)
 
 # Where no account may read Secrets: everywhere at once, beside the platform's keys, and in the namespaces of others.
 PLACES = ("", SYSTEM, "kube-system", "default")

@@ -12,7 +12,7 @@ from trainyard.names import GPU
 from trainyard_dev.e2e import jobs
 from trainyard_dev.e2e.context import GPU_TOLERATION, NAMESPACE, Context, member
 from trainyard_dev.e2e.jobs import classes
-from trainyard_dev.e2e.recorder import require, until
+from trainyard_dev.e2e.recorder import had, require, until
 
 LABEL = "e2e/services"  # of training's pods: cpu or gpu
 CLASS = "e2e-displacing"
@@ -33,9 +33,9 @@ def control(context: Context, shop: str) -> str:
         until(lambda: context.placed(GIVES, shop), START_S, f"{GIVES} gets no node")
         context.kubectl.apply([_sized(context, TAKES, half, priorityClassName=CLASS)], shop)
         until(lambda: context.placed(TAKES, shop), START_S, f"{TAKES} did not take the place of {GIVES}")
+        until(lambda: context.kubectl.find("pod", GIVES, "-n", shop) is None, START_S, f"{GIVES} stays")
         told = [one["message"] for one in context.kubectl.get("events", "-n", shop) if one["reason"] == "Preempted"]
-        require(told and context.kubectl.find("pod", GIVES, "-n", shop) is None, f"{GIVES} is there; events: {told}")
-        return f"{GIVES}: {told[0]}"
+        return f"{GIVES}: {had(told, f'no event says that {GIVES} was displaced')[0]}"
     finally:
         context.kubectl("delete", "pod", GIVES, TAKES, "-n", shop, "--now", "--ignore-not-found", check=False)
         context.kubectl("delete", "priorityclass", CLASS, "--ignore-not-found", check=False)
