@@ -107,13 +107,12 @@ class Browser:
 
     def wait_text(self, text: str, seconds: float = WAIT_S) -> None:
         """Waits until the page shows a text."""
-        self.wait(
-            f"document.body && document.body.innerText.includes({json.dumps(text)})", f"the text {text!r}", seconds
-        )
+        self.wait(f"document.body?.innerText.includes({json.dumps(text)})", f"the text {text!r}", seconds)
 
     def fill(self, selector: str, text: str) -> None:
-        """Types a text into a field, key by key as far as the page can tell."""
+        """Types a text into a field that can be seen, key by key as far as the page can tell."""
         found = self._found(selector)
+        self.wait(f"{found}?.checkVisibility()", f"{selector} to be seen")
         self.run(f"(field => {{ field.focus(); field.select && field.select(); }})({found})")
         self.call("Input.insertText", text=text)
 
