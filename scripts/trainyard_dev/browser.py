@@ -110,9 +110,8 @@ class Browser:
         self.wait(f"document.body?.innerText.includes({json.dumps(text)})", f"the text {text!r}", seconds)
 
     def fill(self, selector: str, text: str) -> None:
-        """Types a text into a field that can be seen, key by key as far as the page can tell."""
+        """Types a text into a field, key by key as far as the page can tell."""
         found = self._found(selector)
-        self.wait(f"{found}?.checkVisibility()", f"{selector} to be seen")
         self.run(f"(field => {{ field.focus(); field.select && field.select(); }})({found})")
         self.call("Input.insertText", text=text)
 
@@ -131,9 +130,9 @@ class Browser:
         return x, y, width, height
 
     def _found(self, selector: str) -> str:
-        """An expression of what a selector finds, once it is there."""
+        """An expression of what a selector finds, once it is there and can be seen: nothing hidden takes a click."""
         expression = f"document.querySelector({json.dumps(selector)})"
-        self.wait(f"{expression} !== null", selector)
+        self.wait(f"{expression}?.checkVisibility()", selector)
         return expression
 
     def draw(self, points: Sequence[tuple[float, float]]) -> None:

@@ -120,9 +120,12 @@ def test_images_of_all_containers() -> None:
 @pytest.mark.parametrize(
     ("line", "refused"),
     [
-        ('E1 forbidden: User "system:serviceaccount:trainyard-system:a" cannot list resource "secrets" in API', True),
-        (r'{"error":"User \"system:serviceaccount:trainyard-system:a\" cannot get resource \"jobs\""}', True),
-        ('Pod x was refused: User "system:serviceaccount:vision:pipeline" cannot create resource "pods"', False),
+        (
+            'E1 secrets is forbidden: User "system:serviceaccount:s:a" cannot list resource "secrets" in API group ""',
+            True,
+        ),
+        (r'{"error":"jobs is forbidden: User \"system:serviceaccount:s:a\" cannot get resource \"jobs\""}', True),
+        ('Pod not-for-steps-a was refused: User "system:serviceaccount:v:p" cannot create resource "pods"', False),
         ('roles "x" is forbidden: user "system:serviceaccount:s:a" (groups=[]) is attempting to grant RBAC', True),
         ('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true', False),
         ('pods "x" is forbidden: exceeded quota: team, requested: pods=1', False),
