@@ -118,6 +118,7 @@ MNIST = ("pipelines.mnist", "pipelines.cached")
 ENTRIES = (
     Entry(("teams.made",), teams.made, main=("teams.made",), shares=VOLUME_USE, inputs=RELEASE_CODE),
     Entry((DATA,), lambda context: storage.bucket(context, context.dataset), main=(DATA,), inputs=STORAGE_CODE),
+    *catalog_members.OPTIONS,
     Entry(MNIST, pipelines.mnist, main=MNIST[:1], needs=(DATA,), shares=GPU_USE, images=PIPELINE_IMAGES,
           inputs=PIPELINE_CODE, parts=each(MNIST)),
     Entry(("storage.dataset-cache",), storage.fill_cache, main=("storage.dataset-cache",), needs=(DATA,),
@@ -125,7 +126,6 @@ ENTRIES = (
     _training(TFJOB, TENSORFLOW, needs=(DATA, "storage.dataset-cache")),
     _training(PYTORCH, TORCH),
     _training(MPI, TORCH, "kubectl-delivery"),
-    *catalog_members.OPTIONS,
     Entry((metrics.ID,), metrics.top, locks=frozenset({MONITORING}), shares=UPGRADE_USE, images=("metrics-server",),
           inputs=("charts/metrics-server",)),
     Entry(monitoring.IDS, monitoring.targets, locks=frozenset({MONITORING, SERVING, PEOPLE}), shares=UPGRADE_USE,

@@ -21,6 +21,7 @@ from trainyard_dev.e2e.checks import (
     upstream,
 )
 from trainyard_dev.e2e.entry import (
+    APART,
     DATA,
     EXAMPLES_CODE,
     GPU_USE,
@@ -81,7 +82,7 @@ OPTIONS = (
           inputs=("charts/login", "charts/trainyard/templates/_login.tpl", "scripts/trainyard/login",
                   "scripts/trainyard/commands/login.py", "scripts/trainyard_dev/cluster/login.py",
                   "scripts/trainyard_dev/e2e/login_person.py", "scripts/trainyard_dev/e2e/login_site.py")),
-    Entry(notebooks.IDS, notebooks.check, needs=(DATA,), locks=frozenset({PEOPLE, SERVING}), shares=UPGRADE_USE,
+    Entry(notebooks.IDS, notebooks.check, needs=(DATA,), locks=frozenset({PEOPLE, SERVING, APART}), shares=UPGRADE_USE,
           images=notebooks.IMAGES, long=True, login=True, parts=each(notebooks.IDS),
           inputs=("charts/notebooks", "images/notebook", "images/notebook-hub", "scripts/trainyard/login/hub.py",
                   "policies/notebook-hub.yaml", "policies/notebook-names.yaml", "scripts/trainyard_dev/browser.py",

@@ -26,7 +26,7 @@ def make(first: Context, options: lifecycle.Options) -> Context:
         kubectl = lifecycle.up(first.engine, options, first.supply)
         made = replace(first, cluster=cluster, kubectl=kubectl, nodes=config.nodes(cluster),
                        gpus=lifecycle.gpus_due(options), contract={}, layers=[], claims=set(), helm=RLock(),
-                       second=None)  # fmt: skip
+                       in_use=lambda lock: False, second=None)  # fmt: skip
         with releases.values(made) as files:
             releases.put(made, "install", files)
         made.contract = releases.read_contract(kubectl)

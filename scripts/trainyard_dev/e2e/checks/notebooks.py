@@ -18,7 +18,7 @@ from trainyard_dev.e2e.context import NAMESPACE, Context
 from trainyard_dev.e2e.entry import GPUS
 from trainyard_dev.e2e.login_site import ADA, PREFIX, TOKEN_S, missing
 from trainyard_dev.e2e.notebook_page import Desk
-from trainyard_dev.e2e.notebook_site import NOTEBOOK, SPACE, Site, site
+from trainyard_dev.e2e.notebook_site import HUB, NOTEBOOK, SPACE, Site, site
 from trainyard_dev.e2e.recorder import had, patience, require
 
 DIGIT = "from a notebook's cells: train, register and serve; a digit drawn on the model's page is recognised"
@@ -81,6 +81,9 @@ def check(context: Context) -> None:
                             gpus.enter_context(context.claim(GPUS))
                         with context.recorder.check(check_id, TITLES[check_id]) as figures:
                             step(there, desk, figures)
+                        if context.recorder.failed(check_id):  # afterwards the hub is gone
+                            logs = context.kubectl("logs", HUB, "-n", SPACE, "--tail=40", check=False)
+                            figures["the hub's last lines"] = logs.stdout
         if context.wants("notebooks.off"):
             with context.recorder.check("notebooks.off", TITLES["notebooks.off"]) as figures:
                 _off(context, figures)
