@@ -5,6 +5,7 @@ TRAINYARD := bin/trainyard
 NAME ?= trainyard
 GPU ?= auto
 IMAGES ?= auto
+CACHE := $(or $(TRAINYARD_CACHE),$(HOME)/.cache/trainyard)
 
 .PHONY: hooks
 hooks:
@@ -33,8 +34,8 @@ test: system ## all tests that need no cluster, two groups at a time, the longes
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check --no-cache .
 	@$$(bin/bootstrap) -m ruff format --no-cache --check .
-	@PYTHONPATH=scripts "$$(dirname "$$(bin/bootstrap)")/lint-imports" --no-logo --no-cache
-	@$$(bin/bootstrap) -m mypy --cache-dir /dev/null
+	@PYTHONPATH=scripts "$$(dirname "$$(bin/bootstrap)")/lint-imports" --no-logo --cache-dir "$(CACHE)/lint-imports"
+	@$$(bin/bootstrap) -m mypy --cache-dir "$(CACHE)/mypy"
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$$(bin/bootstrap) -m pytest tests/unit -q

@@ -24,7 +24,7 @@ class Rendering:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.chart = folder, package.assemble(folder, csi=False)
+        self.folder, self.chart = folder, package.assembled()
         self._made: dict[tuple[Any, ...], Objects] = {}
         self._listed: dict[tuple[Any, ...], list[images.Listed]] = {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 from rights import may
@@ -41,10 +40,10 @@ def named(objects: Objects, kind: str, name: str) -> dict[str, Any]:
     return next(obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
 
 
-def due(server: ApiServer, chart: Path) -> Objects:
+def due(server: ApiServer) -> Objects:
     """The hook objects that `helm upgrade` renders, which looks at the cluster."""
     text = helm.call(
-        "template", package.RELEASE, chart, "--namespace", SYSTEM, "--kubeconfig", server.kubeconfig,
+        "template", package.RELEASE, package.assembled(), "--namespace", SYSTEM, "--kubeconfig", server.kubeconfig,
         "--kube-version", load().kubernetes, "--dry-run=server", "--is-upgrade", "--values", parts.profile_file("kind"),
         "--set", "backup.enabled=true,backup.target.claim.size=1Gi",
     )  # fmt: skip

@@ -16,7 +16,6 @@ from trainyard_agent.api import APPLY, ApiError
 from trainyard_agent.say import PlatformError
 from trainyard_agent.setup import Clock
 from trainyard_dev.apiserver import ApiServer
-from trainyard_dev.chart import package
 from trainyard_dev.versions import load
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -72,33 +71,27 @@ def test_a_crd_that_lacks_a_field_gets_it(server: ApiServer, bundle: Objects) ->
     server.call("DELETE", f"{server.path(job)}/kept")
 
 
-def test_only_crds_that_are_to_move_need_the_hook(
-    server: ApiServer, bundle: Objects, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    chart = package.assemble(tmp_path_factory.mktemp("hooks"), csi=False)
+def test_only_crds_that_are_to_move_need_the_hook(server: ApiServer, bundle: Objects) -> None:
     move(server, bundle)
-    assert not [obj for obj in due(server, chart) if obj["metadata"]["name"] == "trainyard-crds"]
+    assert not [obj for obj in due(server) if obj["metadata"]["name"] == "trainyard-crds"]
     edited = held(server)
     del properties(edited)["nprocPerNode"]
     assert server.replace(edited).ok
-    assert list(named(due(server, chart), "ConfigMap", "trainyard-crds")["data"]) == [f"{JOBS}.json"]
+    assert list(named(due(server), "ConfigMap", "trainyard-crds")["data"]) == [f"{JOBS}.json"]
     move(server, bundle)
     assert properties(held(server))["nprocPerNode"]
-    assert not [obj for obj in due(server, chart) if obj["metadata"]["name"] == "trainyard-crds"]
+    assert not [obj for obj in due(server) if obj["metadata"]["name"] == "trainyard-crds"]
 
 
-def test_what_a_job_has_made_needs_no_second_job(
-    server: ApiServer, made: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    chart = package.assemble(tmp_path_factory.mktemp("hooks"), csi=False)
+def test_what_a_job_has_made_needs_no_second_job(server: ApiServer, made: Any) -> None:
     jobs = {"trainyard-backup-claim", "trainyard-admission-init"}
-    assert jobs <= {obj["metadata"]["name"] for obj in due(server, chart) if obj["kind"] == "Job"}
+    assert jobs <= {obj["metadata"]["name"] for obj in due(server) if obj["kind"] == "Job"}
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     made({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": claim,
           "metadata": {"name": "trainyard-backup", "namespace": SYSTEM}})  # fmt: skip
     made({"apiVersion": "v1", "kind": "Secret",
           "metadata": {"name": "volcano-admission-secret", "namespace": SYSTEM}})  # fmt: skip
-    assert not jobs & {obj["metadata"]["name"] for obj in due(server, chart)}
+    assert not jobs & {obj["metadata"]["name"] for obj in due(server)}
 
 
 def test_a_second_move_changes_nothing(server: ApiServer, bundle: Objects, capsys: pytest.CaptureFixture[str]) -> None:

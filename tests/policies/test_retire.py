@@ -9,7 +9,6 @@ from trainyard_agent import retire
 from trainyard_agent.say import PlatformError
 from trainyard_agent.setup import Clock
 from trainyard_dev.apiserver import ApiServer
-from trainyard_dev.chart import package
 
 OLD = "trainyard-workflow-controller"
 SPEC = {
@@ -19,15 +18,14 @@ SPEC = {
 
 
 def test_the_controller_for_all_teams_ends_before_those_of_teams_begin(
-    server: ApiServer, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+    server: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chart = package.assemble(tmp_path_factory.mktemp("hooks"), csi=False)
-    assert not [obj for obj in due(server, chart) if obj["metadata"]["name"] == "trainyard-retire"]
+    assert not [obj for obj in due(server) if obj["metadata"]["name"] == "trainyard-retire"]
     old = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": OLD, "namespace": SYSTEM}, "spec": SPEC}
     beside = old | {"metadata": {"name": f"{OLD}-vision", "namespace": SYSTEM}}
     path = server.path(old)
     assert server.create(old).ok and server.create(beside).ok
-    hook = [obj for obj in due(server, chart) if obj["metadata"]["name"] == "trainyard-retire"]
+    hook = [obj for obj in due(server) if obj["metadata"]["name"] == "trainyard-retire"]
     job = named(hook, "Job", "trainyard-retire")
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["args"][:3] == ["retire", "--deployment", OLD]

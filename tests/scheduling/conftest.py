@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from scheduler_harness import SchedulerHarness
@@ -16,18 +15,12 @@ from trainyard_dev.chart import package
 
 
 @pytest.fixture(scope="session")
-def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The chart in a folder."""
-    os.environ["KUBECONFIG"] = "/dev/null"
-    return package.assemble(tmp_path_factory.mktemp("chart"), csi=False)
-
-
-@pytest.fixture(scope="session")
-def config(chart: Path) -> Callable[..., str]:
+def config() -> Callable[..., str]:
     """The scheduler's configuration with these values, as the chart renders it."""
+    os.environ["KUBECONFIG"] = "/dev/null"
 
     def render(*sets: str) -> str:
-        objects = package.render("kind", chart, sets)
+        objects = package.render("kind", sets=sets)
         return next(
             obj["data"]["volcano-scheduler.conf"]
             for obj in objects

@@ -116,12 +116,12 @@ class Flood(threading.Thread):
 class Collector:
     """The real program with the chart's own configuration, its folders and ports replaced."""
 
-    def __init__(self, program: Path, chart: Path, folder: Path, pods: Path, key: Path, ports: list[int]) -> None:
+    def __init__(self, program: Path, folder: Path, pods: Path, key: Path, ports: list[int]) -> None:
         self.program, self.log = program, folder / "collector.log"
         self.state = folder / "state"
         self.state.mkdir()
         sets = ["logs.enabled=true", "logs.flushEvery=1s"]
-        rendered = package.render("kind", chart, sets, values=[TEAMS])
+        rendered = package.render("kind", sets=sets, values=[TEAMS])
         objects = {(o["kind"], o["metadata"]["name"]): o for o in rendered}
         made = yaml.safe_load(objects["ConfigMap", "trainyard-logs"]["data"]["collector.yaml"])
         for receiver in made["receivers"].values():

@@ -19,7 +19,6 @@ from servers import Server, start
 from trainyard.training import kept
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import free_ports
-from trainyard_dev.chart import package
 from trainyard_dev.tools import build, golang
 from waiting import wait
 
@@ -107,9 +106,8 @@ def teams(logged: None, ready: Server, api: FakeApi) -> FakeApi:
 def collector(tmp_path: Path, store: Any, key: Any) -> Collector:
     """The collector of a node with these teams, whose pods' files lie in pods/."""
     (tmp_path / "pods").mkdir()
-    chart = package.assemble(tmp_path / "chart", csi=False)
     ports = free_ports(2)
-    return Collector(tools.binary("otel-collector"), chart, tmp_path, tmp_path / "pods", key(store.server), ports)
+    return Collector(tools.binary("otel-collector"), tmp_path, tmp_path / "pods", key(store.server), ports)
 
 
 def test_what_is_stopped_loses_no_line(tmp_path: Path, store: Any, teams: FakeApi, collector: Collector) -> None:

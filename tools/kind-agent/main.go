@@ -47,6 +47,7 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return fmt.Errorf("no access to the cluster: %w", err)
 	}
+	config.ContentType = "application/vnd.kubernetes.protobuf" // all pods of the cluster are read on each node
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

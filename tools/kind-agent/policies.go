@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/cloudnativelabs/kube-router/v2/pkg/controllers/netpol"
 	"github.com/cloudnativelabs/kube-router/v2/pkg/healthcheck"
@@ -12,6 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
+
+// From one sync of all policies to the next: each takes a dozen programs, and pods come and go by the second.
+const apart = 2 * time.Second
 
 // enforcePolicies starts kube-router's controller of network policies, and returns when it and every informer of the
 // factory are at work.
@@ -44,7 +48,8 @@ func enforcePolicies(ctx context.Context, client kubernetes.Interface, factory i
 	}
 	beats := make(chan *healthcheck.ControllerHeartbeat)
 	go func() {
-		for range beats { // nobody asks for them, and the controller waits until somebody has taken one
+		for range beats { // the controller begins no sync before this one is taken
+			time.Sleep(apart)
 		}
 	}()
 	var running sync.WaitGroup

@@ -8,10 +8,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -144,18 +142,8 @@ def chart_queues(*sets: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @functools.cache
-def _chart() -> Path:
-    folder = tempfile.TemporaryDirectory(prefix="bench-chart-")
-    _FOLDERS.append(folder)
-    return package.assemble(Path(folder.name), csi=False)
-
-
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
-
-
-@functools.cache
 def _rendered(sets: tuple[str, ...] = (), *, packed: bool = False) -> list[dict[str, Any]]:
-    return package.render("kind", _chart(), sets, [OVERLAY] if packed else [])
+    return package.render("kind", None, sets, [OVERLAY] if packed else [])
 
 
 def crds() -> list[dict[str, Any]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import gzip
 import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,14 @@ def package(out: Path = OUT, others: Mapping[str, str] | None = None) -> Path:
     return file
 
 
+@cache
+def assembled() -> Path:
+    """The whole chart, laid out once and gone with this process."""
+    folder = tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir())
+    atexit.register(folder.cleanup)
+    return assemble(Path(folder.name), csi=False)
+
+
 def template(
     profile: str,
     chart: Path | None = None,
@@ -127,15 +137,12 @@ def template(
         sets: values as for --set; `values` are files of them.
         serves: what the cluster serves beside what Helm assumes, as `admissionregistration.k8s.io/v1/KIND`.
     """
-    if chart is None:
-        with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
-            return template(profile, assemble(Path(folder), csi=False), sets, values, serves)
     flags = [word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))]
     flags += [word for one in sets for word in ("--set", one)]
     flags += [word for one in serves for word in ("--api-versions", one)]
     return helm.call(
-        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
-        "--include-crds", *flags,
+        "template", RELEASE, chart or assembled(), "--namespace", NAMESPACE,
+        "--kube-version", tools.tested_kubernetes().number, "--include-crds", *flags,
     )  # fmt: skip
 
 
@@ -149,9 +156,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
 
     Of the parts below charts/ Helm keeps what is rendered of them and their values, not their files.
     """
-    if chart is None:
-        with tempfile.TemporaryDirectory(prefix="chart-", dir=cache_dir()) as folder:
-            return release_secret_size(profile, assemble(Path(folder), csi=False), values)
+    chart = chart or assembled()
     manifest = helm.call(
         "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
         "--api-versions", f"{fill.API}/{fill.KIND}",

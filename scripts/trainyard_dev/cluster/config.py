@@ -62,8 +62,10 @@ def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Se
     config = template()
     pins = load().tools
     # kubeadm of another minor asks for others.
+    lazy = {"extraEnvs": [{"name": "GOGC", "value": "200"}]}  # as images/node has it for the other programs
     etcd = {"imageTag": f"{pins['etcd'].number}-0", "extraArgs": {"unsafe-no-fsync": "true"}}  # it dies with its node
-    held = {"kind": "ClusterConfiguration", "etcd": {"local": etcd}, "dns": {"imageTag": pins["coredns"].version}}
+    held = {"kind": "ClusterConfiguration", "etcd": {"local": etcd | lazy}, "apiServer": lazy,
+            "controllerManager": lazy, "dns": {"imageTag": pins["coredns"].version}}  # fmt: skip
     config["kubeadmConfigPatches"] += [yaml.safe_dump(one) for one in (held, *patches)]
     for spec, node in zip(config["nodes"], nodes(cluster), strict=True):
         spec["image"] = image

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,13 +69,12 @@ def secrets(text: str) -> set[str]:
     return {obj["metadata"]["name"] for obj in helm.parse(text) if obj["kind"] == "Secret"}
 
 
-def test_claims_that_stay_are_those_of_the_option_and_what_is_beside_it_is_named_right(tmp_path: Path) -> None:
+def test_claims_that_stay_are_those_of_the_option_and_what_is_beside_it_is_named_right() -> None:
     """By the chart's own objects: a claim that a new server brings must be said to stay, or this fails."""
     files: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
-    chart = package.assemble(tmp_path, csi=False)
     for option in options.ALL:
-        texts[option] = package.template("kind", chart, [f"{option}.enabled=true"])
+        texts[option] = package.template("kind", sets=[f"{option}.enabled=true"])
         made = options.of_text(texts[option], options.ALL)
         assert [one for one in options.ALL if made[one]] == [option]
         files[option] = [
@@ -89,7 +87,7 @@ def test_claims_that_stay_are_those_of_the_option_and_what_is_beside_it_is_named
         option: sorted(found) for option, found in options.CLAIMS.items()
     }
     # Each key that comes with an option alone goes with it, and no other Secret is new.
-    plain = secrets(package.template("kind", chart))
+    plain = secrets(package.template("kind"))
     new = {name for option in options.ALL for name in secrets(texts[option]) - plain}
     beside = {name for option in options.ALL for kind, _, name in options.BESIDE[option] if kind == "Secret"}
     own = {obj["metadata"]["name"] for one in options.ALL for obj in options.of_text(texts[one], [one])[one]}
