@@ -63,9 +63,11 @@ def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Se
     pins = load().tools
     # kubeadm of another minor asks for others.
     lazy = {"extraEnvs": [{"name": "GOGC", "value": "200"}]}  # as images/node has it for the other programs
-    etcd = {"imageTag": f"{pins['etcd'].number}-0", "extraArgs": {"unsafe-no-fsync": "true"}}  # it dies with its node
-    held = {"kind": "ClusterConfiguration", "etcd": {"local": etcd | lazy}, "apiServer": lazy,
-            "controllerManager": lazy, "dns": {"imageTag": pins["coredns"].version}}  # fmt: skip
+    alone = lazy | {"extraArgs": {"leader-elect": "false"}}
+    beats = {"heartbeat-interval": "500", "election-timeout": "5000", "unsafe-no-fsync": "true"}  # dies with its node
+    etcd = {"imageTag": f"{pins['etcd'].number}-0", "extraArgs": beats}
+    held = {"kind": "ClusterConfiguration", "etcd": {"local": etcd | lazy}, "apiServer": lazy, "scheduler": alone,
+            "controllerManager": alone, "dns": {"imageTag": pins["coredns"].version}}  # fmt: skip
     config["kubeadmConfigPatches"] += [yaml.safe_dump(one) for one in (held, *patches)]
     for spec, node in zip(config["nodes"], nodes(cluster), strict=True):
         spec["image"] = image

@@ -48,7 +48,7 @@ class Entry:
     """One piece of a run.
 
     Args:
-        ids: what it reports.
+        ids: what it reports; what only tidies up reports nothing.
         parts: groups of its ids that can be chosen apart; empty: all come together.
         main: those of its ids that belong to the main job (`make e2e` without FULL=1).
         needs: ids that must have passed before; they are chosen with it.

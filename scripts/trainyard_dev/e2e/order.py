@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from trainyard_dev.cluster import lifecycle
 from trainyard_dev.cluster.nodes import forget_stale
-from trainyard_dev.e2e import install, schedule, selection
+from trainyard_dev.e2e import install, schedule, second, selection
 from trainyard_dev.e2e.checks import nodes
 from trainyard_dev.e2e.context import Context
 from trainyard_dev.e2e.entry import APART, GPU_USE, Entry
@@ -19,7 +20,15 @@ def checks(context: Context) -> None:
         here = frozenset() if context.second else {APART}
         entries = [replace(entry, locks=entry.locks - here) for entry in selection.entries(context.chosen)]
         # One waits for another there: they begin with the run.
-        schedule.run([*first, *sorted(entries, key=lambda entry: APART not in entry.locks)], context)
+        entries.sort(key=lambda entry: APART not in entry.locks)
+        last = [Entry((), _removed, locks=frozenset({APART}))] if context.second else []
+        schedule.run([*first, *entries, *last], context)
+
+
+def _removed(context: Context) -> None:
+    """The second cluster goes once its checks have ended; where one failed it stays to be diagnosed."""
+    if not any(check.status == "failed" and selection.apart([check.id]) for check in context.recorder.checks):
+        lifecycle.down(context.engine, second.name(context.cluster))
 
 
 def _installed(context: Context) -> bool:

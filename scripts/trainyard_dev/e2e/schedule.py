@@ -27,7 +27,7 @@ def run(entries: Sequence[Entry], context: Context, at_once: int = AT_ONCE) -> N
             for entry in _startable(left, list(running.values()), context, at_once):
                 running[pool.submit(_run, entry, context)] = entry
             if not running and left and left == waiting:
-                ids = ", ".join(entry.ids[0] for entry in left)
+                ids = ", ".join(one for entry in left for one in entry.ids[:1])
                 raise TrainyardError(f"nothing that {ids} need is left to run", where="e2e/catalog.py")
             waiting = [entry for entry in left if entry not in running.values()]
             if not running:
@@ -41,7 +41,7 @@ def _run(entry: Entry, context: Context) -> None:
     if entry.images:
         context.await_images(entry.images)
     try:
-        entry.run(context.second() if context.second and APART in entry.locks else context)
+        entry.run(context.second() if context.second and entry.ids and APART in entry.locks else context)
     except TrainyardError as error:  # of what stands around its checks, an upgrade say
         told = {check.id for check in context.recorder.checks}
         at = next((one for one in entry.ids if context.wants(one) and one not in told), entry.ids[-1])
