@@ -5,6 +5,8 @@ TRAINYARD := bin/trainyard
 NAME ?= trainyard
 GPU ?= auto
 IMAGES ?= auto
+# Helm, kubectl and compilers collect garbage less often.
+export GOGC ?= 400
 CACHE := $(or $(TRAINYARD_CACHE),$(HOME)/.cache/trainyard)
 
 .PHONY: hooks

@@ -61,7 +61,6 @@ def run(options: Options) -> bool:
     cluster = lifecycle.Options(
         name, images, chosen.kind, MockGpuSpec(), chosen.uuids, chosen.reason, selection.login(ids)
     )
-    os.environ.setdefault("GOGC", "400")  # hundreds of kubectl and Helm collect garbage less often
     there = lifecycle.exists(engine, cluster.name)
     if there and not options.reuse:
         raise TrainyardError(

@@ -39,7 +39,7 @@ def test_kubeadm_writes_an_api_server_that_reads_the_file(tmp_path: Path) -> Non
     """As kind merges it: our arguments join its own list."""
     made = [yaml.safe_load(text) for text in yaml.safe_load(config.render("n", {}, "lab", [login.patch()]))[
         "kubeadmConfigPatches"]]  # fmt: skip
-    (patch,) = (one for one in made if "apiServer" in one)
+    (patch,) = (one for one in made if "extraArgs" in one.get("apiServer", {}))
     named = [{"name": name, "value": value} for name, value in patch["apiServer"]["extraArgs"].items()]
     said = {"apiVersion": "kubeadm.k8s.io/v1beta4", "kubernetesVersion": f"v{load().kubernetes}"}
     (tmp_path / "kubeadm.yaml").write_text(
