@@ -7,6 +7,7 @@ GPU ?= auto
 IMAGES ?= auto
 # Helm, kubectl and compilers collect garbage less often.
 export GOGC ?= 400
+PYTEST := $$(bin/bootstrap) -m pytest -q $(if $(filter 1,$(FULL)),,-m 'not long')
 CACHE := $(or $(TRAINYARD_CACHE),$(HOME)/.cache/trainyard)
 
 .PHONY: hooks
@@ -19,7 +20,7 @@ help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  FULL=1 (all checks, all benchmarks)\n' '$(NAME)'
+	@printf '\nSettings: NAME=%s  GPU=auto|mock|real  IMAGES=auto|pull|build  FULL=1 (all checks, all tests, all benchmarks)\n' '$(NAME)'
 	@printf 'of e2e:   ONLY=gang,train.cpu  LIST=1 (list the checks)  KEEP=1 (leave the cluster)  REUSE=1 (check on it again)  CHANGED=1 (and what changed)  KUBERNETES=1.37\n'
 
 ##@ Main job
@@ -30,7 +31,7 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 
 ##@ Tests
 .PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test monitoring-test serving-env serving-test notebook-test verify audit
-test: system ## all tests that need no cluster, two groups at a time, the longest first
+test: system ## all tests that need no cluster, two groups at a time; FULL=1: those of minutes, too
 	@$(TRAINYARD) tools build --for host --for test
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target policy-test chart-test storage-test pipeline-test unit notebook-test scheduling-test lint serving-test monitoring-test verify
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
@@ -40,43 +41,43 @@ lint: ## style and format (ruff), direction of imports (import-linter), types (m
 	@$$(bin/bootstrap) -m mypy --cache-dir "$(CACHE)/mypy"
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
-	@$$(bin/bootstrap) -m pytest tests/unit -q
+	@$(PYTEST) tests/unit
 	@for set in kind-agent nfs-provisioner step; do \
 	  (cd tools/$$set && PATH="$$PATH:/usr/local/go/bin" CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
 ceph: ## unpack Debian's packages of Ceph into the cache, 260 MB, for storage-test; nothing is installed
 	@PYTHONPATH=scripts $$(bin/bootstrap) tests/storage/ceph.py
 storage-test: ## buckets, users, backup and restore on a real MinIO, users on a real Ceph
 	@$(TRAINYARD) tools path minio >/dev/null
-	@$$(bin/bootstrap) -m pytest tests/storage -q
+	@$(PYTEST) tests/storage
 chart-test: ## render every profile, check schemas, subchart keys and permissions
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path helm --version 4 >/dev/null
-	@$$(bin/bootstrap) -m pytest tests/chart -q
+	@$(PYTEST) tests/chart
 policy-test: ## every admission rule, right and hook on a real API server; KUBERNETES=1.35: on that version's
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
 	@$(TRAINYARD) tools path helm --version 4 >/dev/null
 	@$(TRAINYARD) tools path kube-apiserver --version '$(KUBERNETES)' >/dev/null
-	@TRAINYARD_KUBERNETES='$(KUBERNETES)' $$(bin/bootstrap) -m pytest tests/policies -q
+	@TRAINYARD_KUBERNETES='$(KUBERNETES)' $(PYTEST) tests/policies
 scheduling-test: ## switches, queues and reserve on a real scheduler and API server, with nodes that are only objects
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path vc-scheduler >/dev/null
-	@$$(bin/bootstrap) -m pytest tests/scheduling -q
+	@$(PYTEST) tests/scheduling
 pipeline-test: ## pipelines on a real controller, API server and store, with a kubelet whose pods are processes
 	@$(TRAINYARD) tools build --for host --for test
 	@for name in etcd minio workflow-controller trainyard-step; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
-	@$$(bin/bootstrap) -m pytest tests/pipelines -q
+	@$(PYTEST) tests/pipelines
 monitoring-test: ## alerts fire and clear in promtool, dashboards and runbooks name what exists
 	@$(TRAINYARD) tools path promtool >/dev/null
-	@$$(bin/bootstrap) -m pytest tests/monitoring -q
+	@$(PYTEST) tests/monitoring
 serving-env: ## a Python environment with what images/server-sklearn pins, in the cache: real model servers run in it
 	@PYTHONPATH=scripts $$(bin/bootstrap) -m trainyard_dev.serving.environment >/dev/null
 serving-test: serving-env ## real model servers of real models: protocol, keys, batches, readiness, the end
-	@$$(bin/bootstrap) -m pytest tests/serving -q
+	@$(PYTEST) tests/serving
 notebook-test: ## the hub of notebooks at work and attacked: a real hub, proxy and API server
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
-	@$$(bin/bootstrap) -m pytest tests/notebooks -q
+	@$(PYTEST) tests/notebooks
 verify: ## pins and generated files agree with versions.yaml; the tree is within the ceilings of files.yaml
 	@$(TRAINYARD) verify
 audit: ## known vulnerabilities of what is pinned, compiled and installed: 0 none, 1 some, 3 not all could be asked

@@ -19,6 +19,7 @@ from trainyard.contract import Contract
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.apiserver.install import install
 from trainyard_dev.chart import package
+from trainyard_dev.policy import check
 
 HERE = Path(__file__).parent
 
@@ -76,6 +77,13 @@ def filling() -> Iterator[ApiServer]:
         install(found, objects)
         for name in ("default", "case-launcher"):  # as the setup job leaves the first one
             closed(found, "vision", name)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def vision() -> Iterator[check.Site]:
+    """The platform of the same teams without options, as `trainyard policy` sets it up for team vision."""
+    with check.site(package.render("kind", values=[HERE / "teams.yaml"]), "vision") as found:
         yield found
 
 

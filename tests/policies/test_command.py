@@ -16,21 +16,13 @@ import yaml
 from conftest import HERE
 from trainyard.paths import ROOT
 from trainyard_dev.apiserver import ApiServer, Identity
-from trainyard_dev.chart import package
 from trainyard_dev.cli import main
 from trainyard_dev.policy import cli
 from trainyard_dev.policy.cases import bases, changed, rules
-from trainyard_dev.policy.check import Site, Verdict, site
+from trainyard_dev.policy.check import Site, Verdict
 
 JOBS = sorted((ROOT / "manifests" / "jobs").glob("*.yaml"))
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def vision() -> Iterator[Site]:
-    """The platform of the tests, as the command sets it up for team vision."""
-    with site(package.render("kind", values=[HERE / "teams.yaml"]), "vision") as found:
-        yield found
 
 
 @pytest.fixture

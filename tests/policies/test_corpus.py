@@ -17,6 +17,7 @@ from trainyard_dev.corpus import picked, results, run, sources, started
 from trainyard_dev.corpus.asking import Asker
 from trainyard_dev.corpus.judge import Result, judge, typical
 
+pytestmark = pytest.mark.long
 NAMED = {"jobflow/JobFlow.yaml", "coinflip.yaml", *(file for one in picked.PICKED for file in one.files)}
 SERVED = tuple(int(part) for part in tools.tested_kubernetes().number.split(".")[:2]) >= (1, 36)
 

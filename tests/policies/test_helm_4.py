@@ -22,6 +22,7 @@ from trainyard_dev import tools
 from trainyard_dev.apiserver import ApiServer, running
 from trainyard_dev.chart import package, parts
 
+pytestmark = pytest.mark.long
 HERE = Path(__file__).parent
 SYSTEM = helm.NAMESPACE
 # Whoever looks after what a deleted namespace or owner leaves behind; no other controller runs.

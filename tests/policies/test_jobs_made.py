@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from conftest import HERE
 from trainyard import contract
 from trainyard.kinds import JobSpec, Mount, TeamConfig, manifest
 from trainyard.training import transfer
-from trainyard_dev.chart import package
-from trainyard_dev.policy.check import Site, site
+from trainyard_dev.policy.check import Site
 
 FULL = {
     "code": "vision/code/x.tar.gz",
@@ -24,12 +22,6 @@ FULL = {
     "env": {"KEY": {"secret": "own", "key": "token"}, "LR": "0.1"},
     "retries": 2,
 }
-
-
-@pytest.fixture(scope="module")
-def vision() -> Iterator[Site]:
-    with site(package.render("kind", values=[HERE / "teams.yaml"]), "vision") as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

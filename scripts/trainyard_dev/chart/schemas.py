@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,7 +25,7 @@ LOOSE = {
 def kubernetes() -> Path:
     """A folder with a strict schema for each kind of the Kubernetes that is tested on; made once per version."""
     tested = tools.tested_kubernetes()
-    folder = cache_dir() / "schemas" / f"{tested.number}-3"
+    folder = cache_dir() / "schemas" / f"{tested.number}-4"
     if folder.exists():
         return folder
     source = tools.module_dir(tested.name) / "api" / "openapi-spec" / "swagger.json"
@@ -33,7 +34,6 @@ def kubernetes() -> Path:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     common = {name: _strict(body, LOOSE.get(name)) for name, body in definitions.items()}
-    (work / "_definitions.json").write_text(json.dumps({"definitions": common}))
     for name, body in definitions.items():
         for kind in body.get("x-kubernetes-group-version-kind", []):
             file = work / _file(kind["kind"], kind["group"], kind["version"])
@@ -42,7 +42,7 @@ def kubernetes() -> Path:
                 "kind": {"const": kind["kind"]},
                 "apiVersion": {"const": "/".join(filter(None, (kind["group"], kind["version"])))},
             }
-            file.write_text(json.dumps(_rebased(wanted)))
+            file.write_text(json.dumps(wanted | {"definitions": _named(wanted, common)}))
     work.rename(folder)
     return folder
 
@@ -97,16 +97,16 @@ def _nullable(value: dict[str, Any]) -> dict[str, Any]:
     return value | {"type": [kind, "null"]} if isinstance(kind, str) else value
 
 
-def _rebased(node: Any) -> Any:
-    """References to the common file instead of the same one."""
-    if isinstance(node, list):
-        return [_rebased(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: f"_definitions.json{value}" if key == "$ref" and isinstance(value, str) else _rebased(value)
-        for key, value in node.items()
-    }
+def _named(schema: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    """The definitions that a schema refers to, and those that they do: with all of them kubeconform takes seconds."""
+    found: dict[str, Any] = {}
+    left = [schema]
+    while left:
+        for name in re.findall(r'"#/definitions/([^"]+)"', json.dumps(left.pop())):
+            if name not in found:
+                found[name] = common[name]
+                left.append(common[name])
+    return found
 
 
 def _closed(node: Any) -> Any:

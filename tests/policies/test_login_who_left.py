@@ -1,13 +1,11 @@
-"""Who leaves gets no new token, and a blocked name is refused at once: with an issuer of its own, as they stay gone."""
+"""Who leaves gets no new token, and a blocked name is refused at once: the last of all tests of log-in, by its name."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import yaml
 from dex_issuer import Person
 from login_world import (
@@ -18,7 +16,6 @@ from login_world import (
     World,
     authentication,
     kept,
-    made,
     needs_dex,
     rendered,
     stale,
@@ -29,12 +26,6 @@ from login_world import (
 from waiting import wait
 
 pytestmark = needs_dex
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with made(tmp_path_factory.mktemp("login")) as found:
-        yield found
 
 
 class TestOffboarding:
