@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/cloudnativelabs/kube-router/v2/pkg/utils"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -116,5 +118,44 @@ func TestAVolumeIsAFolderFromClaimToRelease(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Fatal("the folder is still there")
+	}
+}
+
+// asked counts what iptables itself is asked.
+type asked struct {
+	utils.IPTablesHandler
+	rules, lists, appended int
+	there                  bool
+}
+
+func (a *asked) Exists(string, string, ...string) (bool, error) { a.rules++; return a.there, nil }
+func (a *asked) List(string, string) ([]string, error)          { a.lists++; return []string{"-N A"}, nil }
+func (a *asked) AppendUnique(string, string, ...string) error   { a.appended++; return nil }
+func (a *asked) Insert(string, string, int, ...string) error    { a.there = true; return nil }
+
+func TestOnlyWhatIsThereIsRemembered(t *testing.T) {
+	table := &asked{}
+	c := &chains{IPTablesHandler: table}
+	for range 2 {
+		if there, _ := c.Exists("filter", "A", "-j", "B"); there {
+			t.Fatal("a rule that is not there was found")
+		}
+	}
+	if err := c.Insert("filter", "A", 1, "-j", "B"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		there, _ := c.Exists("filter", "A", "-j", "B")
+		list, _ := c.List("filter", "A")
+		if !there || len(list) != 1 || c.AppendUnique("filter", "A", "-j", "C") != nil {
+			t.Fatal(there, list)
+		}
+	}
+	if table.rules != 3 || table.lists != 1 || table.appended != 1 {
+		t.Fatal(table)
+	}
+	c.until = time.Now().Add(-time.Second)
+	if _, err := c.List("filter", "A"); err != nil || table.lists != 2 {
+		t.Fatal("it was not looked at anew", err, table)
 	}
 }

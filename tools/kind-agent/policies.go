@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// From one sync of all policies to the next: each takes a dozen programs, and pods come and go by the second.
+// From one sync of all policies to the next: pods come and go by the second.
 const apart = 2 * time.Second
 
 // enforcePolicies starts kube-router's controller of network policies, and returns when it and every informer of the
@@ -33,6 +33,9 @@ func enforcePolicies(ctx context.Context, client kubernetes.Interface, factory i
 	tables, sets, err := netpol.NewIPTablesHandlers(config)
 	if err != nil {
 		return err
+	}
+	for family, table := range tables {
+		tables[family] = &chains{IPTablesHandler: table}
 	}
 	controller, err := netpol.NewNetworkPolicyController(client, config, pods, policies, namespaces, &sync.Mutex{}, tables, sets)
 	if err != nil {
