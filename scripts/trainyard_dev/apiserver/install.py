@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from secrets import token_hex
 from time import monotonic, sleep
 from typing import Any
 
@@ -70,19 +71,23 @@ def complete_namespace(server: Client, name: str) -> None:
 
 
 def policies_in_force(server: Client) -> None:
-    """Waits until every policy and binding made so far is asked: a last one, made now, is asked after them."""
-    expression = f"object.metadata.name != '{CANARY}'"
+    """Waits until every policy and binding made so far is asked: a last one, made now, is asked after them.
+
+    It has a name of its own: one of before may still be asked, and would answer for it.
+    """
+    name = f"{CANARY}-{token_hex(4)}"
+    expression = f"object.metadata.name != '{name}'"
     match = {"resourceRules": [_rule("", "v1", "configmaps")], "namespaceSelector": _only("default")}
     spec = {"matchConstraints": match, "validations": [{"expression": expression}]}
     kind = {"apiVersion": "admissionregistration.k8s.io/v1"}
-    policy = kind | {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": CANARY}, "spec": spec}
-    binding = kind | {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": CANARY}}
-    binding["spec"] = {"policyName": CANARY, "validationActions": ["Deny"]}
-    probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CANARY, "namespace": "default"}}
+    policy = kind | {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
+    binding = kind | {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}}
+    binding["spec"] = {"policyName": name, "validationActions": ["Deny"]}
+    probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
     _apply(server, [policy, binding])
     await_force("admission by policies", lambda: not server.create(probe, dry_run=True).ok)
     for obj in (binding, policy):
-        server.call("DELETE", f"{server.path(obj)}/{CANARY}")
+        server.call("DELETE", f"{server.path(obj)}/{name}")
 
 
 def _fills_in_force(server: Client, crds: Objects, team: str) -> None:
