@@ -17,6 +17,7 @@ from trainyard.shell import CommandError, run
 from trainyard_dev import tools
 from trainyard_dev.chart import parts
 
+pytestmark = pytest.mark.long
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 

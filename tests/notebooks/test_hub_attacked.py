@@ -131,6 +131,7 @@ def test_who_is_blocked_loses_the_notebook_and_comes_in_no_more(site: Site, ada:
     assert site.person(ADA).start(team="vision", profile="small").data["came"] == ADA
 
 
+@pytest.mark.long
 def test_an_issuer_that_is_flooded_ends_nobody_s_notebook(site: Site, ada: Page) -> None:
     """It says nothing of who has left; once it answers again, who has left is out."""
     issuer, groups = site.issuer, site.issuer.people[ADA]

@@ -18,6 +18,7 @@ from trainyard_agent.setup import Clock
 from trainyard_dev.apiserver import ApiServer
 from trainyard_dev.versions import load
 
+pytestmark = pytest.mark.long
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 JOBS = "pytorchjobs.kubeflow.org"
 BEFORE = "mpijobs.kubeflow.org"  # the hook moves it before JOBS

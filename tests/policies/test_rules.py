@@ -131,6 +131,7 @@ def test_modes(server: ApiServer) -> None:
     assert any("trainyard-root-secrets" in note and "Secret minio-root holds" in note for note in notes)
 
 
+@pytest.mark.long
 def test_no_rule_has_type_warnings(server: ApiServer) -> None:
     """Kubernetes' own controller checks the expressions against the kinds that they look at."""
     wrong = {

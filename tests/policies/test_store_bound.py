@@ -19,6 +19,7 @@ from trainyard_dev.apiserver.install import complete_namespace, install
 from trainyard_dev.chart import package, parts
 from trainyard_dev.policy.cases import bases, changed
 
+pytestmark = pytest.mark.long
 TEAM, EACH = "flood", 2
 MEMBER = Identity("ada", (f"{TEAM}-members",))
 STEPS = Identity.account(TEAM, "pipeline")

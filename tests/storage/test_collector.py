@@ -110,6 +110,7 @@ def collector(tmp_path: Path, store: Any, key: Any) -> Collector:
     return Collector(tools.binary("otel-collector"), tmp_path, tmp_path / "pods", key(store.server), ports)
 
 
+@pytest.mark.long
 def test_what_is_stopped_loses_no_line(tmp_path: Path, store: Any, teams: FakeApi, collector: Collector) -> None:
     pods, api = tmp_path / "pods", teams
     writers = [Writer(pods, team, f"{pod}-worker-0") for team in ("vision", "speech") for pod in ("long", "short")]
@@ -178,6 +179,7 @@ def test_what_is_stopped_loses_no_line(tmp_path: Path, store: Any, teams: FakeAp
     assert written > 4000 and collector.most < 256 * 1024
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("containers", "mib_s", "whole"),
     [pytest.param(1, 40, True, id="one that writes all the time"),

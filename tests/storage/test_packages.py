@@ -11,6 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 import wheelhouse
 from packaged import put, stored
 
@@ -56,6 +57,7 @@ def test_other_requirements_are_other_packages(pod, server: Server, tmp_path: Pa
     assert len(stored(server)) == 2
 
 
+@pytest.mark.long
 def test_several_pods_that_are_first_at_once_have_the_same(pod, server: Server, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     wheelhouse.wheel(tmp_path / "site", "tiny-lower", "2.0")
     with wheelhouse.index(tmp_path / "site") as (url, _), ThreadPoolExecutor(4) as pool:

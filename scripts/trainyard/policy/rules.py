@@ -103,7 +103,8 @@ def matching() -> dict[str, dict[str, Any]]:
     return found
 
 
-def rules() -> list[Rule]:
+@functools.cache
+def rules() -> tuple[Rule, ...]:
     """All rules, by their number."""
     found = []
     for file in policy_files():
@@ -111,7 +112,7 @@ def rules() -> list[Rule]:
         advice = "trainyard.io/advice" in notes
         option = notes.get("trainyard.io/option", "")
         found.append(Rule(file.stem, notes["trainyard.io/id"], notes["trainyard.io/about"], advice, option))
-    return sorted(found, key=lambda rule: rule.id)
+    return tuple(sorted(found, key=lambda rule: rule.id))
 
 
 def advice() -> frozenset[str]:

@@ -21,6 +21,8 @@ from trainyard.errors import TrainyardError
 from trainyard.paths import ROOT
 from trainyard.pipelines.local import folders
 
+pytestmark = pytest.mark.long
+
 
 def images(folder: Path) -> Path:
     """A data set that a perceptron learns in a second: the class is a bright row."""
