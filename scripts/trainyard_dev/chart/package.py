@@ -130,8 +130,9 @@ def template(
     sets: Sequence[str] = (),
     values: Sequence[Path] = (),
     serves: Sequence[str] = (),
+    crds: bool = True,
 ) -> str:
-    """`helm template` of a profile, CRDs included, as text.
+    """`helm template` of a profile as text.
 
     Args:
         sets: values as for --set; `values` are files of them.
@@ -140,9 +141,10 @@ def template(
     flags = [word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))]
     flags += [word for one in sets for word in ("--set", one)]
     flags += [word for one in serves for word in ("--api-versions", one)]
+    flags += ["--include-crds"] if crds else []
     return helm.call(
         "template", RELEASE, chart or assembled(), "--namespace", NAMESPACE,
-        "--kube-version", tools.tested_kubernetes().number, "--include-crds", *flags,
+        "--kube-version", tools.tested_kubernetes().number, *flags,
     )  # fmt: skip
 
 
@@ -157,11 +159,7 @@ def release_secret_size(profile: str, chart: Path | None = None, values: Sequenc
     Of the parts below charts/ Helm keeps what is rendered of them and their values, not their files.
     """
     chart = chart or assembled()
-    manifest = helm.call(
-        "template", RELEASE, chart, "--namespace", NAMESPACE, "--kube-version", tools.tested_kubernetes().number,
-        "--api-versions", f"{fill.API}/{fill.KIND}",
-        *(word for file in (*parts.profile_files(profile), *values) for word in ("--values", str(file))),
-    )  # fmt: skip
+    manifest = template(profile, chart, values=values, serves=[f"{fill.API}/{fill.KIND}"], crds=False)
     files = [
         {"name": str(file.relative_to(chart)), "data": base64.b64encode(file.read_bytes()).decode()}
         for file in sorted(chart.rglob("*"))

@@ -7,7 +7,7 @@ import time
 
 from trainyard_dev.e2e.context import SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import RELEASE, put, read_contract, test, this_chart, values
+from trainyard_dev.e2e.releases import RELEASE, put, test, this_chart, values
 
 CACHES = "workflows.argoproj.io/configmap-type=Cache"  # Argo's label of the ConfigMaps in which steps are remembered
 
@@ -28,7 +28,6 @@ def install(context: Context) -> None:
             figures["release_secret_kib"] < 700,
             f"the release Secret has {figures['release_secret_kib']} KiB, 700 are allowed",
         )
-        context.contract = read_contract(context.kubectl)
 
 
 def again(context: Context) -> None:
@@ -39,7 +38,6 @@ def again(context: Context) -> None:
             held = context.kubectl.get("secrets", "-n", SYSTEM, "-l", f"owner=helm,name={RELEASE}")
             verb = "upgrade" if held else "install"
             figures["seconds"] = put(context, verb, files)
-        context.contract = read_contract(context.kubectl)
         # Steps that an earlier run has cached would not run again.
         context.kubectl("delete", "configmaps", "-n", SYSTEM, "-l", CACHES)
 

@@ -92,7 +92,10 @@ def put(context: Context, verb: str, files: Sequence[Path], package: Path | None
     """
     flags = [word for file in files for word in ("-f", str(file))] + (["--set", more] if more else [])
     flags += ["--create-namespace"] if verb == "install" else ["--reset-values", UNCHECKED]
-    return _timed(context, verb, RELEASE, str(package or this_chart()), *flags)
+    seconds = _timed(context, verb, RELEASE, str(package or this_chart()), *flags)
+    if not package:
+        context.contract = read_contract(context.kubectl)
+    return seconds
 
 
 class Layer:
@@ -142,9 +145,7 @@ def _upgrade(context: Context) -> float:
             file = Path(folder) / f"{number}.yaml"
             file.write_text(yaml.safe_dump(one))
             files.append(file)
-        seconds = put(context, "upgrade", files, more=",".join(one for one in held if isinstance(one, str)))
-    context.contract = read_contract(context.kubectl)
-    return seconds
+        return put(context, "upgrade", files, more=",".join(one for one in held if isinstance(one, str)))
 
 
 def read_contract(kubectl: Kubectl) -> dict:

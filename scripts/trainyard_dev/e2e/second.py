@@ -29,6 +29,5 @@ def make(first: Context, options: lifecycle.Options) -> Context:
                        in_use=lambda lock: False, second=None)  # fmt: skip
         with releases.values(made) as files:
             releases.put(made, "install", files)
-        made.contract = releases.read_contract(kubectl)
         runs.engineer(made, "data", "example", timeout=180)
     return made

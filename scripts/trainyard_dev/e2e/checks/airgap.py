@@ -21,7 +21,7 @@ from trainyard_dev.e2e.checks import monitoring, options_kept
 from trainyard_dev.e2e.checks.training import KINDS, TIMEOUT_S, manifest
 from trainyard_dev.e2e.context import NAMESPACE, SYSTEM, Context
 from trainyard_dev.e2e.recorder import require
-from trainyard_dev.e2e.releases import put, read_contract, values
+from trainyard_dev.e2e.releases import put, values
 from trainyard_dev.images import crane, registry
 from trainyard_dev.mirror import sources
 from trainyard_dev.versions import load
@@ -80,7 +80,6 @@ def installed(context: Context, dataset: Dataset) -> None:
         before = egress.dropped(context.engine, nodes)["web"]
         with _values(context) as files:
             figures["seconds"] = put(context, "upgrade", files)
-        context.contract = read_contract(context.kubectl)
         figures["object_store"] = context.contract["s3"]["endpoint"]
         require(figures["object_store"].startswith("https://"), f"the object store is {figures['object_store']}")
         strangers = _strangers(context, SYSTEM)

@@ -91,9 +91,7 @@ class Kept:
             held, on_top = Path(folder) / "held.yaml", Path(folder) / "more.yaml"
             held.write_text(self.values)
             on_top.write_text(yaml.safe_dump(more))
-            seconds = releases.put(self.context, verb, [held, on_top])
-        self.context.contract = releases.read_contract(self.context.kubectl)
-        return seconds
+            return releases.put(self.context, verb, [held, on_top])
 
     def require_gone(self) -> None:
         """After an uninstallation: of options nothing but the documented, and no right of theirs. Raises CheckError."""

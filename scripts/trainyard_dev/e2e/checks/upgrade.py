@@ -133,7 +133,6 @@ def _put(context: Context) -> float:
 def _options_on(context: Context, lines: trail.Lines) -> trail.Born | None:
     """Both at work after the first upgrade; which Prometheus it is, None where that failed."""
     with context.recorder.check("upgrade.options-on", TITLES["upgrade.options-on"]) as figures:
-        context.contract = releases.read_contract(context.kubectl)
         before = trail.born(context)
         lines.begin()
         figures["objects"] = {option: len(found) for option, found in options.objects(context).items()}
@@ -198,7 +197,6 @@ def _back_and_forth(context: Context, job: ProbeJob, before: dict[str, str], for
         missing = {NAMESPACE, OTHER} - set(_queues(context))
         require(not missing, f"after the second upgrade there is no queue for {sorted(missing)}")
         figures |= {"compared": len(before), "object": _object(context)}
-        context.contract = releases.read_contract(context.kubectl)
 
 
 def _object(context: Context) -> str:
