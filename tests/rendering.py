@@ -1,7 +1,10 @@
-"""The chart as real helm makes it, asked once in a run for each profile with its values."""
+"""The chart as real helm makes it, asked once for each profile with its values as long as the chart stays the same."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +12,27 @@ from typing import Any
 import pytest
 import yaml
 
+from trainyard import programs
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
-from trainyard_dev.chart import images, package
+from trainyard.paths import cache_dir
+from trainyard_dev import tools
+from trainyard_dev.chart import images, package, parts
 
 Objects = list[dict[str, Any]]
 Values = dict[str, Any] | Path
+
+
+def kept(chart: Path) -> Path:
+    """Where what helm has made of this chart stays; what it made of others goes."""
+    digest = hashlib.sha256(f"{programs.find('helm')}{tools.tested_kubernetes()}".encode())
+    for file in sorted(path for path in chart.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(chart)).encode() + file.read_bytes())
+    folder = cache_dir() / "renderings" / digest.hexdigest()
+    if not folder.exists():
+        shutil.rmtree(folder.parent, ignore_errors=True)
+        folder.mkdir(parents=True)
+    return folder
 
 
 class Rendering:
@@ -25,6 +43,7 @@ class Rendering:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.chart = folder, package.assembled()
+        self.kept = kept(self.chart)
         self._made: dict[tuple[Any, ...], Objects] = {}
         self._listed: dict[tuple[Any, ...], list[images.Listed]] = {}
 
@@ -38,9 +57,16 @@ class Rendering:
     ) -> Objects:
         """Every object that a profile installs, hooks included; with `again` helm is asked whatever it has said."""
         files = self.files(*values)
-        key = profile, tuple(file.read_text() for file in files), tuple(sets), tuple(serves)
+        texts = [file.read_text() for file in (*parts.profile_files(profile), *files)]
+        key = profile, tuple(texts), tuple(sets), tuple(serves)
         if again or key not in self._made:
-            self._made[key] = helm.shared(package.template(profile, self.chart, sets, files, serves))
+            file = self.kept / hashlib.sha256(repr(key).encode()).hexdigest()
+            if again or not file.exists():
+                made = package.template(profile, self.chart, sets, files, serves)
+                part = file.with_suffix(".part")
+                part.write_bytes(zlib.compress(made.encode(), 1))
+                part.rename(file)
+            self._made[key] = helm.shared(zlib.decompress(file.read_bytes()).decode())
         return self._made[key]
 
     def files(self, *values: Values) -> list[Path]:

@@ -20,18 +20,23 @@ def draw(runs: Sequence[Facts], lines: Sequence[Line]) -> str:
     tall = HEAD + len(runs) * (BAR + GAP)
     height = 2 * MARGIN + HEAD + max(1, len(panels)) * (tall + GAP)
     title = "Metrics of " + ", ".join(run.name for run in runs)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'font-family="sans-serif" font-size="12" fill="#222222">',
-        f"<title>{escape(title)}</title>",
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{MARGIN}" y="{MARGIN + 14}" font-size="15" font-weight="bold">{escape(title)}</text>',
-    ]
+    parts = begun(title, WIDTH, height)
     if not panels:
         parts.append(f'<text x="{MARGIN}" y="{MARGIN + HEAD + 20}">None of them has metrics.</text>')
     for at, line in enumerate(panels):
         parts += _panel(runs, line, MARGIN + HEAD + at * (tall + GAP))
     return "\n".join([*parts, "</svg>", ""])
+
+
+def begun(title: str, width: int, height: int) -> list[str]:
+    """The first lines of a picture, its title among them."""
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        f'font-family="sans-serif" font-size="12" fill="#222222">',
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        f'<text x="{MARGIN}" y="{MARGIN + 14}" font-size="15" font-weight="bold">{escape(title)}</text>',
+    ]
 
 
 def _panel(runs: Sequence[Facts], line: Line, top: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from trainyard.observe.comparison_svg import LONGEST, MARGIN, begun
 from trainyard.rightsize import quantity
 from trainyard.rightsize.judged import RESOURCES, Judged
 from trainyard.rightsize.proposal import THROTTLED
@@ -12,9 +13,8 @@ from trainyard.rightsize.usage import Part
 
 # Okabe and Ito's colours, which people with colour-blindness tell apart.
 USED, PEAK, ASKED, PROPOSED = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
-WIDTH, MARGIN, LABEL, VALUE, AMOUNT = 820, 16, 190, 160, 50  # pixels; VALUE has AMOUNT in it
+WIDTH, LABEL, VALUE, AMOUNT = 820, 190, 160, 50  # pixels; VALUE has AMOUNT in it
 BAR, GAP, HEAD, FOOT = 16, 5, 44, 16
-LONGEST = 28  # characters of a run's name
 LEGEND = (
     (USED, "used: half of the time, 95 % (dark)"),
     (PEAK, "the most"),
@@ -29,14 +29,7 @@ def draw(judged: Sequence[Judged]) -> str:
     tall = sum(_height(one) for one, _ in panels)
     height = 2 * MARGIN + 48 + max(tall, 30)
     title = "What " + ", ".join(dict.fromkeys(one.job.name for one in judged)) + " used and asks for"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'font-family="sans-serif" font-size="12" fill="#222222">',
-        f"<title>{escape(title)}</title>",
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{MARGIN}" y="{MARGIN + 14}" font-size="15" font-weight="bold">{escape(title)}</text>',
-        *_legend(),
-    ]
+    parts = [*begun(title, WIDTH, height), *_legend()]
     if not panels:
         parts.append(f'<text x="{MARGIN}" y="{MARGIN + 64}">No run was long enough to judge.</text>')
     top = MARGIN + 48

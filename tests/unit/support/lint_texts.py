@@ -54,7 +54,6 @@ MAIN = WORKFLOW[WORKFLOW.index("      container:") :]
 
 
 REPLICAS = "      replicas: 3\n"
-MINE = "    - name: main\n"
 FIRST = "  entrypoint: main\n"
 STEP = "[python3, step.py]"
 
