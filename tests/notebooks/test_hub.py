@@ -263,6 +263,7 @@ def test_who_left_the_team_loses_the_notebook(site: Site, bob: Page) -> None:
     assert f"{BOB} may have no notebook in speech any more: it ends" in site.log
 
 
+@pytest.mark.long
 def test_an_idle_notebook_ends(site: Site) -> None:
     site.start()
     assert site.person(ADA).start(team="vision", profile="small").status == 200

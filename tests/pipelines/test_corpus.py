@@ -14,6 +14,7 @@ from trainyard.errors import TrainyardError
 from trainyard.pipelines import translate
 from trainyard.pipelines.ir import load
 
+pytestmark = pytest.mark.long
 PIPELINES = "sdk/python/test_data/pipelines"
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 ENDS = {
@@ -86,7 +87,6 @@ def _without_pip(word: str) -> str:
     return re.sub(r"kfp\.components\.executor_main", "kfp.dsl.executor_main", word)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ENDS)
 def test_a_sample_ends_as_kfp_says(harness: PipelineHarness, module: Path, name: str) -> None:
     pipeline = load.file(module / PIPELINES / f"{name}.yaml")

@@ -39,6 +39,7 @@ def test_what_was_asked_for_goes_before_what_the_image_has(pod, tmp_path: Path) 
     assert one._run([IMAGE, "-c", "import tiny_lower; print(tiny_lower.VERSION)"], env) == (0, "2.0\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("has", "asks"), [("tensorflow-cpu", "tensorflow"), ("tensorflow", "tensorflow-cpu")])
 def test_what_the_image_has_under_another_name_is_not_asked_for(pod, tmp_path: Path, has: str, asks: str) -> None:  # type: ignore[no-untyped-def]
     """Images for CPUs have `tensorflow-cpu`, those with CUDA `tensorflow`: lists name either."""

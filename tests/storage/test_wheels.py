@@ -33,6 +33,7 @@ def test_what_the_engineer_puts_is_what_runs_install(pod, cluster: Cluster, tmp_
     assert str(other) in str(refused.value) and len(send.listed(store)) == 2
 
 
+@pytest.mark.long
 def test_wheels_that_are_removed_are_found_no_more_and_can_be_sent_anew(pod, cluster: Cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     store = transfer.Store(cluster, "transfer-x")  # type: ignore[arg-type]
     for version in ("1.0", "2.0"):

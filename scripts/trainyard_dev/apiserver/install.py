@@ -73,7 +73,7 @@ def complete_namespace(server: Client, name: str) -> None:
 def policies_in_force(server: Client) -> None:
     """Waits until every policy and binding made so far is asked: a last one, made now, is asked after them.
 
-    It has a name of its own: one of before may still be asked, and would answer for it.
+    Its name is new: one of before may still be asked.
     """
     name = f"{CANARY}-{token_hex(4)}"
     expression = f"object.metadata.name != '{name}'"
