@@ -157,7 +157,8 @@ class PodLife:
         given = {one["name"]: self._value(one) for one in container.get("env", [])}
         own = {
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOSTNAME": self.name,
-            "HOME": str(self.root / "tmp"), "TRAINYARD_ROOT": str(self.root), "PYTHONDONTWRITEBYTECODE": "1",
+            **dict.fromkeys(("HOME", "TMPDIR"), str(self.root / "tmp")),
+            "TRAINYARD_ROOT": str(self.root), "PYTHONDONTWRITEBYTECODE": "1",
         }  # fmt: skip
         there = Path("/dev/termination-log").exists()
         if words[0] == "argoexec":  # a resource template: the executor itself, as the step's account
