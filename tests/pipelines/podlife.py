@@ -173,6 +173,7 @@ class PodLife:
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         code = self.process.wait()
+        _end_session(self.process.pid)
         if "KUBECONFIG" in own:
             for left in (Path("/tmp/manifest.yaml"), *([] if there else [Path("/dev/termination-log")])):
                 left.unlink(missing_ok=True)  # the executor's own places, which nothing moves
@@ -280,8 +281,15 @@ class PodLife:
     def kill(self) -> None:
         """Ends what still runs of it."""
         if self.process and self.process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.kill()
+
+
+def _end_session(leader: int) -> None:
+    """What a container's first process leaves ends with it; a step's command has a process group of its own."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(file.read_text().rpartition(")")[2].split()[3]) == leader:
+                os.kill(int(file.parent.name), signal.SIGKILL)
 
 
 def _unpack(target: Path) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 from trainyard.errors import TrainyardError
 from trainyard_dev.apiserver.client import Client
 
-Objects = list[dict[str, Any]]
+Object = dict[str, Any]
+Objects = list[Object]
 # What needs nodes, or a program that answers calls.
 LEFT_OUT = (
     "DaemonSet", "Deployment", "Job", "MutatingWebhookConfiguration", "Pod", "Service", "StatefulSet",
@@ -71,40 +72,31 @@ def complete_namespace(server: Client, name: str) -> None:
 
 
 def policies_in_force(server: Client) -> None:
-    """Waits until every policy and binding made so far is asked: a last one, made now, is asked after them.
+    """Waits until every policy and binding made so far is asked: a last one, made now, is asked after them."""
+    spec, bound = {"validations": [{"expression": "false"}]}, {"validationActions": ["Deny"]}
+    _in_force(server, "Validating", spec, bound, lambda probe: not server.create(probe, dry_run=True).ok)
 
-    Its name is new: one of before may still be asked.
-    """
+
+def _in_force(server: Client, sort: str, spec: Object, bound: Object, asked: Callable[[Object], bool]) -> None:
+    """Waits until a new policy is `asked` about a probe; its name is new, as one of before may still be asked."""
     name = f"{CANARY}-{token_hex(4)}"
-    expression = f"object.metadata.name != '{name}'"
-    match = {"resourceRules": [_rule("", "v1", "configmaps")], "namespaceSelector": _only("default")}
-    spec = {"matchConstraints": match, "validations": [{"expression": expression}]}
-    kind = {"apiVersion": "admissionregistration.k8s.io/v1"}
-    policy = kind | {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
-    binding = kind | {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}}
-    binding["spec"] = {"policyName": name, "validationActions": ["Deny"]}
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    spec["matchConstraints"] = {"resourceRules": [_rule("", "v1", "configmaps")], "namespaceSelector": _only("default")}
+    spec["matchConditions"] = [{"name": "probe", "expression": f"object.metadata.name == '{name}'"}]
+    policy = kind | {"kind": f"{sort}AdmissionPolicy", "spec": spec}
+    binding = kind | {"kind": f"{sort}AdmissionPolicyBinding", "spec": bound | {"policyName": name}}
     probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
     _apply(server, [policy, binding])
-    await_force("admission by policies", lambda: not server.create(probe, dry_run=True).ok)
+    await_force(f"{sort} admission", lambda: asked(probe))
     for obj in (binding, policy):
         server.call("DELETE", f"{server.path(obj)}/{name}")
 
 
 def _fills_in_force(server: Client, crds: Objects, team: str) -> None:
     """Waits until mutating policies are asked, and know each kind: the server looks for new ones every five seconds."""
-    match = {"resourceRules": [_rule("", "v1", "configmaps")], "namespaceSelector": _only("default")}
-    patch = "[JSONPatch{op: 'add', path: '/data', value: {'filled': 'yes'}}]"
-    spec = {"matchConstraints": match, "reinvocationPolicy": "Never"}
-    spec["mutations"] = [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}]
-    kind = {"apiVersion": "admissionregistration.k8s.io/v1"}
-    policy = kind | {"kind": "MutatingAdmissionPolicy", "metadata": {"name": CANARY}, "spec": spec}
-    binding = kind | {"kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": CANARY}}
-    binding["spec"] = {"policyName": CANARY}
-    probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CANARY, "namespace": "default"}}
-    _apply(server, [policy, binding])
-    await_force("filling in", lambda: "data" in server.create(probe, dry_run=True).body)
-    for obj in (binding, policy):
-        server.call("DELETE", f"{server.path(obj)}/{CANARY}")
+    add = "[JSONPatch{op: 'add', path: '/data', value: {'filled': 'yes'}}]"
+    spec = {"reinvocationPolicy": "Never", "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": add}}]}
+    _in_force(server, "Mutating", spec, {}, lambda probe: "data" in server.create(probe, dry_run=True).body)
     for crd in crds:
         spec = crd["spec"]
         api = f"{spec['group']}/{next(version['name'] for version in spec['versions'] if version['served'])}"

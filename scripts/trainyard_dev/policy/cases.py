@@ -142,6 +142,7 @@ def bases() -> dict[str, dict[str, Any]]:
     return found
 
 
+@functools.cache
 def cases(rule: str) -> list[Case]:
     """The cases of a rule, which stand below what they are of. Raises TrainyardError for one that is none."""
     found = []
