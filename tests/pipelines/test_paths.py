@@ -74,7 +74,7 @@ def test_uris_are_in_the_store_and_paths_are_files(tmp_path: Path) -> None:
         ["unshare", "-rm", "sh", "-c", ROOM, "sh", room, tmp_path / "given", *program],
         cwd=left, capture_output=True, text=True, timeout=120,
         env={"PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/bin", "TRAINYARD_STEP": json.dumps(step),
-             "HOME": "/tmp", "TMPDIR": "/tmp"},
+             "HOME": str(left), "TMPDIR": str(left)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     said = (left / "outp" / "Output").read_text()

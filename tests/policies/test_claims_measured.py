@@ -37,10 +37,7 @@ VALUES = {"global": {"contract": {
                "storage": {"workspace": "16Mi", "maxClaim": "200Mi", "total": "390Mi"}}],
 }}}  # fmt: skip
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(os.getuid() != 0, reason="only root gives directories to a team's group"),
-]
+pytestmark = [pytest.mark.long, pytest.mark.skipif(os.getuid() != 0, reason="only root gives folders to groups")]
 
 
 @pytest.fixture(scope="module")

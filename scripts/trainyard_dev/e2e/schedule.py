@@ -43,6 +43,8 @@ def _run(entry: Entry, context: Context) -> None:
     try:
         entry.run(context.second() if context.second and entry.ids and APART in entry.locks else context)
     except TrainyardError as error:  # of what stands around its checks, an upgrade say
+        if not entry.ids:
+            raise
         told = {check.id for check in context.recorder.checks}
         at = next((one for one in entry.ids if context.wants(one) and one not in told), entry.ids[-1])
         with context.recorder.check(at, at):
