@@ -35,9 +35,8 @@ PEOPLE = [{"email": ADA, "groups": ["vision-members"]}, {"email": BOB, "groups":
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 RELOADED_S = 90.0  # the API server looks at its file at least once a minute
 LOGIN_S = 180
-needs_dex = pytest.mark.skipif(
-    not build.is_built(build.builder("dex")), reason="Dex isn't built: bin/trainyard tools path dex"
-)
+BUILT = build.is_built(build.builder("dex"))
+needs_dex = [pytest.mark.long, pytest.mark.skipif(not BUILT, reason="no Dex: bin/trainyard tools path dex")]
 needs_browser = pytest.mark.skipif(browser.program() is None, reason="no Chromium: apt-get install chromium")
 REUSED_S = 4  # Dex answers whoever asks twice within 3 s as it did the first time
 

@@ -38,6 +38,7 @@ def packed(harness: Harness, load: Load, column: str) -> Packed:
     return state
 
 
+@pytest.mark.long
 def test_ours_packs_what_the_default_scatters(harness: Harness, load: Load) -> None:
     baseline, default = packed(harness, load, "ours"), packed(harness, load, "volcano-default")
     assert {gpus: baseline.refused(gpus) for gpus in (0, 1, 2, 4, WIDE)} == dict.fromkeys((0, 1, 2, 4, WIDE), 0)
