@@ -148,6 +148,7 @@ def down(engine: Engine, name: str) -> bool:
     """
     found = exists(engine, name)
     if found:
+        engine("kill", *engine.containers(f"{CLUSTER_LABEL}={name}"), check=False)  # kind waits for each to shut down
         run(
             [tools.binary("kind"), "delete", "cluster", "--name", name, "--kubeconfig", kubeconfig(name)],
             env=engine.env,
