@@ -62,9 +62,8 @@ class Rendering:
         if again or key not in self._made:
             file = self.kept / hashlib.sha256(repr(key).encode()).hexdigest()
             if again or not file.exists():
-                made = package.template(profile, self.chart, sets, files, serves)
                 part = file.with_suffix(".part")
-                part.write_bytes(zlib.compress(made.encode(), 1))
+                part.write_bytes(zlib.compress(package.template(profile, self.chart, sets, files, serves).encode(), 1))
                 part.rename(file)
             self._made[key] = helm.shared(zlib.decompress(file.read_bytes()).decode())
         return self._made[key]
