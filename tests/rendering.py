@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import shutil
 import zlib
 from collections.abc import Sequence
@@ -60,12 +61,20 @@ class Rendering:
         texts = [file.read_text() for file in (*parts.profile_files(profile), *files)]
         key = profile, tuple(texts), tuple(sets), tuple(serves)
         if again or key not in self._made:
-            file = self.kept / hashlib.sha256(repr(key).encode()).hexdigest()
+            file = self.kept / f"{hashlib.sha256(repr(key).encode()).hexdigest()}.pickle"
             if again or not file.exists():
                 part = file.with_suffix(".part")
-                part.write_bytes(zlib.compress(package.template(profile, self.chart, sets, files, serves).encode(), 1))
+                said: str | TrainyardError
+                try:
+                    said = package.template(profile, self.chart, sets, files, serves)
+                except TrainyardError as error:
+                    said = error
+                part.write_bytes(zlib.compress(pickle.dumps(said), 1))
                 part.rename(file)
-            self._made[key] = helm.shared(zlib.decompress(file.read_bytes()).decode())
+            said = pickle.loads(zlib.decompress(file.read_bytes()))
+            if isinstance(said, TrainyardError):
+                raise said
+            self._made[key] = helm.shared(said)
         return self._made[key]
 
     def files(self, *values: Values) -> list[Path]:
@@ -80,7 +89,9 @@ class Rendering:
         """Every image that a profile can start."""
         key = profile, sets
         if key not in self._listed:
-            self._listed[key] = images.listed(profile, chart=self.chart, sets=sets)
+            self._listed[key] = images.listed(
+                profile, sets=sets, render=lambda of, sets, values: self(profile=of, sets=sets)
+            )
         return self._listed[key]
 
     def refusal(self, *values: Values, **more: Any) -> str:

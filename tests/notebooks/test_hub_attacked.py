@@ -118,6 +118,7 @@ def test_a_person_s_own_token_is_for_their_own_notebook(
     assert status in (400, 403, 404, 405), (status, json.dumps(told)[:300])
 
 
+@pytest.mark.long
 def test_who_is_blocked_loses_the_notebook_and_comes_in_no_more(site: Site, ada: Page) -> None:
     """The API server takes their token no more, but the issuer may go on to renew it."""
     try:

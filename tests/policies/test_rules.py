@@ -93,6 +93,7 @@ def test_schema_and_values_name_every_rule() -> None:
     assert sorted(seen) == rules()
 
 
+@pytest.mark.long
 def test_each_refusal_is_one_rule_s_alone(server: ApiServer) -> None:
     """With every rule on warning, a case that one rule refuses draws that rule's warning and no other's."""
 

@@ -12,6 +12,7 @@ from wheelhouse import IMAGE
 from trainyard.paths import ROOT
 
 
+@pytest.mark.long
 def test_packages_of_an_image_that_has_changed_are_installed_anew(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The same name of an image may stand for another content."""
     wheelhouse.wheel(tmp_path / "site", "tiny-upper", "1.5", needs=("tiny-lower",))
@@ -54,6 +55,7 @@ def test_what_the_image_has_under_another_name_is_not_asked_for(pod, tmp_path: P
         assert code == 0 and "installed tiny-upper==1.0" in said, said
 
 
+@pytest.mark.long
 def test_what_the_image_leaves_out_is_not_asked_for(pod, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """An image may have torch without setuptools: whoever made it knows why."""
     site = tmp_path / "site"

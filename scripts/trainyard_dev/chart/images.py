@@ -40,7 +40,7 @@ class Listed:
 
 
 def listed(
-    profile: str, *, chart: Path | None = None, values: Sequence[Path] = (), sets: Sequence[str] = ()
+    profile: str, *, values: Sequence[Path] = (), sets: Sequence[str] = (), render: Any = package.render
 ) -> list[Listed]:
     """Every image that a profile with these values can start, in the order of its reference.
 
@@ -48,15 +48,15 @@ def listed(
         values: further values files, as for `helm --values`.
         sets: single values, as for `helm --set`.
     """
-    objects = package.render(profile, chart, sets, values)
+    objects = render(profile, sets=sets, values=values)
     contract = next(found for obj in objects if (found := _contract(obj)))
     if not contract["teams"]:
         sets = [*sets, *ANY_TEAM]
-        objects = package.render(profile, chart, sets, values)
+        objects = render(profile, sets=sets, values=values)
     registry = contract["imageRegistry"]
     mirror = "" if registry == "docker.io" else registry
     # Without a mirror every reference names the registry that publishes it.
-    plain = package.render(profile, chart, [*sets, "global.imageRegistry="], values) if mirror else objects
+    plain = render(profile, sets=[*sets, "global.imageRegistry="], values=values) if mirror else objects
     uses: dict[str, set[str]] = {}
     for ref, use in [*_rendered(plain), *_examples()]:
         uses.setdefault(ref, set()).add(use)

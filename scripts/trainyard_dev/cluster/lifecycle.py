@@ -148,7 +148,7 @@ def down(engine: Engine, name: str) -> bool:
         whether there was anything to remove.
     """
     if found := engine.containers(f"{CLUSTER_LABEL}={name}"):
-        engine("kill", *found, check=False)  # instead of waiting for each to shut down
+        engine("kill", *found, check=False)  # none is waited for
         with ThreadPoolExecutor() as pool:  # `kind delete cluster` removes one after another
             list(pool.map(lambda node: _remove(engine, node), found))
     if not engine.containers(CLUSTER_LABEL):
@@ -158,7 +158,7 @@ def down(engine: Engine, name: str) -> bool:
 
 
 def _remove(engine: Engine, node: str) -> None:
-    """A node with the volume that kind made for it, which bears its name as a label on podman and none on Docker."""
+    """A node with its volumes: kind labels them with its name on podman; on Docker they have none and go with it."""
     engine("rm", "-f", "-v", node, check=False)
     for volume in engine("volume", "ls", "-q", "--filter", f"label={node}", check=False).stdout.split():
         engine("volume", "rm", "-f", volume, check=False)

@@ -32,19 +32,21 @@ case "$1 $2" in
 "push "*) [ ! -e "$FAKE/full" ] || { echo "Error: writing blob: no space left on device" >&2; exit 125; };;
 "create "*) echo c0ffee;;
 "cp "*) mkdir -p "$3";;
-"rm "*) for name; do rm -f "$FAKE/containers/$name"
+"rm "*) [ ! -e "$FAKE/delete-slow" ] || { touch "$FAKE/deleting"; sleep 0.5; }
+  for name; do rm -f "$FAKE/containers/$name"
   [ "$name" != trainyard-registry ] || rm -f "$FAKE/registry"; done;;
+"volume ls"*) [ ! -e "$FAKE/volumes/${5#label=}" ] || echo "${5#label=}";;
+"volume rm"*) rm "$FAKE/volumes/$4";;
 "exec "*) [ ! -e "$FAKE/no-exec" ] || { echo "mknod: Operation not permitted" >&2; exit 1; };;
 esac
 """
 KIND = r"""
 echo "kind $*" >> "$FAKE/calls"; echo "$HTTPS_PROXY|$NO_PROXY|$no_proxy" > "$FAKE/proxies"
 case "$1" in
-create) for node in control-plane worker worker2 worker3; do echo "$4" > "$FAKE/containers/$4-$node"; done
+create) for node in control-plane worker worker2 worker3
+  do echo "$4" | tee "$FAKE/volumes/$4-$node" > "$FAKE/containers/$4-$node"; done
   [ ! -e "$FAKE/kind-hangs" ] || { touch "$FAKE/hanging"; exec sleep 60; }
   [ ! -e "$FAKE/kind-fails" ] || { printf 'Creating\nERROR: failed to init node with kubeadm\n' >&2; exit 1; };;
-delete) [ ! -e "$FAKE/delete-slow" ] || { touch "$FAKE/deleting"; sleep 0.5; }
-  [ ! -e "$FAKE/delete-fails" ] || exit 1; rm -f "$FAKE/containers/$4"-*;;
 esac
 """
 KUBECTL = r"""
@@ -61,11 +63,12 @@ class Machine(SimpleNamespace):
     cache: Path
 
     def state(self) -> list[str]:
-        """Containers and folders of clusters that are there."""
+        """Containers and folders of clusters that are there, and volumes whose node is gone."""
         folder = self.cache / "clusters"
         left = [f"folder {p.name}" for p in folder.iterdir()] if folder.exists() else []
         left += ["registry"] if (self.fake / "registry").exists() else []
-        return sorted(p.name for p in (self.fake / "containers").iterdir()) + left
+        nodes = sorted(p.name for p in (self.fake / "containers").iterdir())
+        return nodes + left + [f"volume of {v.name}" for v in (self.fake / "volumes").iterdir() if v.name not in nodes]
 
     def calls(self) -> list[str]:
         return (self.fake / "calls").read_text().splitlines()
@@ -77,6 +80,7 @@ def pretend(
     """The programs are put on PATH; `port` is where the registry answers."""
     fake = folder / "fake"
     (fake / "containers").mkdir(parents=True)
+    (fake / "volumes").mkdir()
     library = folder / "library"
     library.write_text("nvml")
     monkeypatch.setenv("FAKE", str(fake))

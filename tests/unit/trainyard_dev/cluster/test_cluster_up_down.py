@@ -80,13 +80,6 @@ def test_a_failed_start_leaves_nothing(machine: Machine, trainyard: Call, file: 
     assert machine.state() == []
 
 
-def test_nodes_that_kind_leaves_are_removed_all_the_same(machine: Machine, trainyard: Call) -> None:
-    (machine.fake / "kind-fails").touch()
-    (machine.fake / "delete-fails").touch()
-    assert trainyard(*UP).code == 1
-    assert machine.state() == []
-
-
 def test_a_clean_up_that_fails_does_not_hide_the_first_error(machine: Machine, monkeypatch: pytest.MonkeyPatch,
                                                              capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     def broken(*args: object, **kwargs: object) -> bool:
