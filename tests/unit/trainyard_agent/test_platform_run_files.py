@@ -13,8 +13,7 @@ from trainyard_agent.say import PlatformError
 
 
 def s3_error(code: str) -> S3Error:
-    answer = urllib3.HTTPResponse(status=503)
-    return S3Error(answer, code, "said", None, None, None)  # type: ignore[arg-type]
+    return S3Error(urllib3.HTTPResponse(status=503), code, "said", None, None, None)  # type: ignore[arg-type]
 
 
 def patiently(*errors: Exception) -> list[float]:

@@ -73,8 +73,7 @@ def test_no_placement_beats_the_bound(seed: int) -> None:
 def test_the_offline_packer_keeps_cores_for_every_gpu() -> None:
     """Packed as they come, the light pods would leave the poor node's GPUs to the heavy ones, which don't fit there."""
     nodes = [Node("rich", 64000, 100, 4), Node("poor", 8000, 100, 4)]
-    wanted = pods(4, 1, 2) + pods(4, 1, 16)
-    assert pack(nodes, wanted) == ["poor"] * 4 + ["rich"] * 4
+    assert pack(nodes, pods(4, 1, 2) + pods(4, 1, 16)) == ["poor"] * 4 + ["rich"] * 4
 
 
 def test_the_offline_packer_places_no_pod_twice_and_none_that_does_not_fit() -> None:

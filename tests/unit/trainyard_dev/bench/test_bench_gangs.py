@@ -144,8 +144,7 @@ def test_classes_go_by_duration() -> None:
 def test_no_mean_over_the_seeds_that_had_luck(tmp_path: Path) -> None:
     both = [_result("kube-default", gangs.judged(_timeline())), _result("kube-default", gangs.judged(_deadlock()), 2)]
     assert "makespan" not in {figure.metric for figure in gangs.figures(both)}
-    text = gangs.section(gangs.figures(both))
-    assert "| `kube-default` | 83.3 (66.7–100) |" in text
+    assert "| `kube-default` | 83.3 (66.7–100) |" in gangs.section(gangs.figures(both))
     of_part = [replace(one, case=gangs.DRAWN) for one in gangs.figures(both)]
     gangs.draw(of_part, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [gangs.PLOT]

@@ -57,8 +57,7 @@ def run(fake_bench: SimpleNamespace, opened: SimpleNamespace, tmp_path: Path) ->
 def test_one_api_server_serves_all_runs_and_is_emptied_between(
     run: Callable[..., runner.Outcome], opened: SimpleNamespace, tmp_path: Path
 ) -> None:
-    outcome = run()
-    assert [one.id for one in outcome.measured] == [one.id for one in registry.plan("fake", False)]
+    assert [one.id for one in run().measured] == [one.id for one in registry.plan("fake", False)]
     assert (opened.made, opened.cleared, opened.ended) == (1, 3, 1)
     found = results.read_one(tmp_path / "bench/runs/fake.small.ours.s1.json")
     assert found
@@ -165,8 +164,7 @@ def test_interrupted_by_hand_it_keeps_what_it_has(
 
 
 def taken(case: str, column: str, seconds: float, bench: str = "fake") -> Result:
-    made = Run(bench, case, column, 1)
-    return Result(made, {}, "", {}, seconds, "")
+    return Result(Run(bench, case, column, 1), {}, "", {}, seconds, "")
 
 
 def test_the_forecast_knows_runs_that_are_alike() -> None:

@@ -48,8 +48,7 @@ def test_a_share_keeps_each_kind_of_node(data: Path) -> None:
 def test_workloads_ask_for_the_demand_with_whole_gpus_only(data: Path) -> None:
     nodes = traces.openb_nodes()
     pods = traces.workload("default", 1, nodes)
-    asked = sum(pod.gpus for pod in pods)
-    assert 1.3 * 64 <= asked < 1.3 * 64 + 8
+    assert 1.3 * 64 <= sum(pod.gpus for pod in pods) < 1.3 * 64 + 8
     assert {pod.gpus for pod in traces.openb_pods("default")} == {0, 1, 8}
     assert [pod.name for pod in traces.openb_pods("default")] == ["a", "b", "d"], "c asks for a part of a GPU"
     assert [pod.name for pod in pods] == sorted({pod.name for pod in pods})

@@ -159,8 +159,7 @@ def test_command_and_its_exit_code(monkeypatch: pytest.MonkeyPatch, user: int, c
 def test_the_real_machine_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes.Machine, "registry", lambda self: False)
     monkeypatch.setattr(probes.Machine, "tools_built", lambda self: (0, 1))
-    findings = examine(probes.Machine())
-    assert {"root", "disk", "podman", "overlay", "GPUs"} <= {f.check for f in findings}
+    assert {"root", "disk", "podman", "overlay", "GPUs"} <= {f.check for f in examine(probes.Machine())}
 
 
 def test_probes_never_raise(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,8 +50,7 @@ def test_a_workstation_without_the_toolkit_runs_on_mock_gpus() -> None:
 
 
 def test_gpus_reach_nodes_of_podman_only_when_asked_for() -> None:
-    box = gpu_box()
-    assert [one.check for one in gpus.obstacles(box, Wanted(engine="podman"))] == ["default runtime"]
+    assert [one.check for one in gpus.obstacles(gpu_box(), Wanted(engine="podman"))] == ["default runtime"]
 
 
 def test_known_issues_of_real_gpus() -> None:

@@ -44,8 +44,7 @@ def test_the_catalog_knows_every_attack_refusal_and_kind() -> None:
     made |= {"attack.volume-claim", "attack.network-pod", "attack.network-nfs", "attack.network-api"}
     made |= {f"policies.{refusal.id}" for refusal in policies._refusals()} | {"policies.installed"}
     assert made == {i for i in all_ids() if i.startswith(("attack.", "policies."))}
-    kinds = {kind.id for kind in training.ALL}
-    assert kinds | set(uninstall.TITLES) | set(upgrade.TITLES) <= set(all_ids())
+    assert {kind.id for kind in training.ALL} | set(uninstall.TITLES) | set(upgrade.TITLES) <= set(all_ids())
 
 
 def test_the_main_job_has_one_attack_of_each_guard_and_every_kind_of_today() -> None:

@@ -60,8 +60,7 @@ def test_a_page_that_leaves_it_open(text: str, says: str) -> None:
 
 def test_a_walk_is_one_session(tmp_path: Path) -> None:
     walk = walks.Walk("me", ["export A=1; mkdir x", "cd x", "echo $A in $(basename $PWD)  # here", "echo late >&2"])
-    said = walks.run(walk, tmp_path, os.environ, 20)
-    assert list(said.values()) == ["", "", "1 in x\n", "late\n"]
+    assert list(walks.run(walk, tmp_path, os.environ, 20).values()) == ["", "", "1 in x\n", "late\n"]
 
 
 @pytest.mark.parametrize(

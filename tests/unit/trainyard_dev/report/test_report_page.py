@@ -52,8 +52,7 @@ def test_page_says_what_matters() -> None:
 
 
 def test_long_figures_are_folded() -> None:
-    text = html.render(sample())
-    assert "<details><summary>9/0 tasks in gang unschedulable" in text
+    assert "<details><summary>9/0 tasks in gang unschedulable" in html.render(sample())
     assert console.render(sample(), width=100).count("0/4 nodes") <= 1
 
 

@@ -201,6 +201,5 @@ def test_a_policy_is_asked_about_new_objects_only_and_never_stands_in_the_way() 
 
 
 def test_pointers_are_escaped() -> None:
-    text = yaml.safe_dump(list(fill.policies()))
-    assert "scheduling.volcano.sh~1queue-name" in text
+    assert "scheduling.volcano.sh~1queue-name" in yaml.safe_dump(list(fill.policies()))
     assert render.quoted("a/b", "c~d") == "'/a~1b/c~0d'"
