@@ -161,7 +161,6 @@ ENTRIES = (
     Entry(("storage.workspace",), volumes.workspace, shares=GPU_USE | VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.workspace-returns",), volumes.returning, shares=VOLUME_USE, inputs=STORAGE_CODE),
     Entry(("storage.shared-ro",), volumes.shared, shares=VOLUME_USE, inputs=STORAGE_CODE),
-    Entry(("storage.static",), volumes.static, locks=VOLUME_USE | SETTLED, inputs=STORAGE_CODE),
     Entry(("storage.team-buckets",), buckets.team_buckets, inputs=STORAGE_CODE),
     Entry(("storage.versioning",), buckets.versioning, inputs=STORAGE_CODE),
     Entry(("storage.ttl",), buckets.ttl, inputs=STORAGE_CODE),
@@ -171,11 +170,14 @@ ENTRIES = (
     Entry(("network.policies",), network.policies, inputs=("charts/trainyard/templates",)),
     Entry(("network.first-moment",), network.first_moment, inputs=("charts/trainyard/templates",)),
     Entry(("network.nfs-closed",), network.storage_closed, inputs=("charts/nfs",)),
-    Entry(_ids("policies", _POLICIES), policies.enforced, locks=SETTLED, inputs=("policies",),
-          parts=each(_ids("policies", _POLICIES))),
     Entry((gang.STRICT_ID,), gang.strict, locks=frozenset({GPUS}), shares=UPGRADE_USE,
           inputs=("charts/trainyard/templates", "scripts/trainyard_agent")),
     Entry(("gpu.xid",), nodes.xid, locks=frozenset({GPUS}), inputs=("tools/device-plugin",)),
+    # Behind these waits what shares upgrades.
+    catalog_members.SEEN,
+    Entry(("storage.static",), volumes.static, locks=VOLUME_USE | SETTLED, inputs=STORAGE_CODE),
+    Entry(_ids("policies", _POLICIES), policies.enforced, locks=SETTLED, inputs=("policies",),
+          parts=each(_ids("policies", _POLICIES))),
     Entry(("nodes.cpu-pods-off",), nodes.cpu_pods_off),
     Entry(("rights.secrets",), rights.secrets, inputs=("charts",)),
     # Its job leaves hardly any room on its node, where pods of other options would displace it.
@@ -190,7 +192,7 @@ ENTRIES = (
     Entry((services.ID,), services.beside, locks=frozenset({ALONE}), images=(TORCH,), long=True,
           inputs=("charts/trainyard/profiles/services.yaml", "charts/trainyard/templates", "policies",
                   "scripts/trainyard_dev/e2e/flows/services")),
-    Entry(("pipelines.outages",), pipelines.outages, needs=(DATA,), locks=frozenset({ALONE, APART}),
+    Entry(("pipelines.outages",), pipelines.outages, needs=(DATA,), locks=frozenset({ALONE}),
           images=PIPELINE_IMAGES, inputs=PIPELINE_CODE),
     # Stops a kubelet, breaks a GPU, scales a controller away.
     Entry((alerts.ALERTS, alerts.PANELS), alerts.seen, needs=(DATA,), locks=frozenset({ALONE}),

@@ -115,13 +115,16 @@ ENTRIES = (
     Entry(("seeing.gpus",), seeing.gpus, locks=frozenset({GPUS}),  # what the team holds is counted
           inputs=("scripts/trainyard_agent", "charts/trainyard/templates", "scripts/trainyard/observe/gpus.py",
                   "scripts/trainyard/commands/gpus.py")),
-    Entry(("seeing.compare", "seeing.tensorboard"), seeing.looked_at, locks=SETTLED, images=(TORCH,),
-          inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent",
-                  "scripts/trainyard/observe/comparison.py", "scripts/trainyard/observe/comparison_svg.py",
-                  "scripts/trainyard/commands/runs_compare.py", "scripts/trainyard/commands/runs_tensorboard.py")),
     Entry((tracking.ID,), tracking.mlflow, shares=UPGRADE_USE, images=(TORCH, "pipeline"),
           inputs=("scripts/trainyard_agent/run_metrics.py", "scripts/trainyard_agent/run_files.py",
                   "scripts/trainyard_agent/mlflow.py", "scripts/trainyard/kinds/environment.py",
                   "charts/trainyard/templates/_mlflow.tpl", "charts/trainyard/templates/team-network.yaml",
                   "scripts/trainyard_dev/e2e/tracking_server.py")),
 )  # fmt: skip
+
+# It waits until nobody upgrades.
+SEEN = Entry(("seeing.compare", "seeing.tensorboard"), seeing.looked_at, locks=SETTLED, images=(TORCH,),
+             inputs=("scripts/trainyard/training", "scripts/trainyard/kube", "scripts/trainyard_agent",
+                     "scripts/trainyard/observe/comparison.py", "scripts/trainyard/observe/comparison_svg.py",
+                     "scripts/trainyard/commands/runs_compare.py",
+                     "scripts/trainyard/commands/runs_tensorboard.py"))  # fmt: skip
