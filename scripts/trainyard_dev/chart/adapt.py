@@ -74,6 +74,13 @@ def _closed_csi(folder: Path) -> None:
         )
 
 
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Not everybody's, in which hera writes texts in another way once it is imported."""
+
+
+_Dumper.add_representer(str, yaml.SafeDumper.represent_str)
+
+
 def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
     """A CRD without the descriptions inside pod templates; they repeat Kubernetes' own documentation a thousand times.
 
@@ -95,7 +102,7 @@ def slim_crd(text: str, *, keep: bool = False, version: str = "") -> str:
         _slim(offered["schema"]["openAPIV3Schema"], depth=0)
     if version:
         marks[CRD_DIGEST] = hashlib.sha256(json.dumps(crd, sort_keys=True).encode()).hexdigest()[:32]
-    return yaml.dump(crd, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=200)
+    return yaml.dump(crd, Dumper=_Dumper, sort_keys=False, width=200)
 
 
 def _slim(node: object, *, depth: int) -> None:
