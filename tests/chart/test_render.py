@@ -108,8 +108,7 @@ def test_digests_stand_in_quotes(chart: Path) -> None:
 
 def test_crds_are_there_and_are_what_the_setup_waits_for(objects: Objects) -> None:
     crds = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "CustomResourceDefinition"}
-    plan = plan_of(objects)
-    assert set(plan["crds"]) <= crds
+    assert set(plan_of(objects)["crds"]) <= crds
     assert {kind.resource for kind in registry.with_gang()} <= crds
 
 

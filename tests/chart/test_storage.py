@@ -23,8 +23,7 @@ def test_everyone_gets_the_one_authority_and_https(full: Objects) -> None:
         secret = one(full, "Secret", "trainyard-s3", namespace)
         assert text(secret, "ca.crt") == ca, namespace
         assert text(secret, "endpoint") == "https://trainyard-minio.trainyard-system.svc:9000"
-    published = contract_of(full)
-    assert published["s3"]["endpoint"].startswith("https://")
+    assert contract_of(full)["s3"]["endpoint"].startswith("https://")
 
 
 def test_probes_speak_https_with_the_server(full: Objects) -> None:

@@ -25,8 +25,7 @@ def test_kubectl_acts_for_others(server: ApiServer) -> None:
 def test_pod_security_is_asked(server: ApiServer) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "vision"}}
     pod["spec"] = {"containers": [{"name": "c", "image": "i"}], "hostNetwork": True}
-    answer = server.create(pod, identity=MEMBER, dry_run=True)
-    assert 'violates PodSecurity "restricted:v1.34"' in answer.message
+    assert 'violates PodSecurity "restricted:v1.34"' in server.create(pod, identity=MEMBER, dry_run=True).message
 
 
 def test_quotas_count(server: ApiServer) -> None:

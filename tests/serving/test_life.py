@@ -102,8 +102,7 @@ LABEL = {"name": "label", "datatype": "INT32", "shape": [-1]}
 def test_what_is_not_as_its_card_says_is_never_served(
     launch: Start, changed: Changed, source: str, fields: dict[str, Any], words: str
 ) -> None:
-    server = refused(launch, changed(source, **fields), words)
-    assert "Traceback" not in server.said()
+    assert "Traceback" not in refused(launch, changed(source, **fields), words).said()
 
 
 @pytest.mark.parametrize(

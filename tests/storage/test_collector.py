@@ -106,8 +106,7 @@ def teams(logged: None, ready: Server, api: FakeApi) -> FakeApi:
 def collector(tmp_path: Path, store: Any, key: Any) -> Collector:
     """The collector of a node with these teams, whose pods' files lie in pods/."""
     (tmp_path / "pods").mkdir()
-    ports = free_ports(2)
-    return Collector(tools.binary("otel-collector"), tmp_path, tmp_path / "pods", key(store.server), ports)
+    return Collector(tools.binary("otel-collector"), tmp_path, tmp_path / "pods", key(store.server), free_ports(2))
 
 
 @pytest.mark.long

@@ -181,8 +181,7 @@ def test_a_file_that_changes_meanwhile_is_not_kept(run: Any, cluster: Cluster, f
 def test_what_all_teams_read_is_brought_by_the_platform_alone(run: Any, cluster: Cluster, folder: Path) -> None:
     cluster.namespace = "default"  # the platform engineer's
     assert run("put", folder, "shared/digits").out == "s3://datasets/shared/digits\n"
-    job = cluster.made[-1]
-    assert job["metadata"]["namespace"] == SYSTEM
+    assert cluster.made[-1]["metadata"]["namespace"] == SYSTEM
     assert "shared/digits/a.txt" in names(cluster)
     cluster.namespace, cluster.closed = "speech", (SYSTEM,)
     assert [one["name"] for one in json.loads(run("list", "-o", "json").out)] == ["shared/digits"]

@@ -22,5 +22,4 @@ def retries(again: bool) -> urllib3.Retry:
 
 def cause(error: object) -> str:
     """The innermost reason, without the library's names of objects."""
-    text = str(error)
-    return text.rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]
+    return str(error).rsplit(">: ", 1)[-1].rsplit("): ", 1)[-1]

@@ -232,8 +232,7 @@ def _course(task: Task, rank: int, nodes: dict[str, int]) -> Course:
     base = Course(rank, task.name, task.gpus, task.queue, CLASSES.get(task.priority, 0), task.submit_s)
     if task.start_s is None:
         return base
-    end = task.start_s + task.duration_s
-    return replace(base, start_s=task.start_s, end_s=end, nodes=nodes)
+    return replace(base, start_s=task.start_s, end_s=task.start_s + task.duration_s, nodes=nodes)
 
 
 def _run(case: str, name: str, seed: int) -> Run:

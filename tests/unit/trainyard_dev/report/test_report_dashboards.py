@@ -101,8 +101,7 @@ def test_whatever_a_label_says_is_text() -> None:
 
 def test_the_report_links_the_pages_and_leaves_the_numbers_to_them(tmp_path: Path) -> None:
     run = seen(panel("stat", series("", 0.82), unit="percentunit"))
-    names = {path.name for path in writer.write(run, tmp_path)}
-    assert "dashboard-cluster.html" in names
+    assert "dashboard-cluster.html" in {path.name for path in writer.write(run, tmp_path)}
     report = (tmp_path / "report.html").read_text()
     assert 'href="dashboard-cluster.html"' in report and "0.82" not in report
     kept = json.loads((tmp_path / "summary.json").read_text())["checks"][0]["figures"]["dashboards"]

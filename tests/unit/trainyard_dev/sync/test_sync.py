@@ -139,8 +139,7 @@ def test_a_component_that_a_release_lacks_is_added_to_it(tree: Path) -> None:
 
 
 def test_a_check_names_the_same_files_and_changes_none(tree: Path) -> None:
-    made = written(tree, dry=True)
-    assert set(made.changed) == {name for name, _, _ in COPIES}
+    assert set(written(tree, dry=True).changed) == {name for name, _, _ in COPIES}
     assert [name for name, before, _ in COPIES if (tree / name).read_text() != before] == []
 
 
