@@ -46,7 +46,6 @@ class Rendering:
         self.folder, self.chart = folder, package.assembled()
         self.kept = kept(self.chart)
         self._made: dict[tuple[Any, ...], Objects] = {}
-        self._listed: dict[tuple[Any, ...], list[images.Listed]] = {}
 
     def __call__(
         self,
@@ -87,12 +86,7 @@ class Rendering:
 
     def images(self, *sets: str, profile: str = "kind") -> list[images.Listed]:
         """Every image that a profile can start."""
-        key = profile, sets
-        if key not in self._listed:
-            self._listed[key] = images.listed(
-                profile, sets=sets, render=lambda of, sets, values: self(profile=of, sets=sets)
-            )
-        return self._listed[key]
+        return images.listed(profile, sets=sets, render=lambda of, sets, values: self(*values, profile=of, sets=sets))
 
     def refusal(self, *values: Values, **more: Any) -> str:
         """Why these are refused."""

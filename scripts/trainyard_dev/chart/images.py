@@ -47,6 +47,7 @@ def listed(
     Args:
         values: further values files, as for `helm --values`.
         sets: single values, as for `helm --set`.
+        render: what makes the objects.
     """
     objects = render(profile, sets=sets, values=values)
     contract = next(found for obj in objects if (found := _contract(obj)))
