@@ -33,7 +33,7 @@ e2e: system ## cluster, install, MNIST on GPUs, report in out/e2e/; FULL=1: ever
 .PHONY: test lint unit ceph storage-test chart-test policy-test scheduling-test pipeline-test monitoring-test serving-env serving-test notebook-test verify audit
 test: system ## tests that need no cluster, three groups at a time; FULL=1: the long ones, too
 	@$(TRAINYARD) tools build --for host --for test
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target unit notebook-test policy-test chart-test storage-test pipeline-test serving-test scheduling-test monitoring-test lint verify
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target unit policy-test pipeline-test storage-test notebook-test chart-test scheduling-test serving-test monitoring-test lint verify
 lint: ## style and format (ruff), direction of imports (import-linter), types (mypy)
 	@$$(bin/bootstrap) -m ruff check --no-cache .
 	@$$(bin/bootstrap) -m ruff format --no-cache --check .

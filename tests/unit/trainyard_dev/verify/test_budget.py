@@ -152,10 +152,10 @@ def test_the_ceilings_of_this_repository_fall_and_rise_only_by_what_is_allowed()
     raw = classes.read(ROOT)
     most = {name: spec["most"] for name, spec in raw["ceilings"].items()}
     first = {
-        "tracked lines": 197_375,
-        "hand-written lines": 180_725,
-        "hand-written bytes": 8_122_500,
-        "Python lines": 132_050,
+        "tracked lines": 195_000,
+        "hand-written lines": 178_000,
+        "hand-written bytes": 7_971_000,
+        "Python lines": 130_000,
     }
     assert most.keys() == first.keys()
     assert all(most[name] <= first[name] for name in first), "add an entry to `raised` instead"
