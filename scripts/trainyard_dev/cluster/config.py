@@ -62,7 +62,7 @@ def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Se
     config = template()
     pins = load().tools
     # kubeadm of another minor asks for others.
-    lazy = {"extraEnvs": [{"name": "GOGC", "value": "200"}]}  # as images/node has it for the other programs
+    lazy = {"extraEnvs": [{"name": "GOGC", "value": "400"}]}  # as images/node has it for the other programs
     alone = lazy | {"extraArgs": {"leader-elect": "false"}}
     beats = {"heartbeat-interval": "500", "election-timeout": "5000", "unsafe-no-fsync": "true"}  # dies with its node
     etcd = {"imageTag": f"{pins['etcd'].number}-0", "extraArgs": beats}
