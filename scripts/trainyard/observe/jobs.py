@@ -59,8 +59,8 @@ class Watcher:
         """The job now. Raises KubeError when the cluster can't be asked."""
         if self._priorities is None:
             self._priorities = gangs.priorities(self.kube)
-        seen = around(self.kube, self._priorities)
-        return snapshot_of(seen, self.kube.find(self._path), self.name)
+        job = self.kube.find(self._path)  # before its pods, so that theirs is no older
+        return snapshot_of(around(self.kube, self._priorities), job, self.name)
 
     def delete(self) -> None:
         """Takes the job and its pods away."""

@@ -14,7 +14,7 @@ Object = dict[str, Any]
 class Cluster:
     """Answers with one snapshot after the other; the last one stays."""
 
-    namespace = "speech"
+    namespace, begun = "speech", False
 
     def __init__(self, *polls: Object, logs: dict[str, list[str]] | None = None) -> None:
         self.polls, self.at, self.printed, self.deleted, self.created = list(polls), -1, logs or {}, [], []  # type: ignore[var-annotated]
@@ -26,13 +26,16 @@ class Cluster:
         return obj["kind"]
 
     def find(self, path: str) -> Object | None:
+        self.begun = "Job/" in path  # else with pods
+        self.at += self.begun
         now = self._now()
         if isinstance(now.get("job"), Exception):
             raise now["job"]
         return now.get("job")
 
     def list(self, path: str, **_: str) -> list[Object]:
-        self.at += path == "pods"  # what a poll begins with
+        if path == "pods":
+            self.at, self.begun = self.at + (not self.begun), False
         return self._now().get(path, [])
 
     def _now(self) -> Object:
