@@ -9,7 +9,7 @@ import (
 
 // From one look at the chains that kube-router sets up once to the next. It asks for all of them before each sync, two
 // dozen programs that took most of its time; nobody but kube-proxy, as it starts, puts anything before them.
-const lookedAt = time.Minute
+const lookedAt = 5 * time.Minute
 
 // chains remembers what was there.
 type chains struct {

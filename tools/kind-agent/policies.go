@@ -15,7 +15,7 @@ import (
 )
 
 // From one sync of all policies to the next: pods come and go by the second.
-const apart = 2 * time.Second
+const apart = 3 * time.Second
 
 // enforcePolicies starts kube-router's controller of network policies, and returns when it and every informer of the
 // factory are at work.
