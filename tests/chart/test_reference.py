@@ -45,17 +45,14 @@ def test_every_default_has_its_row(page: str) -> None:
         for key, value in values.items():
             inner = f"{path}.{key}" if path else key
             if inner in anchors:
-                found += missing(value, inner) if isinstance(value, dict) and _has_rows(inner, anchors) else []
+                rows = any(anchor.startswith(f"{inner}.") for anchor in anchors)
+                found += missing(value, inner) if isinstance(value, dict) and rows else []
             elif inner.partition(".")[2] not in listed:
                 found.append(inner)
         return found
 
     assert missing(defaults, "") == []
     assert len(anchors) > 150
-
-
-def _has_rows(path: str, anchors: set[str]) -> bool:
-    return any(anchor.startswith(f"{path}.") for anchor in anchors)
 
 
 def test_a_row_says_type_default_meaning_and_limits(page: str) -> None:

@@ -195,17 +195,14 @@ def test_what_all_teams_read_is_brought_by_the_platform_alone(run: Any, cluster:
 def test_the_store_refuses_what_the_command_would_let_through(cluster: Cluster, folder: Path, run: Any) -> None:
     """A member who takes the program of the pod for another place is refused by the team's key."""
     run("put", folder)
-    sent = transfers.Stream([_file(folder / "a.txt")], lambda _: None).read()
+    files = transfers.digest(transfers.scan(folder / "a.txt"), lambda _: None)
+    sent = transfers.Stream(files[:1], lambda _: None).read()
     for place in ("datasets/speech/x", "datasets/shared/x", "raw-data/x", "datasets/x"):
         done = cluster._pod((*PROGRAM, "fill", place), sent, cluster.keys["vision"])
         assert done.returncode == 1 and b"AccessDenied" in done.stderr, place
     done = cluster._pod((*PROGRAM, "remove", "datasets/vision"), b"", cluster.keys["speech"])
     assert done.returncode == 1 and b"AccessDenied" in done.stderr
     assert len(names(cluster, "vision/")) == 4
-
-
-def _file(path: Path) -> transfers.File:
-    return transfers.digest(transfers.scan(path), lambda _: None)[0]
 
 
 def test_raw_data_is_listed_and_not_brought(run: Any, cluster: Cluster, folder: Path) -> None:

@@ -81,7 +81,8 @@ def _in_force(server: Client, sort: str, spec: Object, bound: Object, asked: Cal
     """Waits until a new policy is `asked` about a probe; its name is new, as one of before may still be asked."""
     name = f"{CANARY}-{token_hex(4)}"
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
-    spec["matchConstraints"] = {"resourceRules": [_rule("", "v1", "configmaps")], "namespaceSelector": _only("default")}
+    spec["matchConstraints"] = {"resourceRules": [_rule("", "v1", "configmaps")]}
+    spec["matchConstraints"]["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": "default"}}
     spec["matchConditions"] = [{"name": "probe", "expression": f"object.metadata.name == '{name}'"}]
     policy = kind | {"kind": f"{sort}AdmissionPolicy", "spec": spec}
     binding = kind | {"kind": f"{sort}AdmissionPolicyBinding", "spec": bound | {"policyName": name}}
@@ -155,7 +156,3 @@ def await_force(what: str, ready: Callable[[], bool]) -> None:
 
 def _rule(group: str, version: str, resource: str) -> dict[str, Any]:
     return {"apiGroups": [group], "apiVersions": [version], "resources": [resource], "operations": ["CREATE"]}
-
-
-def _only(name: str) -> dict[str, Any]:
-    return {"matchLabels": {"kubernetes.io/metadata.name": name}}
