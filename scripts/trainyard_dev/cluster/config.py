@@ -42,27 +42,24 @@ def check_name(name: str) -> str:
     return name
 
 
-def template(small: bool = False) -> dict[str, Any]:
-    """The kind configuration as it stands in the repository; of a small cluster without the second GPU node."""
-    found = yaml.safe_load((MANIFESTS / "kind.yaml").read_text())
-    del found["nodes"][2 : 2 + small]
-    return found
+def template() -> dict[str, Any]:
+    """The kind configuration as it stands in the repository."""
+    return yaml.safe_load((MANIFESTS / "kind.yaml").read_text())
 
 
-def nodes(cluster: str, small: bool = False) -> list[Node]:
+def nodes(cluster: str) -> list[Node]:
     """The nodes in kind's order and under kind's names."""
     made: list[Node] = []
-    for spec in template(small)["nodes"]:
+    for spec in template()["nodes"]:
         same = sum(node.role == spec["role"] for node in made)
         suffix = str(same + 1) if same else ""
         made.append(Node(f"{cluster}-{spec['role']}{suffix}", spec["role"], spec.get("labels", {})))
     return made
 
 
-def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Sequence[dict[str, Any]] = (),
-           small: bool = False) -> str:  # fmt: skip
+def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Sequence[dict[str, Any]] = ()) -> str:
     """The YAML for `kind create cluster --config`; `mounts` by node name, `patches` of what kubeadm is told."""
-    config = template(small)
+    config = template()
     pins = load().tools
     # kubeadm of another minor asks for others.
     lazy = {"extraEnvs": [{"name": "GOGC", "value": "400"}]}  # as images/node has it for the other programs
@@ -72,7 +69,7 @@ def render(image: str, mounts: dict[str, list[Mount]], cluster: str, patches: Se
     held = {"kind": "ClusterConfiguration", "etcd": {"local": etcd | lazy}, "apiServer": lazy, "scheduler": alone,
             "controllerManager": alone, "dns": {"imageTag": pins["coredns"].version}}  # fmt: skip
     config["kubeadmConfigPatches"] += [yaml.safe_dump(one) for one in (held, *patches)]
-    for spec, node in zip(config["nodes"], nodes(cluster, small), strict=True):
+    for spec, node in zip(config["nodes"], nodes(cluster), strict=True):
         spec["image"] = image
         spec["extraMounts"] = [
             {"hostPath": str(m.host), "containerPath": m.node, "readOnly": m.read_only}

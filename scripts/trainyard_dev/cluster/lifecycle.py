@@ -34,7 +34,7 @@ class Options:
     """How a cluster is to be made.
 
     `gpu` is mock or real, and `gpu_reason` says why; `spec` says what mock GPUs are, `uuids` which real ones. `login`:
-    the API server takes tokens of an issuer that it is told of later. `small`: one GPU node less.
+    the API server takes tokens of an issuer that it is told of later.
     """
 
     name: str
@@ -44,12 +44,6 @@ class Options:
     uuids: tuple[str, ...] = ()
     gpu_reason: str = ""
     login: bool = False
-    small: bool = False
-
-    @property
-    def nodes(self) -> list[config.Node]:
-        """What it will consist of."""
-        return config.nodes(self.name, self.small)
 
 
 def kubeconfig(name: str) -> Path:
@@ -117,8 +111,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
     with progress.step("node folders"):
         mounts = _mounts(engine, options, base)
         patches = [login.patch()] if options.login else []
-        text = config.render(image, mounts, name, patches, options.small)
-        file = config.write(kubeconfig(name).parent / "kind.yaml", text)
+        file = config.write(kubeconfig(name).parent / "kind.yaml", config.render(image, mounts, name, patches))
     with progress.step("kind create cluster"):
         _raise_inotify()
         words = ["create", "cluster", "--name", name, "--config", file, "--kubeconfig", kubeconfig(name)]
@@ -130,7 +123,7 @@ def _up(engine: Engine, options: Options, supply: Supply, progress: Progress) ->
         )
     kubectl = Kubectl(kubeconfig(name))
     with progress.step("GPU devices and NFS client on nodes"):
-        for node in options.nodes:
+        for node in config.nodes(name):
             if node.has_gpus and options.gpu == "mock":
                 nodes.make_devices(engine, node.name, options.spec.count)
             if not nodes.kernel_has_nfs():
@@ -232,14 +225,14 @@ def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes
     if not nodes.kernel_has_nfs():
         shared.append(nodes.userspace_nfs(engine, base))
     mounts = {}
-    for node in options.nodes:
+    for node in config.nodes(options.name):
         mounts[node.name] = list(shared)
         if node.has_gpus and options.gpu == "mock":
             mounts[node.name].append(nodes.mock_gpus(options.name, node.name, options.spec))
     if options.login:
         mounts[f"{options.name}-{login.CONTROL_PLANE}"].append(login.prepared(options.name))
     if options.gpu == "real":
-        gpu_nodes = [node.name for node in options.nodes if node.has_gpus]
+        gpu_nodes = [node.name for node in config.nodes(options.name) if node.has_gpus]
         for name, uuids in share_gpus(options.uuids, gpu_nodes).items():
             mounts[name] += [nodes.Mount(Path("/dev/null"), f"/var/run/nvidia-container-devices/{u}") for u in uuids]
     return mounts
@@ -247,7 +240,7 @@ def _mounts(engine: Engine, options: Options, base: str) -> dict[str, list[nodes
 
 def gpus_due(options: Options) -> dict[str, int]:
     """How many GPUs each node of the GPU pool must offer."""
-    names = [node.name for node in options.nodes if node.has_gpus]
+    names = [node.name for node in config.nodes(options.name) if node.has_gpus]
     if options.gpu == "mock":
         return dict.fromkeys(names, options.spec.count)
     return {name: len(uuids) for name, uuids in share_gpus(options.uuids, names).items()}

@@ -129,13 +129,13 @@ def _cluster(
             recorder.spans += [
                 Span("cluster", name.partition(" (")[0], start, end) for name, start, end in progress.steps
             ]
-        figures |= {"nodes": len(options.nodes), "images": options.source.kind}
+        figures |= {"nodes": len(config.nodes(options.name)), "images": options.source.kind}
         return Context(
             options.name,
             engine,
             kubectl,
             recorder,
-            options.nodes,
+            config.nodes(options.name),
             options.gpu,
             options.spec,
             not nodes.kernel_has_nfs(),

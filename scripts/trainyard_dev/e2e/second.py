@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import RLock
 
-from trainyard_dev.cluster import lifecycle
+from trainyard_dev.cluster import config, lifecycle
 from trainyard_dev.e2e import releases, runs
 from trainyard_dev.e2e.context import Context
 
@@ -16,16 +16,15 @@ def name(cluster: str) -> str:
 
 
 def make(first: Context, options: lifecycle.Options) -> Context:
-    """The run on a new cluster with the release and the data set on it; all GPUs on one node. Raises TrainyardError."""
+    """The run on a new cluster like the first, with the release and the data set on it. Raises TrainyardError."""
     cluster = name(first.cluster)
     if first.supply:
         first.await_images(image.name for image in first.supply.images)
     with first.recorder.span("cluster", "a second cluster"):
         lifecycle.down(first.engine, cluster)
-        gpus = replace(options.spec, count=2 * options.spec.count)
-        options = replace(options, name=cluster, small=True, spec=gpus)
+        options = replace(options, name=cluster)
         kubectl = lifecycle.up(first.engine, options, first.supply)
-        made = replace(first, cluster=cluster, kubectl=kubectl, nodes=options.nodes, spec=gpus,
+        made = replace(first, cluster=cluster, kubectl=kubectl, nodes=config.nodes(cluster),
                        gpus=lifecycle.gpus_due(options), contract={}, layers=[], claims=set(), helm=RLock(),
                        in_use=lambda lock: False, second=None)  # fmt: skip
         with releases.values(made) as files:

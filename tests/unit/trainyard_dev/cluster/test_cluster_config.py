@@ -18,7 +18,6 @@ def test_nodes_are_named_as_kind_names_them() -> None:
     assert [n.name for n in made] == ["lab-control-plane", "lab-worker", "lab-worker2", "lab-worker3"]
     assert [n.has_gpus for n in made] == [False, True, True, False]
     assert made[3].labels == {"trainyard.io/pool": "cpu"}
-    assert [n.has_gpus for n in config.nodes("lab", small=True)] == [False, True, False]
 
 
 def test_rendered_configuration() -> None:
