@@ -61,7 +61,7 @@ def execute(runs: Sequence[Run], folder: Path, *, again: bool = False, opener: O
     if outcome.kept:
         print(f"{len(outcome.kept)} of {len(runs)} runs are measured already", flush=True)
     progress = Progress(len(todo), f"Measuring, about {minutes_text(sum(map(clock.of, todo)))}" if todo else "")
-    with _Worlds(opener or (lambda: harness(configurations.crds()))) as worlds:
+    with _Worlds(opener or _open) as worlds:
         for at, run in enumerate(todo):
             done = strftime("%H:%M", localtime(time() + sum(map(clock.of, todo[at:]))))
             began = monotonic()
@@ -140,6 +140,10 @@ class _Worlds:
         """Ends the API server."""
         self._world = None
         self._stack.close()
+
+
+def _open() -> AbstractContextManager[Harness]:
+    return harness(configurations.crds())
 
 
 def _measure(run: Run, worlds: _Worlds, folder: Path) -> None:
