@@ -51,12 +51,12 @@ storage-test: ## buckets, users, backup and restore on a real MinIO, users on a 
 	@$(PYTEST) tests/storage
 chart-test: ## render every profile, check schemas, subchart keys and permissions
 	@$(TRAINYARD) tools build --for host --for test
-	@$(TRAINYARD) tools path helm --version 4 >/dev/null
+	@$(if $(filter 1,$(FULL)),$(TRAINYARD) tools path helm --version 4 >/dev/null)
 	@$(PYTEST) tests/chart
 policy-test: ## every admission rule, right and hook on a real API server; KUBERNETES=1.35: on that version's
 	@$(TRAINYARD) tools build --for host --for test
 	@$(TRAINYARD) tools path etcd >/dev/null
-	@$(TRAINYARD) tools path helm --version 4 >/dev/null
+	@$(if $(filter 1,$(FULL)),$(TRAINYARD) tools path helm --version 4 >/dev/null)
 	@$(TRAINYARD) tools path kube-apiserver --version '$(KUBERNETES)' >/dev/null
 	@TRAINYARD_KUBERNETES='$(KUBERNETES)' $(PYTEST) tests/policies
 scheduling-test: ## switches, queues and reserve on a real scheduler and API server, with nodes that are only objects
@@ -65,7 +65,7 @@ scheduling-test: ## switches, queues and reserve on a real scheduler and API ser
 	@$(PYTEST) tests/scheduling
 pipeline-test: ## pipelines on a real controller, API server and store, with a kubelet whose pods are processes
 	@$(TRAINYARD) tools build --for host --for test
-	@for name in etcd minio workflow-controller trainyard-step; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
+	@for name in etcd minio workflow-controller argo trainyard-step; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
 	@$(PYTEST) tests/pipelines
 monitoring-test: ## alerts fire and clear in promtool, dashboards and runbooks name what exists
 	@$(TRAINYARD) tools path promtool >/dev/null
@@ -100,7 +100,7 @@ corpus: ## lint against a real API server on upstream's examples; 1: they differ
 .PHONY: matrix
 matrix: ## policies, charts, scheduling and pipelines on the API servers of all minors; KUBERNETES=1.36: on that one
 	@$(TRAINYARD) tools build --for host --for test
-	@for name in etcd minio workflow-controller trainyard-step vc-scheduler; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
+	@for name in etcd minio workflow-controller argo trainyard-step vc-scheduler; do $(TRAINYARD) tools path $$name >/dev/null || exit 1; done
 	@$(TRAINYARD) matrix run $(if $(KUBERNETES),--kubernetes '$(KUBERNETES)')
 
 .PHONY: publish

@@ -120,6 +120,10 @@ def _file(root: Path) -> dict[str, Any]:
     for name, one in raw.get("images", {}).items() if isinstance(raw, dict) else ():
         usual = {"ref": f"docker.io/trainyard/{name}:{{trainyard}}", "dir": f"images/{name}"} if one.get("own") else {}
         one |= usual | one
+    for name, one in raw.get("tools", {}).items() if isinstance(raw, dict) else ():
+        if (family := one.get("family")) and "stamp" not in one:
+            one["stamp"] = {key: text.replace(f"{{{family}", f"{{{name}")
+                            for key, text in raw["tools"][family].get("stamp", {}).items()}  # fmt: skip
     return raw
 
 
@@ -141,7 +145,8 @@ def with_cluster(raw: dict[str, Any], wanted: str) -> dict[str, Any]:
     for name, version in known.items():
         if is_version(version, wanted):
             published = raw["published"] | {"node-image": raw["published"]["node-image"] | {"digest": UNPROVED}}
-            tools = raw["tools"] | {"kubernetes": raw["tools"]["kubernetes"] | {"of": name}}
+            tools = {key: spec | {"of": name} if spec["version"] == "v{kubernetes}" else spec
+                     for key, spec in raw["tools"].items()}  # fmt: skip
             components = raw["components"] | {"kubernetes": version}
             return raw | {"components": components, "tools": tools, "published": published}
     there = ", ".join(sorted([own, *known.values()]))
