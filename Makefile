@@ -42,7 +42,7 @@ lint: ## style and format (ruff), direction of imports (import-linter), types (m
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
 	@$(PYTEST) tests/unit
-	@for set in kind-agent nfs-provisioner step; do \
+	@for set in kind-agent step $(if $(filter 1,$(FULL)),nfs-provisioner); do \
 	  (cd tools/$$set && PATH="$$PATH:/usr/local/go/bin" CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
 ceph: ## unpack Debian's packages of Ceph into the cache, 260 MB, for storage-test; nothing is installed
 	@PYTHONPATH=scripts $$(bin/bootstrap) tests/storage/ceph.py

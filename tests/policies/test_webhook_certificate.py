@@ -87,6 +87,7 @@ def test_a_certificate_is_kept_and_laid_down(server: ApiServer, tmp_path: Path) 
         }
 
 
+@pytest.mark.long  # an operator is compiled for it
 def test_the_operator_starts_with_it(server: ApiServer, own_tmp: Path, configuration: dict[str, Any]) -> None:
     certs = own_tmp / "k8s-webhook-server" / "serving-certs"
     certs.mkdir(parents=True)
