@@ -24,6 +24,11 @@ Objects = list[dict[str, Any]]
 Values = dict[str, Any] | Path
 
 
+def named(objects: Objects, kind: str, name: str) -> dict[str, Any]:
+    """One object of a rendered chart."""
+    return next(obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
+
+
 def kept(chart: Path) -> Path:
     """Where what helm has made of this chart stays; what it made of others goes."""
     digest = hashlib.sha256(f"{programs.find('helm')}{tools.tested_kubernetes()}".encode())

@@ -38,11 +38,11 @@ while read -r pod rest || [ -n "$pod" ]; do
     while :; do
         # Not kubectl's own --request-timeout: with any such flag it forgets that it runs in a cluster.
         if phase=$(timeout 15 "$kubectl" get pod "$pod" --namespace "$namespace" \
-            --output 'jsonpath={.status.phase}' 2>/tmp/kubectl.err); then
+            --output 'jsonpath={.status.phase}' 2>"${TMPDIR:-/tmp}/kubectl.err"); then
             why="its phase is ${phase:-unknown}"
         else
             phase=
-            why=$(tail -n 1 /tmp/kubectl.err)
+            why=$(tail -n 1 "${TMPDIR:-/tmp}/kubectl.err")
         fi
         case $phase in
             Running) break ;;

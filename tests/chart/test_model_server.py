@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from rendering import named
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.serving.render import CHART, KUBERNETES
@@ -48,7 +49,7 @@ def rendered(tmp_path: Path) -> Any:
 
 
 def one(objects: Objects, kind: str, name: str = "model-digits") -> dict[str, Any]:
-    return next(obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
+    return named(objects, kind, name)
 
 
 def kinds(objects: Objects) -> list[str]:

@@ -17,16 +17,12 @@ from typing import Any
 
 import yaml
 
+from rendering import named
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server
 
 START_S = 30.0
 FORM = re.compile(r'<form method="post" action="([^"]*)"')
-
-
-def named(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
-    """One object of a rendered chart."""
-    return next(obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
 
 
 class Dex:

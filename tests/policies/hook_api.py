@@ -7,6 +7,7 @@ from typing import Any
 
 from rights import may
 
+from rendering import Objects, named
 from trainyard.chart import helm
 from trainyard_agent.api import Api, ApiError
 from trainyard_dev.apiserver import ApiServer
@@ -15,7 +16,6 @@ from trainyard_dev.chart import package, parts
 from trainyard_dev.versions import load
 
 SYSTEM = "trainyard-system"
-Objects = list[dict[str, Any]]
 
 
 class HookApi(Api):
@@ -34,10 +34,6 @@ class HookApi(Api):
         if not answer.ok:
             raise ApiError(answer.status, answer.message)
         return answer.body
-
-
-def named(objects: Objects, kind: str, name: str) -> dict[str, Any]:
-    return next(obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
 
 
 def due(server: ApiServer) -> Objects:

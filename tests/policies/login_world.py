@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 import yaml
-from dex_issuer import Dex, Person, dex, named
+from dex_issuer import Dex, Person, dex
 
+from rendering import named
 from trainyard.paths import ROOT
 from trainyard_dev import browser, tools
 from trainyard_dev.apiserver import ApiServer, running

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hook_api import SYSTEM, HookApi, Objects, due, named
+from hook_api import SYSTEM, HookApi, due
 
+from rendering import Objects, named
 from trainyard_agent import crds
 from trainyard_agent.api import APPLY, ApiError
 from trainyard_agent.say import PlatformError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hook_api import SYSTEM, HookApi, due, granted, named
+from hook_api import SYSTEM, HookApi, due, granted
 
+from rendering import named
 from trainyard_agent import retire
 from trainyard_agent.say import PlatformError
 from trainyard_agent.setup import Clock

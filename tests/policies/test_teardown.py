@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_api import SYSTEM, HookApi, Objects, named
+from hook_api import SYSTEM, HookApi
 
+from rendering import Objects, named
 from trainyard_agent import teardown
 from trainyard_agent.api import ApiError
 from trainyard_agent.say import PlatformError

@@ -146,11 +146,10 @@ def run_serving(seconds: float, published: bool) -> None:
     Python that has them, kserve's server and PyTorch are measured too, with the GPU if there is one, and without it.
     Nothing else should run beside it.
     """
-    found = serving.measure(seconds, lambda text: click.echo(text, err=True))
-    file = serving.write(found, summary.FOLDER if published else runner.FOLDER)
-    memory = ", ".join(f"{name} {mib:.0f} MiB" for name, mib in found.memory_mib.items())
-    where = f"{found.machine}; {found.gpu}" if found.gpu else found.machine
-    click.echo(f"{serving.table(found)}\n{where}; in memory {memory}: {file}")
+    figures, where = serving.measure(seconds, lambda text: click.echo(text, err=True))
+    file = serving.write(figures, where, summary.FOLDER if published else runner.FOLDER)
+    memory = ", ".join(f"{one.column} {one.value:.0f} MiB" for one in figures if one.metric == "mib")
+    click.echo(f"{serving.table(figures)}\n{where}; in memory {memory}: {file}")
 
 
 @bench.command("page")

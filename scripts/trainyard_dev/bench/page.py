@@ -44,7 +44,7 @@ start-up take is in none.
   their GPUs. Without these values the taint is `NoSchedule` and nothing is reserved, which keeps pods without GPUs off
   GPU nodes: measured with 0.2.0, half of them were refused on `default@0.25`. The harness hands the
   chart's ConfigMap and flags to the scheduler; only the period between rounds is shorter, but for throughput, where it
-  is the chart's. `make verify` fails when the chart no longer renders what was measured.
+  is the chart's. `make verify` fails when the chart renders neither what was measured nor what passed `bench gate`.
 - **What of others is not default.** kube-scheduler and Kueue may send 2,000 requests a second, as Volcano's scheduler
   does by default (theirs: 50), and kube-scheduler tries again after a second at most (its own: 10). Volcano's
   controllers keep their own 50 in `volcano-default`; the chart gives them 500. The digest covers none of these.
@@ -66,6 +66,16 @@ PHILLY = (
     "`simulator/trace-data`",
     "Apache-2.0; the trace itself CC BY 4.0",
 )
+CONFIGURED = """
+`raw` is a limit: it binds to the next node in turn and looks at nothing. The digest is of the parsed configuration,
+flags, environment and taints. `bin/trainyard bench config NAME` prints one.
+"""
+REPEAT = """
+The command or source of every figure stands in `docs/benchmarks/*.csv`. Traces are read from `$TRAINYARD_DATA`, else
+fetched once from their sources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`.
+Schedulers break ties at random, so figures differ a little from run to run, and much where a tie decides on a deadlock
+or an eviction. Throughput repeats one load: its brackets are the machine's noise.
+"""
 LEFT_OUT = """
 openb's pods that ask for a part of a GPU are left out, so figures on packing don't compare with tables published for
 the whole lists.
@@ -221,10 +231,9 @@ def _configurations(found: Summary) -> str:
     digests = {one.column: found.sources[one.id].digest for one in found.figures}
     lines = ["## Configurations\n", "| name | what | digest |", "|---|---|---|"]
     for name, one in configurations.configurations().items():
-        if name in digests:
+        if name in digests and name != configurations.RAW:
             lines.append(f"| `{name}` | {one.label} | `{digests[name]}` |")
-    note = "\nThe digest is of the parsed configuration, flags, environment and taints."
-    return "\n".join(lines) + "\n" + note + " `bin/trainyard bench config NAME` prints one.\n"
+    return "\n".join(lines) + "\n" + CONFIGURED
 
 
 def _losses(found: Summary) -> str:
@@ -262,15 +271,7 @@ def _repeat(found: Summary) -> str:
     ]
     firsts = {figure.bench: figure.command for figure in reversed(_measured(found.figures))}
     lines += [f"    {firsts[name]}" for name in registry.BENCHES if name in firsts]
-    text = (
-        "\nThe command of every figure stands beside it. Traces are read from `$TRAINYARD_DATA`, else fetched once"
-        " from"
-        " their\nsources below and compared with the SHA-256 in `scripts/trainyard_dev/bench/sources.py`."
-        " Schedulers break"
-        " ties\nat random, so figures differ a little from run to run, and much where a tie decides on a deadlock or an"
-        " eviction.\nThroughput repeats one load: its brackets are the machine's noise.\n"
-    )
-    return "\n".join(lines) + "\n" + text
+    return "\n".join(lines) + "\n" + REPEAT
 
 
 def _data() -> str:

@@ -58,7 +58,7 @@ class Volcano:
                 "--v=1", *column.flags, f"--schedule-period={period_ms}ms",
             ],
             folder / "vc-scheduler.log",
-            env=dict(column.env),
+            env=dict(column.env) | {"DEBUG_SOCKET_DIR": str(folder)},
         )  # fmt: skip
         self.process.wait(lambda: self.rounds() > 0 and _queues(harness), START_S)
         self._before = harness.bindings  # bindings that an earlier scheduler made

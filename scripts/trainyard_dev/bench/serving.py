@@ -30,11 +30,12 @@ from trainyard_dev.serving import environment, process
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 PEERED = ("onnx", "sklearn")  # what peer.py serves
 ROWS = (1, 32)
-CONNECTIONS = (1, 16)
+MANY, ONE = "16 connections", "1 connection"
+CONNECTIONS = {1: ONE, 16: MANY}
 FORMS = ("json", "binary")
 LIBRARY = "library"
 NAME, WITH_GPU = "serving", "serving-gpu"
-MOST_ROWS, ONE = "32 rows", "1 connection"
+MOST_ROWS, COMMAND = "32 rows", "bin/trainyard bench serving"
 _MODULE = "trainyard_dev.serving"
 _PEER_S = 120
 
@@ -48,75 +49,41 @@ class Case:
     env: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One measurement: requests a second, latencies and the server's CPU in ms for each request."""
-
-    model: str
-    who: str
-    form: str
-    rows: int
-    connections: int
-    per_second: float
-    latency_ms: Mapping[str, float]
-    cpu_ms: float
-    failed: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Found:
-    """All measurements of one machine, its GPU ("" where none was used), and the memory of each server in MiB."""
-
-    machine: str
-    gpu: str
-    figures: list[Measured]
-    memory_mib: Mapping[str, float]
-
-
-def measure(seconds: float, report: Callable[[str], None]) -> Found:
-    """Everything, each for so many seconds. Raises TrainyardError where the environment isn't made."""
-    python = environment.python()
-    figures: list[Measured] = []
-    memory: dict[str, float] = {}
+def measure(seconds: float, report: Callable[[str], None]) -> tuple[list[Figure], str]:
+    """Everything, each for so many seconds, and the machine. Raises TrainyardError where the environment isn't made."""
+    python, figures = environment.python(), list[Figure]()
     with tempfile.TemporaryDirectory(prefix="trainyard-serving-") as name:
         folder = Path(name)
         _python("models", folder / "made")
         gpu, cases = _cases(folder / "made")
+        bench = WITH_GPU if gpu else NAME
+
+        def asked(who: str, name: str, port: int, pid: int) -> None:
+            figures.extend(_asked(bench, name, who, port, pid, folder, seconds, report))
+            held = costs.resident_mib(pid)
+            figures.append(Figure.once(bench, "in memory", f"{name} {who}", "mib", held, "MiB", COMMAND))
+
         for case in cases:
             model, name = folder / "made" / case.folder, case.name
             for rows in ROWS:
                 report(f"{name}: the bare library, {rows} rows")
                 said = _json(_python("bare", model, rows, 1, seconds, **case.env))
-                figures.append(_measured(name, LIBRARY, "", rows, 1, said, said["cpu_ms"]))
+                figures += _measured(bench, f"{name}, {rows} rows, {ONE}", LIBRARY, said, said["cpu_ms"])
             server = process.start(model, folder / "log", THREADS="1", MAX_BATCH="32", **case.env)
             try:
                 server.wait_ready()
-                figures += _asked(name, "ours", server.port, server.process.pid, folder, seconds, report)
-                memory[f"{name} ours"] = costs.resident_mib(server.process.pid)
+                asked("ours", name, server.port, server.process.pid)
             finally:
                 server.stop()
             if case.name in PEERED and not environment.lacks("kserve"):
                 with _peer(python, model, folder / "peer") as (port, pid):
-                    figures += _asked(name, "kserve", port, pid, folder, seconds, report)
-                    memory[f"{name} kserve"] = costs.resident_mib(pid)
-    return Found(machine(), gpu, figures, memory)
+                    asked("kserve", name, port, pid)
+    return figures, "; ".join(filter(None, (machine(), gpu)))
 
 
-def write(found: Found, folder: Path) -> Path:
+def write(figures: Sequence[Figure], where: str, folder: Path) -> Path:
     """Writes all figures, and the medians as a plot beside them; returns the former's path."""
-    bench, command = WITH_GPU if found.gpu else NAME, "bin/trainyard bench serving"
-    figures = []
-    for one in found.figures:
-        several = f"{one.connections} connection{'s' if one.connections > 1 else ''}"
-        case, column = f"{one.model}, {one.rows} rows, {several}", f"{one.who}, {one.form}".removesuffix(", ")
-        said = {"per_second": (one.per_second, "1/s"), "cpu_ms": (one.cpu_ms, "ms")}
-        said |= {f"p{share}_ms": (value, "ms") for share, value in one.latency_ms.items()}
-        said["failed"] = (float(sum(one.failed.values())), "requests")
-        for metric, (value, unit) in said.items():
-            figures.append(Figure.once(bench, case, column, metric, value, unit, command))
-    for who, mib in found.memory_mib.items():
-        figures.append(Figure.once(bench, "in memory", who, "mib", mib, "MiB", command))
-    file = summary.write_made(figures, folder, "; ".join(filter(None, (found.machine, found.gpu))))
+    file = summary.write_made(figures, folder, where)
     draw(figures, folder)
     return file
 
@@ -131,24 +98,25 @@ def draw(figures: Sequence[Figure], folder: Path) -> None:
     plots.bars(folder / f"{figures[0].bench}.svg", groups, title=title, y="ms", log_y=True)
 
 
-def table(found: Found) -> str:
+def table(figures: Sequence[Figure]) -> str:
     """A line for each model, server and number of rows; latencies of one connection, requests a second of several."""
-    alone, many = CONNECTIONS
     heads = ["model", "who", "rows", "library ms"]
     heads += [f"{form} {what}" for form in FORMS for what in ("p50 ms", "p99 ms", "CPU ms", "requests/s", "failed")]
-    lines = []
-    at = {(one.model, one.who, one.form, one.rows, one.connections): one for one in found.figures}
-    for model, who, rows in dict.fromkeys(
-        (one.model, one.who, one.rows) for one in found.figures if one.who != LIBRARY
-    ):
-        line = [model, who, str(rows), f"{at[model, LIBRARY, '', rows, 1].latency_ms['50']:.2f}"]
-        for form in FORMS:
-            single, several = (at[model, who, form, rows, connections] for connections in (alone, many))
-            failed = sum(single.failed.values()) + sum(several.failed.values())
-            line += [f"{single.latency_ms[share]:.2f}" for share in ("50", "99")]
-            line += [f"{single.cpu_ms:.2f}", f"{several.per_second:,.0f}", str(failed)]
-        lines.append(line)
-    return tables.markdown(heads, lines)
+    value = {(one.case, one.column, one.metric): one.value for one in figures}
+    lines = {}
+    for one in figures:
+        who = one.column.rpartition(", ")[0]
+        if one.metric != "p50_ms" or not who:
+            continue
+        model, rows, _ = one.case.rsplit(", ", 2)
+        alone, many = f"{model}, {rows}, {ONE}", f"{model}, {rows}, {MANY}"
+        line = [model, who, rows.split()[0], f"{value[alone, LIBRARY, 'p50_ms']:.2f}"]
+        for column in (f"{who}, {form}" for form in FORMS):
+            failed = value[alone, column, "failed"] + value[many, column, "failed"]
+            line += [f"{value[alone, column, metric]:.2f}" for metric in ("p50_ms", "p99_ms", "cpu_ms")]
+            line += [f"{value[many, column, 'per_second']:,.0f}", f"{failed:.0f}"]
+        lines[model, who, rows] = line
+    return tables.markdown(heads, list(lines.values()))
 
 
 def _cases(made: Path) -> tuple[str, list[Case]]:
@@ -165,20 +133,20 @@ def _cases(made: Path) -> tuple[str, list[Case]]:
 
 
 def _asked(
-    model: str, who: str, port: int, pid: int, folder: Path, seconds: float, report: Callable[[str], None]
-) -> Iterator[Measured]:
+    bench: str, model: str, who: str, port: int, pid: int, folder: Path, seconds: float, report: Callable[[str], None]
+) -> Iterator[Figure]:
     for form in FORMS:
         for rows in ROWS:
             body, headers = _request(form, rows)
             (folder / "body").write_bytes(body)
-            for connections in CONNECTIONS:
-                report(f"{model}: {who}, {form}, {rows} rows, {connections} connections")
+            for connections, said_as in CONNECTIONS.items():
+                report(f"{model}: {who}, {form}, {rows} rows, {said_as}")
                 more = ["--connections", connections, "--seconds", seconds]
                 more += [part for name, value in headers.items() for part in ("--header", f"{name}={value}")]
                 before = costs.processor_s(pid)
                 said = _json(_python("load", port, "/v2/models/digits/infer", folder / "body", *more))
-                used = costs.processor_s(pid) - before
-                yield _measured(model, who, form, rows, connections, said, 1000 * used / max(1, said["answered"]))
+                cpu_ms = 1000 * (costs.processor_s(pid) - before) / max(1, said["answered"])
+                yield from _measured(bench, f"{model}, {rows} rows, {said_as}", f"{who}, {form}", said, cpu_ms)
 
 
 def _request(form: str, rows: int) -> tuple[bytes, dict[str, str]]:
@@ -193,11 +161,12 @@ def _request(form: str, rows: int) -> tuple[bytes, dict[str, str]]:
     return head + images.tobytes(), headers
 
 
-def _measured(
-    model: str, who: str, form: str, rows: int, connections: int, said: Mapping[str, Any], cpu_ms: float
-) -> Measured:
-    speed = said["answered"] / said["seconds"]
-    return Measured(model, who, form, rows, connections, speed, said["latency_ms"], cpu_ms, said["failed"])
+def _measured(bench: str, case: str, column: str, said: Mapping[str, Any], cpu_ms: float) -> Iterator[Figure]:
+    found = {"per_second": (said["answered"] / said["seconds"], "1/s"), "cpu_ms": (cpu_ms, "ms")}
+    found |= {f"p{share}_ms": (value, "ms") for share, value in said["latency_ms"].items()}
+    found["failed"] = (float(sum(said["failed"].values())), "requests")
+    for metric, (value, unit) in found.items():
+        yield Figure.once(bench, case, column, metric, value, unit, COMMAND)
 
 
 @contextmanager

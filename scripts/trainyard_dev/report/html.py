@@ -10,13 +10,14 @@ from trainyard_dev.report.model import BOARDS, Picture, Run
 
 def render(run: Run) -> str:
     """The whole page as text."""
-    checks = [check for check in run.checks if check.group != groups.ATTACK]
+    found = sorted(run.checks, key=lambda check: check.status != "failed")
+    checks = [check for check in found if check.group != groups.ATTACK]
     return templates.render(
         "report.html",
         run=run,
-        checks=groups.grouped(sorted(checks, key=lambda check: check.status != "failed")),
+        checks=groups.grouped(checks),
         drawn=[(check.id, one) for check in checks for one in check.figures.values() if isinstance(one, Picture)],
-        attacks=[check for check in run.checks if check.group == groups.ATTACK],
+        attacks=[check for check in found if check.group == groups.ATTACK],
         boards=pages(run),
         costs=costs.table(run),
         costs_drawn=costs.drawn(run),

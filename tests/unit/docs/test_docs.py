@@ -10,7 +10,7 @@ import pytest
 
 from trainyard.errors import UsageError
 from trainyard.paths import ROOT
-from trainyard_dev.bench import summary, tables
+from trainyard_dev.bench import serving, summary, tables
 from trainyard_dev.cli import trainyard
 from trainyard_dev.e2e import selection
 
@@ -27,7 +27,8 @@ DOCUMENTS = [
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(DOCUMENTS)}
 PRESENT = [name for name in TEXTS if name != "CHANGELOG.md"]  # what a release had may be gone
 MOST_LINES = 150  # of the README
-VERBS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
+MAKEFILE = (ROOT / "Makefile").read_text()
+VERBS, SETTINGS = set(re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.M)), set(re.findall(r"\$\(([A-Z_]+)", MAKEFILE))
 # Files of others that a page names.
 ELSEWHERE = ("simulator/draw_fig9-10.py",)
 
@@ -73,6 +74,8 @@ def test_make_verbs_and_checks_exist(name: str) -> None:
     for words in re.findall(r"(?:^ {4}|`)make ((?:[a-z][a-z0-9-]*)(?: [a-z][a-z0-9-]*)*)", TEXTS[name], re.M):
         for verb in words.split():
             assert verb in VERBS, f"make {words}"
+    for words in re.findall(r"(?:^ {4}|`)make ((?:[\w./-]+ )*[A-Z]+=[^`\n]*)", TEXTS[name], re.M):
+        assert set(re.findall(r"\b([A-Z_]+)=", words)) <= {*SETTINGS, "TRAINYARD_DATA"}, words
     for word in re.findall(r"\bONLY=([a-z][\w.,-]*\w)", TEXTS[name]):
         try:
             selection.chosen(word.split(","), full=False)
@@ -86,9 +89,9 @@ def test_files_exist(name: str) -> None:
     ends = r"\.(py|go|tpl|patch|lock|mod|sum|toml)$" + (r"|/$" if "contributing" in name.lower() else "")
     code = "\n".join(re.findall(r"^ {4}.*", TEXTS[name], re.M))
     paths = re.findall(r"`([\w.<>*-][\w.<>*/-]*)`", TEXTS[name])
-    paths += re.findall(r"(?:^|[\s=])((?:charts|manifests)/[\w.*/-]+)", code)
+    paths += re.findall(rf"(?:^|[\s=])((?:{'|'.join(TOPS)}|\.ci/|\.github/)[\w.*/-]+)", code)
     for path in set(paths) - set(ELSEWHERE):
-        rooted = path.startswith(TOPS)
+        rooted = path.startswith((*TOPS, ".ci/", ".github/"))
         if (rooted or re.search(ends, path)) and not path.startswith("out/") and not (ROOT / path).exists():
             wanted = re.sub(r"<[a-z]+>|\\\*", "[^/]+", re.escape(path.rstrip("/")))
             assert any(re.search(rf"{'^' if rooted else '(^|/)'}{wanted}$", file) for file in FILES), path
@@ -155,9 +158,15 @@ def test_how_it_works_has_the_figures_of_the_benchmarks(row: str, metric: str) -
     reported = " | ".join(tables.number(one.value) for one in found if one)
     assert f"| {row} | {reported} |" in TEXTS["docs/how-it-works.md"]
     if metric == "allocated@100":
+        assert "with 0.2.0" in TEXTS["README.md"].lower() and "`overlays/packed.yaml`" in TEXTS["README.md"]
         first, *_, last = reported.split(" | ")
         assert f"{last} % of the GPUs" in TEXTS["README.md"]
         assert f"kube-scheduler allocated {first} %" in TEXTS["README.md"]
+
+
+@pytest.mark.parametrize("bench", [serving.NAME, serving.WITH_GPU])
+def test_serving_has_the_figures_that_were_measured(bench: str) -> None:
+    assert serving.table(summary.read(benches=[bench]).figures).strip() in TEXTS["docs/serving.md"]
 
 
 def test_the_readme_is_short() -> None:

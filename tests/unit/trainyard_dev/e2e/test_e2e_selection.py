@@ -31,6 +31,7 @@ def test_the_outcome_of_every_check_of_the_version_before_is_asserted(check_id: 
 
 
 def test_an_id_stands_once() -> None:
+    assert len(BEFORE) == 212
     assert len(all_ids()) == len(set(all_ids()))
 
 
