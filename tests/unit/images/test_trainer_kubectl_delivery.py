@@ -29,6 +29,7 @@ cat {tmp_path}/$3
 def deliver(place: Path, **more: str) -> subprocess.CompletedProcess[str]:
     env = {
         "PATH": os.environ["PATH"],
+        "TMPDIR": str(place),
         "TARGET_DIR": str(place / "target"),
         "HOSTFILE": str(place / "hostfile"),
         "KUBECTL": str(place / "kubectl"),
