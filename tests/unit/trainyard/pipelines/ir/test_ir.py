@@ -213,7 +213,7 @@ def test_training_components_that_were_not_copied_are_told_of(tmp_path: Path) ->
 
 
 def test_the_authors_module_may_bear_any_name(tmp_path: Path) -> None:
-    assert compile.pipeline(written(tmp_path, SOURCE, "compile.py")).name == "one-name"
+    assert compile.pipeline(written(tmp_path, f"from kfp import Client\n{SOURCE}", "compile.py")).name == "one-name"
     package = tmp_path / "package"
     package.mkdir()
     written(package, SOURCE, "steps.py")
