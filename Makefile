@@ -41,7 +41,7 @@ lint: ## style and format (ruff), direction of imports (import-linter), types (m
 	@$$(bin/bootstrap) -m mypy --cache-dir "$(CACHE)/mypy"
 unit: ## unit tests, in Python and Go
 	@$(TRAINYARD) tools build --for host --for test
-	@$(if $(filter 1,$(FULL)),$(TRAINYARD) tools path osv-scanner >/dev/null && bin/bootstrap --browser >/dev/null)
+	@$(if $(filter 1,$(FULL)),bin/bootstrap --browser >/dev/null || echo 'no page is opened')
 	@$(PYTEST) tests/unit
 	@for set in kind-agent step $(if $(filter 1,$(FULL)),nfs-provisioner); do \
 	  (cd tools/$$set && PATH="$$PATH:/usr/local/go/bin" CGO_ENABLED=0 GOFLAGS=-mod=readonly go test -trimpath ./...) || exit 1; done
