@@ -24,9 +24,13 @@ Objects = list[dict[str, Any]]
 Values = dict[str, Any] | Path
 
 
-def named(objects: Objects, kind: str, name: str) -> dict[str, Any]:
-    """One object of a rendered chart."""
-    return next(obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
+def one(objects: Objects, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+    """The only object of this kind and name there; without a namespace, of several that of the release's own."""
+    found = [obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)]
+    if namespace or len(found) > 1:
+        found = [obj for obj in found if obj["metadata"].get("namespace") == (namespace or helm.NAMESPACE)]
+    assert len(found) == 1, (kind, name, namespace, len(found))
+    return found[0]
 
 
 def kept(chart: Path) -> Path:

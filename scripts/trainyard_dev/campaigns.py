@@ -25,10 +25,11 @@ class Campaign:
 
 _RULES = ("policies", "charts/trainyard/templates", "tests/policies")
 CAMPAIGNS = {
-    "attacks": Campaign(("policies", "charts", "components", "scripts/trainyard_dev/attacks"), ("attack",)),
+    "attacks": Campaign((*_RULES, "charts", "components", "scripts/trainyard_dev/attacks"), ("attack",)),
     "corpus": Campaign((*_RULES, "scripts/trainyard/policy", "scripts/trainyard_dev/corpus"), ("arrivals.upstream",)),
     "matrix": Campaign(
-        (*_RULES, "versions.yaml", "tests/chart", "tests/scheduling", "tests/pipelines"), ("policies", "pipelines")
+        (*_RULES, "versions.yaml", "tools/kubernetes", "tests/chart", "tests/scheduling", "tests/pipelines"),
+        ("policies", "pipelines"),
     ),
     "bench": Campaign(
         ("charts/trainyard/templates/_scheduler.tpl", "charts/trainyard/overlays", "charts/patches/volcano",

@@ -5,19 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rendering import Objects
+from rendering import Objects, one
 from trainyard.chart import helm
 
 SYSTEM = helm.NAMESPACE
-
-
-def one(objects: Objects, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
-    """The only object of this kind and name there; without a namespace, of several that of the release's own."""
-    found = [obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)]
-    if namespace or len(found) > 1:
-        found = [obj for obj in found if obj["metadata"].get("namespace") == (namespace or SYSTEM)]
-    assert len(found) == 1, (kind, name, namespace, len(found))
-    return found[0]
 
 
 def named(objects: Objects) -> dict[tuple[str, str, str], dict[str, Any]]:

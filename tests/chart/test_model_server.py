@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rendering import named
+import rendering
 from trainyard.chart import helm
 from trainyard.errors import TrainyardError
 from trainyard.serving.render import CHART, KUBERNETES
@@ -49,7 +49,7 @@ def rendered(tmp_path: Path) -> Any:
 
 
 def one(objects: Objects, kind: str, name: str = "model-digits") -> dict[str, Any]:
-    return named(objects, kind, name)
+    return rendering.one(objects, kind, name)
 
 
 def kinds(objects: Objects) -> list[str]:

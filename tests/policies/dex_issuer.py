@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from rendering import named
+from rendering import one
 from trainyard_dev import tools
 from trainyard_dev.apiserver.processes import Server
 
@@ -31,13 +31,13 @@ class Dex:
     def __init__(self, folder: Path, objects: list[dict[str, Any]], port: int, telemetry: int) -> None:
         self.folder, self.objects, self.port, self.telemetry = folder, objects, port, telemetry
         self.storage: dict[str, Any] = {}
-        self.url = named(objects, "ConfigMap", "trainyard-login")["data"]["issuer"]
+        self.url = one(objects, "ConfigMap", "trainyard-login")["data"]["issuer"]
         self.ca = folder / "ca.crt"
-        pair = named(objects, "Secret", "trainyard-login-tls")["stringData"]
+        pair = one(objects, "Secret", "trainyard-login-tls")["stringData"]
         for key in ("tls.crt", "tls.key", "ca.crt"):
             (folder / key).write_text(pair[key])
         self.config: dict[str, Any] = yaml.safe_load(
-            named(objects, "Secret", "trainyard-login")["stringData"]["config.yaml"]
+            one(objects, "Secret", "trainyard-login")["stringData"]["config.yaml"]
         )
         self.tls = ssl.create_default_context(cafile=str(self.ca))
         self._server: Server | None = None
@@ -45,13 +45,13 @@ class Dex:
     @property
     def passwords(self) -> dict[str, str]:
         """The password that was made for each email."""
-        held = named(self.objects, "Secret", "trainyard-login-people")["stringData"]["people.json"]
+        held = one(self.objects, "Secret", "trainyard-login-people")["stringData"]["people.json"]
         return {email: one["password"] for email, one in json.loads(held).items()}
 
     @property
     def hub_secret(self) -> str:
         """What the notebooks' hub proves itself with."""
-        secret: str = named(self.objects, "Secret", "trainyard-notebooks-oidc")["stringData"]["client-secret"]
+        secret: str = one(self.objects, "Secret", "trainyard-notebooks-oidc")["stringData"]["client-secret"]
         return secret
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from rights import may
 
-from rendering import Objects, named
+from rendering import Objects, one
 from trainyard.chart import helm
 from trainyard_agent.api import Api, ApiError
 from trainyard_dev.apiserver import ApiServer
@@ -53,7 +53,7 @@ def granted(server: ApiServer, rights: Objects) -> None:
         assert answer.ok, answer.message
     end = time.monotonic() + 20
     for binding in (obj for obj in rights if obj["kind"].endswith("Binding")):
-        while not _known(server, named(rights, binding["roleRef"]["kind"], binding["roleRef"]["name"]), binding):
+        while not _known(server, one(rights, binding["roleRef"]["kind"], binding["roleRef"]["name"]), binding):
             assert time.monotonic() < end, f"{binding['metadata']['name']}: rights that were given are not answered for"
             time.sleep(0.05)
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from dex_issuer import Dex, Person, dex
 
-from rendering import named
+from rendering import one
 from trainyard.paths import ROOT
 from trainyard_dev import browser, tools
 from trainyard_dev.apiserver import ApiServer, running
@@ -63,7 +63,7 @@ def rendered(folder: Path, said: dict[str, Any]) -> list[dict[str, Any]]:
 
 def authentication(objects: list[dict[str, Any]]) -> str:
     """What the chart tells an API server."""
-    text: str = named(objects, "ConfigMap", "trainyard-login")["data"]["authentication.yaml"]
+    text: str = one(objects, "ConfigMap", "trainyard-login")["data"]["authentication.yaml"]
     return text
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hook_api import SYSTEM, HookApi, due
 
-from rendering import Objects, named
+from rendering import Objects, one
 from trainyard_agent import crds
 from trainyard_agent.api import APPLY, ApiError
 from trainyard_agent.say import PlatformError
@@ -28,7 +28,7 @@ BEFORE = "mpijobs.kubeflow.org"  # the hook moves it before JOBS
 @pytest.fixture
 def bundle(hooks: Objects, server: ApiServer) -> Iterator[Objects]:
     """The CRDs as the hook's pod finds them; the server has exactly these again afterwards."""
-    data = named(hooks, "ConfigMap", "trainyard-crds")["data"]
+    data = one(hooks, "ConfigMap", "trainyard-crds")["data"]
     found = [json.loads(data[key]) for key in sorted(data)]
     yield copy.deepcopy(found)
     now = held(server)
@@ -59,7 +59,7 @@ def move(server: ApiServer, bundle: Objects) -> None:
 
 
 def test_a_crd_that_lacks_a_field_gets_it(server: ApiServer, bundle: Objects) -> None:
-    old = copy.deepcopy(named(bundle, "CustomResourceDefinition", JOBS))
+    old = copy.deepcopy(one(bundle, "CustomResourceDefinition", JOBS))
     del properties(old)["nprocPerNode"], old["metadata"]["annotations"][crds.VERSION]
     as_installed(server, old)
     job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "kept", "namespace": "default"},
@@ -79,7 +79,7 @@ def test_only_crds_that_are_to_move_need_the_hook(server: ApiServer, bundle: Obj
     edited = held(server)
     del properties(edited)["nprocPerNode"]
     assert server.replace(edited).ok
-    assert list(named(due(server), "ConfigMap", "trainyard-crds")["data"]) == [f"{JOBS}.json"]
+    assert list(one(due(server), "ConfigMap", "trainyard-crds")["data"]) == [f"{JOBS}.json"]
     move(server, bundle)
     assert properties(held(server))["nprocPerNode"]
     assert not [obj for obj in due(server) if obj["metadata"]["name"] == "trainyard-crds"]
@@ -120,13 +120,13 @@ def test_a_crd_that_is_missing_is_made_and_no_other(server: ApiServer, bundle: O
 
 
 def test_a_version_that_is_stored_is_never_dropped(server: ApiServer, bundle: Objects) -> None:
-    newer = copy.deepcopy(named(bundle, "CustomResourceDefinition", JOBS))
+    newer = copy.deepcopy(one(bundle, "CustomResourceDefinition", JOBS))
     newer["spec"]["versions"][0]["storage"] = False
     newer["spec"]["versions"].append(newer["spec"]["versions"][0] | {"name": "v2alpha1", "storage": True})
     del newer["metadata"]["annotations"][crds.VERSION]
     as_installed(server, newer)
     moved = copy.deepcopy(bundle)
-    first = named(moved, "CustomResourceDefinition", BEFORE)
+    first = one(moved, "CustomResourceDefinition", BEFORE)
     del properties(first)[next(iter(properties(first)))]
     before = held(server, BEFORE)["metadata"]["generation"]
     with pytest.raises(PlatformError, match="must not lose version v2alpha1: objects are stored in it"):
@@ -137,7 +137,7 @@ def test_a_version_that_is_stored_is_never_dropped(server: ApiServer, bundle: Ob
 
 
 def test_a_newer_crd_is_not_moved_back(server: ApiServer, bundle: Objects, capsys: pytest.CaptureFixture[str]) -> None:
-    newer = copy.deepcopy(named(bundle, "CustomResourceDefinition", JOBS))
+    newer = copy.deepcopy(one(bundle, "CustomResourceDefinition", JOBS))
     newer["metadata"]["annotations"][crds.VERSION] = "1.10.0"
     properties(newer)["later"] = {"type": "string"}
     as_installed(server, newer)

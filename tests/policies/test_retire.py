@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hook_api import SYSTEM, HookApi, due, granted
 
-from rendering import named
+from rendering import one
 from trainyard_agent import retire
 from trainyard_agent.say import PlatformError
 from trainyard_agent.setup import Clock
@@ -27,7 +27,7 @@ def test_the_controller_for_all_teams_ends_before_those_of_teams_begin(
     path = server.path(old)
     assert server.create(old).ok and server.create(beside).ok
     hook = [obj for obj in due(server) if obj["metadata"]["name"] == "trainyard-retire"]
-    job = named(hook, "Job", "trainyard-retire")
+    job = one(hook, "Job", "trainyard-retire")
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["args"][:3] == ["retire", "--deployment", OLD]
     rights = [obj for obj in hook if obj["kind"] in ("Role", "RoleBinding")]

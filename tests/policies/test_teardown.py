@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hook_api import SYSTEM, HookApi
 
-from rendering import Objects, named
+from rendering import Objects, one
 from trainyard_agent import teardown
 from trainyard_agent.api import ApiError
 from trainyard_agent.say import PlatformError
@@ -22,7 +22,7 @@ NFS = "10.96.0.49"
 @pytest.fixture
 def plan(hooks: Objects) -> dict[str, Any]:
     """The plan of the teardown, as its pod reads it."""
-    return json.loads(named(hooks, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
+    return json.loads(one(hooks, "ConfigMap", "trainyard-teardown")["data"]["plan.json"])
 
 
 def job(name: str) -> dict[str, Any]:

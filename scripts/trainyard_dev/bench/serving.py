@@ -103,20 +103,20 @@ def table(figures: Sequence[Figure]) -> str:
     heads = ["model", "who", "rows", "library ms"]
     heads += [f"{form} {what}" for form in FORMS for what in ("p50 ms", "p99 ms", "CPU ms", "requests/s", "failed")]
     value = {(one.case, one.column, one.metric): one.value for one in figures}
-    lines = {}
+    lines = []
     for one in figures:
-        who = one.column.rpartition(", ")[0]
-        if one.metric != "p50_ms" or not who:
+        who, _, form = one.column.rpartition(", ")
+        alone, many = one.case, f"{one.case.removesuffix(ONE)}{MANY}"
+        if (one.metric, form) != ("p50_ms", FORMS[0]) or not alone.endswith(f", {ONE}"):
             continue
-        model, rows, _ = one.case.rsplit(", ", 2)
-        alone, many = f"{model}, {rows}, {ONE}", f"{model}, {rows}, {MANY}"
+        model, rows, _ = alone.rsplit(", ", 2)
         line = [model, who, rows.split()[0], f"{value[alone, LIBRARY, 'p50_ms']:.2f}"]
         for column in (f"{who}, {form}" for form in FORMS):
             failed = value[alone, column, "failed"] + value[many, column, "failed"]
             line += [f"{value[alone, column, metric]:.2f}" for metric in ("p50_ms", "p99_ms", "cpu_ms")]
             line += [f"{value[many, column, 'per_second']:,.0f}", f"{failed:.0f}"]
-        lines[model, who, rows] = line
-    return tables.markdown(heads, list(lines.values()))
+        lines.append(line)
+    return tables.markdown(heads, lines)
 
 
 def _cases(made: Path) -> tuple[str, list[Case]]:

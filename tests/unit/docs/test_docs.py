@@ -15,13 +15,12 @@ from trainyard_dev.cli import trainyard
 from trainyard_dev.e2e import selection
 
 TOPS = (
-    "bin/", "charts/", "components/", "docs/", "examples/", "images/", "manifests/", "pipelines/", "policies/",
-    "scripts/", "tests/", "tools/",
+    ".ci/", ".github/", "bin/", "charts/", "components/", "docs/", "examples/", "images/", "manifests/", "pipelines/",
+    "policies/", "scripts/", "tests/", "tools/",
 )  # fmt: skip
 FILES = [file.relative_to(ROOT).as_posix() for top in TOPS for file in (ROOT / top).rglob("*")]
 DOCUMENTS = [
     *ROOT.glob("*.md"),
-    *(ROOT / ".github").glob("*.md"),
     *(ROOT / f for f in FILES if f.endswith(".md") and "/assets/" not in f),
 ]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(DOCUMENTS)}
@@ -89,9 +88,9 @@ def test_files_exist(name: str) -> None:
     ends = r"\.(py|go|tpl|patch|lock|mod|sum|toml)$" + (r"|/$" if "contributing" in name.lower() else "")
     code = "\n".join(re.findall(r"^ {4}.*", TEXTS[name], re.M))
     paths = re.findall(r"`([\w.<>*-][\w.<>*/-]*)`", TEXTS[name])
-    paths += re.findall(rf"(?:^|[\s=])((?:{'|'.join(TOPS)}|\.ci/|\.github/)[\w.*/-]+)", code)
+    paths += re.findall(rf"(?:^|[\s=])((?:{'|'.join(map(re.escape, TOPS))})[\w.*/-]+)", code)
     for path in set(paths) - set(ELSEWHERE):
-        rooted = path.startswith((*TOPS, ".ci/", ".github/"))
+        rooted = path.startswith(TOPS)
         if (rooted or re.search(ends, path)) and not path.startswith("out/") and not (ROOT / path).exists():
             wanted = re.sub(r"<[a-z]+>|\\\*", "[^/]+", re.escape(path.rstrip("/")))
             assert any(re.search(rf"{'^' if rooted else '(^|/)'}{wanted}$", file) for file in FILES), path
