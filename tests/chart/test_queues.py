@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from found import plan_of
 
 from rendering import Rendering
 from trainyard.paths import ROOT
@@ -57,6 +58,9 @@ def test_a_tree_that_sums_is_taken(render: Rendering) -> None:
         **POOLS, **RECLAIM,
     )  # fmt: skip
     assert render.errors(values) == []
+    made = {obj["metadata"]["name"]: obj.get("spec") for obj in plan_of(render(values))["objects"]}["vision"]
+    assert made["capability"] == room(12, 90, "300Gi") and made["guarantee"]["resource"] == room(4, 20, "51200Mi")
+    assert made["deserved"] == room(4, "30500m", "100Gi") and made["parent"] == "all"
 
 
 def test_what_the_page_of_queues_shows_is_taken(render: Rendering) -> None:

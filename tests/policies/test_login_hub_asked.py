@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import http.server
-import json
-import threading
 import urllib.parse
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from local_server import Answers, serving
 from login_world import ADA, BOB, World, needs_dex, token
 
 pytestmark = needs_dex
 
 
-class _Hub(http.server.BaseHTTPRequestHandler):
+class _Hub(Answers):
     """Answers as a hub does that holds tokens of its users and gives each notebook that of its own."""
 
     held: ClassVar[dict[str, tuple[str, str]]] = {}  # path -> (the notebook's key, the user's token)
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         key, found = self.held.get(self.path, ("", ""))
         right = bool(key) and self.headers["Authorization"] == f"token {key}"
-        body = json.dumps({"name": self.path, "auth_state": {"id_token": found} if right else None}).encode()
-        self.send_response(200 if right else 403)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        body = {"name": self.path, "auth_state": {"id_token": found} if right else None}
+        self.answer(200 if right else 403, body)
 
 
 def test_in_a_notebook_the_hub_says_who_one_is_and_another_user_s_key_gets_nothing(
@@ -41,10 +33,9 @@ def test_in_a_notebook_the_hub_says_who_one_is_and_another_user_s_key_gets_nothi
         of[BOB]: ("bob-key", token(world, aud="trainyard-notebooks", email=BOB, groups=["speech-members"])),
     }
     host, port = world.address.removeprefix("https://").split(":")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hub) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(_Hub) as hub:
         notebook = {
-            "JUPYTERHUB_API_URL": f"http://127.0.0.1:{server.server_address[1]}/hub/api", "JUPYTERHUB_USER": ADA,
+            "JUPYTERHUB_API_URL": f"{hub}/hub/api", "JUPYTERHUB_USER": ADA,
             "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "TRAINYARD_CLUSTER_CA": str(world.ca),
         }  # fmt: skip
         ada = notebook | {"JUPYTERHUB_API_TOKEN": "ada-key"}
@@ -56,4 +47,3 @@ def test_in_a_notebook_the_hub_says_who_one_is_and_another_user_s_key_gets_nothi
         assert asked.stdout == "yes\n", asked.stderr
         stolen = world.kubectl(tmp_path, "get", "pods", **notebook, JUPYTERHUB_API_TOKEN="bob-key")
         assert stolen.returncode == 1 and "the hub answers 403 Forbidden" in stolen.stderr
-        server.shutdown()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import subprocess
 import sys
-import threading
 import zipfile
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from local_server import Answers, serving
 
 IMAGE = str(Path(sys.base_prefix) / "bin/python3")  # a Python that is no virtual environment
 
@@ -59,8 +59,8 @@ def index(folder: Path, user: str = "", password: str = "") -> Iterator[tuple[st
     asked: list[str] = []
     key = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(Answers):
+        def get(self) -> None:
             asked.append(self.path)
             if user and self.headers.get("Authorization") != key:
                 return self._answer(401, b"", "WWW-Authenticate")
@@ -82,13 +82,5 @@ def index(folder: Path, user: str = "", password: str = "") -> Iterator[tuple[st
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/simple", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as address:
+        yield f"{address}/simple", asked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import signal
 import sys
 import threading
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from local_server import Answers, serving
 
 import trainyard_dev  # noqa: F401  values become a contract by the pinned helm
 from trainyard_dev.e2e.tracking_server import Server
@@ -97,22 +97,17 @@ def site() -> Iterator[SimpleNamespace]:
     """A web server whose next answer the test sets."""
     answer = SimpleNamespace(code=200, headers={}, body=b"", url="")
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(Answers):
+        def get(self) -> None:
             self.send_response(answer.code)
             for key, value in answer.headers.items():
                 self.send_header(key, value)
             self.end_headers()
             self.wfile.write(answer.body)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        answer.url = f"http://127.0.0.1:{server.server_port}/v2/"
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with serving(Handler) as address:
+        answer.url = f"{address}/v2/"
         yield answer
-        server.shutdown()
 
 
 @pytest.fixture

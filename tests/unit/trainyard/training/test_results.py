@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from trainyard.errors import TrainyardError
 from trainyard.training import results
-from trainyard.training.transfer import StoreUnavailableError
+from trainyard.training.transfer import Store, StoreUnavailableError
 
 
 class Shelf:
@@ -66,3 +68,15 @@ def test_a_store_that_is_silent_for_a_moment_is_asked_again() -> None:
     with pytest.raises(TrainyardError, match="refuses"):
         fetched(shelf)
     assert shelf.unavailable == 9_999
+
+
+@pytest.mark.parametrize("name", ["../key", "a/../../key", "/key", "a//key", "./key"])
+def test_no_file_that_a_pod_packs_lies_outside_the_folder(name: str, tmp_path: Path) -> None:
+    def run(*_: Any, stdout: Any, **__: Any) -> Any:
+        with tarfile.open(fileobj=stdout, mode="w|") as tar:
+            tar.addfile(tarfile.TarInfo(name))
+        return SimpleNamespace(code=0, stderr=json.dumps({"size": stdout.size, "sha256": stdout.sha256}))
+
+    with pytest.raises(TrainyardError, match=f"{name}' can't be a file here"):
+        Store(SimpleNamespace(exec=run), "p").tree("runs/vision/jobs/r", tmp_path / "folder")  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())

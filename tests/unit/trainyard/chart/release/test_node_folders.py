@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from rendering import one
 from trainyard.chart.release import node_folders
 from trainyard.errors import TrainyardError
 from trainyard_dev.chart import package
@@ -42,11 +43,8 @@ def rendered() -> list[dict[str, Any]]:
 
 
 def installed(rendered: list[dict[str, Any]], on: bool = True) -> Any:
-    def one(kind: str, name: str) -> dict[str, Any]:
-        return next(obj for obj in rendered if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
-
-    hooks = yaml.safe_dump(one("Job", "trainyard-teardown"))
-    cluster = Cluster(one("DaemonSet", "trainyard-logs") if on else None)
+    hooks = yaml.safe_dump(one(rendered, "Job", "trainyard-teardown"))
+    cluster = Cluster(one(rendered, "DaemonSet", "trainyard-logs") if on else None)
     return SimpleNamespace(kubectl=cluster, name="trainyard", namespace="n", helm=lambda *_, **__: hooks)
 
 
