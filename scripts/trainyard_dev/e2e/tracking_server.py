@@ -8,42 +8,36 @@ import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 PORT = 5000
-ANSWERS = {
-    "experiments/create": {"experiment_id": "7"},
-    "runs/create": {"run": {"info": {"run_id": "r1"}}},
-    "runs/search": {},
-    "runs/log-batch": {},
-    "runs/update": {},
-}
-EXPERIMENT = {"experiment": {"experiment_id": "7"}}
 ABSENT = {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "no such experiment"}
 REFUSED = {"error_code": "INVALID_PARAMETER_VALUE", "message": "the parameter was logged with another value"}
 
 
 class Tracking(BaseHTTPRequestHandler):
-    """Knows no experiment before one is made; refuses parameters of the names in `server.refused`."""
+    """Gives each experiment and run its name as its id; refuses parameters of the names in `server.refused`."""
 
     server: "Server"
 
     def do_GET(self) -> None:
-        made = any(call == "experiments/create" for call, _, _ in self.server.asked)
+        [name] = parse_qs(urlsplit(self.path).query)["experiment_name"]
+        made = any(body.get("name") == name for _, body, _ in self.server.asked)
         self.keep({})
-        self.answer(200 if made else 404, EXPERIMENT if made else ABSENT)
+        self.answer(200 if made else 404, {"experiment": {"experiment_id": name}} if made else ABSENT)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        call = self.keep(body)
+        self.keep(body)
         refused = any(one["key"] in self.server.refused for one in body.get("params", ()))
-        self.answer(400 if refused else 200, REFUSED if refused else ANSWERS[call])
+        made = {"experiment_id": body.get("name"), "run": {"info": {"run_id": body.get("run_name")}}}
+        self.answer(400 if refused else 200, REFUSED if refused else made)
 
-    def keep(self, body: Any) -> str:
-        """The call's name, with its body and log-in among those asked."""
+    def keep(self, body: Any) -> None:
+        """Puts the call with its body and log-in among those asked."""
         call = self.path.partition("/api/2.0/mlflow/")[2].partition("?")[0]
         self.server.asked.append((call, body, self.headers.get("Authorization", "")))
         print(json.dumps({"call": call, "body": body}), flush=True)
-        return call
 
     def answer(self, code: int, body: Any) -> None:
         """One object."""

@@ -29,7 +29,7 @@ def test_calls_are_those_of_the_documentation(tracking: Any, tmp_path: Path) -> 
         "runs/log-batch", "runs/log-batch", "runs/update",
     ]  # fmt: skip
     bodies = [body for _, body, _ in tracking.asked]
-    assert bodies[1] == {"name": "vision/digits"} and bodies[3]["experiment_id"] == "7"
+    assert bodies[1] == {"name": "vision/digits"} and bodies[3]["experiment_id"] == "vision/digits"
     assert {"key": "trainyard.team", "value": "vision"} in bodies[3]["tags"]
     assert bodies[4]["params"] == [{"key": "lr", "value": "0.1"}, {"key": "seed", "value": "1"}]
     assert [(one["key"], one["value"], one["step"]) for one in bodies[5]["metrics"]] == [
